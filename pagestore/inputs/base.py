@@ -1,0 +1,155 @@
+"""What every input turns into: a stream of edge chunks with what the format says about the graph.
+
+Encoding: an `EdgeChunk` holds user IDs 0..2^63-1 as uint64; a weight is float64. The vertices of the graph are
+0..vertices-1 plus `id_base` when `vertices` is known (a header or --num-vertices says so), else the rows of `ids` or
+`names` when a dictionary made the IDs dense, else `vertex_ids()` when a vertex file lists them, else the IDs that
+occur (architecture, section 7).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from pagestore.errors import UsageError
+
+MAX_ID = (1 << 63) - 1
+CHUNK_EDGES = 1 << 20  # edges a chunk holds at most: 24 MiB with weights
+SKIPPED_TEXT_BYTES = 200  # how much of a skipped or offending line is shown
+BAD_LINES = ("fail", "skip")
+
+
+@dataclass(frozen=True)
+class EdgeChunk:
+    """A few edges: `source`, `target` uint64[n] user IDs; `weight` float64[n], or None when the source has none.
+
+    Arrays may be views of shared memory: read them, never write them.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """What the user says about the input; None means "find out".
+
+    `weight_column` is a column's number, counted from 1, or its name in the header. `num_vertices` promises the IDs
+    id_base..id_base+N-1. `skipped_path` is where --bad-lines skip lists the lines it left out.
+    `duplicates` False refuses duplicate entries where the format forbids them (Matrix Market).
+    """
+
+    format: str | None = None
+    weights: bool = True
+    weight_column: int | str | None = None
+    string_ids: bool = False
+    bad_lines: str = "fail"
+    skipped_path: Path | None = None
+    num_vertices: int | None = None
+    id_base: int | None = None
+    threads: int = 2
+    chunk_edges: int = CHUNK_EDGES
+    duplicates: bool = False
+
+    def __post_init__(self) -> None:
+        if self.bad_lines not in BAD_LINES:
+            raise UsageError(f"--bad-lines {self.bad_lines}: unknown; it is fail or skip.")
+        if not self.weights and self.weight_column is not None:
+            raise UsageError("--no-weights and --weight-column contradict each other. Drop one of them.")
+        if self.num_vertices is not None and not 0 <= self.num_vertices <= MAX_ID:
+            raise UsageError(f"--num-vertices {self.num_vertices}: out of range; it is 0 to 2^63-1.")
+        if self.threads < 1 or self.chunk_edges < 1:
+            raise UsageError("threads and chunk_edges are at least 1.")
+
+
+@dataclass(frozen=True)
+class StringNames:
+    """Names of dense vertices, ascending by UTF-8 bytes: `offsets` uint64[V+1] into `data` uint8[bytes].
+
+    Both are memory-mapped files in the work folder, which must outlive this object.
+    """
+
+    offsets: np.ndarray
+    data: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, vertex: int) -> str:
+        """Name of dense vertex `vertex` (0..V-1)."""
+        return bytes(self.data[int(self.offsets[vertex]) : int(self.offsets[vertex + 1])]).decode("utf-8")
+
+
+@dataclass
+class SkippedLines:
+    """Lines left out by --bad-lines skip: how many, the first few messages, and the file that lists them all."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+    path: Path | None = None
+
+
+class EdgeSource(ABC):
+    """A graph as a stream of edges. Attributes are fixed once the source is open; `skipped` fills while it is read.
+
+    name: what messages call it.      directed: what the format says, None = the user decides (default directed).
+    weighted: chunks carry weights.   vertices: number of vertices when known ahead, else None.
+    id_base: user ID of the first vertex when `vertices` is given (0 or 1).
+    replayable: `chunks()` may be called again and yields the same edges.
+    total_bytes: of the input as `position()` counts them, None when unknown (a pipe).
+    ids: int64[V] ascending user IDs when chunks carry dense IDs of a dictionary (vertices = V, id_base = 0).
+    names: likewise for string IDs.
+    unique: the format forbids duplicate edges and this source could not check it within its memory: the consumer
+        should, and raise InputError with `duplicate_message(source, target)`.
+    closed: every endpoint must be among `vertex_ids()`; `dictionary.compact_integers` checks that.
+    """
+
+    name: str = "input"
+    directed: bool | None = None
+    weighted: bool = False
+    vertices: int | None = None
+    id_base: int = 0
+    replayable: bool = False
+    total_bytes: int | None = None
+    ids: np.ndarray | None = None
+    names: StringNames | None = None
+    unique: bool = False
+    closed: bool = False
+
+    def __init__(self) -> None:
+        self.skipped = SkippedLines()
+
+    @abstractmethod
+    def chunks(self) -> Iterator[EdgeChunk]:
+        """Yield all edges, at most `chunk_edges` at a time; raises InputError at the first edge that can't be."""
+
+    def vertex_ids(self) -> Iterator[np.ndarray] | None:
+        """Int64 arrays of user IDs from a vertex file (any order), or None when there is no such file."""
+        return None
+
+    def position(self) -> int:
+        """Bytes of the input consumed so far, of `total_bytes`."""
+        return 0
+
+    def duplicate_message(self, source: int, target: int) -> str:
+        """What to say when `unique` is broken by the edge (source, target), user IDs."""
+        return f"{self.name}: edge {source} {target} occurs twice, which this format forbids. Pass --dedupe."
+
+    def close(self) -> None:  # noqa: B027 - most sources hold nothing open between calls
+        """Release files and threads; safe to call twice."""
+
+
+def split_chunk(chunk: EdgeChunk, chunk_edges: int) -> Iterator[EdgeChunk]:
+    """Views of `chunk` of at most `chunk_edges` edges; nothing for an empty chunk."""
+    for first in range(0, len(chunk), chunk_edges):
+        part = slice(first, first + chunk_edges)
+        weight = None if chunk.weight is None else chunk.weight[part]
+        yield EdgeChunk(chunk.source[part], chunk.target[part], weight)
