@@ -1,0 +1,57 @@
+# gstream's commands for a checkout; each sets up what it needs in .venv, once. Only python3 (3.11 or newer) is assumed.
+#   make demo    convert the graph that ships with the project, run BFS and PageRank on it
+#   make test    the whole CPU test suite          make lint, make types    ruff and mypy
+#   make bench   benchmarks into bench/results/    make clean               remove what these made
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Two workers: the suite is bound by the processor, and `make test` is meant for machines with 2 cores and up.
+TEST_WORKERS ?= 2
+DEMO := demo
+
+.PHONY: demo test lint types bench clean install
+.DEFAULT_GOAL := demo
+
+install: $(VENV)/.installed
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "$(PYTHON) is `$(PYTHON) -V 2>&1`; gstream needs Python 3.11 or newer. Pass PYTHON=/path/to/python3.11." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+	  echo "$(PYTHON) -m venv failed; on Debian and Ubuntu: apt install python3-venv." >&2; rm -rf $(VENV); exit 1; }
+	@touch $@
+
+# One stamp an extra: nothing runs pip again until pyproject.toml changes.
+$(VENV)/.installed: pyproject.toml | $(VENV)/.python
+	@echo "installing gstream into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-%: pyproject.toml | $(VENV)/.python
+	@echo "installing gstream[$*] into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$*]'
+	@touch $@ $(VENV)/.installed
+
+demo: $(VENV)/.installed
+	@mkdir -p $(DEMO)
+	$(BIN)/gstream convert gstream/data/debian.txt.gz $(DEMO)/debian.gs --string-ids --force
+	$(BIN)/gstream run pagerank $(DEMO)/debian.gs
+	$(BIN)/gstream run bfs $(DEMO)/debian.gs --source gnome
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist loadfile $(TEST_ARGS)
+
+lint: $(VENV)/.installed-lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-lint
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python -m bench $(BENCH_ARGS)
+
+clean:
+	rm -rf $(VENV) $(DEMO) build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache bench/work
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
