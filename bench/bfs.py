@@ -1,0 +1,114 @@
+"""Direction-optimising BFS on the undirected store, several random sources, against networkit, igraph and GAP's record.
+
+Both vertex orders; distances alone and with predecessors. All distances must equal networkit's, and every predecessor
+must be a neighbour one step nearer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bench import ours, peers, stores
+from bench.context import Context
+from bench.figures import Figure, Samples, check, timed_each
+from bench.graphs import Csr
+
+SOURCES = 16
+IGRAPH_SOURCES = 3
+GAP_MILLISECONDS = 16.0
+GAP_GRAPH = "rmat-20"
+GAP_RECORD = "GAP suite `bfs`, kron scale 20, 31.4 M directed edges, 2 cores of another machine; the issue's figure"
+
+
+def edges_exist(csr: Csr, source: np.ndarray, target: np.ndarray) -> bool:
+    """Is every (source, target) an edge? Binary search in the ascending lists, all at once."""
+    low, high = csr.indptr[source].astype(np.int64), csr.indptr[source + 1].astype(np.int64)
+    end = high.copy()
+    while True:
+        open_ones = low < high
+        if not open_ones.any():
+            break
+        middle = (low + high) // 2
+        less = np.zeros(len(low), dtype=bool)
+        less[open_ones] = csr.indices[middle[open_ones]] < target[open_ones]
+        low = np.where(open_ones & less, middle + 1, low)
+        high = np.where(open_ones & ~less, middle, high)
+    return bool((low < end).all() and (csr.indices[low] == target).all())
+
+
+def check_predecessors(csr: Csr, source: int, distance: np.ndarray, predecessor: np.ndarray) -> None:
+    """Every reached vertex but the source hangs on a neighbour one step nearer; no other vertex has a predecessor."""
+    reached = np.flatnonzero(distance > 0)
+    parents = predecessor[reached]
+    check(bool((parents >= 0).all()), f"BFS from {source}: a reached vertex has no predecessor")
+    check(bool((distance[parents] == distance[reached] - 1).all()), f"BFS from {source}: a predecessor is not nearer")
+    check(edges_exist(csr, parents, reached), f"BFS from {source}: a predecessor is no neighbour")
+    rest = np.delete(predecessor, reached)
+    check(bool((rest < 0).sum() >= len(rest) - 1), f"BFS from {source}: an unreached vertex has a predecessor")
+
+
+def networkit_times(csr: Csr, sources: np.ndarray, threads: int) -> tuple[Samples, Samples, list[np.ndarray]]:
+    """(distances alone, with paths, distances i8[V] of each source); only `run()` is timed."""
+    from networkit import distance
+
+    graph = peers.networkit_graph(csr, threads)
+    alone = [peers.networkit_distances(graph, int(source), weighted=False) for source in sources]
+    samples, _ = timed_each(alone, lambda algorithm: algorithm.run())
+    answers = [peers.finite(algorithm.getDistances()).astype(np.int64) for algorithm in alone]
+    del alone
+    few = sources[: max(1, len(sources) // 4)]
+    paths, _ = timed_each(few, lambda source: distance.BFS(graph, int(source), storePaths=True).run())
+    return samples, paths, answers
+
+
+def igraph_times(csr: Csr, sources: np.ndarray) -> Samples:
+    graph, _ = peers.igraph_graph(csr)
+    samples, _ = timed_each(sources, lambda source: graph.distances(source=int(source)))
+    return samples
+
+
+def measure_order(context: Context, order: str, sources: np.ndarray, expected: list[np.ndarray]) -> list[Samples]:
+    """Seconds of (distances alone, with predecessors) on the store in one order; answers checked."""
+    csr = context.graph.kron
+    found = []
+    with ours.opened(stores.kron(context.graph, order)) as session:
+        for with_predecessors in (False, True):
+            session.bfs(int(sources[0]), with_predecessors)  # warm-up: compiles, and brings the pages into memory
+            samples, answers = timed_each(sources, lambda source, p=with_predecessors: session.bfs(int(source), p))
+            found.append(samples)
+            for source, reference, answer in zip(sources, expected, answers, strict=True):
+                distance = session.distances(answer)
+                check(np.array_equal(distance, reference), f"BFS from {source}, {order} order: distances differ")
+                if with_predecessors:
+                    check_predecessors(csr, int(source), distance, session.predecessors(answer))
+            del answers
+    return found
+
+
+def measure(context: Context) -> list[Figure]:
+    csr = context.graph.kron
+    sources = context.graph.sources(4 if context.quick else SOURCES)
+    networkit, with_paths, expected = networkit_times(csr, sources, context.threads)
+    igraph = igraph_times(csr, sources[:IGRAPH_SOURCES])
+    figures = []
+    for order in stores.ORDERS:
+        alone, with_predecessors = measure_order(context, order, sources, expected)
+        base = {
+            "graph": f"{context.graph_name} undirected, {order} order",
+            "unit": "ms",
+            "checked": "distances equal networkit's for every source",
+            "note": f"{len(sources)} random sources, seed {context.graph.seed}",
+        }
+        first = base | {"what": "BFS, distances", "value": alone.median * 1e3, "spread": alone.spread(1e3)}
+        faster = {"need": 1.0, "target": "faster than networkit and igraph"}
+        figures.append(Figure(**first, **faster, against="networkit BFS", against_value=networkit.median * 1e3))
+        figures.append(Figure(**first, **faster, against="igraph distances", against_value=igraph.median * 1e3))
+        if context.graph_name == GAP_GRAPH:
+            gap = {"against": "GAP bfs", "against_value": GAP_MILLISECONDS, "recorded": GAP_RECORD}
+            named = {"need": 1.0, "target": "as fast as GAP (degree order)"} if order == "degree" else {}
+            figures.append(Figure(**first, **gap, **named))
+        second = base | {"what": "BFS, distances and predecessors", "value": with_predecessors.median * 1e3}
+        second["checked"] = "distances equal networkit's; every predecessor is a neighbour one step nearer"
+        second["spread"] = with_predecessors.spread(1e3)
+        figures.append(Figure(**second, against="networkit BFS, storePaths", against_value=with_paths.median * 1e3))
+    return figures

@@ -1,0 +1,97 @@
+"""Run a command as a user would and measure it from outside: wall time, peak memory, disk traffic.
+
+Peak memory is the larger of the kernel's own peak of the child (`ru_maxrss`) and the sum of the resident sets of the
+whole process tree, sampled every 20 ms: the first misses helpers, the second misses short peaks.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.machine import ROOT
+
+SAMPLE_SECONDS = 0.02
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished command."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+    output: str
+    errors: str
+
+
+class CommandError(Exception):
+    """A measured command that failed; carries its last lines."""
+
+
+def _children(process: int) -> list[int]:
+    found = [process]
+    for known in found:  # grows while we walk: breadth-first over the process tree
+        for task in Path(f"/proc/{known}/task").glob("*/children"):
+            found.extend(int(word) for word in task.read_text().split())
+    return found
+
+
+def tree_resident_bytes(process: int) -> int:
+    """Resident bytes of a process and all its descendants, at this moment."""
+    total = 0
+    try:
+        for each in _children(process):
+            total += int(Path(f"/proc/{each}/statm").read_text().split()[1]) * PAGE_BYTES
+    except (OSError, IndexError, ValueError):
+        pass  # a process ended between listing and reading it
+    return total
+
+
+def run(command: Sequence[str], stdin: Path | None = None) -> Run:
+    """Run `command` to its end. Raises CommandError with its last words when it fails."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        source = stdin.open("rb") if stdin else subprocess.DEVNULL
+        start = time.perf_counter()
+        process = subprocess.Popen(list(command), stdin=source, stdout=out, stderr=err, cwd=ROOT)
+        peak = 0
+        stop = threading.Event()
+
+        def sample() -> None:
+            nonlocal peak
+            while not stop.wait(SAMPLE_SECONDS):
+                peak = max(peak, tree_resident_bytes(process.pid))
+
+        sampler = threading.Thread(target=sample)
+        sampler.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)  # Popen must not wait for it again
+        stop.set()
+        sampler.join()
+        out.seek(0)
+        err.seek(0)
+        done = Run(
+            seconds=seconds,
+            cpu_seconds=usage.ru_utime + usage.ru_stime,
+            peak_bytes=max(peak, usage.ru_maxrss * 1024),
+            output=out.read().decode(errors="replace"),
+            errors=err.read().decode(errors="replace"),
+        )
+    if process.returncode:
+        last = "\n".join((done.errors or done.output).splitlines()[-12:])
+        raise CommandError(f"{' '.join(command)} ended with exit code {process.returncode}:\n{last}")
+    return done
+
+
+def gstream(*arguments: str | Path) -> list[str]:
+    """The command line of `gstream ARGUMENTS`, by this interpreter."""
+    return [sys.executable, "-m", "gstream", *(str(argument) for argument in arguments)]

@@ -1,0 +1,72 @@
+"""Connected components of the undirected store against networkit's two algorithms and igraph.
+
+The answer is compared, label by label, with scipy's components relabelled to their least vertex.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bench import ours, peers, stores
+from bench.context import Context
+from bench.figures import Figure, Samples, check, timed
+from bench.graphs import Csr
+
+RUNS = 7
+PEER_RUNS = 3
+CHECKED = "labels equal scipy.sparse.csgraph's components, each named by its least vertex"
+
+
+def least_labels(csr: Csr) -> np.ndarray:
+    """u8[V]: least vertex of each vertex's component."""
+    from scipy.sparse.csgraph import connected_components
+
+    count, label = connected_components(peers.scipy_matrix(csr, "float32"), directed=False)
+    least = np.full(count, csr.vertices, dtype=np.int64)
+    np.minimum.at(least, label, np.arange(csr.vertices))
+    return least[label]
+
+
+def peer_times(csr: Csr, context: Context) -> dict[str, Samples]:
+    """Seconds of each peer; every one must find as many components as there are."""
+    from networkit import components
+
+    times = {}
+    runs = context.times(PEER_RUNS)
+    graph = peers.networkit_graph(csr, context.threads)
+    for name in ("ParallelConnectedComponents", "ConnectedComponents"):
+        algorithm = getattr(components, name)
+        times[f"networkit {name}"], _ = timed(runs, lambda kind=algorithm, graph=graph: kind(graph).run())
+    del graph
+    igraph, _ = peers.igraph_graph(csr)
+    times["igraph connected_components"], _ = timed(runs, igraph.connected_components)
+    return times
+
+
+def measure(context: Context) -> list[Figure]:
+    csr = context.graph.kron
+    expected = least_labels(csr)
+    mine = {}
+    for order in stores.ORDERS:
+        with ours.opened(stores.kron(context.graph, order)) as session:
+            session.components()  # warm-up: compiles, and brings the pages into memory
+            mine[order], answer = timed(context.times(RUNS), session.components)
+            check(np.array_equal(session.labels(answer), expected), f"components, {order} order: labels differ")
+    figures = []
+    for name, samples in peer_times(csr, context).items():
+        for order in stores.ORDERS:
+            figures.append(
+                Figure(
+                    what="components",
+                    graph=f"{context.graph_name} undirected, {order} order",
+                    value=mine[order].median * 1e3,
+                    unit="ms",
+                    against=name,
+                    against_value=samples.median * 1e3,
+                    need=1.0 if "networkit" in name else None,
+                    target="faster than networkit" if "networkit" in name else "",
+                    spread=mine[order].spread(1e3),
+                    checked=CHECKED,
+                )
+            )
+    return figures

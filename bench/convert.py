@@ -1,0 +1,107 @@
+"""Conversion to a verified store, as a user runs it: directed, both topologies, from text, .npy and the generator.
+
+Rates count the edges of the input against the wall time of `gstream convert` (or `generate`) plus `gstream verify`.
+Peak memory is measured from outside; the budget is --memory plus 150 MiB for the interpreter and its libraries. The
+store's edges are decoded again and must be the input's, as a multiset.
+"""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+from bench import ours, stores
+from bench.child import Run, gstream, run
+from bench.context import Context
+from bench.figures import Figure, check
+from bench.graphs import EDGE_FACTOR
+
+MIB = 1 << 20
+INTERPRETER_MIB = 150
+TEXT_TARGET, ARRAY_TARGET = 4.0, 8.0  # M edges/s
+BUDGET_MIB, TIGHT_BUDGET_MIB = 2048, 512
+RUNS = 3
+
+
+def cases(context: Context) -> list[tuple[str, list[str | Path], float, int]]:
+    """(what, arguments of gstream without the store, target in M edges/s, budget in MiB)."""
+    graph = context.graph
+    if graph.scale is None:
+        return [("shipped text (.gz, string IDs)", ["convert", graph.text()], 0.0, BUDGET_MIB)]
+    generate: list[str | Path] = ["generate", "rmat", "--scale", str(graph.scale), "--edge-factor", str(EDGE_FACTOR)]
+    generate += ["--seed", str(graph.seed), "--scramble"]
+    return [
+        ("SNAP text", ["convert", graph.text()], TEXT_TARGET, BUDGET_MIB),
+        ("SNAP text", ["convert", graph.text()], TEXT_TARGET, TIGHT_BUDGET_MIB),
+        (".npy", ["convert", graph.npy()], ARRAY_TARGET, BUDGET_MIB),
+        ("generator", generate, ARRAY_TARGET, BUDGET_MIB),
+    ]
+
+
+def convert(arguments: list[str | Path], store: Path, budget_mib: int) -> tuple[Run, Run]:
+    """Convert into a fresh `store`, then verify it."""
+    store.unlink(missing_ok=True)
+    made = run(gstream(*arguments, store, "--memory", f"{budget_mib}MiB"))
+    return made, run(gstream("verify", store))
+
+
+def check_edges(context: Context, store: Path, generated: bool) -> str:
+    """Compare the decoded edges of both topologies with the input; returns what was compared."""
+    expected = stores.input_sum(context.graph.edges)
+    for topology in ("out", "in"):
+        count, total = ours.decoded_sum(store, topology)
+        check(count == len(context.graph.edges), f"{store.name}: {count} edges in {topology}-pages")
+        check(total == expected, f"{store.name}: the edges of the {topology}-pages are not the input's")
+    return "decoded edges of both topologies equal the input's" + (", from the same seed" if generated else "")
+
+
+def measure(context: Context) -> list[Figure]:
+    figures = []
+    store = context.graph.folder / "converted.gs"
+    millions = len(context.graph.edges) / 1e6
+    for what, arguments, target, budget_mib in cases(context):
+        pairs = [convert(arguments, store, budget_mib) for _ in range(context.times(RUNS))]
+        checked = check_edges(context, store, arguments[0] == "generate")
+        made, verified = pairs[-1]
+        whole = [millions / (pair[0].seconds + pair[1].seconds) for pair in pairs]
+        graph = f"{context.graph_name} directed, both topologies"
+        label = f"{what} to a verified store, --memory {budget_mib} MiB"
+        note = (
+            f"last run: convert {made.seconds:.2f} s ({made.cpu_seconds:.2f} s of CPU), verify {verified.seconds:.2f} s"
+        )
+        named = {"need": 1.0, "target": f"at least {target:.0f} M edges/s"} if target else {}
+        figures.append(
+            Figure(
+                what=label,
+                graph=graph,
+                value=statistics.median(whole),
+                unit="M edges/s",
+                against="the target" if target else "",
+                against_value=target or None,
+                spread={
+                    "least": min(whole),
+                    "median": statistics.median(whole),
+                    "most": max(whole),
+                    "runs": len(whole),
+                },
+                checked=checked,
+                note=note,
+                **named,  # type: ignore[arg-type]
+            )
+        )
+        limit = float(budget_mib + INTERPRETER_MIB)
+        peak = max(pair[0].peak_bytes for pair in pairs) / MIB
+        figures.append(
+            Figure(
+                what=f"{what}, peak memory of the conversion, --memory {budget_mib} MiB",
+                graph=graph,
+                value=peak,
+                unit="MiB",
+                against="budget + 150 MiB",
+                against_value=limit,
+                need=1.0,
+                target="within the budget + 150 MiB",
+            )
+        )
+        store.unlink()
+    return figures

@@ -1,0 +1,104 @@
+"""What a measurement yields: one figure, what it stands against, and whether the target is met.
+
+Every figure is measured together with its peer or ceiling in one run on one machine; the only ones that are not are
+marked `recorded` and carry their source. `ratio` above 1 always means that ours is better.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+HIGHER_IS_BETTER = {"M edges/s", "G edges/s", "MB/s", "GB/s", "%"}
+LOWER_IS_BETTER = {"ms", "s", "MiB", "bytes/edge"}
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Seconds of repeated runs of one thing."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    def spread(self, factor: float = 1.0) -> dict[str, float]:
+        """{least, median, most, runs}, in seconds times `factor`."""
+        scaled = [second * factor for second in self.seconds]
+        return {"least": min(scaled), "median": self.median * factor, "most": max(scaled), "runs": len(scaled)}
+
+
+def timed(repeats: int, call: Callable[[], Any]) -> tuple[Samples, Any]:
+    """Run `call` `repeats` times (at least 1); the seconds of each run and the last answer."""
+    seconds = []
+    answer = None
+    for _ in range(max(1, repeats)):
+        answer = None  # let go of the last answer first: two at once would double the memory
+        start = time.perf_counter()
+        answer = call()
+        seconds.append(time.perf_counter() - start)
+    return Samples(tuple(seconds)), answer
+
+
+def timed_each(items: Sequence[Any], call: Callable[[Any], Any]) -> tuple[Samples, list[Any]]:
+    """Run `call(item)` once for every item (BFS sources); the seconds of each and all answers."""
+    seconds, answers = [], []
+    for item in items:
+        start = time.perf_counter()
+        answers.append(call(item))
+        seconds.append(time.perf_counter() - start)
+    return Samples(tuple(seconds)), answers
+
+
+@dataclass
+class Figure:
+    """One row of the table. `value` and `against_value` share `unit`; `need` is the least ratio of a met target."""
+
+    what: str
+    graph: str
+    value: float
+    unit: str
+    against: str = ""
+    against_value: float | None = None
+    need: float | None = None
+    target: str = ""
+    recorded: str = ""  # source of `against_value` when it was not measured in this run
+    checked: str = ""  # what the answer was compared with, in this run
+    spread: dict[str, float] | None = None
+    note: str = ""
+    disturbance: float | None = None  # cores that other processes kept busy meanwhile; filled in by run.py
+
+    def __post_init__(self) -> None:
+        if self.unit not in HIGHER_IS_BETTER | LOWER_IS_BETTER:
+            raise ValueError(f"unit {self.unit!r} is not one of {sorted(HIGHER_IS_BETTER | LOWER_IS_BETTER)}")
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times better than what it stands against; None without such a figure."""
+        if not self.against_value or not self.value:
+            return None
+        return self.value / self.against_value if self.unit in HIGHER_IS_BETTER else self.against_value / self.value
+
+    @property
+    def passed(self) -> bool | None:
+        """True or False where a target is named, else None."""
+        if self.need is None:
+            return None
+        return self.ratio is not None and self.ratio >= self.need
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"ratio": self.ratio, "passed": self.passed}
+
+
+class WrongAnswerError(Exception):
+    """A measured run whose answer differs from its reference: its time is not reported."""
+
+
+def check(condition: bool, text: str) -> None:
+    """Refuse the measurement when its answer is wrong."""
+    if not condition:
+        raise WrongAnswerError(text)

@@ -1,0 +1,86 @@
+"""Facts of the machine a result was measured on, and how busy others kept it meanwhile (Linux /proc)."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import os
+import platform
+import resource
+import subprocess
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "networkit", "igraph", "h5py", "polars", "pyarrow", "isal")
+
+
+def _first(path: str, key: str) -> str:
+    """Value of the first `key : value` line of a /proc file; "unknown" where there is none."""
+    try:
+        for line in Path(path).read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == key:
+                return value.strip()
+    except OSError:
+        pass
+    return "unknown"
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "missing"
+
+
+def cores() -> int:
+    """Cores this process may run on."""
+    return len(os.sched_getaffinity(0))
+
+
+def facts() -> dict[str, Any]:
+    """CPU, cores, memory, versions, date and commit, as they stand in every result."""
+    memory_kib = int(_first("/proc/meminfo", "MemTotal").split()[0])
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": _git("rev-parse", "HEAD") or "unknown",
+        "uncommitted_changes": bool(_git("status", "--porcelain", "--untracked-files=no")),
+        "cpu": f"{_first('/proc/cpuinfo', 'model name')}, family {_first('/proc/cpuinfo', 'cpu family')}"
+        f" model {_first('/proc/cpuinfo', 'model')}",
+        "cores": cores(),
+        "memory_gib": round(memory_kib / (1 << 20), 1),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in PACKAGES},
+        "load_average_before": round(os.getloadavg()[0], 2),
+    }
+
+
+def _busy_ticks() -> int:
+    """Ticks that all cores spent working since boot (user, nice, system, irq, softirq, steal)."""
+    numbers = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
+    return sum(numbers[:3]) + sum(numbers[5:8])
+
+
+def _own_seconds() -> float:
+    both = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in both)
+
+
+class Disturbance:
+    """Cores kept busy by other processes between two moments: says whether a figure can be trusted."""
+
+    def __init__(self) -> None:
+        self.ticks, self.own, self.wall = _busy_ticks(), _own_seconds(), os.times().elapsed
+
+    def cores(self) -> float:
+        """Mean number of cores others used since the start; children count as ours once they were waited for."""
+        wall = os.times().elapsed - self.wall
+        busy = (_busy_ticks() - self.ticks) / os.sysconf("SC_CLK_TCK")
+        return max(0.0, (busy - (_own_seconds() - self.own)) / wall) if wall > 0 else 0.0

@@ -1,0 +1,90 @@
+"""Our side of every comparison: the Python interface a user has, and answers as plain arrays in vertex order.
+
+Only the calls of `Session` are timed; turning a result into arrays (`ranks`, `labels`, ...) is not, nor is it for
+networkit. The graphs have the IDs 0..V-1 (the shipped one: names in byte order), so row v of a result is vertex v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gstream
+import pagestore
+from bench.peers import UNREACHED
+from bench.stores import mixed_sum
+
+
+class Session:
+    """An open graph; `options` (a memory cap) hold for every run."""
+
+    def __init__(self, graph: Any, options: dict[str, Any]) -> None:
+        self.graph, self.options = graph, options
+
+    def pagerank(
+        self,
+        alpha: float,
+        iterations: int | None = None,
+        tolerance: float | None = None,
+        float64: bool = False,
+        max_iterations: int = 100,
+    ) -> Any:
+        """Result of a fixed number of iterations, or of a run to an L1 tolerance."""
+        stop = {"iterations": iterations} if iterations else {"tol": tolerance, "max_iter": max_iterations}
+        return self.graph.pagerank(alpha=alpha, float64=float64, **stop, **self.options)
+
+    def bfs(self, source: int, predecessors: bool) -> Any:
+        return self.graph.bfs(source=self.user_id(source), predecessors=predecessors, **self.options)
+
+    def sssp(self, source: int) -> Any:
+        return self.graph.sssp(source=self.user_id(source), predecessors=False, **self.options)
+
+    def components(self) -> Any:
+        return self.graph.wcc(**self.options)
+
+    def user_id(self, vertex: int) -> Any:
+        return vertex
+
+    @staticmethod
+    def ranks(answer: Any) -> np.ndarray:
+        """f8[V]"""
+        return answer.to_numpy()["pagerank"].astype(np.float64)
+
+    @staticmethod
+    def distances(answer: Any) -> np.ndarray:
+        """f8[V] (SSSP) or i8[V] (BFS), UNREACHED (-1) where there is no path."""
+        values = answer.to_numpy()["distance"]
+        if values.dtype.kind == "f":
+            return np.where(np.isinf(values), UNREACHED, values).astype(np.float64)
+        return values.astype(np.int64)
+
+    @staticmethod
+    def predecessors(answer: Any) -> np.ndarray:
+        """i8[V], negative where there is none."""
+        return answer.to_numpy()["predecessor"].astype(np.int64)
+
+    @staticmethod
+    def labels(answer: Any) -> np.ndarray:
+        """i8[V]: the least vertex of each component."""
+        return answer.to_numpy()["component"].astype(np.int64)
+
+
+@contextmanager
+def opened(path: Path, **options: Any) -> Iterator[Session]:
+    """A session on the store at `path`."""
+    with gstream.open(path) as graph:
+        yield Session(graph, options)
+
+
+def decoded_sum(path: Path, topology: str) -> tuple[int, int]:
+    """(edges, `mixed_sum` of them as source -> target) of one topology, by the reference decoder."""
+    count = total = 0
+    with pagestore.open_store(path) as store:
+        for source, target in pagestore.decode_edges(store, topology):
+            count += len(source)
+            total += mixed_sum(source, target)
+    return count, total % (1 << 64)

@@ -1,0 +1,89 @@
+"""Results on disk: JSON with every figure, and a markdown table for people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bench.figures import Figure
+
+QUIET_CORES = 0.1  # others may keep this many cores busy before a figure is marked
+HEADINGS = ("measurement", "graph", "ours", "spread", "against", "its figure", "ratio", "target", "verdict")
+
+
+def number(value: float) -> str:
+    """Three significant digits without an exponent: 0.123, 12.3, 1234."""
+    if value == 0 or abs(value) >= 100:
+        return f"{value:.0f}"
+    return f"{value:.2f}" if abs(value) >= 10 else f"{value:.3g}"
+
+
+def verdict(figure: Figure) -> str:
+    return {True: "pass", False: "**fail**", None: ""}[figure.passed]
+
+
+def cells(figure: Figure) -> tuple[str, ...]:
+    """One row of the table, in the order of HEADINGS."""
+    spread = figure.spread or {}
+    span = f"{number(spread['least'])} to {number(spread['most'])}, {spread['runs']:.0f} runs" if spread else ""
+    against = figure.against + (" (recorded)" if figure.recorded else "")
+    mark = " (busy)" if (figure.disturbance or 0) > QUIET_CORES else ""
+    return (
+        figure.what,
+        figure.graph,
+        f"{number(figure.value)} {figure.unit}{mark}",
+        span,
+        against,
+        f"{number(figure.against_value)} {figure.unit}" if figure.against_value is not None else "",
+        f"{figure.ratio:.2f}" if figure.ratio is not None else "",
+        figure.target,
+        verdict(figure),
+    )
+
+
+def _machine_lines(machine: dict[str, Any]) -> list[str]:
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    changed = " with uncommitted changes" if machine["uncommitted_changes"] else ""
+    return [
+        f"- {machine['date']}, commit {machine['commit'][:12]}{changed}",
+        f"- {machine['cpu']}; {machine['cores']} cores, {machine['memory_gib']} GiB; {machine['system']}",
+        f"- Python {machine['python']}; {versions}",
+        f"- load average when it began: {machine['load_average_before']}",
+    ]
+
+
+def markdown(result: dict[str, Any], figures: list[Figure]) -> str:
+    """The whole report; `result` holds machine, command, seconds and failures."""
+    lines = ["# Benchmarks on the host's cores", "", f"Made by `{result['command']}` in {result['seconds']:.0f} s.", ""]
+    lines += _machine_lines(result["machine"])
+    lines += [
+        "",
+        "A ratio above 1 means that ours is better. Every figure that ours stands against was measured in the same run",
+        "on the same cores, except those marked *recorded*. Times are medians. *busy*: other processes kept more than",
+        f"{QUIET_CORES} cores busy meanwhile, so the figure says little.",
+        "",
+        "| " + " | ".join(HEADINGS) + " |",
+        "|" + "---|" * len(HEADINGS),
+    ]
+    lines += ["| " + " | ".join(cells(figure)) + " |" for figure in figures]
+    named = [figure for figure in figures if figure.passed is not None]
+    lines += ["", f"Targets met: {sum(bool(figure.passed) for figure in named)} of {len(named)}."]
+    lines += [f"\nNot measured: {failure['measurement']} on {failure['graph']}: `{failure['error']}`"
+              for failure in result["failures"]]  # fmt: skip
+    lines += ["", "## Notes", ""]
+    recorded = [f"{figure.against}: {figure.recorded}" for figure in figures if figure.recorded]
+    notes = [f"{figure.what}: {figure.note}" for figure in figures if figure.note]
+    checked = [f"{figure.what}, answer checked: {figure.checked}" for figure in figures if figure.checked]
+    lines += [f"- {line}" for line in dict.fromkeys(recorded + notes + checked)]
+    return "\n".join(lines) + "\n"
+
+
+def write(folder: Path, result: dict[str, Any], figures: list[Figure]) -> tuple[Path, Path]:
+    """Write host.json and host.md into `folder`; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    whole = result | {"figures": [figure.as_dict() for figure in figures]}
+    json_path, table_path = folder / "host.json", folder / "host.md"
+    json_path.write_text(json.dumps(whole, indent=1) + "\n")
+    table_path.write_text(markdown(result, figures))
+    return json_path, table_path

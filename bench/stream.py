@@ -1,0 +1,98 @@
+"""PageRank streamed from disk under a memory cap below the topology, against the disk's own O_DIRECT rate.
+
+Ours: bytes that the block layer read for the process (page-cache hits don't count) during a long minus a short run, by
+the time between them. The ceiling: plain O_DIRECT reads of the same bytes of the same file, 16 MiB a call, by the best
+of several thread counts, measured before and after; the faster of the two stands.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bench import ceilings, ours, peers, stores
+from bench.context import Context
+from bench.figures import Figure, Samples, check, timed
+from bench.pagerank import ALPHA, RELATIVE, check_ranks
+
+SHORT, LONG = 2, 12  # iterations
+RUNS = 3
+THREADS = (1, 2, 4, 8)
+NEED_SHARE = 0.8
+VERTEX_BYTES = 32  # what a streamed PageRank holds a vertex, generously
+RESIDENT_SHARE = 4  # a quarter of the topology fits beside that
+
+
+def disk_rate(path: Path, topology: Any) -> float:
+    """Best rate, in bytes a second, at which threads read the pages of `path`."""
+    first, size = topology.pages_offset, topology.pages * topology.layout.page_bytes
+    passes = max(1, (1 << 30) // size)  # at least 1 GiB, so that a burst doesn't pass for a rate
+    return max(ceilings.direct_read_rate(path, first, size, threads, passes) for threads in THREADS)
+
+
+def stream_rate(session: ours.Session, path: Path, runs: int, floor_bytes: int) -> tuple[Samples, list[float], Any]:
+    """(seconds between the short and the long run, bytes a second read from disk in between, last answer)."""
+    rates, seconds = [], []
+    for _ in range(runs):
+        moments = []
+        for iterations in (SHORT, LONG):
+            ceilings.drop_page_cache(path)
+            before = ceilings.disk_read_bytes()
+            samples, answer = timed(1, lambda n=iterations: session.pagerank(ALPHA, iterations=n))
+            moments.append((samples.median, ceilings.disk_read_bytes() - before))
+        between = moments[1][0] - moments[0][0]
+        read = moments[1][1] - moments[0][1]
+        check(read >= floor_bytes, f"only {read} bytes came from the disk; {floor_bytes} had to: the page cache helped")
+        seconds.append(between)
+        rates.append(read / between)
+    return Samples(tuple(seconds)), rates, answer
+
+
+def measure(context: Context) -> list[Figure]:
+    import pagestore
+
+    if context.graph.scale is None:
+        return []  # the shipped graph is a page or two
+    path = stores.kron(context.graph, "natural")
+    csr = context.graph.kron
+    with pagestore.open_store(path) as store:
+        topology = store.topology("out")
+        topology_bytes = topology.pages * topology.layout.page_bytes
+        cap = VERTEX_BYTES * csr.vertices + topology_bytes // RESIDENT_SHARE
+        check(cap < topology_bytes, "the cap is not below the topology: take a larger scale")
+        before = disk_rate(path, topology)
+        with ours.opened(path, host_memory=cap) as session:
+            session.pagerank(ALPHA, iterations=1)  # warm-up: compiles
+            streamed = (LONG - SHORT) * (topology_bytes - cap)
+            seconds, rates, answer = stream_rate(session, path, context.times(RUNS), streamed)
+            ranks = session.ranks(answer)
+        ceiling = max(before, disk_rate(path, topology))
+    matrix = peers.scipy_matrix(csr, "float64")
+    check_ranks(ranks, peers.power_iteration(matrix, csr.degree, ALPHA, LONG), RELATIVE["float32"], "streamed")
+    middle = sorted(rates)[len(rates) // 2]
+    graph = f"{context.graph_name} undirected, natural order"
+    note = f"--host-memory {cap >> 20} MiB, topology {topology_bytes >> 20} MiB"
+    rate = Figure(
+        what="PageRank streamed, disk reads",
+        graph=graph,
+        value=middle / 1e6,
+        unit="MB/s",
+        against="O_DIRECT reads of the same file",
+        against_value=ceiling / 1e6,
+        need=NEED_SHARE,
+        target="at least 80 % of the disk",
+        spread={"least": min(rates) / 1e6, "median": middle / 1e6, "most": max(rates) / 1e6, "runs": len(rates)},
+        checked=f"ranks within {RELATIVE['float32']:.0e} relative of scipy's power iteration",
+        note=note,
+    )
+    step = Figure(
+        what="PageRank streamed, iteration",
+        graph=graph,
+        value=seconds.median / (LONG - SHORT) * 1e3,
+        unit="ms",
+        spread=seconds.spread(1e3 / (LONG - SHORT)),
+        against="the topology at the disk's rate",
+        against_value=topology_bytes / ceiling * 1e3,
+        note=note,
+    )
+    return [rate, step]
