@@ -1,0 +1,107 @@
+"""Scalar types of programs and how they meet: Numba's promotion, made explicit so that every back end agrees.
+
+A type is a short string. What arrays hold: u8 u32 u64 i32 i64 f32 f64. What only expressions have:
+    bool   a condition
+    n64    a count or an ID: an i64 that is never negative, so it meets u64 as u64
+    weak   a float constant or float parameter: float64, but f32 when it meets f32
+           (a bare 0.85 must not turn a float32 kernel into float64)
+    lit    an integer constant: takes the other operand's type
+Arithmetic is done in i64, u64, f32 or f64 only; integers wrap at 64 bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+UNSIGNED = ("u8", "u32", "u64")
+SIGNED = ("i32", "i64")
+INTEGERS = (*UNSIGNED, *SIGNED, "n64", "lit", "bool")
+FLOATS = ("f32", "f64", "weak")
+NUMPY = {
+    "u8": np.dtype("<u1"),
+    "u32": np.dtype("<u4"),
+    "u64": np.dtype("<u8"),
+    "i32": np.dtype("<i4"),
+    "i64": np.dtype("<i8"),
+    "f32": np.dtype("<f4"),
+    "f64": np.dtype("<f8"),
+}
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    """A value type of programs: `f32`, `f64`, `u32`, `u64`, `i32` or `i64`."""
+
+    name: str
+
+    @property
+    def dtype(self) -> np.dtype:
+        return NUMPY[self.name]
+
+    @property
+    def is_float(self) -> bool:
+        return self.name in FLOATS
+
+    @property
+    def largest(self) -> int | float:
+        """What INF stands for: infinity, or the largest integer of the type."""
+        return float("inf") if self.is_float else int(np.iinfo(self.dtype).max)
+
+    @property
+    def least(self) -> int | float:
+        """The identity of MAX: minus infinity, or the least integer of the type."""
+        return float("-inf") if self.is_float else int(np.iinfo(self.dtype).min)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+f32, f64 = ScalarType("f32"), ScalarType("f64")
+u32, u64, i32, i64 = ScalarType("u32"), ScalarType("u64"), ScalarType("i32"), ScalarType("i64")
+VALUE_TYPES = (f32, f64, u32, u64, i32, i64)
+
+
+def type_of_dtype(dtype: np.dtype) -> str:
+    """The scalar type of an array's elements; KeyError for a dtype that programs don't know."""
+    return {dtype_of: name for name, dtype_of in NUMPY.items()}[np.dtype(dtype)]
+
+
+def carrier(kind: str, literal: int | None = None) -> str:
+    """The type that arithmetic on one operand of `kind` is done in: i64, u64, f32, f64 or bool."""
+    if kind == "lit":
+        return "u64" if literal is not None and literal >= 1 << 63 else "i64"
+    return {"weak": "f64", "u8": "u64", "u32": "u64", "i32": "i64", "n64": "i64"}.get(kind, kind)
+
+
+def meet(left: str, right: str, negative: bool = False) -> str:
+    """The type of arithmetic on `left` and `right`; `negative`: one is a negative integer constant.
+
+    Integers of one signedness stay integers, u64 meets signed as f64 (Numba's rule), f32 stays f32 with constants,
+    float parameters and 1-byte weights, and becomes f64 with wider integers.
+    """
+    pair = {left, right}
+    if pair & {"f32", "f64", "weak"}:
+        if "f64" in pair:
+            return "f64"
+        if "f32" in pair:
+            return "f32" if pair <= {"f32", "weak", "lit", "u8", "bool"} else "f64"
+        return "weak"
+    if pair == {"bool"}:
+        return "i64"
+    if pair <= {*UNSIGNED, "n64", "lit"} and pair & set(UNSIGNED) and not negative:
+        narrow = pair & {"u8", "u32"} and pair & {"n64", "lit"} and "u64" not in pair
+        return "i64" if narrow else "u64"
+    if "u64" in pair:
+        return "u64" if "bool" in pair and not negative else "f64"
+    return "i64"
+
+
+def join(left: str, right: str, negative: bool = False) -> str:
+    """The type of a conditional expression's branches, of min and max, and of a name that is assigned twice."""
+    if left == right:
+        return left
+    if {left, right} == {"n64", "lit"}:
+        return "i64" if negative else "n64"
+    return meet(left, right, negative)
