@@ -50,7 +50,7 @@ types: $(VENV)/.installed-lint
 	$(BIN)/mypy
 
 bench: $(VENV)/.installed-bench
-	$(BIN)/python -m bench $(BENCH_ARGS)
+	$(BIN)/python bench/run.py $(BENCH_ARGS)
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache bench/work

@@ -1,0 +1,194 @@
+"""`gstream doctor`: what this machine has, and how to install what is missing."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import mmap
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from gstream.cli.sizes import show_bytes
+from gstream.cli.terminal import print_json, print_pairs
+
+LIBRARIES = ("numpy", "numba", "h5py", "isal", "zstandard", "polars", "pandas", "pyarrow", "duckdb", "typer")
+PROBE_BYTES = 256 << 20
+PROBE_BLOCK_BYTES = 8 << 20
+QUERY_SECONDS = 20  # a driver that hangs must not hang the doctor
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command("doctor")(doctor)
+
+
+def doctor(
+    disk: Path = typer.Option(Path("."), "--disk", metavar="FOLDER", help="Folder whose disk is measured."),
+    json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+) -> None:
+    """Show cores, memory, disk rate, libraries and GPUs, and how to install what is missing."""
+    found = {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "cores": cores(),
+        "memory": memory(),
+        "disk": disk_rate(disk),
+        "libraries": {name: version(name) for name in LIBRARIES},
+        "compiler": compiler(),
+        "gpus": gpus(),
+        "driver": driver(),
+        "nvcc": nvcc(),
+        "pycuda": version("pycuda"),
+    }
+    advice = missing(found)
+    if json:
+        print_json({**found, "advice": advice})
+        return
+    print_pairs(lines(found))
+    for line in advice:
+        print(line)
+
+
+def cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0))
+
+
+def memory() -> dict[str, int]:
+    """Bytes of memory: `total` (the smaller of the machine's and the control group's) and `available`."""
+    fields = {}
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        name, _, rest = line.partition(":")
+        fields[name] = int(rest.split()[0]) << 10
+    total, available = fields["MemTotal"], fields["MemAvailable"]
+    limit = Path("/sys/fs/cgroup/memory.max")
+    if limit.exists() and (text := limit.read_text().strip()).isdigit():
+        total, available = min(total, int(text)), min(available, int(text))
+    return {"total": total, "available": available}
+
+
+def disk_rate(folder: Path) -> dict[str, Any]:
+    """Free bytes of the folder's disk and its read rate in bytes/s, past the page cache where O_DIRECT works."""
+    result: dict[str, Any] = {"folder": str(folder.resolve())}
+    usage = shutil.disk_usage(folder)
+    result |= {"free": usage.free, "total": usage.total}
+    if usage.free < 4 * PROBE_BYTES or not os.access(folder, os.W_OK):
+        return result | {"read_rate": None, "direct": None}
+    block = mmap.mmap(-1, PROBE_BLOCK_BYTES)
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".gstream-doctor-") as probe:
+        for _ in range(PROBE_BYTES // PROBE_BLOCK_BYTES):
+            probe.write(os.urandom(PROBE_BLOCK_BYTES // 64) * 64)
+        probe.flush()
+        os.fsync(probe.fileno())
+        os.posix_fadvise(probe.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        try:
+            handle, direct = os.open(probe.name, os.O_RDONLY | os.O_DIRECT), True
+        except OSError:  # some file systems (tmpfs, overlay) have no O_DIRECT
+            handle, direct = os.open(probe.name, os.O_RDONLY), False
+        try:
+            began, done = time.perf_counter(), 0
+            while done < PROBE_BYTES and (got := os.preadv(handle, [block], done)):
+                done += got
+            return result | {"read_rate": done / (time.perf_counter() - began), "direct": direct}
+        finally:
+            os.close(handle)
+
+
+def version(name: str) -> str | None:
+    """Version of an installed distribution, or None."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def compiler() -> dict[str, Any]:
+    """Whether Numba compiles here, for which processor, and where it keeps compiled programs."""
+    if importlib.util.find_spec("numba") is None:
+        return {"works": False, "processor": None}
+    import llvmlite.binding
+    import numba
+
+    began = time.perf_counter()
+    works = numba.njit(lambda x: x + 1)(1) == 2
+    return {
+        "works": bool(works),
+        "processor": llvmlite.binding.get_host_cpu_name(),
+        "seconds": time.perf_counter() - began,
+        "cache": os.environ.get("NUMBA_CACHE_DIR", "beside the compiled files"),
+    }
+
+
+def query(*command: str) -> str | None:
+    """Output of a program, or None where it is absent or fails."""
+    if shutil.which(command[0]) is None:
+        return None
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=QUERY_SECONDS)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def gpus() -> list[dict[str, Any]]:
+    """Name and memory in bytes of each NVIDIA GPU that the driver shows."""
+    text = query("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits") or ""
+    rows = [line.rsplit(",", 1) for line in text.splitlines() if "," in line]
+    return [{"name": name.strip(), "memory": int(size) << 20} for name, size in rows if size.strip().isdigit()]
+
+
+def driver() -> str | None:
+    """Version of the NVIDIA driver, or None."""
+    text = query("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+    return text.split("\n")[0].strip() if text else None
+
+
+def nvcc() -> str | None:
+    """Release of the CUDA compiler, or None."""
+    text = query("nvcc", "--version") or ""
+    return next((part.split(",")[0] for part in text.split("release ")[1:]), None)
+
+
+def missing(found: dict[str, Any]) -> list[str]:
+    """One line a thing that is missing and how to install it."""
+    advice = []
+    absent = [name for name, known in found["libraries"].items() if known is None]
+    if absent:
+        advice.append(f"missing: {', '.join(absent)}. Install: {sys.executable} -m pip install {' '.join(absent)}")
+    if found["gpus"] and not found["pycuda"]:
+        advice.append(f"missing: pycuda, to use the GPU. Install: {sys.executable} -m pip install 'gstream[cuda]'")
+    if found["gpus"] and not found["nvcc"]:
+        advice.append("missing: nvcc, to compile kernels. Install the CUDA toolkit that matches the driver.")
+    return advice or ["nothing is missing" + ("" if found["gpus"] else "; no GPU: programs run on the host's cores")]
+
+
+def lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """The findings as aligned name and value."""
+    disk, compiles = found["disk"], found["compiler"]
+    if disk["read_rate"]:
+        way = "O_DIRECT" if disk["direct"] else "buffered"
+        rate = f"reads {show_bytes(disk['read_rate'])}/s ({way})"
+    else:
+        rate = "not measured: folder not writable, or less than 1 GiB free"
+    return [
+        ("python", f"{found['python']} ({sys.executable})"),
+        ("system", found["system"]),
+        ("cores", str(found["cores"])),
+        ("memory", "{total} of which {available} available".format(**{k: show_bytes(v) for k, v in found["memory"].items()})),
+        ("disk", f"{disk['folder']}: {show_bytes(disk['free'])} free of {show_bytes(disk['total'])}, {rate}"),
+        ("libraries", ", ".join(f"{name} {known or 'MISSING'}" for name, known in found["libraries"].items())),
+        ("compiler", f"numba for {compiles['processor']}" if compiles["works"] else "numba does not work"),
+        ("GPUs", ", ".join(f"{gpu['name']} {show_bytes(gpu['memory'])}" for gpu in found["gpus"]) or "none"),
+        ("driver", found["driver"] or "none"),
+        ("nvcc", found["nvcc"] or "none"),
+        ("pycuda", found["pycuda"] or "none"),
+    ]

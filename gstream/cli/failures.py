@@ -1,0 +1,82 @@
+"""Every failure as one plain line and an exit code: 2 usage, 3 device missing, 4 bad input, 5 memory or disk,
+130 and 143 for SIGINT and SIGTERM. GSTREAM_DEBUG=1 adds the traceback.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import time
+import traceback
+from types import FrameType
+
+from pagestore.errors import GstreamError
+
+EXIT_INTERNAL, EXIT_USAGE, EXIT_INPUT, EXIT_RESOURCE = 1, 2, 4, 5
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_HANDLES = (errno.EMFILE, errno.ENFILE)
+SECOND_SIGNAL_SECONDS = 2.0  # `timeout` and terminals often deliver one signal twice: only a later one is impatience
+
+
+class Interrupted(SystemExit):
+    """A signal asked the process to end; unwinds like an exception, so that temporary files are removed."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)
+        self.number = number
+
+
+def install_signals() -> None:
+    """SIGINT and SIGTERM raise Interrupted in the main thread; the same again 2 s later ends the process at once."""
+    first: list[float] = []
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if not first:
+            first.append(now)
+            raise Interrupted(number)
+        if now - first[0] > SECOND_SIGNAL_SECONDS:
+            os._exit(128 + number)
+
+    signal.signal(signal.SIGINT, handle)
+    signal.signal(signal.SIGTERM, handle)
+
+
+def describe(error: BaseException) -> tuple[int, str]:
+    """Exit code and the one line that says where, what, the limit and the remedy."""
+    if isinstance(error, GstreamError):
+        return error.exit_code, " ".join(str(error).split("\n"))
+    if isinstance(error, MemoryError):
+        detail = f" ({error})" if str(error) else ""
+        return EXIT_RESOURCE, (
+            f"out of memory{detail}. Pass a smaller --memory (convert) or --host-memory (run), or fewer --threads."
+        )
+    if isinstance(error, OSError):
+        return _describe_os(error)
+    return EXIT_INTERNAL, (
+        f"internal error: {type(error).__name__}: {' '.join(str(error).split())}. "
+        "This is a bug in gstream; GSTREAM_DEBUG=1 shows the traceback."
+    )
+
+
+def _describe_os(error: OSError) -> tuple[int, str]:
+    where = f"{error.filename}: " if error.filename else ""
+    what = error.strerror or str(error)
+    if error.errno in NO_SPACE:
+        return EXIT_RESOURCE, f"{where}disk full ({what}). Free some space, or pass --workdir on another disk."
+    if error.errno in NO_HANDLES:
+        return EXIT_RESOURCE, f"{where}too many open files ({what}). Raise the limit with `ulimit -n 65536`."
+    if error.errno == errno.ENOMEM:
+        return EXIT_RESOURCE, f"{where}out of memory ({what}). Pass a smaller --memory or --host-memory."
+    return EXIT_INPUT, f"{where}{what}. Check the path and its permissions."
+
+
+def report(error: BaseException) -> int:
+    """Print the failure on standard error and return the exit code."""
+    code, line = describe(error)
+    if os.environ.get("GSTREAM_DEBUG", "") not in ("", "0"):
+        traceback.print_exception(error)
+    print(line, file=sys.stderr, flush=True)
+    return code

@@ -1,0 +1,59 @@
+"""Sizes, counts and times as users write and read them: `2GiB`, `1.2 M edges`, `3 min 20 s`."""
+
+from __future__ import annotations
+
+import re
+
+from pagestore.errors import UsageError
+
+BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
+SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgtp]?)(i?b?)\s*", re.IGNORECASE)
+BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+COUNT_UNITS = ("", " k", " M", " G", " T")
+
+
+def parse_size(text: str | None, option: str = "size") -> int | None:
+    """Bytes of `512MiB`, `2G`, `1.5 TiB`, `64k`, `2GB` (decimal) or a plain number; None stays None.
+
+    Raises UsageError naming `option`.
+    """
+    if text is None:
+        return None
+    match = SIZE.fullmatch(text)
+    if not match:
+        raise UsageError(f"{option} {text}: not a size. Write a number with a unit, as 512MiB or 2GiB.")
+    number, prefix, suffix = match.groups()
+    exponent = "kmgtp".find(prefix.lower()) + 1 if prefix else 0
+    unit = 1000**exponent if suffix.lower() == "b" else BINARY[prefix.lower()]
+    return int(float(number) * unit) if "." in number else int(number) * unit
+
+
+def show_bytes(count: float) -> str:
+    """`12.3 MiB`; whole numbers below 1 KiB."""
+    value, unit = float(count), 0
+    while abs(value) >= 1024 and unit < len(BYTE_UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.0f} B" if unit == 0 else f"{value:.4g} {BYTE_UNITS[unit]}" if value < 1000 else f"{value:.0f} {BYTE_UNITS[unit]}"
+
+
+def show_count(count: float) -> str:
+    """`282 k`, `1.47 G`: three digits and a decimal unit."""
+    value, unit = float(count), 0
+    while abs(value) >= 999.5 and unit < len(COUNT_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:.3g}{COUNT_UNITS[unit]}"
+
+
+def show_rate(count: float, seconds: float, noun: str) -> str:
+    """`5.2 M edges/s`; a dash where no time passed."""
+    return f"{show_count(count / seconds)} {noun}/s" if seconds > 0 else "-"
+
+
+def show_seconds(seconds: float) -> str:
+    """`0.123 s`, `3 min 20 s`, `2 h 05 min`."""
+    if seconds < 100:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 100:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"

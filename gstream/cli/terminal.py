@@ -1,0 +1,134 @@
+"""What the commands show: progress (a bar on a terminal, one plain line every 30 s elsewhere), tables, notes.
+
+Standard output carries results only: tables of vertices, or exactly one JSON object with --json. All else goes to
+standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from gstream.cli.sizes import show_bytes, show_count, show_seconds
+
+PLAIN_SECONDS = 30.0  # between progress lines where standard error is no terminal
+REDRAW_SECONDS = 0.1
+
+
+def note(text: str) -> None:
+    """One line on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """The one JSON object of --json, on standard output. NaN and infinity become null: JSON has neither."""
+    print(json.dumps(_plain(value), allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """`value` made of JSON's types: paths to strings, NumPy scalars to numbers, NaN and infinity to null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, bool | str) or value is None:
+        return value
+    if hasattr(value, "tolist"):  # NumPy scalars and arrays
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else None
+    return value if isinstance(value, int) else str(value)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
+    """Aligned columns on standard output; numbers to the right, missing values as a dash."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    numeric = [all(_is_number(row[i]) for row in cells) for i in range(len(columns))]
+    widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
+    if title:
+        print(title)
+    for row in [list(columns), *cells]:
+        line = "  ".join(c.rjust(w) if n else c.ljust(w) for c, w, n in zip(row, widths, numeric, strict=True))
+        print(line.rstrip())
+
+
+def print_pairs(pairs: Iterable[tuple[str, str]], file: Any = None) -> None:
+    """`name   value` lines, aligned; on standard output unless `file` says otherwise."""
+    listed = list(pairs)
+    width = max((len(name) for name, _ in listed), default=0)
+    for name, value in listed:
+        print(f"{name.ljust(width)}  {value}", file=file or sys.stdout)
+
+
+def _cell(value: Any) -> str:
+    if value is None or value != value:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text == "-"
+    return True
+
+
+class Progress:
+    """Shows how far a long step is; silent when `quiet`. Call it as `progress(stage, done, total, unit)`.
+
+    done, total: in `unit` ("bytes", "edges", "pages", ...); total None when unknown. Leaving the `with` clears the bar.
+    """
+
+    def __init__(self, quiet: bool = False, stream: Any = None) -> None:
+        self.stream = stream or sys.stderr
+        self.quiet = quiet
+        self.terminal = bool(getattr(self.stream, "isatty", lambda: False)())
+        self.stage = ""
+        self.began = self.shown = time.monotonic()
+        self.drawn = False
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._clear()
+
+    def __call__(self, stage: str, done: float = 0, total: float | None = None, unit: str = "bytes") -> None:
+        now = time.monotonic()
+        if stage != self.stage:
+            # The 30 s of plain lines run on across stages, so that many short stages stay quiet.
+            self.stage, self.began = stage, now
+        if self.quiet or now - self.shown < (REDRAW_SECONDS if self.terminal else PLAIN_SECONDS):
+            return
+        self.shown = now
+        line = self._line(done, total, unit, now - self.began)
+        if self.terminal:
+            self.stream.write(f"\r\x1b[2K{line}")
+            self.drawn = True
+        else:
+            self.stream.write(line + "\n")
+        self.stream.flush()
+
+    def _line(self, done: float, total: float | None, unit: str, seconds: float) -> str:
+        show = show_bytes if unit == "bytes" else show_count
+        noun = "" if unit == "bytes" else f" {unit}"
+        rate = f", {show(done / seconds)}{noun}/s" if seconds > 0 and done else ""
+        if not total:
+            return f"{self.stage}: {show(done)}{noun}{rate}"
+        share = min(1.0, done / total)
+        left = f", {show_seconds(seconds * (1 - share) / share)} left" if share > 0.001 else ""
+        bar = ""
+        if self.terminal:
+            filled = int(20 * share)
+            bar = f" [{'#' * filled}{'.' * (20 - filled)}]"
+        return f"{self.stage}:{bar} {share:4.0%} of {show(total)}{noun}{rate}{left}"
+
+    def _clear(self) -> None:
+        if self.drawn:
+            self.stream.write("\r\x1b[2K")
+            self.stream.flush()
+            self.drawn = False

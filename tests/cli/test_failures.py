@@ -1,0 +1,53 @@
+"""Every failure becomes one line and the exit code of its kind."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from gstream.cli.failures import describe, report
+from pagestore.errors import DeviceMissingError, InputError, ResourceError, StoreError, UsageError
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("x"), 2),
+        (DeviceMissingError("x"), 3),
+        (InputError("x"), 4),
+        (StoreError("x"), 4),
+        (ResourceError("x"), 5),
+        (MemoryError(), 5),
+        (OSError(errno.ENOSPC, "No space left on device", "out.gs"), 5),
+        (OSError(errno.EDQUOT, "Disk quota exceeded", "out.gs"), 5),
+        (OSError(errno.EMFILE, "Too many open files"), 5),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "web.txt"), 4),
+        (PermissionError(errno.EACCES, "Permission denied", "web.txt"), 4),
+        (ZeroDivisionError("x"), 1),
+    ],
+)
+def test_exit_code_and_one_line(error: Exception, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(error) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert "Traceback" not in captured.err
+
+
+def test_messages_say_where_and_remedy() -> None:
+    assert describe(OSError(errno.ENOSPC, "No space left on device", "/mnt/out.gs")) == (
+        5,
+        "/mnt/out.gs: disk full (No space left on device). Free some space, or pass --workdir on another disk.",
+    )
+    assert describe(FileNotFoundError(errno.ENOENT, "No such file or directory", "web.txt"))[1].startswith("web.txt: ")
+    assert describe(InputError("a.txt:1: two\nlines"))[1] == "a.txt:1: two lines"
+
+
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("GSTREAM_DEBUG", "1")
+    try:
+        raise InputError("web.txt: empty")
+    except InputError as error:
+        assert report(error) == 4
+    assert "Traceback" in capsys.readouterr().err

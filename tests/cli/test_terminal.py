@@ -1,0 +1,76 @@
+"""Progress lines, tables and JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gstream.cli import terminal
+from gstream.cli.terminal import Progress, print_json, print_table
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds that `time.monotonic` shows; tests write to it."""
+    now = [0.0]
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_bar_on_a_terminal(clock: list[float]) -> None:
+    stream = Terminal()
+    with Progress(stream=stream) as progress:
+        progress("partition", 0, 100 << 20)
+        clock[0] = 10.0
+        progress("partition", 25 << 20, 100 << 20)
+    drawn = stream.getvalue()
+    assert "partition: [#####...............]  25% of 100 MiB, 2.5 MiB/s, 30 s left" in drawn
+    assert drawn.endswith("\r\x1b[2K"), "the bar is cleared at the end"
+
+
+def test_plain_lines_every_30_s_elsewhere(clock: list[float]) -> None:
+    stream = io.StringIO()
+    with Progress(stream=stream) as progress:
+        for second in range(100):
+            clock[0] = float(second)
+            progress("sort", second * 10, 1000, "edges")
+    assert stream.getvalue().splitlines() == [
+        "sort:  30% of 1 k edges, 10 edges/s, 70 s left",
+        "sort:  60% of 1 k edges, 10 edges/s, 40 s left",
+        "sort:  90% of 1 k edges, 10 edges/s, 10 s left",
+    ]
+
+
+def test_total_unknown_and_quiet(clock: list[float]) -> None:
+    stream, silent = io.StringIO(), io.StringIO()
+    with Progress(stream=stream) as progress, Progress(quiet=True, stream=silent) as nothing:
+        progress("read", 0)
+        nothing("read", 0)
+        clock[0] = 31.0
+        progress("read", 31 << 20)
+        nothing("read", 31 << 20)
+    assert stream.getvalue() == "read: 31 MiB, 1 MiB/s\n"
+    assert silent.getvalue() == ""
+
+
+def test_table_is_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("vertex", "pagerank"), [("libc6", 0.25), ("x", None)], title="top")
+    assert capsys.readouterr().out.splitlines() == ["top", "vertex  pagerank", "libc6       0.25", "x              -"]
+
+
+def test_json_is_one_object_of_plain_values(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"a": np.float32(0.5), "b": [np.int64(3), float("inf"), float("nan")], "p": Path("x.gs"), "n": None, "t": True})
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1
+    assert json.loads(out) == {"a": 0.5, "b": [3, None, None], "p": "x.gs", "n": None, "t": True}
