@@ -1,0 +1,110 @@
+"""What a run may use and how it is made to go: the options of the driver, the same for the command line and Python."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pagestore.errors import DeviceMissingError, UsageError
+
+DEFAULT_BATCH_BYTES = 16 << 20  # at 16 MiB a link reaches 55.0 of its 55.4 GB/s
+DEFAULT_STREAMS = 32  # throughput rises up to 32, the concurrent-kernel limit (thesis 3.2)
+CACHE_POLICIES = ("auto", "lru", "pinned", "0")
+DIRECTIONS = ("auto", "push", "pull")
+
+
+class Trace(Protocol):
+    """Takes one finished span: `process` is a device or "host", `track` a stream or thread, times in seconds."""
+
+    def span(self, process: str, track: str, name: str, start_s: float, end_s: float) -> None: ...
+
+
+@dataclass
+class RunOptions:
+    """Options of one engine. Raises UsageError on a value outside its limits.
+
+    devices: "host", "host:N" (N devices that share the cores), "fake:SEED", "fake:SEED:N"; a list joins them
+    device_memory, host_memory: caps in bytes; None is what the machine has
+    batch_bytes: pages of one copy and one launch; cut to whole pages and to one stretch
+    streams: streams of a device that copies (host devices read pages where they lie)
+    cache: policy of both page caches, host memory over disk and device memory over the link; "auto" pins
+    direction: "auto" chooses in every superstep
+    chunk_vertices: at most so many vertices of WA resident at once; None is what fits
+    threads: host threads in all; None is the cores this process may use
+    read_threads: threads that read ahead from disk
+    """
+
+    devices: list[str] = field(default_factory=lambda: ["host"])
+    device_memory: int | None = None
+    host_memory: int | None = None
+    batch_bytes: int = DEFAULT_BATCH_BYTES
+    streams: int = DEFAULT_STREAMS
+    cache: str = "auto"
+    direction: str = "auto"
+    use_heads: bool = True
+    max_supersteps: int | None = None
+    chunk_vertices: int | None = None
+    threads: int | None = None
+    read_threads: int = 3
+    trace: Trace | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("device_memory", "host_memory", "max_supersteps", "chunk_vertices", "threads"):
+            value = getattr(self, name)
+            if value is not None and value < (0 if name == "max_supersteps" else 1):
+                raise UsageError(f"{_flag(name)}: {value} is too small; it must be positive. Leave it out for no limit")
+        for name, least in (("batch_bytes", 1), ("streams", 1), ("read_threads", 1)):
+            if getattr(self, name) < least:
+                raise UsageError(f"{_flag(name)}: {getattr(self, name)} is too small; it must be at least {least}")
+        _check_choice("--cache", self.cache, CACHE_POLICIES)
+        _check_choice("--direction", self.direction, DIRECTIONS)
+
+    @property
+    def host_threads(self) -> int:
+        return self.threads or len(os.sched_getaffinity(0))
+
+    @property
+    def cache_policy(self) -> str | None:
+        """Policy of the page caches, None for no cache. A sweep larger than the cache gives LRU no hits: pin."""
+        return {"auto": "pinned", "0": None}.get(self.cache, self.cache)
+
+
+@dataclass(frozen=True)
+class DeviceSpec:
+    """One device that was asked for: `kind` is "host" or "fake", `seed` is the fake device's."""
+
+    kind: str
+    seed: int = 0
+
+
+def parse_devices(names: list[str]) -> list[DeviceSpec]:
+    """DeviceSpecs of `RunOptions.devices`. Raises UsageError on a malformed name, DeviceMissingError on an absent one."""
+    specs: list[DeviceSpec] = []
+    for name in names:
+        kind, *numbers = name.split(":")
+        if kind == "cuda":
+            raise DeviceMissingError(f"--devices {name}: this build has no CUDA device. Pass --devices host")
+        if kind not in ("host", "fake") or len(numbers) > {"host": 1, "fake": 2}[kind]:
+            raise UsageError(f"--devices {name}: not a device; known are host, host:N, fake:SEED and fake:SEED:N")
+        if not all(number.isdecimal() for number in numbers):
+            raise UsageError(f"--devices {name}: after a colon comes a number, as in host:2")
+        values = [int(number) for number in numbers]
+        if kind == "host":
+            count = values[0] if values else 1
+            specs += [DeviceSpec("host")] * count
+        else:
+            seed, count = (values + [0, 1][len(values) :])[:2]
+            specs += [DeviceSpec("fake", seed + offset) for offset in range(count)]
+    if not specs:
+        raise UsageError(f"--devices {','.join(names)}: names no device. Pass --devices host")
+    return specs
+
+
+def _flag(name: str) -> str:
+    return "--" + name.removesuffix("_bytes").replace("_", "-")
+
+
+def _check_choice(flag: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise UsageError(f"{flag}: {value!r} is unknown; it must be one of {', '.join(choices)}")

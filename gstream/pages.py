@@ -1,0 +1,213 @@
+"""Pages in host memory: all of one topology where they fit, else a ring of batches read ahead of use, and a cache.
+
+Rows of one pool, `uint8[rows, page_bytes]`, hold the pages:
+
+    resident    row p holds page p; a page is read when it is first wanted, and stays
+    streamed    rows [0, cache) are slots of the page cache, the rest is the ring: `groups` groups of batch_pages rows
+
+A batch that is being read or used keeps its ring group and pins its cache slots until its `done` is called. Reads run
+on `readers` threads, one batch a read, up to all free groups ahead of the consumer.
+"""
+
+from __future__ import annotations
+
+import mmap
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from gstream.cache import PageCache
+from gstream.ownership import cut_batches
+from gstream.pagetable import PageTable
+
+POISON = 0xA5  # released rows are filled with it when a fake device takes part: a late reader is found out
+
+
+class Reader(Protocol):
+    """Reads runs of pages without the GIL, CRC checked (pagestore.PageReader)."""
+
+    def read(self, first: int, count: int, out: np.ndarray) -> np.ndarray: ...
+
+    def read_weights(self, first: int, count: int, out: np.ndarray) -> np.ndarray: ...
+
+
+def _nothing() -> None:
+    return None
+
+
+@dataclass
+class Batch:
+    """Pages that one copy moves and one launch processes; of one kind (small or large) unless it is zero-copy.
+
+    numbers: int64[n], page numbers, ascending; rows: int64[n], where each lies in `pages`: uint8[*, page_bytes] and
+    `weights`: uint8[*, weight_page_bytes] or None. Whoever processes it calls `done` once, when it no longer reads them.
+    """
+
+    table: PageTable
+    numbers: np.ndarray
+    rows: np.ndarray
+    pages: np.ndarray
+    weights: np.ndarray | None
+    done: Callable[[], None] = _nothing
+
+
+@dataclass(frozen=True)
+class SourcePlan:
+    """How one topology's pages are held in host memory, for one device (all devices share a resident topology)."""
+
+    resident: bool
+    weights: bool
+    batch_pages: int
+    groups: int = 0
+    cache_pages: int = 0
+    policy: str | None = None
+
+    def rows(self, table: PageTable) -> int:
+        return table.pages if self.resident else self.cache_pages + self.groups * self.batch_pages
+
+    def bytes_held(self, table: PageTable) -> int:
+        return table.bytes_of(self.rows(table), self.weights)
+
+
+def page_rows(rows: int, row_bytes: int) -> np.ndarray:
+    """uint8[rows, row_bytes], page-aligned for O_DIRECT; memory is taken as it is touched and given back when freed."""
+    size = rows * row_bytes
+    if size == 0:
+        return np.empty((rows, row_bytes), dtype=np.uint8)
+    buffer = mmap.mmap(-1, size)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        buffer.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(buffer, dtype=np.uint8).reshape(rows, row_bytes)
+
+
+class PageSource:
+    """Feeds batches of one topology's pages. One thread consumes a streamed source; a resident one may be shared."""
+
+    def __init__(self, table: PageTable, reader: Reader, plan: SourcePlan, readers: ThreadPoolExecutor) -> None:
+        self.table = table
+        self.plan = plan
+        self.bytes_read = 0
+        self.poison = False
+        rows = plan.rows(table)
+        self.pages = page_rows(rows, table.page_bytes)
+        self.weights = page_rows(rows, table.weight_page_bytes) if plan.weights else None
+        self.cache = None
+        if not plan.resident and plan.cache_pages and plan.policy:
+            self.cache = PageCache(table.pages, plan.cache_pages, plan.policy)
+        self._reader = reader
+        self._readers = readers
+        self._lock = threading.Lock()
+        self._free = deque(range(plan.groups))
+        self._loaded = np.zeros(table.pages if plan.resident else 0, dtype=bool)
+
+    @property
+    def loaded(self) -> bool:
+        """True once every page lies in memory."""
+        return self.plan.resident and bool(self._loaded.all())
+
+    def batches(self, numbers: np.ndarray, whole: bool, make_room: Callable[[], None]) -> Iterator[Batch]:
+        """Batches of the pages `numbers` (int64[n], ascending), in order.
+
+        whole: pages that are resident and loaded come as one batch (for devices that read them in place).
+        make_room: called when every ring group is in use; must bring about a `done`. Raises StoreError on a bad page.
+        """
+        if self.plan.resident:
+            yield from self._resident_batches(numbers, whole)
+        else:
+            yield from self._streamed_batches(numbers, make_room)
+
+    def _cut(self, numbers: np.ndarray) -> list[np.ndarray]:
+        return cut_batches(numbers, self.table.stretch, self.plan.batch_pages, self.table.small_pages)
+
+    def _resident_batches(self, numbers: np.ndarray, whole: bool) -> Iterator[Batch]:
+        missing = numbers[~self._loaded[numbers]]
+        if len(missing) == 0 and whole:
+            if len(numbers):
+                yield Batch(self.table, numbers, numbers, self.pages, self.weights)
+            return
+        reads: deque[tuple[np.ndarray, Future[None] | None]] = deque()
+        try:
+            for part in self._cut(numbers):
+                absent = part[~self._loaded[part]]
+                reads.append((part, self._readers.submit(self._read, absent, absent) if len(absent) else None))
+            while reads:
+                part, read = reads.popleft()
+                if read is not None:
+                    read.result()
+                    self._loaded[part] = True
+                yield Batch(self.table, part, part, self.pages, self.weights)
+        finally:
+            _settle(read for _, read in reads)
+
+    def _streamed_batches(self, numbers: np.ndarray, make_room: Callable[[], None]) -> Iterator[Batch]:
+        parts = deque(self._cut(numbers))
+        reads: deque[tuple[Batch, Future[None] | None]] = deque()
+        try:
+            while parts or reads:
+                while parts and self._free:
+                    reads.append(self._begin(parts.popleft(), self._free.popleft()))
+                if not reads:
+                    make_room()
+                    if not self._free:
+                        raise RuntimeError("no ring group came free: a device keeps its batches")
+                    continue
+                batch, read = reads[0]
+                if read is not None:
+                    read.result()
+                reads.popleft()
+                yield batch
+        finally:
+            _settle(read for _, read in reads)
+            for batch, _ in reads:
+                batch.done()
+
+    def _begin(self, numbers: np.ndarray, group: int) -> tuple[Batch, Future[None] | None]:
+        """Choose rows for a batch and start reading what is not in memory."""
+        base = self.plan.cache_pages + group * self.plan.batch_pages
+        rows = np.arange(base, base + len(numbers), dtype=np.int64)
+        slots = np.empty(0, dtype=np.int64)
+        absent = np.ones(len(numbers), dtype=bool)
+        if self.cache is not None:
+            found = self.cache.look_up(numbers)
+            absent = found < 0
+            self.cache.pin(found[~absent])
+            found[absent] = self.cache.admit(numbers[absent])
+            self.cache.pin(found[absent & (found >= 0)])
+            slots = found[found >= 0]
+            rows = np.where(found >= 0, found, rows)
+        batch = Batch(self.table, numbers, rows, self.pages, self.weights)
+        batch.done = lambda: self._release(group, slots, rows[rows >= self.plan.cache_pages])
+        if not absent.any():
+            return batch, None
+        return batch, self._readers.submit(self._read, numbers[absent], rows[absent])
+
+    def _release(self, group: int, slots: np.ndarray, ring_rows: np.ndarray) -> None:
+        if self.poison:
+            self.pages[ring_rows] = POISON
+        if self.cache is not None:
+            self.cache.unpin(slots)
+        self._free.append(group)
+
+    def _read(self, numbers: np.ndarray, rows: np.ndarray) -> None:
+        """Read pages into rows, one call a run of pages whose rows are neighbours too."""
+        breaks = np.flatnonzero((np.diff(numbers) != 1) | (np.diff(rows) != 1)) + 1
+        bounds = [0, *breaks.tolist(), len(numbers)]
+        for start, end in zip(bounds[:-1], bounds[1:], strict=True):
+            first, row, count = int(numbers[start]), int(rows[start]), end - start
+            self._reader.read(first, count, out=self.pages[row : row + count])
+            if self.weights is not None:
+                self._reader.read_weights(first, count, out=self.weights[row : row + count])
+        with self._lock:
+            self.bytes_read += self.table.bytes_of(len(numbers), self.weights is not None)
+
+
+def _settle(reads: Iterator[Future[None] | None]) -> None:
+    """Cancel what has not begun and wait for the rest, so that no thread writes into rows afterwards."""
+    for read in list(reads):
+        if read is not None and not read.cancel():
+            read.exception()

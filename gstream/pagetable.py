@@ -1,0 +1,78 @@
+"""The page directory as the driver reads it: contiguous columns, which pages hold which vertices, and the stretch size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gstream.ownership import stretch_pages
+from pagestore.layout import PageLayout
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """One topology's pages: small ones first, then large ones, each kind in ascending vertex order.
+
+    first_vertex, last_vertex, edges: uint64[pages]. stretch: pages in one unit of ownership. weight_page_bytes is 0
+    for unweighted topologies. reach: the most vertices that lie between the first and last vertex of any page.
+    """
+
+    name: str
+    layout: PageLayout
+    small_pages: int
+    first_vertex: np.ndarray
+    last_vertex: np.ndarray
+    edges: np.ndarray
+    crc: np.ndarray
+    weight_dtype: np.dtype | None
+    weight_page_bytes: int
+    stretch: int
+
+    @property
+    def pages(self) -> int:
+        return len(self.first_vertex)
+
+    @property
+    def page_bytes(self) -> int:
+        return self.layout.page_bytes
+
+    @property
+    def reach(self) -> int:
+        if self.pages == 0:
+            return 0
+        return int((self.last_vertex - self.first_vertex).max()) + 1
+
+    def all_pages(self) -> np.ndarray:
+        """int64[pages]: every page number, ascending."""
+        return np.arange(self.pages, dtype=np.int64)
+
+    def pages_of_range(self, first: int, last: int) -> np.ndarray:
+        """int64[n]: the pages that may hold a vertex of [first, last), ascending."""
+        found = []
+        for low, high in ((0, self.small_pages), (self.small_pages, self.pages)):
+            start = low + int(np.searchsorted(self.last_vertex[low:high], np.uint64(first), side="left"))
+            end = low + int(np.searchsorted(self.first_vertex[low:high], np.uint64(last), side="left"))
+            found.append(np.arange(start, max(start, end), dtype=np.int64))
+        return np.concatenate(found)
+
+    def bytes_of(self, pages: int, weights: bool) -> int:
+        """Bytes that `pages` pages take, with their weights pages if `weights`."""
+        return pages * (self.page_bytes + (self.weight_page_bytes if weights else 0))
+
+
+def page_table(topology, devices: int) -> PageTable:  # type: ignore[no-untyped-def]  # a pagestore Topology
+    """PageTable of a pagestore Topology for a run on `devices` devices."""
+    directory = topology.directory
+    return PageTable(
+        name=topology.name,
+        layout=topology.layout,
+        small_pages=topology.small_pages,
+        first_vertex=np.ascontiguousarray(directory["first_vertex"]).astype(np.uint64, copy=False),
+        last_vertex=np.ascontiguousarray(directory["last_vertex"]).astype(np.uint64, copy=False),
+        edges=np.ascontiguousarray(directory["edges"]).astype(np.uint64, copy=False),
+        crc=np.ascontiguousarray(directory["crc"]),
+        weight_dtype=None if topology.weight_dtype is None else np.dtype(topology.weight_dtype),
+        weight_page_bytes=topology.weight_page_bytes or 0,
+        stretch=stretch_pages(len(directory), devices, topology.layout.stretch_pages),
+    )

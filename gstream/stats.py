@@ -1,0 +1,76 @@
+"""What a run did: counted, not estimated; the planner's predictions stand beside it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class StepStats:
+    """One superstep. `frontier`: vertices active at its beginning; `pages`: pages given to kernels (cached ones too)."""
+
+    direction: str
+    frontier: int
+    pages: int = 0
+    bytes_moved: int = 0
+    edges_visited: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class RunStats:
+    """Figures of one run.
+
+    pages_moved, bytes_moved: pages handed to devices other than from the device's own cache, and their bytes with
+    weights; a host device reads them where they lie. attribute_bytes_moved: WA and RA copied to and from devices.
+    bytes_read_disk: pages read from the store's file during the run. cache_*: hits and misses of the caches (device
+    memory over the link, host memory over the disk). peak_memory_bytes: tracked bytes of host memory; on_device_bytes:
+    of the fullest device. predicted_*: by the planner, before the run (0 where it cannot know).
+    r_hit and d_skew are those of equation (2); merge_seconds / supersteps is t_sync of equation (1).
+    """
+
+    pages_moved: int = 0
+    bytes_moved: int = 0
+    attribute_bytes_moved: int = 0
+    bytes_read_disk: int = 0
+    edges_visited: int = 0
+    cache_hits: int = 0
+    cache_misses: int = 0
+    seconds: float = 0.0
+    merge_seconds: float = 0.0
+    peak_memory_bytes: int = 0
+    on_device_bytes: int = 0
+    devices: int = 1
+    case: int = 1
+    chunks: int = 1
+    predicted_bytes: int = 0
+    predicted_seconds: float = 0.0
+    device_bytes_moved: list[int] = field(default_factory=list)
+    per_superstep: list[StepStats] = field(default_factory=list)
+
+    @property
+    def edges_per_second(self) -> float:
+        return self.edges_visited / self.seconds if self.seconds else 0.0
+
+    @property
+    def bytes_per_second(self) -> float:
+        return self.bytes_moved / self.seconds if self.seconds else 0.0
+
+    @property
+    def r_hit(self) -> float:
+        """Share of the pages asked for that a cache held."""
+        asked = self.cache_hits + self.cache_misses
+        return self.cache_hits / asked if asked else 0.0
+
+    @property
+    def d_skew(self) -> float:
+        """Balance of the devices: 1 where all moved the same, 1/N where one moved everything."""
+        busiest = max(self.device_bytes_moved, default=0)
+        return sum(self.device_bytes_moved) / (busiest * len(self.device_bytes_moved)) if busiest else 1.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain dictionary for --json."""
+        plain = asdict(self)
+        rates = ("edges_per_second", "bytes_per_second", "r_hit", "d_skew")
+        return plain | {name: getattr(self, name) for name in rates}
