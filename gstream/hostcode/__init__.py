@@ -54,7 +54,7 @@ Kernels (attributes of `code`; each returns the edges it looked at, or 0)
           ints, floats, counter)
           not in_place only; writes value, next_bits (new != before), partials and resets got to the identity.
           first is a multiple of BLOCK.
-    totals(value, value_first, degree, in_degree, own, partials, first, last, ints, floats, counter)
+    sum_totals(value, value_first, degree, in_degree, own, partials, first, last, ints, floats, counter)
           for in_place programs that have totals, after a superstep.
 
 Kernels of no program (gstream.hostcode.parts, gstream.hostcode.bitmaps), compiled once for all
@@ -64,6 +64,16 @@ Kernels of no program (gstream.hostcode.parts, gstream.hostcode.bitmaps), compil
           uint64[rows]; vertices ascending uint64[k] (those without a record in `words` are left out); the first `skip`
           neighbours of each list are left out (heads were looked at). Slots are found by interpolation, so no index
           is held: in degree order the first guess is right.
-    list_bits(bits, first, last) -> uint64[k] ascending; count_bits(bits) -> int; degrees_of(vertices, degree, first)
+    bitmap(vertices); list_bits(bits, first, last) -> uint64[k] ascending; count_bits(bits) -> int;
+    set_bits(bits, vertices); degrees_of(vertices, degree, first) -> sum
     mark_pages(bits, first_vertex, last_vertex, wanted) -> count of rows that hold a vertex of `bits`
 """
+
+from gstream.hostcode.bitmaps import bitmap, count_bits, degrees_of, list_bits, mark_pages, set_bits
+from gstream.hostcode.compile import BLOCK, GraphShape, HostCode, compile_host
+from gstream.hostcode.parts import EDGES_A_PART, find_records, make_parts
+
+__all__ = [
+    "BLOCK", "EDGES_A_PART", "GraphShape", "HostCode", "bitmap", "compile_host", "count_bits", "degrees_of",
+    "find_records", "list_bits", "make_parts", "mark_pages", "set_bits",
+]  # fmt: skip

@@ -1,0 +1,84 @@
+"""Bitmaps of vertices (bit v & 63 of u64 word v >> 6) and lists of vertices: count, list, sum of degrees, pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.hostcode.casts import i64, u64
+from gstream.hostcode.intrinsics import population, trailing_zeros
+from gstream.hostcode.jit import kernel
+
+__all__ = ["bitmap", "count_bits", "degrees_of", "list_bits", "mark_pages", "set_bits"]
+
+
+def bitmap(vertices: int) -> np.ndarray:
+    """An empty bitmap of `vertices` bits: uint64[ceil(vertices / 64)]."""
+    return np.zeros((vertices + 63) >> 6, np.uint64)
+
+
+@kernel
+def count_bits(bits: Any) -> Any:
+    """How many bits are set."""
+    count = u64(0)
+    for word in bits:
+        count += population(word)
+    return i64(count)
+
+
+@kernel
+def _fill_list(bits: Any, first: Any, last: Any, out: Any) -> Any:
+    count = u64(0)
+    for index in range(u64(first) >> u64(6), (u64(last) + u64(63)) >> u64(6)):
+        word = bits[index]
+        while word != u64(0):
+            v = (index << u64(6)) + trailing_zeros(word)
+            word &= word - u64(1)
+            if v >= u64(first) and v < u64(last):
+                out[count] = v
+                count += u64(1)
+    return count
+
+
+def list_bits(bits: np.ndarray, first: int, last: int) -> np.ndarray:
+    """The set bits in [first, last), ascending: uint64[k]."""
+    out = np.empty(count_bits(bits[first >> 6 : (last + 63) >> 6]), np.uint64)
+    return out[: _fill_list(bits, first, last, out)]
+
+
+@kernel
+def set_bits(bits: Any, vertices: Any) -> Any:
+    """Set the bits of `vertices` (uint64[k]); one thread."""
+    for v in vertices:
+        bits[v >> u64(6)] |= u64(1) << (v & u64(63))
+
+
+@kernel
+def degrees_of(vertices: Any, degree: Any, first: Any) -> Any:
+    """Sum of degree[v - first] over `vertices` (uint64[k])."""
+    total = u64(0)
+    for v in vertices:
+        total += u64(degree[v - u64(first)])
+    return i64(total)
+
+
+@kernel
+def mark_pages(bits: Any, first_vertex: Any, last_vertex: Any, wanted: Any) -> Any:
+    """wanted[row] = whether [first_vertex[row], last_vertex[row]] has a set bit; returns how many rows have."""
+    count = 0
+    for row in range(u64(len(first_vertex))):
+        low, high = u64(first_vertex[row]), u64(last_vertex[row])
+        index, end = low >> u64(6), high >> u64(6)
+        found = False
+        while index <= end and not found:
+            word = bits[index]
+            if index == low >> u64(6):
+                word &= ~u64(0) << (low & u64(63))
+            if index == end:
+                word &= ~u64(0) >> (u64(63) - (high & u64(63)))
+            found = word != u64(0)
+            index += u64(1)
+        wanted[row] = found
+        count += found
+    return count

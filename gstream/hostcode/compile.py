@@ -1,0 +1,138 @@
+"""`compile_host`: a program and the shape of a graph become `HostCode`, what devices run (see the package's docstring).
+
+Machine code is made at a kernel's first call, or read from Numba's cache on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gstream.emit import FIXED_INTS, Emitter
+from gstream.hostcode.generate import is_in_place, load_module, premakes_messages
+from gstream.interpret import interpreted
+from gstream.program import Program
+from gstream.scalars import NUMPY, type_of_dtype
+from pagestore.errors import UsageError
+
+BLOCK = 65536  # vertices whose totals are summed together
+Lookup = Callable[[Sequence[int | str]], np.ndarray]
+
+
+@dataclass(frozen=True)
+class GraphShape:
+    """What a program's code depends on: counts, and the dtypes of IDs and weights (None: no weights)."""
+
+    vertices: int
+    edges: int
+    id_dtype: np.dtype
+    weight_dtype: np.dtype | None = None
+    directed: bool = True
+
+
+class HostCode:
+    """A compiled program; attributes and kernels are described in gstream.hostcode."""
+
+    def __init__(self, program: Program, shape: GraphShape, lookup: Lookup | None = None) -> None:
+        cls = type(program)
+        weight = None if shape.weight_dtype is None else type_of_dtype(shape.weight_dtype)
+        self.program, self.shape = program, shape
+        emitter = Emitter(cls, weight)
+        self.uses_edge = ("e", "weight") in emitter.reads()
+        if self.uses_edge and weight is None:
+            raise UsageError(
+                f"{emitter.lowered['send'].method.where(emitter.lowered['send'].method.tree)}: {cls.__name__} reads "
+                "e.weight, but the graph has no weights. Convert it with a weight column, or choose another program."
+            )
+        self.value_dtype = cls.value.dtype
+        self.got_dtype = NUMPY[emitter.types.got]
+        self.identity = self.value_dtype.type(cls.identity())
+        self.idempotent = cls.combine.idempotent
+        self.in_place = is_in_place(cls, emitter)
+        self.premessage = premakes_messages(cls, emitter)
+        self.has_done = "done" in cls.methods
+        self.totals = cls.totals
+        self.no_weights = np.zeros((0, 0), np.uint8)
+        self._reads = {name for _, name in emitter.reads()} & {"degree", "in_degree", "weight"}
+        self.uses_degree = "degree" in self._reads
+        self.emitter = emitter
+        self._bind(program, emitter, lookup)
+        self._halt = interpreted(cls, emitter, ["halt"]).halt if "halt" in cls.methods else None
+        self.module = load_module(cls, emitter)
+        self._kernels()
+
+    def _kernels(self) -> None:
+        """Kernels by the names that the package's docstring uses; a program has only those that suit it."""
+        module = self.module
+        self.start, self.sum_totals, self.reopen = module.start_kernel, module.totals_kernel, module.reopen_kernel
+        self.message, self.apply = module.message_kernel, module.apply_kernel
+        self.push, self.push_records, self.pull = module.push_kernel, module.push_records_kernel, module.pull_kernel
+        self.fold = getattr(module, "fold_kernel", None)
+        self.pull_records = getattr(module, "pull_records_kernel", None)
+        self.pull_heads = None if self.uses_edge else getattr(module, "pull_heads_kernel", None)
+
+    def _bind(self, program: Program, emitter: Emitter, lookup: Lookup | None) -> None:
+        """Fill the context arrays from the program's parameters; Vertex and Vertices become store IDs."""
+        translate = lookup or (lambda ids: np.asarray(ids, np.uint64))
+        sets, own, members = {}, [], [np.zeros(0, np.uint64)]
+        self.ints = np.zeros(len(emitter.int_names), np.int64)
+        self.floats = np.zeros(max(1, len(emitter.float_names)), np.float64)
+        values: dict[str, Any] = {"vertices": self.shape.vertices, "edges": self.shape.edges, "superstep": 0}
+        for name, parameter in type(program).parameters.items():
+            given = getattr(program, name)
+            if parameter.kind == "Vertex":
+                given = int(translate([given])[0])
+            elif parameter.kind == "Vertices":
+                sets[name] = np.unique(np.asarray(translate(list(given)), np.uint64)) if given else members[0]
+                first = sum(map(len, members))
+                members.append(sets[name])
+                values |= {f"{name}.first": first, f"{name}.end": first + len(sets[name])}
+            elif parameter.kind == "PerVertex":
+                if np.shape(given) != (self.shape.vertices,):
+                    raise UsageError(
+                        f"{type(program).__name__}: parameter {name} has shape {np.shape(given)}; it needs one number "
+                        f"for each of the {self.shape.vertices} vertices. Pass an array of that length."
+                    )
+                own.append(given)
+            values[name] = given
+        for index, name in enumerate(emitter.int_names):
+            self.ints[index] = np.uint64(int(values[name]) & (2**64 - 1)).astype(np.int64)
+        for index, name in enumerate(emitter.float_names):
+            self.floats[index] = values.get(name, 0.0)
+        self.members = np.concatenate(members)
+        self.own = np.ascontiguousarray(np.stack(own, axis=1)) if own else np.zeros((0, 0), np.float64)
+
+    def reads(self) -> set[str]:
+        """Which attributes the program reads: of "degree", "in_degree" and "weight"."""
+        return set(self._reads)
+
+    def set_superstep(self, superstep: int) -> None:
+        """Set g.superstep: 0 at the start."""
+        self.ints[FIXED_INTS.index("superstep")] = superstep
+
+    def set_totals(self, partials: np.ndarray) -> dict[str, float]:
+        """Sum partials (float64[blocks, totals]) in block order into g.<total>; returns them by name."""
+        for index in range(len(self.totals)):
+            # one addition after the other: numpy.sum's pairwise order would depend on the number of blocks it is given
+            self.floats[index] = np.add.accumulate(partials[:, index])[-1] if len(partials) else 0.0
+        return dict(zip(self.totals, self.floats.tolist(), strict=False))
+
+    def halt(self) -> bool:
+        """Whether the program wants to stop, with the totals last set."""
+        return self._halt is not None and bool(self._halt((*self.ints, *self.floats)))
+
+    def compiled(self) -> int:
+        """How many kernels this process compiled because the cache on disk had none."""
+        kernels = [item for name, item in vars(self.module).items() if name.endswith("_kernel")]
+        return sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels)
+
+
+def compile_host(program: Program, shape: GraphShape, lookup: Lookup | None = None) -> HostCode:
+    """Compile `program` for graphs of `shape`; `lookup` turns users' IDs into store IDs (default: they are equal).
+
+    Raises UsageError where the program reads weights that the graph has not, and what `lookup` raises.
+    """
+    return HostCode(program, shape, lookup)

@@ -1,0 +1,104 @@
+"""Atomic operations on array elements, prefetch and bit scan, as Numba intrinsics (LLVM atomicrmw, cmpxchg, cttz).
+
+Orders are relaxed (monotonic): kernels meet at their end, where the launching thread waits for all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+__all__ = ["atomic_add", "atomic_or", "compare_and_swap", "population", "prefetch", "trailing_zeros"]
+
+
+def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    struct = context.make_array(array_type)(context, builder, array)
+    return builder.gep(struct.data, [index])
+
+
+@intrinsic
+def atomic_add(typingctx, array, index, value):  # type: ignore[no-untyped-def]
+    """array[index] += value; returns what stood there before. Integers and floats; index unsigned or constant."""
+    signature = array.dtype(array, types.uint64, array.dtype)
+    operation = "fadd" if isinstance(array.dtype, types.Float) else "add"
+
+    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        return builder.atomic_rmw(operation, _pointer(context, builder, sig.args[0], *args[:2]), args[2], "monotonic")
+
+    return signature, generate
+
+
+@intrinsic
+def atomic_or(typingctx, array, index, value):  # type: ignore[no-untyped-def]
+    """array[index] |= value; returns what stood there before."""
+    signature = array.dtype(array, types.uint64, array.dtype)
+
+    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        return builder.atomic_rmw("or", _pointer(context, builder, sig.args[0], *args[:2]), args[2], "monotonic")
+
+    return signature, generate
+
+
+@intrinsic
+def compare_and_swap(typingctx, array, index, expected, new):  # type: ignore[no-untyped-def]
+    """If array[index] has the bits of `expected`, write `new`; returns (written, what stood there before)."""
+    result = types.Tuple((types.boolean, array.dtype))
+    signature = result(array, types.uint64, array.dtype, array.dtype)
+
+    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        dtype = sig.args[0].dtype
+        where = _pointer(context, builder, sig.args[0], *args[:2])
+        old, fresh = args[2], args[3]
+        kind = context.get_value_type(dtype)
+        if isinstance(dtype, types.Float):
+            bits = ir.IntType(dtype.bitwidth)
+            where = builder.bitcast(where, bits.as_pointer())
+            old, fresh = builder.bitcast(old, bits), builder.bitcast(fresh, bits)
+        pair = builder.cmpxchg(where, old, fresh, "monotonic", "monotonic")
+        seen = builder.extract_value(pair, 0)
+        if isinstance(dtype, types.Float):
+            seen = builder.bitcast(seen, kind)
+        written = builder.zext(builder.extract_value(pair, 1), context.get_value_type(types.boolean))
+        return context.make_tuple(builder, result, (written, seen))
+
+    return signature, generate
+
+
+@intrinsic
+def prefetch(typingctx, array, index):  # type: ignore[no-untyped-def]
+    """Ask for the cache line of array[index]; it is read once soon."""
+    signature = types.void(array, types.uint64)
+
+    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        where = builder.bitcast(_pointer(context, builder, sig.args[0], *args), cgutils.voidptr_t)
+        flag = ir.IntType(32)
+        call = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, flag, flag, flag])
+        function = cgutils.get_or_insert_function(builder.module, call, "llvm.prefetch.p0i8")
+        builder.call(function, [where, flag(0), flag(3), flag(1)])
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def trailing_zeros(typingctx, word):  # type: ignore[no-untyped-def]
+    """Index of the lowest set bit of a u64 that is not 0."""
+
+    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def population(typingctx, word):  # type: ignore[no-untyped-def]
+    """How many bits of a u64 are set."""
+
+    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), generate

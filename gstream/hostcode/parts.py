@@ -1,0 +1,153 @@
+"""Work lists over pages: parts of about equal numbers of edges (Garaph 4.1), and the records of chosen vertices.
+
+A small page is cut between slots, a large page between words; a part never crosses a page.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.hostcode.casts import u64
+from gstream.hostcode.jit import helper, kernel
+from pagestore.layout import HEADER_BYTES
+
+__all__ = ["EDGES_A_PART", "RECORD_STRETCH", "find_records", "make_parts"]
+
+EDGES_A_PART = 65536  # 256 KiB of neighbours: some hundred claims a superstep at scale 20, 10 us or more each
+RECORD_STRETCH = 4096  # edges of one record that one claim takes: a hub is no tail
+
+
+@kernel
+def _cut(words: Any, rows: Any, edges_a_part: Any, header_words: Any, parts: Any) -> Any:
+    """Write the parts of `rows` (only counts them when `parts` has no rows); returns how many there are."""
+    count, wanted, width = u64(0), u64(edges_a_part), u64(words.shape[1])
+    for index in range(u64(len(rows))):
+        row = u64(rows[index])
+        records = u64(words[row, 0]) >> u64(32) if header_words == u64(4) else u64(words[row, 1])
+        first_word, end_word = u64(header_words) + u64(1), width
+        large = u64(words[row, 0]) & u64(0xFFFFFFFF) == u64(1)
+        if large:
+            first_word = u64(words[row, width - u64(1)]) + u64(1)
+            end_word = first_word + u64(words[row, first_word - u64(1)])
+            begin, end = first_word, end_word
+        else:
+            begin, end = u64(0), records
+        while begin < end:
+            after = min(begin + wanted, end)
+            if not large:
+                after = _slot_past(words, row, width, begin, end, wanted)
+            if count < u64(len(parts)):
+                parts[count, 0], parts[count, 1], parts[count, 2] = row, begin, after
+            count += u64(1)
+            begin = after
+    return count
+
+
+@helper
+def _slot_past(words: Any, row: Any, width: Any, begin: Any, end: Any, wanted: Any) -> Any:
+    """The first slot whose record starts `wanted` words after that of `begin` or later; `end` if there is none."""
+    goal = u64(words[row, width - u64(2) * begin - u64(1)]) + wanted
+    low, high = begin + u64(1), end
+    while low < high:
+        middle = (low + high) >> u64(1)
+        if u64(words[row, width - u64(2) * middle - u64(1)]) < goal:
+            low = middle + u64(1)
+        else:
+            high = middle
+    return low
+
+
+def make_parts(words: np.ndarray, rows: np.ndarray, edges_a_part: int = EDGES_A_PART) -> np.ndarray:
+    """Parts of the pages `rows` (int64[k]) of `words` (id[pages, W]): int64[m, 3], (row, first, end) each."""
+    header_words = HEADER_BYTES // words.itemsize
+    none = np.empty((0, 3), np.int64)
+    parts = np.empty((int(_cut(words, rows, edges_a_part, header_words, none)), 3), np.int64)
+    _cut(words, rows, edges_a_part, header_words, parts)
+    return parts
+
+
+@helper
+def _row_of(first_vertex: Any, last_vertex: Any, low: Any, high: Any, v: Any) -> Any:
+    """The first row of [low, high) whose last vertex is v or more."""
+    while low < high:
+        middle = (low + high) >> u64(1)
+        if u64(last_vertex[middle]) < v:
+            low = middle + u64(1)
+        else:
+            high = middle
+    return low
+
+
+@helper
+def _slot_of(words: Any, row: Any, width: Any, records: Any, first: Any, last: Any, v: Any) -> Any:
+    """The slot of v in a small page, or `records` where it has none: interpolation, then bisection.
+
+    The guess is a bound as well: slots ascend, so slot i holds at least first + i and at most last - (records - 1 - i).
+    """
+    high = min(v - first, records - u64(1))
+    behind = last - v
+    low = records - u64(1) - behind if behind < records else u64(0)
+    while low < high:
+        middle = (low + high) >> u64(1)
+        if u64(words[row, width - u64(2) * middle - u64(2)]) < v:
+            low = middle + u64(1)
+        else:
+            high = middle
+    return low if u64(words[row, width - u64(2) * low - u64(2)]) == v else records
+
+
+@kernel
+def _find(
+    words: Any, first_vertex: Any, last_vertex: Any, small_rows: Any, vertices: Any, skip: Any, stretch: Any, out: Any
+) -> Any:
+    count, width, small, rows = u64(0), u64(words.shape[1]), u64(small_rows), u64(len(first_vertex))
+    step = u64(stretch)
+    wide = words.itemsize == 8
+    for v in vertices:
+        row = _row_of(first_vertex, last_vertex, u64(0), small, v)
+        slot, records = u64(0), u64(0)
+        if row < small and u64(first_vertex[row]) <= v:
+            records = u64(words[row, 0]) >> u64(32) if wide else u64(words[row, 1])
+            slot = _slot_of(words, row, width, records, u64(first_vertex[row]), u64(last_vertex[row]), v)
+        if slot == records:  # not in a small page
+            row, slot = _row_of(first_vertex, last_vertex, small, rows, v), u64(0)
+        while row < rows and u64(first_vertex[row]) <= v:
+            head = u64(words[row, width - u64(2) * slot - u64(1)])
+            end = head + u64(1) + u64(words[row, head])
+            # word 6 (or 3 of 8 bytes) of a header: the stretch's place in its list; heads are at place 0
+            place = u64(words[row, 3]) if wide else u64(words[row, 6]) | u64(words[row, 7]) << u64(32)
+            begin = min(head + u64(1) + u64(skip), end) if place == u64(0) else head + u64(1)
+            while begin < end:
+                after = min(begin + step, end)
+                if count < u64(len(out)):
+                    out[count, 0], out[count, 1], out[count, 2], out[count, 3] = row, begin, after, v
+                count += u64(1)
+                begin = after
+            if row < small:
+                break
+            row += u64(1)
+    return count
+
+
+def find_records(
+    words: np.ndarray,
+    first_vertex: np.ndarray,
+    last_vertex: np.ndarray,
+    small_rows: int,
+    vertices: np.ndarray,
+    skip: int = 0,
+    stretch: int = RECORD_STRETCH,
+) -> np.ndarray:
+    """The lists of `vertices` (uint64[k]) in `words`, cut into stretches: int64[m, 4], (row, first, end, vertex).
+
+    Rows below `small_rows` are small pages, the others large ones, both ascending; first_vertex and last_vertex are
+    u64[rows]. The first `skip` neighbours of a list are left out.
+    """
+    out = np.empty((len(vertices) + len(vertices) // 4 + 64, 4), np.int64)
+    count = int(_find(words, first_vertex, last_vertex, small_rows, vertices, skip, stretch, out))
+    if count > len(out):  # hubs were cut into more stretches than there was room for
+        out = np.empty((count, 4), np.int64)
+        _find(words, first_vertex, last_vertex, small_rows, vertices, skip, stretch, out)
+    return out[:count]

@@ -1,0 +1,91 @@
+"""Pull for SUM: each vertex's list is summed in registers by its one owner; no atomics.
+
+Parts of large pages leave their sums in `carry` rows (Garaph 4.1: replicas at the boundaries of edge-balanced parts),
+which `fold` adds in part order, so that any number of threads gives the same bits. Reads 4 or 8 bytes an edge in order
+and one source value an edge at random, which is the bound.
+"""
+
+from __future__ import annotations
+
+from gstream.hostcode.casts import u64
+from gstream.hostcode.intrinsics import atomic_add
+from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.templates.methods import GOT, context, gathered
+
+# kernels
+
+
+@helper
+def summed(words, weights, row, begin, end, source, source_first, degree, ctx):
+    """Sum of the messages along words [begin, end) of page `row`; four sums, so that additions overlap."""
+    a, b, c, d = GOT(0), GOT(0), GOT(0), GOT(0)
+    word = begin
+    while word + u64(4) <= end:
+        p, q = u64(words[row, word]), u64(words[row, word + u64(1)])
+        r, s = u64(words[row, word + u64(2)]), u64(words[row, word + u64(3)])
+        a += GOT(gathered(source, p - source_first, p, degree, weights, row, word, ctx))
+        b += GOT(gathered(source, q - source_first, q, degree, weights, row, word + u64(1), ctx))
+        c += GOT(gathered(source, r - source_first, r, degree, weights, row, word + u64(2), ctx))
+        d += GOT(gathered(source, s - source_first, s, degree, weights, row, word + u64(3), ctx))
+        word += u64(4)
+    while word < end:
+        p = u64(words[row, word])
+        a += GOT(gathered(source, p - source_first, p, degree, weights, row, word, ctx))
+        word += u64(1)
+    return (a + b) + (c + d)
+
+
+@kernel
+def pull_kernel(
+    words,
+    weights,
+    parts,
+    counter,
+    source,
+    source_first,
+    degree,
+    active_bits,
+    dst,
+    dst_first,
+    dst_last,
+    next_bits,
+    open_bits,
+    carry,
+    ints,
+    floats,
+):
+    """dst[v] += sum over the in-edges of the parts; large pages into carry[part]. Returns the edges looked at."""
+    ctx = context(ints, floats)
+    origin, low, span = u64(source_first), u64(dst_first), u64(dst_last) - u64(dst_first)
+    width, edges = u64(words.shape[1]), u64(0)
+    while True:
+        part = u64(atomic_add(counter, 0, 1))
+        if part >= u64(len(parts)):
+            return edges
+        row, begin, end = u64(parts[part, 0]), u64(parts[part, 1]), u64(parts[part, 2])
+        if u64(words[row, 0]) & u64(0xFFFFFFFF) == u64(1):
+            carry[part] = summed(words, weights, row, begin, end, source, origin, degree, ctx)
+            edges += end - begin
+            continue
+        for slot in range(begin, end):
+            place = width - (slot + u64(1)) * u64(2)
+            at = u64(words[row, place]) - low
+            if at < span:
+                head = u64(words[row, place + u64(1)])
+                first = head + u64(1)
+                stop = first + u64(words[row, head])
+                dst[at] += summed(words, weights, row, first, stop, source, origin, degree, ctx)
+                edges += stop - first
+
+
+@kernel
+def fold_kernel(words, parts, carry, dst, dst_first, dst_last):
+    """Add the carry rows of large pages into dst, in part order; one thread."""
+    low, span, width = u64(dst_first), u64(dst_last) - u64(dst_first), u64(words.shape[1])
+    for part in range(u64(len(parts))):
+        row = u64(parts[part, 0])
+        if u64(words[row, 0]) & u64(0xFFFFFFFF) == u64(1):
+            at = u64(words[row, width - u64(2)]) - low
+            if at < span:
+                dst[at] += carry[part]
+    return 0

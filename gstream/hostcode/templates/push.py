@@ -1,0 +1,151 @@
+"""Push: a source's message goes to all its targets, which any thread may write: atomics on dst and next_bits.
+
+Work is claimed by parts of about 64 Ki edges (dense) or by 16 records (sparse). Reads 4 or 8 bytes an edge in order,
+and the target's value at random, which is the bound.
+"""
+
+from __future__ import annotations
+
+from gstream.hostcode.casts import i64, u64
+from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap
+from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.templates.methods import (
+    GOT,
+    IDEMPOTENT,
+    IN_PLACE,
+    USES_EDGE,
+    better,
+    context,
+    degree_of,
+    empty,
+    merged,
+    send,
+    weight_of,
+)
+
+# kernels
+
+
+@helper
+def settle(dst, at, new):
+    """Combine `new` into dst[at], which other threads write too; True when that changed it."""
+    if not IDEMPOTENT:
+        atomic_add(dst, at, GOT(new))
+        return True
+    old = dst[at]
+    while better(new, old):
+        written, old = compare_and_swap(dst, at, old, merged(old, new))
+        if written:
+            return True
+    return False
+
+
+@helper
+def mark(bits, v):
+    """Set the bit of v; words are shared between threads."""
+    bit = u64(1) << (v & u64(63))
+    if bits[v >> u64(6)] & bit == u64(0):
+        atomic_or(bits, v >> u64(6), bit)
+
+
+@helper
+def is_set(bits, v):
+    """Whether the bit of v is set."""
+    return (bits[v >> u64(6)] >> (v & u64(63))) & u64(1) != u64(0)
+
+
+@helper
+def spread(words, weights, row, begin, end, u, u_value, u_degree, dst, dst_first, span, next_bits, ctx):
+    """Send along the edges in words [begin, end) of page `row` to targets in [dst_first, dst_first + span)."""
+    message = send(i64(u), u_value, u_degree, weight_of(weights, row, begin), ctx)
+    for word in range(begin, end):
+        target = u64(words[row, word])
+        at = target - dst_first
+        if at < span:
+            if USES_EDGE:
+                message = send(i64(u), u_value, u_degree, weight_of(weights, row, word), ctx)
+            if settle(dst, at, message) and IN_PLACE:
+                mark(next_bits, target)
+
+
+@kernel
+def push_kernel(
+    words,
+    weights,
+    parts,
+    counter,
+    value,
+    value_first,
+    degree,
+    active_bits,
+    dst,
+    dst_first,
+    dst_last,
+    next_bits,
+    ints,
+    floats,
+):
+    """Push from every active vertex of the parts; returns the edges looked at."""
+    ctx = context(ints, floats)
+    origin, low, span = u64(value_first), u64(dst_first), u64(dst_last) - u64(dst_first)
+    width, edges = u64(words.shape[1]), u64(0)
+    while True:
+        part = u64(atomic_add(counter, 0, 1))
+        if part >= u64(len(parts)):
+            return edges
+        row, begin, end = u64(parts[part, 0]), u64(parts[part, 1]), u64(parts[part, 2])
+        large = u64(words[row, 0]) & u64(0xFFFFFFFF) == u64(1)
+        if large:
+            slots = range(u64(0), u64(1))
+        else:
+            slots = range(begin, end)
+        for slot in slots:
+            place = width - (slot + u64(1)) * u64(2)
+            u = u64(words[row, place])
+            if IDEMPOTENT and not is_set(active_bits, u):
+                continue
+            at = u - origin
+            u_value = value[at]
+            if IDEMPOTENT and empty(u_value):
+                continue
+            head = u64(words[row, place + u64(1)])
+            first = begin if large else head + u64(1)
+            stop = end if large else first + u64(words[row, head])
+            spread(words, weights, row, first, stop, u, u_value, degree_of(degree, at), dst, low, span, next_bits, ctx)
+            edges += stop - first
+
+
+@kernel
+def push_records_kernel(
+    words,
+    weights,
+    records,
+    counter,
+    value,
+    value_first,
+    degree,
+    active_bits,
+    dst,
+    dst_first,
+    dst_last,
+    next_bits,
+    ints,
+    floats,
+):
+    """Push along the given stretches of lists (sparse frontiers); returns the edges looked at."""
+    ctx = context(ints, floats)
+    origin, low, span = u64(value_first), u64(dst_first), u64(dst_last) - u64(dst_first)
+    edges, count = u64(0), u64(len(records))
+    while True:
+        claimed = u64(atomic_add(counter, 0, 16))
+        if claimed >= count:
+            return edges
+        for index in range(claimed, min(claimed + u64(16), count)):
+            row, begin, end = u64(records[index, 0]), u64(records[index, 1]), u64(records[index, 2])
+            u = u64(records[index, 3])
+            u_value = value[u - origin]
+            if IDEMPOTENT and empty(u_value):
+                continue
+            out = degree_of(degree, u - origin)
+            spread(words, weights, row, begin, end, u, u_value, out, dst, low, span, next_bits, ctx)
+            edges += end - begin

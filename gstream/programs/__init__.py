@@ -1,0 +1,1 @@
+"""The algorithms as programs, one file each: they read like their pseudocode."""

@@ -1,0 +1,31 @@
+"""PageRank (Page, Brin, Motwani, Winograd 1999), with the rank of vertices without out-edges spread over all."""
+
+from gstream.program import SUM, Program, f32, total
+
+
+class PageRank(Program):
+    """rank(v) = (1-d)/n + d * (sum of rank(u)/degree(u) over u -> v + adrift/n)."""
+
+    combine, value = SUM, f32
+    damping: float = 0.85
+    tolerance: float = 1e-6
+
+    def start(self, v, g):
+        return 1 / g.vertices
+
+    def send(self, u, e, g):
+        return u.value / u.degree
+
+    def apply(self, v, got, g):
+        return (1 - self.damping) / g.vertices + self.damping * (got + g.adrift / g.vertices)
+
+    def halt(self, g):
+        return g.moved < self.tolerance
+
+    @total
+    def adrift(self, v):
+        return v.value if v.degree == 0 else 0.0  # rank that no edge carries on
+
+    @total
+    def moved(self, v):
+        return abs(v.value - v.before)

@@ -1,0 +1,85 @@
+"""Pages made by hand for kernel tests: a second packer, in NumPy, that shares no code with pagestore's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pagestore.layout import HEADER, HEADER_BYTES, PageLayout
+
+
+@dataclass
+class Pages:
+    """One topology: pages as words, weight pages, and what the directory would say."""
+
+    layout: PageLayout
+    words: np.ndarray  # id[pages, W]
+    weights: np.ndarray  # weight[pages, W], or uint8[0, 0]
+    first_vertex: np.ndarray  # u64[pages]
+    last_vertex: np.ndarray
+    small: int
+    heads: np.ndarray  # id[V, 4]
+    degree: np.ndarray  # u32[V]
+
+
+def make_pages(vertices, source, target, weight=None, page_bytes=4096, id_bytes=4) -> Pages:
+    """Pages of the lists source -> targets (ascending)."""
+    layout = PageLayout(page_bytes, id_bytes)
+    order = np.lexsort((target, source))
+    source, target = np.asarray(source)[order], np.asarray(target)[order].astype(layout.id_dtype)
+    weight = None if weight is None else np.asarray(weight)[order]
+    degree = np.bincount(source.astype(np.int64), minlength=vertices)
+    begin = np.concatenate([[0], np.cumsum(degree)])
+    header, width = layout.header_words, layout.words
+    rows, spans = [], []
+
+    def add(kind, vs, position, record_words, stretch):
+        row, extra = np.zeros(width, layout.id_dtype), np.zeros(width, target.dtype if weight is None else weight.dtype)
+        head = np.zeros(1, HEADER)
+        head["kind"], head["records"], head["first_vertex"] = kind, len(vs), vs[0]
+        head["edges"], head["position"] = stretch[1] - stretch[0], position
+        row[:header] = head.view(layout.id_dtype)
+        counts = record_words - 1
+        starts = header + np.concatenate([[0], np.cumsum(record_words)[:-1]])
+        row[starts] = counts
+        inside = np.arange(stretch[1] - stretch[0]) + header + np.repeat(np.arange(len(vs)) + 1, counts)
+        row[inside] = target[stretch[0] : stretch[1]]
+        if weight is not None:
+            extra[inside] = weight[stretch[0] : stretch[1]]
+        slots = width - 2 * (np.arange(len(vs)) + 1)
+        row[slots], row[slots + 1] = vs, starts
+        rows.append((row, extra))
+        spans.append((vs[0], vs[-1]))
+
+    listed = np.flatnonzero((degree > 0) & (degree <= layout.longest_list))
+    cost = np.concatenate([[0], np.cumsum(degree[listed] + 3)])
+    at = 0
+    while at < len(listed):
+        end = int(np.searchsorted(cost, cost[at] + width - header, side="right")) - 1
+        vs = listed[at:end]
+        # hubs between two listed vertices go to large pages: the small page's edges are gathered by record
+        if begin[vs[-1] + 1] - begin[vs[0]] == degree[vs].sum():
+            add(0, vs, 0, degree[vs] + 1, (begin[vs[0]], begin[vs[-1] + 1]))
+        else:
+            hub = int(np.flatnonzero(degree[vs[0] : vs[-1]] > layout.longest_list)[0]) + vs[0]
+            vs = vs[vs < hub]
+            add(0, vs, 0, degree[vs] + 1, (begin[vs[0]], begin[vs[-1] + 1]))
+        at += len(vs)
+    small = len(rows)
+    for v in np.flatnonzero(degree > layout.longest_list):
+        for position in range(0, int(degree[v]), layout.longest_list):
+            count = min(layout.longest_list, int(degree[v]) - position)
+            first = begin[v] + position
+            add(1, np.array([v]), position, np.array([count + 1]), (first, first + count))
+    words = np.stack([row for row, _ in rows]) if rows else np.zeros((0, width), layout.id_dtype)
+    weights = np.zeros((0, 0), np.uint8)
+    if weight is not None and rows:
+        weights = np.stack([extra for _, extra in rows])
+    heads = np.full((vertices, 4), layout.none, layout.id_dtype)
+    for k in range(4):
+        has = np.flatnonzero(degree > k)
+        heads[has, k] = target[begin[has] + k]
+    first, last = (np.array([span[i] for span in spans], np.uint64) for i in (0, 1))
+    assert HEADER_BYTES == HEADER.itemsize
+    return Pages(layout, words, weights, first, last, small, heads, degree.astype(np.uint32))
