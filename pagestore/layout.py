@@ -18,9 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 HEADER_BYTES = 32
-HEADER = np.dtype(
-    [("kind", "<u4"), ("records", "<u4"), ("first_vertex", "<u8"), ("edges", "<u8"), ("position", "<u8")]
-)
+HEADER = np.dtype([("kind", "<u4"), ("records", "<u4"), ("first_vertex", "<u8"), ("edges", "<u8"), ("position", "<u8")])
 SMALL, LARGE = 0, 1  # header.kind
 ROW, COLUMN = 0, 1  # directory.layout
 SLOT_WORDS = 2

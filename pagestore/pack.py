@@ -31,6 +31,7 @@ of `PagePlan.split` never share a page, so a thread can pack one and write it ou
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -60,7 +61,7 @@ class PackedRange:
     heads: np.ndarray | None
 
 
-def new_pages(plan: PagePlan, begin: int, end: int, weight_dtype=None) -> np.ndarray:
+def new_pages(plan: PagePlan, begin: int, end: int, weight_dtype: Any = None) -> np.ndarray:
     """Zeroed buffer for pages begin..end-1: u8[n, page_bytes], or u8[n, weight_page_bytes] for their weights."""
     layout = plan.layout
     width = layout.page_bytes if weight_dtype is None else layout.weight_page_bytes(np.dtype(weight_dtype).itemsize)
@@ -199,7 +200,9 @@ def _words(pages: np.ndarray, count: int, layout: PageLayout) -> np.ndarray:
     return pages.view(layout.id_dtype)
 
 
-def _weight_words(weights: np.ndarray, pages: np.ndarray | None, count: int, layout: PageLayout):
+def _weight_words(
+    weights: np.ndarray, pages: np.ndarray | None, count: int, layout: PageLayout
+) -> tuple[np.ndarray, np.ndarray]:
     """Weights and their pages as unsigned integers of the same width: the kernels only move them."""
     carrier = np.dtype(f"u{weights.dtype.itemsize}")
     if pages is None or pages.shape != (count, layout.weight_page_bytes(carrier.itemsize)):

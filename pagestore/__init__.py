@@ -1,0 +1,37 @@
+"""Slotted-page graph stores: format, writing, reading, checking. Knows nothing of gstream or of devices.
+
+Names below are imported at first use: `import pagestore` loads neither numba nor h5py.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pagestore.layout import PageLayout
+    from pagestore.meta import Meta
+    from pagestore.store import Store, open_store
+    from pagestore.topology import Topology
+    from pagestore.writer import StoreWriter
+
+__all__ = ["Meta", "PageLayout", "Store", "StoreWriter", "Topology", "open_store"]
+
+_WHERE = {
+    "Meta": "pagestore.meta",
+    "PageLayout": "pagestore.layout",
+    "Store": "pagestore.store",
+    "StoreWriter": "pagestore.writer",
+    "Topology": "pagestore.topology",
+    "open_store": "pagestore.store",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'pagestore' has no attribute {name!r}")
+    return getattr(import_module(_WHERE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

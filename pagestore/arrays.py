@@ -1,0 +1,127 @@
+"""Names, shapes and blocks of the arrays beside the pages (degrees, IDs, heads, directories).
+
+Every array but pages and weights is protected by blocks: CRC k of /checksums/NAME (with "/" as ".") covers the k-th
+MiB of the array's bytes, computed as for a page with number k. The CRC of the checksums themselves is in /meta.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+import numpy as np
+
+from pagestore.crc import block_crcs
+from pagestore.errors import StoreError
+from pagestore.hdf5 import Extent
+from pagestore.io import read_into
+from pagestore.layout import DIRECTORY, HEAD_NEIGHBOURS, PageLayout
+from pagestore.meta import META_BYTES, REBUILD, Meta
+
+BLOCK_BYTES = 1 << 20
+CACHED_BLOCKS = 8  # checked blocks that one array keeps: a binary search comes back to the first few
+
+
+def checksum_name(name: str) -> str:
+    """Dataset that holds the block CRCs of array `name`."""
+    return "checksums/" + name.replace("/", ".")
+
+
+def block_count(nbytes: int) -> int:
+    return -(-nbytes // BLOCK_BYTES)
+
+
+def degree_dtype(max_degree: int) -> np.dtype:
+    """u4, or u8 once a degree reaches 2^32."""
+    return np.dtype("<u4") if max_degree < 1 << 32 else np.dtype("<u8")
+
+
+def datasets_of(meta: Meta, pages: dict[str, int], head_rows: dict[str, int], names_bytes: int) -> dict[str, tuple]:
+    """All datasets of a store: name -> (dtype, shape), the checksum arrays and /meta included.
+
+    `pages` and `head_rows`: per topology, its pages and the rows of its heads.
+    """
+    layout = PageLayout(meta.page_bytes, meta.id_bytes)
+    sets: dict[str, tuple] = {}
+    paged: dict[str, tuple] = {}
+    for topology in meta.topologies:
+        base = f"topology/{topology}"
+        paged[f"{base}/pages"] = (np.dtype("u1"), (pages[topology], layout.page_bytes))
+        if meta.weight_dtype is not None:
+            width = layout.weight_page_bytes(np.dtype(meta.weight_dtype).itemsize)
+            paged[f"{base}/weights"] = (np.dtype("u1"), (pages[topology], width))
+        sets[f"{base}/directory"] = (DIRECTORY, (pages[topology],))
+        if meta.heads:
+            sets[f"{base}/heads"] = (layout.id_dtype, (head_rows[topology], HEAD_NEIGHBOURS))
+    sets["vertices/out_degree"] = (degree_dtype(meta.max_out_degree), (meta.vertices,))
+    if meta.directed:
+        sets["vertices/in_degree"] = (degree_dtype(meta.max_in_degree), (meta.vertices,))
+    if meta.id_kind == "integers":
+        sets["vertices/ids"] = (np.dtype("<i8"), (meta.vertices,))
+    if meta.id_kind == "strings":
+        sets["vertices/names/offsets"] = (np.dtype("<u8"), (meta.vertices + 1,))
+        sets["vertices/names/bytes"] = (np.dtype("u1"), (names_bytes,))
+    if meta.order != "natural":
+        sets["vertices/store_of"] = (layout.id_dtype, (meta.vertices,))
+    sums = {}
+    for name, (dtype, shape) in sets.items():
+        nbytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        sums[checksum_name(name)] = (np.dtype("<u4"), (block_count(nbytes),))
+    return {"meta": (np.dtype("u1"), (META_BYTES,)), **sums, **sets, **paged}
+
+
+class CheckedArray:
+    """An array of the store, read by element ranges; each read checks the CRCs of the blocks it touches."""
+
+    def __init__(self, path: str, name: str, fd: int, extent: Extent, crcs: np.ndarray):
+        self.path, self.name, self.dtype = path, name, extent.dtype
+        self.rows = extent.shape[0]
+        self._fd, self._extent, self._crcs = fd, extent, crcs
+        self._row_shape = extent.shape[1:]
+        self._row_bytes = extent.dtype.itemsize * int(np.prod(self._row_shape, dtype=np.int64))
+        self._cache: OrderedDict[int, np.ndarray] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, first: int = 0, last: int | None = None) -> np.ndarray:
+        """Rows [first, last) as a new or read-only array. Raises StoreError on a wrong CRC."""
+        last = self.rows if last is None else last
+        if not 0 <= first <= last <= self.rows:
+            raise IndexError(f"rows {first} to {last} of {self.name}, which has {self.rows}")
+        begin, end = first * self._row_bytes, last * self._row_bytes
+        if begin == end:
+            data = np.empty(0, np.uint8)
+        elif begin // BLOCK_BYTES == (end - 1) // BLOCK_BYTES:
+            start = begin // BLOCK_BYTES * BLOCK_BYTES
+            data = self._block(begin // BLOCK_BYTES)[begin - start : end - start]
+        else:
+            start = begin // BLOCK_BYTES * BLOCK_BYTES
+            data = self._blocks(begin // BLOCK_BYTES, -(-end // BLOCK_BYTES))[begin - start : end - start]
+        if data.ctypes.data % self.dtype.alignment:
+            data = data.copy()
+        return data.view(self.dtype).reshape(last - first, *self._row_shape)
+
+    def _block(self, number: int) -> np.ndarray:
+        with self._lock:
+            if number in self._cache:
+                self._cache.move_to_end(number)
+                return self._cache[number]
+        block = self._blocks(number, number + 1)
+        block.flags.writeable = False
+        with self._lock:
+            self._cache[number] = block
+            while len(self._cache) > CACHED_BLOCKS:
+                self._cache.popitem(last=False)
+        return block
+
+    def _blocks(self, first: int, last: int) -> np.ndarray:
+        """Bytes of blocks [first, last), checked."""
+        begin = first * BLOCK_BYTES
+        data = np.empty(min(last * BLOCK_BYTES, self._extent.nbytes) - begin, np.uint8)
+        read_into(self._fd, self._extent.offset + begin, data, f"{self.path}: {self.name}")
+        wrong = np.flatnonzero(block_crcs(data, first, BLOCK_BYTES) != self._crcs[first:last])
+        if len(wrong):
+            number = first + int(wrong[0])
+            low = number * BLOCK_BYTES // max(self._row_bytes, 1)
+            high = min((number + 1) * BLOCK_BYTES // max(self._row_bytes, 1), self.rows)
+            raise StoreError(f"{self.path}: {self.name}, rows {low} to {high} fail their checksum. {REBUILD}")
+        return data

@@ -1,0 +1,138 @@
+"""The HDF5 shell of a store: made once with every dataset at its final size, and read for offsets only.
+
+The one file that imports h5py. libver v110 because its metadata is checksummed, so a flipped bit there is refused, and
+because distributions' h5dump reads it. Datasets are contiguous, early-allocated and never filled: creating terabytes
+takes a millisecond, and bytes are then moved by pwrite and preadv at `offset` past h5py's interpreter-wide lock.
+No object times are stored: the same graph gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pagestore.errors import StoreError
+from pagestore.meta import REBUILD
+
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Where a dataset's bytes lie: `offset` in the file, element dtype and shape."""
+
+    offset: int
+    dtype: np.dtype
+    shape: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        return int(np.prod(self.shape, dtype=object))
+
+    @property
+    def nbytes(self) -> int:
+        return self.count * self.dtype.itemsize
+
+
+def create(path: str, datasets: dict[str, tuple[np.dtype, tuple[int, ...]]], attributes: dict, alignment: int) -> None:
+    """Write a new HDF5 file with these datasets (name -> dtype, shape) unfilled and these root attributes."""
+    import h5py
+
+    fapl = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+    fapl.set_libver_bounds(h5py.h5f.LIBVER_V110, h5py.h5f.LIBVER_V110)
+    fapl.set_alignment(alignment, alignment)
+    fapl.set_file_locking(False, True)
+    fcpl = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    fcpl.set_obj_track_times(False)
+    file_id = h5py.h5f.create(os.fsencode(path), h5py.h5f.ACC_TRUNC, fcpl, fapl)
+    with h5py.File(file_id) as file:
+        for name, value in attributes.items():
+            # Fixed-length strings stay in the checksummed object header; variable ones would go to an unchecked heap.
+            file.attrs[name] = np.bytes_(value.encode()) if isinstance(value, str) else value
+        groups = sorted({name.rsplit("/", 1)[0] for name in datasets if "/" in name})
+        for group in groups:
+            _make_group(file, group)
+        dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        dcpl.set_layout(h5py.h5d.CONTIGUOUS)
+        dcpl.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+        dcpl.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+        dcpl.set_obj_track_times(False)
+        for name, (dtype, shape) in datasets.items():
+            space = h5py.h5s.create_simple(shape)
+            h5py.h5d.create(file.id, name.encode(), h5py.h5t.py_create(dtype), space, dcpl)
+
+
+def _make_group(file: Any, name: str) -> None:
+    import h5py
+
+    gcpl = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
+    gcpl.set_obj_track_times(False)
+    parts = name.split("/")
+    for depth in range(len(parts)):
+        path = "/".join(parts[: depth + 1])
+        if path not in file:
+            h5py.h5g.create(file.id, path.encode(), None, gcpl)
+
+
+def locate(path: str) -> tuple[dict[str, Extent], dict]:
+    """Extents of all datasets and the root attributes. Raises StoreError for anything that is no intact HDF5 file."""
+    size = _check_file(path)
+    import h5py
+
+    extents: dict[str, Extent] = {}
+    try:
+        with h5py.File(path, "r", locking=False) as file:
+            attributes = {name: _plain(value) for name, value in file.attrs.items()}
+
+            def visit(name, item):
+                if isinstance(item, h5py.Dataset):
+                    extents[name] = _extent(path, name, item, size)
+
+            file.visititems(visit)
+    except StoreError:
+        raise
+    except Exception as error:  # h5py raises OSError, RuntimeError, KeyError, ValueError, ... for damaged metadata
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise StoreError(f"{path}: HDF5 can't read it ({reason}). {REBUILD}") from error
+    return extents, attributes
+
+
+def _check_file(path: str) -> int:
+    """Size of the file at `path`; plain words for what is no store at all."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(len(_SIGNATURE))
+            size = os.fstat(file.fileno()).st_size
+    except FileNotFoundError:
+        raise StoreError(f"{path}: no such file. Make a store with `gstream convert INPUT {path}`.") from None
+    except IsADirectoryError:
+        raise StoreError(f"{path}: is a folder; a store is one file. Name the file.") from None
+    except OSError as error:
+        raise StoreError(f"{path}: can't be opened ({error.strerror}). Check its permissions.") from error
+    if size == 0:
+        raise StoreError(f"{path}: is empty; a store is never empty. {REBUILD}")
+    if start != _SIGNATURE:
+        raise StoreError(f"{path}: is not a store (no HDF5 signature). Convert it: `gstream convert {path} STORE`.")
+    return size
+
+
+def _extent(path: str, name: str, dataset: Any, size: int) -> Extent:
+    import h5py
+
+    dcpl = dataset.id.get_create_plist()
+    if dcpl.get_layout() != h5py.h5d.CONTIGUOUS or dcpl.get_external_count() or dcpl.get_nfilters():
+        raise StoreError(f"{path}: dataset {name} is not plainly contiguous. {REBUILD}")
+    extent = Extent(dataset.id.get_offset() or 0, dataset.dtype, dataset.shape)
+    if extent.dtype.hasobject or (extent.nbytes and not 0 < extent.offset <= size - extent.nbytes):
+        raise StoreError(f"{path}: dataset {name} ends past the end of the file ({size} bytes). {REBUILD}")
+    return extent
+
+
+def _plain(value: Any) -> Any:
+    """An attribute as a Python value."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,148 @@
+"""The three names of a vertex: the user's ID, its natural index, its store ID.
+
+natural index: rank among the user's IDs in ascending order (numbers by value, strings by UTF-8 bytes), 0..V-1.
+store ID: the index inside the store's arrays and pages; equal to the natural index unless vertices were reordered.
+User IDs that are base + 0..V-1 take no space; others are kept sorted, so a lookup is a binary search over blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pagestore.arrays import BLOCK_BYTES
+from pagestore.errors import InputError, StoreError
+from pagestore.meta import REBUILD
+
+if TYPE_CHECKING:
+    from pagestore.store import Store
+
+BLOCK_IDS = BLOCK_BYTES // 8  # IDs a step of the search: one checked block of int64
+MANY = 1 << 16  # from here on whole arrays are gathered from, not single elements
+
+
+class UserIds:
+    """Translates between the three names for one open store."""
+
+    def __init__(self, store: Store):
+        self._store = store
+        self._inverse: np.ndarray | None = None
+
+    def user_ids(self, first: int, last: int) -> Any:
+        """User IDs of natural indices [first, last): int64[n], or a pyarrow large_string array."""
+        meta = self._store.meta
+        if not 0 <= first <= last <= meta.vertices:
+            raise IndexError(f"vertices {first} to {last} of {meta.vertices}")
+        if meta.id_kind == "range":
+            return np.arange(meta.id_base + first, meta.id_base + last, dtype=np.int64)
+        if meta.id_kind == "integers":
+            return self._store.array("vertices/ids").read(first, last)
+        return self._strings(first, last)
+
+    def store_ids(self, first: int, last: int) -> np.ndarray:
+        """Store IDs (u4 or u8[n]) of natural indices [first, last)."""
+        if self._store.meta.order == "natural":
+            return np.arange(first, last, dtype=self._store.layout.id_dtype)
+        ids = self._store.array("vertices/store_of").read(first, last)
+        if ids.size and int(ids.max()) >= self._store.meta.vertices:
+            raise StoreError(f"{self._store.path}: vertices/store_of holds an ID past the last vertex. {REBUILD}")
+        return ids
+
+    def natural_of(self, store_ids: np.ndarray) -> np.ndarray:
+        """Natural indices (u4 or u8[n]) of store IDs. Reordered stores build the inverse once: id_bytes a vertex."""
+        if self._store.meta.order == "natural":
+            return np.asarray(store_ids, self._store.layout.id_dtype)
+        if self._inverse is None:
+            count = self._store.meta.vertices
+            store_of = self.store_ids(0, count)
+            inverse = np.empty(count, self._store.layout.id_dtype)
+            inverse[store_of] = np.arange(count, dtype=inverse.dtype)
+            self._inverse = inverse
+        return self._inverse[np.asarray(store_ids, np.intp)]
+
+    def lookup(self, ids: Sequence[Any], what: str = "source") -> np.ndarray:
+        """Store IDs (u8[n]) of the user's IDs, given as integers or strings (numbers in strings are converted).
+
+        Raises InputError naming the first that is not a vertex; `what` is the word for it in the message.
+        """
+        store, meta = self._store, self._store.meta
+        wanted: Any
+        if meta.id_kind == "strings":
+            wanted = np.array([str(value) for value in ids], object)
+            natural = self._search(wanted, self._string_block)
+        else:
+            wanted = np.array([self._number(value, what) for value in ids], object)
+            if meta.id_kind == "range":
+                inside = [0 <= int(value) - meta.id_base < meta.vertices for value in wanted]
+                natural = np.array([int(v) - meta.id_base if ok else -1 for v, ok in zip(wanted, inside, strict=True)])
+            else:
+                bounded = np.array([v if -1 <= v < 1 << 63 else -1 for v in wanted], np.int64)
+                natural = self._search(bounded, lambda a, b: store.array("vertices/ids").read(a, b))
+        missing = np.flatnonzero(natural < 0)
+        if len(missing):
+            raise InputError(f"{what} {wanted[missing[0]]} is not a vertex of {store.path}{self._range_text()}")
+        return self._stored(natural.astype(np.int64)).astype(np.uint64)
+
+    def _number(self, value: Any, what: str) -> int:
+        try:
+            return int(value)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"{what} {value!r} is not a vertex of {self._store.path}, whose IDs are whole numbers."
+            ) from None
+
+    def _range_text(self) -> str:
+        count = self._store.meta.vertices
+        if count == 0:
+            return ", which has no vertices."
+        first, last = self.user_ids(0, 1)[0], self.user_ids(count - 1, count)[0]
+        return f"; its {count} IDs run from {first} to {last}. Name one of them."
+
+    def _stored(self, natural: np.ndarray) -> np.ndarray:
+        if self._store.meta.order == "natural":
+            return natural
+        if len(natural) >= MANY:
+            return self.store_ids(0, self._store.meta.vertices)[natural]
+        return np.array([self.store_ids(int(i), int(i) + 1)[0] for i in natural], np.uint64)
+
+    def _search(self, wanted: np.ndarray, block_of: Callable[[int, int], Any]) -> np.ndarray:
+        """Natural indices of `wanted` (-1 where absent), looked up in the sorted IDs that `block_of(a, b)` returns."""
+        count = self._store.meta.vertices
+        blocks = -(-count // BLOCK_IDS)
+        natural = np.full(len(wanted), -1, np.int64)
+        order = np.argsort(wanted, kind="stable")
+        at, block = 0, 0
+        while at < len(order) and blocks:
+            target = wanted[order[at]]
+            low, high = block, blocks  # the last block whose first ID is not past the target
+            while high - low > 1:
+                middle = (low + high) // 2
+                if block_of(middle * BLOCK_IDS, middle * BLOCK_IDS + 1)[0] <= target:
+                    low = middle
+                else:
+                    high = middle
+            block = low
+            ids = block_of(block * BLOCK_IDS, min((block + 1) * BLOCK_IDS, count))
+            end = at + max(1, int(np.searchsorted(wanted[order[at:]], ids[-1], "right")))
+            part = wanted[order[at:end]]
+            place = np.minimum(np.searchsorted(ids, part), len(ids) - 1)
+            natural[order[at:end]] = np.where(ids[place] == part, block * BLOCK_IDS + place, -1)
+            at = end
+        return natural
+
+    def _strings(self, first: int, last: int) -> Any:
+        import pyarrow as pa
+
+        offsets = self._store.array("vertices/names/offsets").read(first, last + 1).astype(np.int64)
+        names = self._store.array("vertices/names/bytes")
+        if np.any(np.diff(offsets) < 0) or offsets[0] < 0 or offsets[-1] > names.rows:
+            raise StoreError(f"{self._store.path}: vertices/names/offsets are not ascending. {REBUILD}")
+        data = names.read(int(offsets[0]), int(offsets[-1]))
+        buffers = [None, pa.py_buffer(offsets - offsets[0]), pa.py_buffer(data)]
+        return pa.LargeStringArray.from_buffers(pa.large_string(), last - first, buffers)
+
+    def _string_block(self, first: int, last: int) -> np.ndarray:
+        """Strings as Python objects: their order by code point is the order of their UTF-8 bytes."""
+        return np.array(self._strings(first, last).to_pylist(), object)

@@ -1,0 +1,55 @@
+"""Whole reads and writes at file offsets: retries short transfers, and says in plain words what went wrong."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+
+import numpy as np
+
+from pagestore.errors import ResourceError, StoreError
+
+DIRECT_ALIGN = 4096  # O_DIRECT: buffer, offset and length are multiples of it (the largest block size in use)
+_MOST = 1 << 30  # bytes a system call: Linux moves at most 2^31 - 4096
+
+
+def read_into(fd: int, offset: int, out: np.ndarray, where: str) -> None:
+    """Fill `out` (contiguous uint8) from `offset`. Raises StoreError when the file ends first or the disk fails."""
+    view, done = _bytes(out), 0
+    while done < len(view):
+        try:
+            count = os.preadv(fd, [view[done : done + _MOST]], offset + done)
+        except OSError as error:
+            raise StoreError(f"{where}: reading at byte {offset + done} failed ({error.strerror}).") from error
+        if count == 0:
+            raise StoreError(f"{where}: the file ends at byte {offset + done}; it was cut. Convert the graph again.")
+        done += count
+
+
+def write_from(fd: int, offset: int, data: np.ndarray, where: str) -> None:
+    """Write all of `data` (contiguous) at `offset`. Raises ResourceError when the disk is full or fails."""
+    view, done = _bytes(data), 0
+    while done < len(view):
+        try:
+            done += os.pwritev(fd, [view[done : done + _MOST]], offset + done)
+        except OSError as error:
+            raise disk_error(error, where) from error
+
+
+def disk_error(error: OSError, where: str) -> ResourceError:
+    """The ResourceError that tells a full disk, a quota or a size limit from a failing device."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return ResourceError(f"{where}: no space left ({error.strerror}). Free some, or name a folder on another disk.")
+    return ResourceError(f"{where}: writing failed ({error.strerror}).")
+
+
+def aligned_empty(nbytes: int) -> np.ndarray:
+    """uint8[nbytes] whose address suits O_DIRECT; an anonymous mapping of its own, zeroed, freed with the array."""
+    return np.frombuffer(mmap.mmap(-1, max(nbytes, 1)), np.uint8)[:nbytes]
+
+
+def _bytes(data: np.ndarray) -> memoryview:
+    if not data.flags.c_contiguous:
+        raise ValueError("only contiguous arrays are moved")
+    return data.reshape(-1).view(np.uint8).data

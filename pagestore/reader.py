@@ -1,0 +1,108 @@
+"""Reading many pages per call, past h5py and the GIL: one preadv for the run, one compiled call for its CRCs."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pagestore.crc import page_crcs
+from pagestore.errors import StoreError
+from pagestore.io import DIRECT_ALIGN, aligned_empty, read_into
+from pagestore.meta import REBUILD
+
+if TYPE_CHECKING:
+    from pagestore.topology import Topology
+
+
+class PageReader:
+    """Reads pages of one topology. Thread-safe: it keeps no position, and each call works in its own buffer.
+
+    With `direct`, pages come by O_DIRECT at a tenth of the CPU and don't fill the page cache; where the file system
+    has no O_DIRECT, `direct` is False afterwards and reads are ordinary. Pass `out` buffers from
+    `pagestore.io.aligned_empty`, else direct reads go through a copy.
+    """
+
+    def __init__(self, topology: Topology, fd: int, direct: bool = False):
+        self.topology = topology
+        self.direct = False
+        if direct:
+            try:
+                self._fd = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_DIRECT)
+                self.direct = True
+            except OSError:
+                pass
+        if not self.direct:
+            self._fd = os.dup(fd)
+
+    def read(self, first: int, count: int, out: np.ndarray | None = None, check: bool = True) -> np.ndarray:
+        """Pages first..first+count-1 as uint8[count, page_bytes], in `out` when given.
+
+        `check` compares CRCs (11 GB/s a core) and raises StoreError naming the first bad page and its vertices.
+        """
+        topology = self.topology
+        return self._read(first, count, topology.pages_offset, topology.layout.page_bytes, out, check, "crc")
+
+    def read_weights(self, first: int, count: int, out: np.ndarray | None = None, check: bool = True) -> np.ndarray:
+        """Weights of the same pages as uint8[count, weight_page_bytes]; view them with `topology.weight_dtype`."""
+        topology = self.topology
+        if topology.weight_dtype is None:
+            raise ValueError("the store has no weights")
+        return self._read(first, count, topology.weights_offset, topology.weight_page_bytes, out, check, "weights_crc")
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> PageReader:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_fd", -1) >= 0:
+            self.close()
+
+    def _read(
+        self, first: int, count: int, offset: int, width: int, out: np.ndarray | None, check: bool, crc_name: str
+    ) -> np.ndarray:
+        topology = self.topology
+        if first < 0 or count < 0 or first + count > topology.pages:
+            raise IndexError(f"pages {first} to {first + count} of {topology.pages}")
+        if out is None:
+            out = aligned_empty(count * width).reshape(count, width)
+        if out.shape != (count, width) or out.dtype != np.uint8 or not out.flags.c_contiguous:
+            raise ValueError(f"the buffer must be a contiguous uint8[{count}, {width}]")
+        if count == 0:
+            return out
+        where = f"{topology.path}: topology {topology.name}"
+        begin, end = offset + first * width, offset + (first + count) * width
+        if not self.direct or not (begin % DIRECT_ALIGN or end % DIRECT_ALIGN or out.ctypes.data % DIRECT_ALIGN):
+            read_into(self._fd, begin, out, where)
+        else:
+            self._read_rounded(begin, end, out, where)
+        if check:
+            wrong = np.flatnonzero(page_crcs(first, out) != topology.directory[crc_name][first : first + count])
+            if len(wrong):
+                fails = "fails its checksum" if crc_name == "crc" else "has weights that fail their checksum"
+                raise StoreError(f"{topology.name_page(first + int(wrong[0]))} {fails}. {REBUILD}")
+        return out
+
+    def _read_rounded(self, begin: int, end: int, out: np.ndarray, where: str) -> None:
+        """A direct read of the aligned range around [begin, end), then a copy; the file may end inside a block."""
+        low, high = begin // DIRECT_ALIGN * DIRECT_ALIGN, -(-end // DIRECT_ALIGN) * DIRECT_ALIGN
+        high = min(high, os.fstat(self._fd).st_size)
+        buffer = aligned_empty(-(-(high - low) // DIRECT_ALIGN) * DIRECT_ALIGN)
+        view, done = buffer.data, 0
+        while done < end - low:
+            try:
+                moved = os.preadv(self._fd, [view[done:]], low + done)
+            except OSError as error:
+                raise StoreError(f"{where}: reading at byte {low + done} failed ({error.strerror}).") from error
+            if moved == 0:
+                raise StoreError(f"{where}: the file ends at byte {low + done}; it was cut. {REBUILD}")
+            done += moved
+        out.reshape(-1)[:] = buffer[begin - low : end - low]

@@ -1,0 +1,180 @@
+"""An open store: small things checked at once, pages when they are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pagestore import hdf5
+from pagestore.arrays import CheckedArray, block_count, checksum_name, datasets_of
+from pagestore.crc import crc32
+from pagestore.errors import StoreError, UsageError
+from pagestore.hdf5 import Extent
+from pagestore.ids import UserIds
+from pagestore.io import read_into
+from pagestore.layout import PageLayout
+from pagestore.meta import FORMAT, META_BYTES, REBUILD, VERSION, Meta, decode_meta
+from pagestore.topology import Topology, open_topology
+
+CHECK_ROWS = 1 << 20  # rows a step when whole arrays are read in bounded memory
+
+
+def open_store(path: str | os.PathLike) -> Store:
+    """Open the store at `path` for reading. Raises StoreError when it is none, cut, damaged or of another version."""
+    return Store(os.fspath(path))
+
+
+class Store:
+    """A store opened for reading; use it as a context manager or call `close`.
+
+    path: as given. meta: Meta. layout: PageLayout. Vertices inside are store IDs 0..V-1; see pagestore/ids.py.
+    """
+
+    def __init__(self, path: str):
+        self.path = path
+        self._fd = -1
+        self._extents, attributes = hdf5.locate(path)
+        _check_version(path, attributes)
+        try:
+            self._fd = os.open(path, os.O_RDONLY)
+        except OSError as error:
+            raise StoreError(f"{path}: can't be opened ({error.strerror}).") from error
+        try:
+            self.meta, checksums = self._read_meta(attributes)
+            self.layout = PageLayout(self.meta.page_bytes, self.meta.id_bytes)
+            self._check_datasets()
+            self._arrays = self._open_arrays(checksums)
+            self._topologies = {
+                name: open_topology(path, name, self.meta, self._extents, self._arrays, self._fd)
+                for name in self.meta.topologies
+            }
+        except BaseException:
+            self.close()
+            raise
+        self._ids = UserIds(self)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_fd", -1) >= 0:
+            self.close()
+
+    def close(self) -> None:
+        """Close the file. Readers made before keep working: they hold descriptors of their own."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def has(self, name: str) -> bool:
+        """True when topology `name` ("out" or "in") is there; an undirected store has both in one."""
+        return name in self._topologies or (not self.meta.directed and name == "in")
+
+    def topology(self, name: str) -> Topology:
+        """Topology "out" or "in" (the same object when the graph is undirected).
+
+        Raises UsageError, naming the option of the converter, when the store was made without it.
+        """
+        if name not in ("out", "in"):
+            raise ValueError(f"topology {name!r}: it is 'out' or 'in'")
+        if not self.has(name):
+            raise UsageError(
+                f"{self.path}: has no {name}-topology. Convert again with --topology both (or --topology {name})."
+            )
+        return self._topologies[name if name in self._topologies else "out"]
+
+    def out_degree(self, first: int = 0, last: int | None = None) -> np.ndarray:
+        """Out-degrees (u4 or u8[n]) of store IDs [first, last)."""
+        return self.array("vertices/out_degree").read(first, last)
+
+    def in_degree(self, first: int = 0, last: int | None = None) -> np.ndarray:
+        """In-degrees (u4 or u8[n]) of store IDs [first, last); an undirected graph's are its out-degrees."""
+        return self.array("vertices/in_degree" if self.meta.directed else "vertices/out_degree").read(first, last)
+
+    def user_ids(self, first: int = 0, last: int | None = None) -> Any:
+        """User IDs of natural indices [first, last): int64[n], or a pyarrow large_string array for string IDs."""
+        return self._ids.user_ids(first, self.meta.vertices if last is None else last)
+
+    def store_ids(self, first: int = 0, last: int | None = None) -> np.ndarray:
+        """Store IDs (u4 or u8[n]) of natural indices [first, last)."""
+        return self._ids.store_ids(first, self.meta.vertices if last is None else last)
+
+    def natural_of(self, store_ids: np.ndarray) -> np.ndarray:
+        """Natural indices of store IDs, as an array of the store's ID type."""
+        return self._ids.natural_of(store_ids)
+
+    def lookup(self, ids: Sequence[Any], what: str = "source") -> np.ndarray:
+        """Store IDs (u8[n]) of user IDs. Raises InputError for one that is not a vertex."""
+        return self._ids.lookup(ids, what)
+
+    def array(self, name: str) -> CheckedArray:
+        """An array of the store by its dataset's name, such as "vertices/out_degree"."""
+        return self._arrays[name]
+
+    @property
+    def array_names(self) -> list[str]:
+        return list(self._arrays)
+
+    @property
+    def extents(self) -> dict[str, Extent]:
+        """Where each dataset lies in the file."""
+        return dict(self._extents)
+
+    @property
+    def file_bytes(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def _read_meta(self, attributes: dict) -> tuple[Meta, dict[str, int]]:
+        extent = self._extents.get("meta")
+        if extent is None or extent.nbytes != META_BYTES:
+            raise StoreError(f"{self.path}: its description (/meta) is missing. {REBUILD}")
+        data = np.empty(META_BYTES, np.uint8)
+        read_into(self._fd, extent.offset, data, self.path)
+        meta, checksums = decode_meta(data.tobytes(), self.path)
+        for name, value in attributes.items():
+            if name not in ("format", "version") and value != getattr(meta, name, None):
+                raise StoreError(f"{self.path}: attribute {name} contradicts the description in /meta. {REBUILD}")
+        return meta, checksums
+
+    def _check_datasets(self) -> None:
+        """Dtype and shape of every dataset follow from the description; sizes were held against the file's."""
+        found = {name: (extent.dtype, extent.shape) for name, extent in self._extents.items()}
+        pages, heads = {}, {}
+        for name in self.meta.topologies:
+            pages[name] = found.get(f"topology/{name}/directory", (None, (0,)))[1][0]
+            heads[name] = found.get(f"topology/{name}/heads", (None, (0,)))[1][0]
+        names_bytes = found.get("vertices/names/bytes", (None, (0,)))[1][0]
+        for name, expected in datasets_of(self.meta, pages, heads, names_bytes).items():
+            if found.get(name) != expected:
+                raise StoreError(f"{self.path}: dataset {name} is missing or has another type or size. {REBUILD}")
+
+    def _open_arrays(self, checksums: dict[str, int]) -> dict[str, CheckedArray]:
+        arrays = {}
+        for name, extent in self._extents.items():
+            sums = self._extents.get(checksum_name(name))
+            if sums is None:
+                continue
+            crcs = np.empty(block_count(extent.nbytes), "<u4")
+            if sums.nbytes != crcs.nbytes:
+                raise StoreError(f"{self.path}: {checksum_name(name)} has {sums.count} entries. {REBUILD}")
+            read_into(self._fd, sums.offset, crcs, self.path)
+            if checksums.get(name) != crc32(crcs.tobytes()):
+                raise StoreError(f"{self.path}: {checksum_name(name)} fails its checksum. {REBUILD}")
+            arrays[name] = CheckedArray(self.path, name, self._fd, extent, crcs)
+        return arrays
+
+
+def _check_version(path: str, attributes: dict) -> None:
+    if attributes.get("format") != FORMAT:
+        raise StoreError(f"{path}: is an HDF5 file but no gstream store. Make one with `gstream convert`.")
+    if attributes.get("version") != VERSION:
+        raise StoreError(
+            f"{path}: is a store of version {attributes.get('version')}; this gstream reads version {VERSION}. "
+            "Convert the graph again, or use the gstream that wrote it."
+        )

@@ -1,0 +1,237 @@
+"""Writing a store: NAME.partial at its final size first, then pages and arrays by pwrite in any order, then a rename.
+
+    absent --create--> NAME.partial (every dataset, unfilled) --write_*--> --finish: CRCs, /meta, fsync, rename--> NAME
+
+Invariants: NAME is absent, old or complete at any moment. The same calls give the same bytes, whatever their order or
+thread. A page's directory row, CRC included, is written right after the page, so a killed run can be reopened
+(`resume=True`) and asked which pages are whole (`accept`).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+import numpy as np
+
+from pagestore import hdf5
+from pagestore.arrays import BLOCK_BYTES, block_count, checksum_name, datasets_of
+from pagestore.crc import block_crcs, crc32, page_crcs
+from pagestore.errors import StoreError, UsageError
+from pagestore.io import disk_error, read_into, write_from
+from pagestore.layout import DIRECTORY, HEADER, HEADER_BYTES
+from pagestore.meta import FORMAT, VERSION, Meta, encode_meta
+from pagestore.planning import PagePlan
+
+MOST_ALIGNED = 1 << 20  # pages start at multiples of min(page, 1 MiB)
+_FIXED = ("uuid", "vertices", "edges", "directed", "weighted", "page_bytes", "id_bytes", "order")
+
+
+class StoreWriter:
+    """One store being written. `write_pages` and `write_array` may be called from many threads at once.
+
+    meta: what is known of the graph; counts that come late may be replaced at `finish`. plans: one PagePlan for each
+    of `meta.topologies`. names_bytes: length of all names in UTF-8 when `meta.id_kind` is "strings".
+    Raises ResourceError when the disk is full, UsageError when `resume` finds another conversion's partial store or
+    when another process is writing it.
+    """
+
+    def __init__(
+        self, path: str, meta: Meta, plans: dict[str, PagePlan], names_bytes: int = 0, resume: bool = False
+    ) -> None:
+        self.path = os.fspath(path)
+        self.partial = self.path + ".partial"
+        self.meta, self.plans = meta, plans
+        heads = {name: head_rows(meta, plan) for name, plan in plans.items()}
+        self.datasets = datasets_of(meta, {name: plan.pages for name, plan in plans.items()}, heads, names_bytes)
+        self.directories = {name: plan.directory.copy() for name, plan in plans.items()}
+        self._written = {name: np.zeros(plan.pages, bool) for name, plan in plans.items()}
+        self._fd = -1
+        if not resume:
+            self._create()
+        self._open(resume)
+        # CRCs of blocks that one write covered whole; the others are read back at the end (-1 means not known).
+        self._blocks = {
+            name: np.full(block_count(extent.nbytes), -1, np.int64)
+            for name, extent in self._extents.items()
+            if checksum_name(name) in self._extents
+        }
+        for name, rows in self.directories.items():
+            self.write_array(f"topology/{name}/directory", 0, rows)
+
+    def write_pages(self, topology: str, first: int, pages: np.ndarray, weights: np.ndarray | None = None) -> None:
+        """Write pages first..first+n-1, uint8[n, page_bytes], with their weights uint8[n, weight_page_bytes]."""
+        if len(pages) == 0:
+            return
+        rows = self.directories[topology][first : first + len(pages)]
+        headers = pages[:, :HEADER_BYTES].copy().view(HEADER)[:, 0]
+        if len(rows) != len(pages) or any(np.any(headers[key] != rows[key]) for key in HEADER.names or ()):
+            raise ValueError(f"pages {first} to {first + len(pages)} are not those of the plan")
+        rows["crc"] = page_crcs(first, pages)
+        self._put(f"topology/{topology}/pages", first, pages)
+        if self.meta.weighted:
+            if weights is None:
+                raise ValueError("a weighted store needs the weights of each page")
+            rows["weights_crc"] = page_crcs(first, weights)
+            self._put(f"topology/{topology}/weights", first, weights)
+        self._put(f"topology/{topology}/directory", first, rows)
+        self._written[topology][first : first + len(pages)] = True
+
+    def write_array(self, name: str, first: int, rows: np.ndarray) -> None:
+        """Write rows first..first+n-1 of an array, for example "vertices/out_degree" or "topology/out/heads"."""
+        dtype = self._extents[name].dtype
+        data = np.ascontiguousarray(rows, dtype)
+        self._put(name, first, data)
+        self._note_blocks(name, first, data)
+
+    def accept(self, topology: str, first: int, count: int) -> bool:
+        """After a resume: True when pages first..first+count-1 are whole in the partial file (read back, CRC checked).
+
+        Accepted pages count as written; those of a range that isn't accepted must be written again.
+        """
+        rows = self.directories[topology][first : first + count]
+        sets = {"pages": "crc", "weights": "weights_crc"} if self.meta.weighted else {"pages": "crc"}
+        whole = all(self._read_crcs(f"topology/{topology}/{name}", first, count, rows[key]) for name, key in
+                    sets.items())  # fmt: skip
+        if whole:
+            self._written[topology][first : first + count] = True
+        return whole
+
+    def sync(self) -> None:
+        """Return once all that was written is on the disk (before a journal says so)."""
+        os.fsync(self._fd)
+
+    def finish(self, meta: Meta | None = None) -> None:
+        """Write checksums and /meta, fsync, rename to the final name. `meta` replaces what was not known before."""
+        meta = meta or self.meta
+        if any(getattr(meta, name) != getattr(self.meta, name) for name in _FIXED):
+            raise ValueError("a fixed field of the description changed after the file was laid out")
+        for name, written in self._written.items():
+            if not written.all():
+                raise ValueError(f"topology {name}: page {int(np.argmin(written))} was never written")
+        for name in self.directories:
+            self._blocks[f"topology/{name}/directory"][:] = -1
+        checksums = {}
+        for name in self._blocks:
+            crcs = self._final_crcs(name)
+            self._put(checksum_name(name), 0, crcs)
+            checksums[name] = crc32(crcs.tobytes())
+        self._put("meta", 0, np.frombuffer(encode_meta(meta, checksums), np.uint8))
+        try:
+            os.fsync(self._fd)
+            os.replace(self.partial, self.path)
+            folder = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise disk_error(error, self.path) from error
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file; what was written stays in NAME.partial."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def abort(self) -> None:
+        """Close and remove NAME.partial."""
+        if self._fd >= 0:
+            os.unlink(self.partial)
+        self.close()
+
+    def __enter__(self) -> StoreWriter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _create(self) -> None:
+        meta = self.meta
+        attributes = {"format": FORMAT, "version": VERSION, **{name: getattr(meta, name) for name in _FIXED}}
+        if os.path.exists(self.partial):
+            os.close(self._locked())
+        try:
+            hdf5.create(self.partial, self.datasets, attributes, min(meta.page_bytes, MOST_ALIGNED))
+        except OSError as error:
+            raise disk_error(error, self.partial) from error
+
+    def _open(self, resume: bool) -> None:
+        self._fd = self._locked()
+        try:
+            self._extents, attributes = hdf5.locate(self.partial)
+        except StoreError as error:
+            self.close()
+            raise UsageError(f"{self.partial}: can't be continued. Remove it and convert without --resume.") from error
+        found = {name: (extent.dtype, extent.shape) for name, extent in self._extents.items()}
+        if resume and (found != self.datasets or any(attributes.get(n) != getattr(self.meta, n) for n in _FIXED)):
+            self.close()
+            raise UsageError(
+                f"{self.partial}: was made from other input or options. Remove it and convert without --resume."
+            )
+        for name, planned in self.directories.items() if resume else ():
+            rows = np.empty(len(planned), DIRECTORY)
+            extent = self._extents[f"topology/{name}/directory"]
+            read_into(self._fd, extent.offset, rows, self.partial)
+            planned["crc"], planned["weights_crc"] = rows["crc"], rows["weights_crc"]
+
+    def _locked(self) -> int:
+        """Descriptor of the partial file with an exclusive lock, which ends with the process."""
+        try:
+            fd = os.open(self.partial, os.O_RDWR)
+        except OSError as error:
+            raise UsageError(f"{self.partial}: can't be opened to write ({error.strerror}).") from error
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(fd)
+            raise UsageError(f"{self.partial}: another process is writing it. Wait for it, or name another store."
+                             ) from error  # fmt: skip
+        return fd
+
+    def _put(self, name: str, first: int, data: np.ndarray) -> None:
+        extent = self._extents[name]
+        row = extent.nbytes // max(extent.shape[0], 1)
+        if first < 0 or first * row + data.nbytes > extent.nbytes:
+            raise ValueError(f"rows {first}.. of {name}: outside its {extent.shape[0]} rows")
+        write_from(self._fd, extent.offset + first * row, data, self.partial)
+
+    def _note_blocks(self, name: str, first: int, data: np.ndarray) -> None:
+        """Keep the CRCs of blocks that this write covers whole; forget those of blocks that it touches."""
+        extent = self._extents[name]
+        begin = first * (extent.nbytes // max(extent.shape[0], 1))
+        end = begin + data.nbytes
+        if begin == end:
+            return
+        blocks = self._blocks[name]
+        low = -(-begin // BLOCK_BYTES)
+        high = len(blocks) if end == extent.nbytes else end // BLOCK_BYTES
+        blocks[begin // BLOCK_BYTES : -(-end // BLOCK_BYTES)] = -1
+        if low < high:
+            flat = data.reshape(-1).view(np.uint8)[low * BLOCK_BYTES - begin :]
+            blocks[low:high] = block_crcs(flat[: (high - low) * BLOCK_BYTES], low, BLOCK_BYTES)
+
+    def _final_crcs(self, name: str) -> np.ndarray:
+        extent, blocks = self._extents[name], self._blocks[name]
+        for number in np.flatnonzero(blocks < 0).tolist():
+            begin = number * BLOCK_BYTES
+            data = np.empty(min(BLOCK_BYTES, extent.nbytes - begin), np.uint8)
+            read_into(self._fd, extent.offset + begin, data, self.partial)
+            blocks[number] = block_crcs(data, number, BLOCK_BYTES)[0]
+        return blocks.astype("<u4")
+
+    def _read_crcs(self, name: str, first: int, count: int, expected: np.ndarray) -> bool:
+        extent = self._extents[name]
+        step = max(1, (16 << 20) // extent.shape[1])
+        for begin in range(first, first + count, step):
+            data = np.empty((min(step, first + count - begin), extent.shape[1]), np.uint8)
+            read_into(self._fd, extent.offset + begin * extent.shape[1], data, self.partial)
+            if np.any(page_crcs(begin, data) != expected[begin - first : begin - first + len(data)]):
+                return False
+        return True
+
+
+def head_rows(meta: Meta, plan: PagePlan) -> int:
+    """Rows of a topology's heads: every vertex in natural order, else up to the last vertex that has edges."""
+    return meta.vertices if meta.order == "natural" else plan.last_with_edges + 1

@@ -1,0 +1,108 @@
+"""Small stores for the format tests, made in memory: numpy lexsort, plan, pack, write. No converter involved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pagestore.layout import PageLayout
+from pagestore.meta import Meta
+from pagestore.pack import pack_range, plan_pages
+from pagestore.writer import StoreWriter
+
+
+@dataclass
+class Edges:
+    """A graph as arrays: source, target u8[m], weight (store's dtype)[m] or None, number of vertices."""
+
+    source: np.ndarray
+    target: np.ndarray
+    vertices: int
+    weight: np.ndarray | None = None
+
+    def sorted(self) -> Edges:
+        weight = np.zeros(len(self.source)) if self.weight is None else self.weight
+        order = np.lexsort((weight, self.target, self.source))
+        return Edges(
+            self.source[order], self.target[order], self.vertices, None if self.weight is None else self.weight[order]
+        )
+
+    def turned(self) -> Edges:
+        return Edges(self.target, self.source, self.vertices, self.weight)
+
+    def rows(self) -> list[tuple]:
+        """Sorted (source, target, weight) tuples, for comparing multisets."""
+        weight = np.zeros(len(self.source)) if self.weight is None else self.weight
+        return sorted(zip(self.source.tolist(), self.target.tolist(), weight.tolist(), strict=True))
+
+
+def random_edges(
+    seed: int = 1, vertices: int = 300, edges: int = 3000, hub: int = 0, weight: str | None = None
+) -> Edges:
+    """Random edges, with one vertex of `hub` more edges; weights are whole numbers that every dtype holds."""
+    rng = np.random.default_rng(seed)
+    source = np.concatenate([rng.integers(0, vertices, edges), np.full(hub, vertices // 3)]).astype(np.uint64)
+    target = rng.integers(0, vertices, edges + hub).astype(np.uint64)
+    values = None if weight is None else rng.integers(0, 200, edges + hub).astype(weight)
+    return Edges(source, target, vertices, values)
+
+
+def write_store(
+    path: str,
+    edges: Edges,
+    *,
+    page_bytes: int = 4096,
+    id_bytes: int = 4,
+    topologies: tuple[str, ...] = ("out", "in"),
+    directed: bool = True,
+    ids: np.ndarray | list[str] | None = None,
+    store_of: np.ndarray | None = None,
+    heads: bool = True,
+    split: int | None = None,
+    finish: bool = True,
+) -> StoreWriter:
+    """Write `edges` (already in store IDs) to `path`; `ids`: user IDs, `store_of`: natural index -> store ID."""
+    layout = PageLayout(page_bytes, id_bytes)
+    parts = {"out": edges.sorted(), "in": edges.turned().sorted()}
+    degrees = {
+        name: np.bincount(part.source.astype(np.int64), minlength=edges.vertices).astype(np.uint32)
+        for name, part in parts.items()
+    }
+    names = [name.encode() for name in ids] if isinstance(ids, list) else []
+    kind = "range" if ids is None else "strings" if isinstance(ids, list) else "integers"
+    meta = Meta(
+        vertices=edges.vertices, edges=len(edges.source), directed=directed, page_bytes=page_bytes, id_bytes=id_bytes,
+        weighted=edges.weight is not None, weight_dtype=None if edges.weight is None else edges.weight.dtype.str[1:],
+        order="natural" if store_of is None else "degree", topologies=topologies, id_kind=kind, heads=heads,
+        max_out_degree=int(degrees["out"].max(initial=0)), max_in_degree=int(degrees["in"].max(initial=0)),
+        uuid="0" * 32, provenance={"made_by": "tests"},
+    )  # fmt: skip
+    plans = {name: plan_pages(layout, degrees[name]) for name in topologies}
+    writer = StoreWriter(path, meta, plans, names_bytes=sum(map(len, names)))
+    for name, plan in plans.items():
+        part, ends = parts[name], np.concatenate([[0], np.cumsum(degrees[name].astype(np.int64))])
+        rows = writer.datasets[f"topology/{name}/heads"][1][0] if heads else 0
+        for piece in plan.split(split or len(edges.source) + 1):
+            a, b = piece.first, piece.last
+            weight = None if part.weight is None else part.weight[ends[a] : ends[b]]
+            packed = pack_range(
+                plan, a, b, degrees[name][a:b], part.target[ends[a] : ends[b]], weights=weight, heads=heads
+            )
+            writer.write_pages(name, piece.small[0], packed.small, packed.small_weights)
+            writer.write_pages(name, piece.large[0], packed.large, packed.large_weights)
+            if packed.heads is not None:
+                writer.write_array(f"topology/{name}/heads", a, packed.heads[: max(0, min(b, rows) - a)])
+    writer.write_array("vertices/out_degree", 0, degrees["out"])
+    if directed:
+        writer.write_array("vertices/in_degree", 0, degrees["in"])
+    if kind == "integers":
+        writer.write_array("vertices/ids", 0, np.asarray(ids))
+    if kind == "strings":
+        writer.write_array("vertices/names/offsets", 0, np.cumsum([0, *map(len, names)]))
+        writer.write_array("vertices/names/bytes", 0, np.frombuffer(b"".join(names), np.uint8))
+    if store_of is not None:
+        writer.write_array("vertices/store_of", 0, store_of)
+    if finish:
+        writer.finish()
+    return writer
