@@ -1,0 +1,73 @@
+"""What happens to a line that is no edge: `fail` stops at the first one, `skip` counts and lists it (--bad-lines).
+
+Encoding of the list: one line each, `file:line:column<TAB>reason<TAB>text`, text cut at SKIPPED_TEXT_BYTES.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO
+
+from pagestore.errors import InputError
+from pagestore.inputs.base import SKIPPED_TEXT_BYTES, SkippedLines
+
+FIRST_MESSAGES = 10
+SKIP_REMEDY = "Fix the line, or pass --bad-lines skip."
+
+
+class LineProblem(Exception):
+    """Why a line is no edge: `column` counts bytes from 1; `reason` names the offending text and the limit."""
+
+    def __init__(self, column: int, reason: str, remedy: str = SKIP_REMEDY) -> None:
+        super().__init__(reason)
+        self.column, self.reason, self.remedy = column, reason, remedy
+
+
+def shown(text: bytes | str, limit: int = 40) -> str:
+    """`text` on one line, control characters escaped, cut at `limit` characters."""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "backslashreplace")
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text if len(text) <= limit else text[:limit] + "..."
+
+
+class BadLines:
+    """Collects bad lines of one graph in input order. `mode` is fail or skip; `path` is the list of skipped lines."""
+
+    def __init__(self, mode: str, path: Path, skipped: SkippedLines) -> None:
+        self._mode, self._path, self._skipped = mode, path, skipped
+        self._file: IO[str] | None = None
+
+    @property
+    def skips(self) -> bool:
+        return self._mode == "skip"
+
+    @property
+    def count(self) -> int:
+        return self._skipped.count
+
+    def begin(self) -> None:
+        """Forget everything: the source is read from its start (again)."""
+        self.close()
+        self._skipped.count = 0
+        self._skipped.first.clear()
+        self._skipped.path = None
+
+    def report(self, name: str, line: int, problem: LineProblem, text: bytes) -> None:
+        """Raise InputError (fail) or list the line (skip). `line` counts from 1."""
+        where = f"{name}:{line}:{problem.column}"
+        if not self.skips:
+            raise InputError(f"{where}: {problem.reason}. {problem.remedy}")
+        if self._file is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = open(self._path, "w", encoding="utf-8")
+            self._skipped.path = self._path
+        self._file.write(f"{where}\t{problem.reason}\t{shown(text, SKIPPED_TEXT_BYTES)}\n")
+        self._skipped.count += 1
+        if len(self._skipped.first) < FIRST_MESSAGES:
+            self._skipped.first.append(f"{where}: {problem.reason}")
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None

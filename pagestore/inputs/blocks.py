@@ -1,0 +1,154 @@
+"""Blocks of whole lines from a byte stream, read ahead by a thread, parsed by a few threads, handed on in order.
+
+Encoding: a `Block` is a uint8 array that ends in a line feed (one is added when the last line lacks it) followed by
+PAD zero bytes. Memory: at most threads + READ_AHEAD + 1 blocks and their parsed arrays live at once.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from pagestore.errors import InputError
+from pagestore.inputs.streams import ByteStream
+
+PAD = 16
+MIN_BLOCK_BYTES, MAX_BLOCK_BYTES = 1 << 20, 8 << 20
+READ_AHEAD = 2  # blocks that wait between the reading thread and the parsers
+LONGEST_LINE_BYTES = 1 << 20
+LINE_FEED = 10
+
+Result = TypeVar("Result")
+
+
+def block_bytes(memory_bytes: int, threads: int) -> int:
+    """Block size such that all blocks and what is parsed from them (about 6 times a block) take a quarter of memory."""
+    share = memory_bytes // 4 // (6 * (threads + READ_AHEAD + 1))
+    return int(min(max(share, MIN_BLOCK_BYTES), MAX_BLOCK_BYTES))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines: `data` uint8[size + PAD], of which `size` are lines; `offset` bytes of the input came before."""
+
+    data: np.ndarray
+    size: int
+    offset: int
+
+    def text(self) -> bytes:
+        return self.data[: self.size].tobytes()
+
+
+def line_blocks(stream: ByteStream, size: int) -> Iterator[Block]:
+    """Cut what is left of `stream` at line ends; raises InputError for a line longer than LONGEST_LINE_BYTES."""
+    carry = np.empty(0, dtype=np.uint8)
+    offset = 0
+    while True:
+        data = np.empty(size + PAD, dtype=np.uint8)
+        data[: len(carry)] = carry
+        filled, ended = _fill(stream, data, len(carry), size - 1)
+        if filled == 0:
+            return
+        if ended:
+            if data[filled - 1] != LINE_FEED:
+                data[filled] = LINE_FEED
+                filled += 1
+            cut = filled
+        else:
+            longest = min(LONGEST_LINE_BYTES, size // 2)
+            cut = _last_line_end(data, filled, longest)
+            if cut == 0:
+                raise InputError(
+                    f"{stream.name}: a line near byte {offset + filled - longest} is longer than {longest} bytes; "
+                    f"lines of an edge list end in a line feed. Check that this is a text file of edges."
+                )
+        carry = data[cut:filled].copy()
+        data[cut : cut + PAD] = 0
+        yield Block(data, cut, offset)
+        offset += cut
+        if ended:
+            return
+
+
+def _fill(stream: ByteStream, data: np.ndarray, filled: int, limit: int) -> tuple[int, bool]:
+    while filled < limit:
+        part = stream.read(limit - filled)
+        if not part:
+            return filled, True
+        data[filled : filled + len(part)] = np.frombuffer(part, dtype=np.uint8)
+        filled += len(part)
+    return filled, False
+
+
+def _last_line_end(data: np.ndarray, filled: int, longest: int) -> int:
+    """One past the last line feed of data[:filled], 0 when there is none in its last `longest` + 1 bytes."""
+    low = max(0, filled - longest - 1)
+    tail = data[low:filled].tobytes()
+    return low + tail.rfind(b"\n") + 1 if b"\n" in tail else 0
+
+
+class ReadAhead:
+    """Runs an iterator of blocks in a thread of its own, at most READ_AHEAD blocks ahead of the consumer."""
+
+    def __init__(self, blocks: Iterator[Block]) -> None:
+        self._queue: queue.Queue[Block | BaseException | None] = queue.Queue(READ_AHEAD)
+        self._stopped = threading.Event()
+        # a daemon: a read of stdin that never returns must not keep the process alive
+        threading.Thread(target=self._run, args=(blocks,), name="read-ahead", daemon=True).start()
+
+    def _run(self, blocks: Iterator[Block]) -> None:
+        last: BaseException | None = None
+        try:
+            for block in blocks:
+                if not self._put(block):
+                    return
+        except BaseException as error:
+            last = error  # raised again in the consumer
+        self._put(last)
+
+    def _put(self, item: Block | BaseException | None) -> bool:
+        while not self._stopped.is_set():
+            try:
+                self._queue.put(item, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def next(self) -> Block | BaseException | None:
+        """The next block; None at the end; an exception when reading failed there."""
+        return self._queue.get()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+
+def parse_in_order(
+    blocks: Iterator[Block], parse: Callable[[Block], Result], threads: int
+) -> Iterator[tuple[Block, Result]]:
+    """Yield (block, parse(block)) in the order of `blocks`, `threads` at a time; `parse` should release the GIL."""
+    ahead = ReadAhead(blocks)
+    waiting: deque[tuple[Block, Future[Result]]] = deque()
+    with ThreadPoolExecutor(threads, thread_name_prefix="parse") as pool:
+        try:
+            while isinstance(item := ahead.next(), Block):
+                waiting.append((item, pool.submit(parse, item)))
+                while len(waiting) > threads:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            while waiting:
+                first, future = waiting.popleft()
+                yield first, future.result()
+            if item is not None:
+                raise item  # reading failed behind the last whole block: what came before it goes first
+        finally:
+            ahead.stop()
+            for _, future in waiting:
+                future.cancel()

@@ -1,0 +1,210 @@
+"""Which format an input has, by --format, its first bytes or its name, and the source that reads it.
+
+First bytes win over names: a Matrix Market file is one whatever it is called. Names win over plain text, because
+METIS, DIMACS and GAP's binary files carry no magic.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import stat
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pagestore.errors import InputError, UsageError
+from pagestore.inputs.base import EdgeSource, InputOptions
+from pagestore.inputs.streams import MAGIC as COMPRESSED
+from pagestore.inputs.streams import STDIN, SUFFIXES, ByteStream, check_file
+
+FORMATS = {  # name: (suffixes, what it is)
+    "text": ((".txt", ".edges", ".edgelist", ".snap", ".dat", ".ncol", ".tntp"), "source and target a line"),
+    "csv": ((".csv",), "text with commas or semicolons, header or none"),
+    "tsv": ((".tsv", ".tab"), "text with tabs"),
+    "el": ((".el",), "GAP edge list, 2 columns"),
+    "wel": ((".wel",), "GAP weighted edge list, 3 columns"),
+    "sg": ((".sg",), "GAP serialized graph"),
+    "wsg": ((".wsg",), "GAP serialized weighted graph"),
+    "mtx": ((".mtx", ".mm"), "Matrix Market, coordinate"),
+    "gr": ((".gr", ".col", ".dimacs"), "DIMACS"),
+    "metis": ((".graph", ".metis", ".chaco"), "METIS"),
+    "adjacency": ((".adj", ".adjlist"), "a vertex and its neighbours a line"),
+    "ldbc": ((".e", ".v"), "LDBC Graphalytics, .v and .e"),
+    "graph500": ((".packed", ".g500"), "Graph500 packed edges, 12 bytes each"),
+    "graph500-int64": ((".int64",), "Graph500 edges, two int64 each"),
+    "parquet": ((".parquet", ".pq"), "Parquet"),
+    "arrow": ((".arrow", ".feather", ".ipc", ".arrows"), "Arrow IPC file or stream, Feather"),
+    "npy": ((".npy",), "NumPy array [n, 2], [n, 3] or with fields"),
+    "npz": ((".npz",), "NumPy archive: source and target, or a scipy.sparse matrix"),
+}
+SEEKING = ("sg", "wsg", "graph500", "graph500-int64", "parquet", "arrow", "npy", "npz")  # mapped, so plain files
+CONTENT = {
+    b"%%MatrixMarket": "mtx",
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",
+    b"\x93NUMPY": "npy",
+    b"PK\x03\x04": "npz",
+}
+HDF5 = b"\x89HDF\r\n\x1a\n"
+HEAD_BYTES = 1 << 12
+
+
+def detect_format(path: str | Path) -> str:
+    """Name of the format of `path` ("-" is stdin, read as text). Raises InputError when the file can't be opened."""
+    name = str(path)
+    if name == STDIN or not stat.S_ISREG(os.stat(path).st_mode if os.path.exists(path) else stat.S_IFREG):
+        return "text"
+    if not os.path.exists(path) and is_ldbc_prefix(path):
+        return "ldbc"
+    stream = ByteStream(path)
+    try:
+        head = stream.peek(HEAD_BYTES)
+    finally:
+        stream.close()
+    if head.startswith(HDF5):
+        raise InputError(
+            f"{name}: is an HDF5 file, perhaps a store already; convert reads edge lists. Try gstream info."
+        )
+    for magic, kind in CONTENT.items():
+        if head.startswith(magic):
+            return kind
+    bare = Path(name[: -len(Path(name).suffix)]) if Path(name).suffix.lower() in SUFFIXES else Path(name)
+    by_name = next((kind for kind, (suffixes, _) in FORMATS.items() if bare.suffix.lower() in suffixes), None)
+    if by_name is not None and by_name != "text":
+        return by_name
+    return "gr" if _looks_like_dimacs(head) else "text"
+
+
+def _looks_like_dimacs(head: bytes) -> bool:
+    for line in head.splitlines():
+        if line.startswith((b"p sp ", b"p edge ", b"p col ")):
+            return True
+        if line[:2] not in (b"c", b"c ", b""):
+            return False
+    return False
+
+
+def is_ldbc_prefix(path: str | Path) -> bool:
+    """Whether PATH.v and PATH.e (perhaps compressed) stand for `path`."""
+    return any(os.path.exists(f"{path}.e{end}") for end in ("", *SUFFIXES))
+
+
+def open_source(
+    paths: str | Path | Sequence[str | Path], options: InputOptions, workdir: str | Path, memory_bytes: int
+) -> EdgeSource:
+    """Open one or several inputs of one format as one graph.
+
+    IDs that are text are made dense here (`names` is set then); sparse integers are left to
+    `dictionary.compact_integers`. `workdir` takes temporary files and the list of skipped lines and must outlive the
+    source. Raises InputError for what can't be read as a graph, UsageError for options that don't fit.
+    """
+    inputs = [paths] if isinstance(paths, str | Path) else list(paths)
+    workdir = Path(workdir)
+    if not inputs:
+        raise UsageError("no input: name at least one file, or - for stdin.")
+    if [str(path) for path in inputs].count(STDIN) > 1:
+        raise UsageError("stdin (-) is named twice; it can be read once.")
+    if options.format is not None and options.format not in FORMATS:
+        raise UsageError(f"--format {options.format}: unknown; it is one of {', '.join(FORMATS)}.")
+    inputs = _pair_ldbc(inputs, options)
+    kinds = [options.format or detect_format(path) for path in inputs]
+    for path, kind in zip(inputs, kinds, strict=True):
+        if kind in SEEKING:
+            _check_plain(path, kind)
+    opened = [_open_one(path, kind, options, workdir, memory_bytes) for path, kind in zip(inputs, kinds, strict=True)]
+    if any(getattr(source, "strings", False) for source in opened):
+        return _with_dictionary(inputs, kinds, opened, options, workdir, memory_bytes)
+    if len(opened) == 1:
+        return opened[0]
+    from pagestore.inputs.several import SeveralSources
+
+    return SeveralSources(opened)
+
+
+def _with_dictionary(
+    inputs: Sequence[str | Path],
+    kinds: Sequence[str],
+    opened: list[EdgeSource],
+    options: InputOptions,
+    workdir: Path,
+    memory_bytes: int,
+) -> EdgeSource:
+    """Names in one input make the IDs of all of them names."""
+    from pagestore.inputs.names import dictionary_strings
+
+    as_names = dataclasses.replace(options, string_ids=True)
+    for at, source in enumerate(opened):
+        if not getattr(source, "strings", False):
+            source.close()
+            if not source.replayable:
+                raise InputError(
+                    f"{source.name}: has numbers for IDs where other inputs have names. Pass --string-ids."
+                )
+            opened[at] = _open_one(inputs[at], kinds[at], as_names, workdir, memory_bytes)
+    return dictionary_strings(opened, workdir, memory_bytes, options)
+
+
+def _pair_ldbc(inputs: list[str | Path], options: InputOptions) -> list[str | Path]:
+    """Name a .v and .e pair once, by its .e."""
+    names = {str(path) for path in inputs}
+    paired = []
+    for path in inputs:
+        edges = str(path)[:-2] + ".e"
+        if str(path).endswith(".v") and (edges in names or os.path.exists(edges)):
+            if edges in names:
+                continue
+            path = edges
+        paired.append(path)
+    return paired
+
+
+def _check_plain(path: str | Path, kind: str) -> None:
+    if str(path) == STDIN or not stat.S_ISREG(check_file(path).st_mode):
+        raise InputError(f"{path}: a pipe of {kind} can't be read; the format needs a file. Save it to disk first.")
+    with open(path, "rb") as file:
+        head = file.read(8)
+    for magic, compression in COMPRESSED.items():
+        if head.startswith(magic) and Path(path).suffix.lower() in SUFFIXES:
+            raise InputError(f"{path}: {compression} data of {kind} can't be mapped. Decompress it first.")
+
+
+def _open_one(path: str | Path, kind: str, options: InputOptions, workdir: Path, memory_bytes: int) -> EdgeSource:
+    # readers are imported when first needed: each pulls in a library or compiled code of its own
+    if kind in ("text", "csv", "tsv", "el", "wel"):
+        from pagestore.inputs.text import TextSource
+
+        return TextSource(path, options, workdir, memory_bytes, kind)
+    opener = _openers()[kind]
+    if options.string_ids and kind not in ("parquet", "arrow"):
+        raise UsageError(f"{path}: --string-ids is for text, Parquet and Arrow; {kind} has numbers. Drop the option.")
+    if options.weight_column is not None and kind not in ("parquet", "arrow"):
+        raise UsageError(f"{path}: --weight-column is for text, Parquet and Arrow, not for {kind}. Drop the option.")
+    return opener(path, options, workdir, memory_bytes)
+
+
+def _openers() -> dict[str, Callable[..., EdgeSource]]:
+    from pagestore.inputs.adjacency import AdjacencySource, MetisSource
+    from pagestore.inputs.arrow import ArrowSource, ParquetSource
+    from pagestore.inputs.dimacs import DimacsSource
+    from pagestore.inputs.gap import GapSource, WeightedGapSource
+    from pagestore.inputs.graph500 import Int64PairSource, PackedEdgeSource
+    from pagestore.inputs.ldbc import LdbcSource
+    from pagestore.inputs.mtx import MatrixMarketSource
+    from pagestore.inputs.npy import NpySource, NpzSource
+
+    return {
+        "mtx": MatrixMarketSource,
+        "gr": DimacsSource,
+        "metis": MetisSource,
+        "adjacency": AdjacencySource,
+        "ldbc": LdbcSource,
+        "sg": GapSource,
+        "wsg": WeightedGapSource,
+        "graph500": PackedEdgeSource,
+        "graph500-int64": Int64PairSource,
+        "parquet": ParquetSource,
+        "arrow": ArrowSource,
+        "npy": NpySource,
+        "npz": NpzSource,
+    }

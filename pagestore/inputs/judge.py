@@ -1,0 +1,206 @@
+"""One line, read slowly and exactly: what it means as an edge, or what is wrong with it and where.
+
+This is the authority on the grammar of edge lines; the compiled kernels (lines.py) and the libraries (library.py) only
+take lines that it would take. Fields may be quoted ("" is a quote inside); numbers may carry a sign.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from pagestore.inputs.badlines import SKIP_REMEDY, LineProblem, shown
+from pagestore.inputs.base import MAX_ID
+from pagestore.inputs.lines import RULES, Rule
+
+INTEGER = re.compile(r"[+-]?[0-9]+\Z")
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
+NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
+BLANK_FIELD = re.compile(rb"[^ \t]+")
+LONGEST_NAME_BYTES = 1 << 16
+ID_LIMIT = "IDs run from 0 to 2^63-1"
+WORD_REMEDY = "Fix the line, pass --string-ids to take all IDs as text, or pass --bad-lines skip."
+WEIGHT_REMEDY = "Fix the line, pass --no-weights, or pass --bad-lines skip."
+
+
+@dataclass(frozen=True)
+class LineRules:
+    """How lines of one input are read. `separator` None is any run of blanks; columns count from 0.
+
+    `lead` is the letter a line begins with (DIMACS). `low`..`high_*` bound the IDs. `strings`: IDs are text.
+    `integer_weights` is (least, greatest, type name) when the format declares an integer type.
+    `due` says in words what a line holds.
+    """
+
+    fields: int
+    separator: str | None = None
+    source: int = 0
+    target: int = 1
+    weight: int | None = None
+    lead: str = ""
+    comments: str = "#%"
+    low: int = 0
+    high_source: int = MAX_ID
+    high_target: int = MAX_ID
+    limit: str = ID_LIMIT
+    strings: bool = False
+    integer_weights: tuple[int, int, str] | None = None
+    due: str = "source and target"
+
+    def array(self) -> np.ndarray:
+        """The rules as the kernels of lines.py take them: int64[RULES]."""
+        rules = np.zeros(RULES, dtype=np.int64)
+        rules[Rule.SEPARATOR] = ord(self.separator) if self.separator else 0
+        rules[Rule.FIELDS] = self.fields
+        rules[Rule.SOURCE], rules[Rule.TARGET] = self.source, self.target
+        rules[Rule.WEIGHT] = -1 if self.weight is None else self.weight
+        rules[Rule.LEAD] = ord(self.lead) if self.lead else 0
+        rules[Rule.COMMENT], rules[Rule.COMMENT2] = ord(self.comments[0]), ord(self.comments[-1])
+        rules[Rule.LOW] = self.low
+        rules[Rule.HIGH_SOURCE], rules[Rule.HIGH_TARGET] = self.high_source, self.high_target
+        return rules
+
+
+@dataclass(frozen=True)
+class Edge:
+    source: int | str
+    target: int | str
+    weight: float | None
+
+
+def split_fields(line: bytes, separator: str | None) -> list[tuple[int, bytes]]:
+    """Fields of a line with their byte offsets; quotes removed, blanks around fields dropped."""
+    fields: list[tuple[int, bytes]] = []
+    sep = separator.encode() if separator else b""
+    blanks = b" " if separator == "\t" else b" \t"
+    at, size = 0, len(line)
+    while True:
+        while at < size and line[at : at + 1] in (b" ", b"\t") and line[at : at + 1] in blanks:
+            at += 1
+        if at == size and not sep:
+            return fields
+        if line[at : at + 1] == b'"':
+            begin = at
+            value, at = _quoted(line, at)
+            fields.append((begin, value))
+            quote_end = at
+            while at < size and line[at] in blanks:
+                at += 1
+            parted = at > quote_end or at == size
+            if (at < size and line[at : at + 1] != sep) if sep else not parted:
+                raise LineProblem(at + 1, f"text {shown(line[at:])!r} follows a quoted field")
+        elif sep:
+            end = line.find(sep, at)
+            end = size if end < 0 else end
+            fields.append((at, line[at:end].rstrip(blanks)))
+            at = end
+        else:
+            match = BLANK_FIELD.match(line, at)
+            assert match is not None
+            fields.append((at, match.group()))
+            at = match.end()
+        if sep:
+            if at >= size:
+                return fields
+            at += 1
+
+
+def _quoted(line: bytes, begin: int) -> tuple[bytes, int]:
+    """Content of the quoted field at line[begin] and the offset behind it."""
+    parts, at = [], begin + 1
+    while True:
+        end = line.find(b'"', at)
+        if end < 0:
+            raise LineProblem(begin + 1, f"the quote before {shown(line[begin + 1 :])!r} is not closed on its line")
+        parts.append(line[at:end])
+        if line[end + 1 : end + 2] != b'"':
+            return b'"'.join(parts), end + 1
+        at = end + 2
+
+
+def parse_vertex(text: str, column: int, rules: LineRules, high: int) -> int:
+    """A vertex ID from its field; LineProblem says why it is none."""
+    if INTEGER.match(text):
+        value = int(text) if len(text) < 4000 else MAX_ID + 1
+        if rules.low <= value <= high:
+            return value
+        if value < 0:
+            raise LineProblem(column, f"vertex ID {shown(text)} is negative; {rules.limit}")
+        past = "is past the limit" if value > high else "is below the limit"
+        remedy = WORD_REMEDY if value > MAX_ID else SKIP_REMEDY
+        raise LineProblem(column, f"vertex ID {shown(text)} {past}; {rules.limit}", remedy)
+    if not text:
+        raise LineProblem(column, f"a vertex ID is missing; {rules.limit}")
+    if NUMBER.match(text) or NOT_FINITE.match(text):
+        raise LineProblem(column, f"vertex ID {shown(text)} is not an integer; {rules.limit}")
+    raise LineProblem(column, f"vertex ID {shown(text)!r} is not a number; {rules.limit}", WORD_REMEDY)
+
+
+def parse_name(text: str, column: int) -> str:
+    """A vertex name from its field."""
+    if not text:
+        raise LineProblem(column, "a vertex name is missing; names have at least one character")
+    if len(text.encode()) > LONGEST_NAME_BYTES:
+        raise LineProblem(column, f"vertex name {shown(text)!r} has {len(text)} characters; names end at 64 KiB")
+    return text
+
+
+def parse_weight(text: str, column: int, rules: LineRules) -> float:
+    """A finite weight from its field."""
+    if NOT_FINITE.match(text):
+        raise LineProblem(column, f"weight {text} is not finite; weights are finite numbers", WEIGHT_REMEDY)
+    if not text:
+        raise LineProblem(column, "the weight is missing; weights are finite numbers", WEIGHT_REMEDY)
+    if not NUMBER.match(text):
+        raise LineProblem(column, f"weight {shown(text)!r} is not a number; weights are finite numbers", WEIGHT_REMEDY)
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise LineProblem(column, f"weight {shown(text)} is past float64 (1.8e308); weights are finite", WEIGHT_REMEDY)
+    if rules.integer_weights is not None:
+        least, greatest, name = rules.integer_weights
+        if not value.is_integer():
+            raise LineProblem(column, f"weight {shown(text)} is not an integer; the header says {name}")
+        if not least <= value <= greatest:
+            raise LineProblem(
+                column, f"weight {shown(text)} does not fit {name}; the header allows {least} to {greatest}"
+            )
+    return value
+
+
+def judge(line: bytes, rules: LineRules) -> Edge | None:
+    """Read one line (without its line feed): an Edge, or None for a comment or blank line; raises LineProblem."""
+    line = line.rstrip(b"\r") if line.endswith(b"\r") else line
+    stripped = line.lstrip(b" \t")
+    if not stripped or chr(stripped[0]) in rules.comments:
+        return None
+    if (nul := line.find(b"\0")) >= 0:
+        raise LineProblem(nul + 1, "a NUL byte; text holds none. Is this a binary file or UTF-16", SKIP_REMEDY)
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise LineProblem(error.start + 1, f"byte 0x{line[error.start]:02x} is not UTF-8; text is UTF-8") from None
+    fields = split_fields(line, rules.separator)
+    if rules.lead:
+        if fields[0][1] != rules.lead.encode():
+            raise LineProblem(
+                fields[0][0] + 1, f"a line begins with {shown(fields[0][1])!r}; edge lines begin with {rules.lead!r}"
+            )
+        fields = fields[1:]
+    if len(fields) != rules.fields:
+        at = len(line) if len(fields) < rules.fields else fields[rules.fields][0]
+        raise LineProblem(
+            at + 1,
+            f"{len(fields)} field{'s' * (len(fields) != 1)} in {shown(line)!r}; {rules.fields} are due: {rules.due}",
+        )
+    texts = [(begin + 1, value.decode("utf-8")) for begin, value in fields]
+    weight = None if rules.weight is None else parse_weight(texts[rules.weight][1], texts[rules.weight][0], rules)
+    (source_at, source), (target_at, target) = texts[rules.source], texts[rules.target]
+    if rules.strings:
+        return Edge(parse_name(source, source_at), parse_name(target, target_at), weight)
+    return Edge(
+        parse_vertex(source, source_at, rules, rules.high_source),
+        parse_vertex(target, target_at, rules, rules.high_target),
+        weight,
+    )

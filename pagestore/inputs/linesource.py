@@ -1,0 +1,223 @@
+"""Edges from blocks of lines: compiled parsing in threads, bad lines judged one by one, everything in input order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pyarrow
+
+from pagestore.inputs.badlines import BadLines, LineProblem
+from pagestore.inputs.base import EdgeChunk, split_chunk
+from pagestore.inputs.blocks import Block, line_blocks, parse_in_order
+from pagestore.inputs.judge import Edge, LineRules, judge
+from pagestore.inputs.lines import SHORTEST_HARD_LINE, SHORTEST_LINE, hard_numbers, parse_lines
+from pagestore.inputs.names_lines import gather_names, split_lines
+from pagestore.inputs.streams import ByteStream
+
+
+@dataclass(frozen=True)
+class NameChunk:
+    """Edges between names: `source`, `target` Arrow large_string arrays, `weight` float64[n] or None."""
+
+    source: pyarrow.Array
+    target: pyarrow.Array
+    weight: np.ndarray | None
+
+
+@dataclass
+class Parsed:
+    """What one block holds: edges, its number of lines, and its bad lines as (line from 0, problem, text)."""
+
+    chunk: EdgeChunk | NameChunk
+    lines: int
+    problems: list[tuple[int, LineProblem, bytes]] = field(default_factory=list)
+
+
+def parse_block(block: Block, rules: LineRules, first_problem_only: bool) -> Parsed:
+    """Parse one block by the kernels, odd lines by `judge`; a block with impossible values line by line."""
+    capacity = block.size // SHORTEST_LINE + 1
+    weight = np.empty(capacity if rules.weight is not None else 0)
+    odd = np.empty((block.size // 2 + 1, 2), dtype=np.int64)
+    hard = np.empty((block.size // SHORTEST_HARD_LINE + 1 if rules.weight is not None else 0, 3), dtype=np.int64)
+    size = np.uint64(block.size)
+    if rules.strings:
+        places = np.empty((capacity, 4), dtype=np.int64)
+        found = split_lines(block.data, size, rules.array(), places, weight, odd, hard)
+    else:
+        source, target = np.empty(capacity, dtype=np.uint64), np.empty(capacity, dtype=np.uint64)
+        found = parse_lines(block.data, size, rules.array(), source, target, weight, odd, hard)
+    edges, lines, _, odd_count, hard_count = (int(n) for n in found)
+    if hard_count:
+        hard = hard[:hard_count]
+        weight[hard[:, 0]] = hard_numbers(block.data, hard[:, 1], hard[:, 2])
+    weights = weight[:edges] if rules.weight is not None else None
+    if not _weights_fit(weights, rules) or (rules.strings and not _is_text(block)):
+        return _judge_all(block, rules, lines, first_problem_only)
+    chunk: EdgeChunk | NameChunk
+    if rules.strings:
+        chunk = _name_chunk(block, places[:edges], weights)
+    else:
+        chunk = EdgeChunk(source[:edges], target[:edges], weights)
+    parsed = Parsed(chunk, lines)
+    if odd_count:
+        _judge_some(block, rules, odd[:odd_count], parsed, first_problem_only)
+    return parsed
+
+
+def _weights_fit(weights: np.ndarray | None, rules: LineRules) -> bool:
+    if weights is None or len(weights) == 0:
+        return True
+    if rules.integer_weights is not None:
+        least, greatest, _ = rules.integer_weights
+        return bool(weights.min() >= least and weights.max() <= greatest and (weights == np.rint(weights)).all())
+    return bool(np.isfinite(weights).all())
+
+
+def _is_text(block: Block) -> bool:
+    """UTF-8 without NUL bytes."""
+    lines = block.data[: block.size]
+    if not lines.all():
+        return False
+    if not (lines & 0x80).any():
+        return True
+    try:
+        bytes(lines).decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _name_chunk(block: Block, places: np.ndarray, weights: np.ndarray | None) -> NameChunk:
+    source = string_array(*gather_names(block.data, places[:, 0], places[:, 1]))
+    target = string_array(*gather_names(block.data, places[:, 2], places[:, 3]))
+    return NameChunk(source, target, weights)
+
+
+def string_array(offsets: np.ndarray, data: np.ndarray) -> pyarrow.Array:
+    """Arrow large_string array over offsets int64[n + 1] and UTF-8 bytes uint8[], without a copy."""
+    buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(data)]
+    return pyarrow.Array.from_buffers(pyarrow.large_string(), len(offsets) - 1, buffers)
+
+
+def _judge_some(block: Block, rules: LineRules, odd: np.ndarray, parsed: Parsed, first_problem_only: bool) -> None:
+    """Judge the odd lines (offset, number) and add what they mean to `parsed`, behind the block's other edges."""
+    edges: list[Edge] = []
+    text = block.data
+    for begin, number in odd.tolist():
+        end = begin
+        step = 256
+        while (at := text[end : end + step].tobytes().find(b"\n")) < 0:
+            end += step
+        line = text[begin : end + at].tobytes()
+        try:
+            edge = judge(line, rules)
+        except LineProblem as problem:
+            parsed.problems.append((number, problem, line))
+            if first_problem_only:
+                break
+            continue
+        if edge is not None:
+            edges.append(edge)
+    if edges:
+        parsed.chunk = _joined(parsed.chunk, edges, rules)
+
+
+def _judge_all(block: Block, rules: LineRules, lines: int, first_problem_only: bool) -> Parsed:
+    edges: list[Edge] = []
+    problems: list[tuple[int, LineProblem, bytes]] = []
+    for number, line in enumerate(block.text().split(b"\n")[:-1]):
+        try:
+            edge = judge(line, rules)
+        except LineProblem as problem:
+            problems.append((number, problem, line))
+            if first_problem_only:
+                break
+            continue
+        if edge is not None:
+            edges.append(edge)
+    return Parsed(_chunk_of(edges, rules), lines, problems)
+
+
+def _chunk_of(edges: list[Edge], rules: LineRules) -> EdgeChunk | NameChunk:
+    weight = None if rules.weight is None else np.array([edge.weight for edge in edges], dtype=np.float64)
+    source, target = [edge.source for edge in edges], [edge.target for edge in edges]
+    if rules.strings:
+        kind = pyarrow.large_string()
+        return NameChunk(pyarrow.array(source, type=kind), pyarrow.array(target, type=kind), weight)
+    return EdgeChunk(np.array(source, dtype=np.uint64), np.array(target, dtype=np.uint64), weight)
+
+
+def _joined(chunk: EdgeChunk | NameChunk, edges: list[Edge], rules: LineRules) -> EdgeChunk | NameChunk:
+    more = _chunk_of(edges, rules)
+    weight = None
+    if chunk.weight is not None and more.weight is not None:
+        weight = np.concatenate([chunk.weight, more.weight])
+    if isinstance(chunk, NameChunk):
+        source = pyarrow.concat_arrays([chunk.source, more.source])
+        return NameChunk(source, pyarrow.concat_arrays([chunk.target, more.target]), weight)
+    return EdgeChunk(np.concatenate([chunk.source, more.source]), np.concatenate([chunk.target, more.target]), weight)
+
+
+def parsed_blocks(
+    stream: ByteStream,
+    parse: Callable[[Block], Parsed],
+    first_line: int,
+    bad: BadLines,
+    threads: int,
+    size: int,
+) -> Iterator[Parsed]:
+    """Parse what is left of `stream` in blocks of `size` bytes; `first_line` numbers its first line.
+
+    Bad lines go to `bad` in order, which raises InputError unless they are to be skipped.
+    """
+    line = first_line
+    for _, parsed in parse_in_order(line_blocks(stream, size), parse, threads):
+        for number, problem, text in parsed.problems:
+            bad.report(stream.name, line + number, problem, text)
+        line += parsed.lines
+        yield parsed
+
+
+def edge_chunks(
+    stream: ByteStream,
+    rules: LineRules,
+    first_line: int,
+    bad: BadLines,
+    threads: int,
+    size: int,
+    chunk_edges: int,
+) -> Iterator[EdgeChunk]:
+    """The edges of the lines left in `stream`, whose IDs are integers, at most `chunk_edges` a chunk."""
+    parse = partial(parse_block, rules=rules, first_problem_only=not bad.skips)
+    for parsed in parsed_blocks(stream, parse, first_line, bad, threads, size):
+        assert isinstance(parsed.chunk, EdgeChunk)
+        yield from split_chunk(parsed.chunk, chunk_edges)
+
+
+def name_chunks(
+    stream: ByteStream, rules: LineRules, first_line: int, bad: BadLines, threads: int, size: int
+) -> Iterator[NameChunk]:
+    """The same for IDs that are text."""
+    parse = partial(parse_block, rules=rules, first_problem_only=not bad.skips)
+    for parsed in parsed_blocks(stream, parse, first_line, bad, threads, size):
+        assert isinstance(parsed.chunk, NameChunk)
+        if len(parsed.chunk.source):
+            yield parsed.chunk
+
+
+def read_line(stream: ByteStream, longest: int = 1 << 20) -> bytes | None:
+    """The next line of `stream` without its line end, None at the end of the input."""
+    size = 1 << 10
+    while True:
+        head = stream.peek(size)
+        end = head.find(b"\n")
+        if end >= 0 or len(head) < size or size > longest:
+            break
+        size *= 4
+    if not head:
+        return None
+    line = stream.read(end + 1 if end >= 0 else len(head))
+    return line.rstrip(b"\r\n")

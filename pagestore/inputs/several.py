@@ -1,0 +1,66 @@
+"""Several inputs of one format as one graph: their edges one after the other, one list of skipped lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from pagestore.errors import InputError
+from pagestore.inputs.base import EdgeChunk, EdgeSource
+from pagestore.inputs.linefile import LineFile
+
+
+class SeveralSources(EdgeSource):
+    """The union of `sources`, which must agree on weights, direction and, where a header says it, on vertices."""
+
+    def __init__(self, sources: Sequence[EdgeSource]) -> None:
+        super().__init__()
+        self.sources = list(sources)
+        first = self.sources[0]
+        self.name = f"{first.name} and {len(self.sources) - 1} more"
+        self.weighted = self._agreed("weighted", "carries weights: {}", "Pass --no-weights.")
+        self.directed = self._agreed("directed", "is directed: {}", "Convert them one by one.")
+        self.vertices = self._agreed("vertices", "has {} vertices", "They are not one graph.")
+        self.id_base = self._agreed("id_base", "counts from {}", "Convert them one by one.")
+        self.replayable = all(source.replayable for source in self.sources)
+        sizes = [source.total_bytes for source in self.sources]
+        self.total_bytes = None if None in sizes else sum(size for size in sizes if size is not None)
+        self.unique = any(source.unique for source in self.sources)
+        self.closed = any(source.closed for source in self.sources)
+        self._lines = [source for source in self.sources if isinstance(source, LineFile)]
+        for source in self._lines:
+            source.bad, source.skipped, source.owns_bad = self._lines[0].bad, self._lines[0].skipped, False
+        if self._lines:
+            self.skipped = self._lines[0].skipped
+
+    def _agreed(self, attribute: str, what: str, remedy: str):  # type: ignore[no-untyped-def]
+        values = [getattr(source, attribute) for source in self.sources]
+        for source, value in zip(self.sources, values, strict=True):
+            if value != values[0]:
+                raise InputError(
+                    f"{source.name}: {what.format(value)}, but {self.sources[0].name}: {what.format(values[0])}; "
+                    f"inputs of one graph agree. {remedy}"
+                )
+        return values[0]
+
+    def chunks(self) -> Iterator[EdgeChunk]:
+        if self._lines:
+            self._lines[0].bad.begin()
+        try:
+            for source in self.sources:
+                yield from source.chunks()
+        finally:
+            if self._lines:
+                self._lines[0].bad.close()
+
+    def vertex_ids(self) -> Iterator[np.ndarray] | None:
+        lists = [ids for source in self.sources if (ids := source.vertex_ids()) is not None]
+        return (ids for one in lists for ids in one) if lists else None
+
+    def position(self) -> int:
+        return sum(source.position() for source in self.sources)
+
+    def close(self) -> None:
+        for source in self.sources:
+            source.close()

@@ -1,0 +1,238 @@
+"""How a text edge list is laid out, found from its first lines: header, separator, columns, numbers or names.
+
+Nothing is guessed later: the layout found here holds for every line, and a line that breaks it is a bad line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pagestore.errors import InputError
+from pagestore.inputs.badlines import LineProblem, shown
+from pagestore.inputs.base import InputOptions
+from pagestore.inputs.judge import INTEGER, NOT_FINITE, NUMBER, LineRules, split_fields
+from pagestore.inputs.streams import ByteStream
+
+SAMPLE_BYTES, MOST_SAMPLE_BYTES = 1 << 16, 1 << 24
+SAMPLE_LINES = 50  # data lines that decide
+SEPARATORS = ("\t", ",", ";", "|")
+BOM = b"\xef\xbb\xbf"
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+SOURCE_NAMES = ("source", "src", "from", "fromnodeid", "source_id", "src_id", "u", "tail", "node1", "id_1")
+TARGET_NAMES = ("target", "dst", "to", "tonodeid", "target_id", "dst_id", "v", "head", "node2", "id_2", "dest")
+WEIGHT_NAMES = ("weight", "w", "value", "wt")
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+\Z")
+
+
+@dataclass(frozen=True)
+class TextLayout:
+    """What the first lines say: `skip_bytes`/`skip_lines` of BOM and header come before the data."""
+
+    rules: LineRules
+    skip_bytes: int
+    skip_lines: int
+    header: tuple[str, ...] | None
+
+
+def check_text(name: str, head: bytes) -> None:
+    """Refuse what is no text at all: UTF-16, NUL bytes, carriage returns as line ends. `head`: the first bytes."""
+    if head.startswith(UTF16) or (len(head) >= 4 and head[1:4:2] == b"\0\0" and b"\0" not in head[0:4:2]):
+        raise InputError(f"{name}: is UTF-16 text; edge lists are UTF-8. Convert it: iconv -f UTF-16 -t UTF-8.")
+    nul = head.find(b"\0")
+    if nul >= 0:
+        line = head.count(b"\n", 0, nul) + 1
+        column = nul - head.rfind(b"\n", 0, nul)
+        raise InputError(
+            f"{name}:{line}:{column}: a NUL byte; text holds none. Name the format of a binary file with --format."
+        )
+    if b"\n" not in head and b"\r" in head.rstrip(b"\r"):
+        raise InputError(f"{name}: lines end in a carriage return alone. Convert them: tr '\\r' '\\n'.")
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The first data lines: text, offset behind the line feed and number of lines up to and with it."""
+
+    lines: list[bytes]
+    ends: list[int]
+    numbers: list[int]
+    last_comment: bytes
+
+
+def _take_sample(stream: ByteStream, comments: str) -> _Sample:
+    size = SAMPLE_BYTES
+    while True:
+        head = stream.peek(size)
+        check_text(stream.name, head)
+        sample = _split_sample(head, len(head) < size, comments)
+        if sample.lines or len(head) < size:
+            return sample
+        if size >= MOST_SAMPLE_BYTES:
+            raise InputError(
+                f"{stream.name}: has no line of data within its first {size >> 20} MiB; an edge list holds a source "
+                f"and a target a line. Check the file, or name its format with --format."
+            )
+        size *= 4
+
+
+def _split_sample(head: bytes, whole: bool, comments: str) -> _Sample:
+    sample = _Sample([], [], [], b"")
+    last_comment = b""
+    at = len(BOM) if head.startswith(BOM) else 0
+    number = 0
+    while at < len(head) and len(sample.lines) < SAMPLE_LINES:
+        end = head.find(b"\n", at)
+        if end < 0 and not whole:
+            break
+        end = len(head) if end < 0 else end
+        line = head[at:end].strip(b" \t\r")
+        # keep leading separators: a tab at the start of a TSV line is an empty field
+        kept = head[at:end].rstrip(b"\r")
+        at, number = min(end + 1, len(head)), number + 1
+        if not line:
+            continue
+        if chr(line[0]) in comments:
+            last_comment = line
+            continue
+        sample.lines.append(kept)
+        sample.ends.append(at)
+        sample.numbers.append(number)
+    return _Sample(sample.lines, sample.ends, sample.numbers, last_comment)
+
+
+def _fields(line: bytes, separator: str | None) -> list[str]:
+    try:
+        return [value.decode("utf-8", "replace") for _, value in split_fields(line, separator)]
+    except LineProblem:
+        return []
+
+
+def find_separator(lines: list[bytes], forced: str | None) -> str | None:
+    """The separator that cuts most of `lines` into the same two or more fields; None is runs of blanks.
+
+    Between equals the one that gives two numbers wins, then the order of SEPARATORS, blanks last.
+    """
+    if forced is not None:
+        return forced
+    scores: list[tuple[int, bool]] = []
+    for candidate in (*SEPARATORS, None):
+        rows = [_fields(line, candidate) for line in lines]
+        counts = [len(row) for row in rows]
+        usual = max(counts, key=counts.count)
+        numeric = sum(len(row) >= 2 and _is_id(row[0]) and _is_id(row[1]) for row in rows) * 2 > len(rows)
+        scores.append((counts.count(usual) if usual >= 2 else 0, numeric))
+    best = (*SEPARATORS, None)[scores.index(max(scores))]
+    if best == "\t" and all(len(_fields(line, None)) == len(_fields(line, "\t")) for line in lines):
+        return None  # no field holds a blank or is empty: let tabs and spaces mix
+    return best
+
+
+def _is_id(text: str) -> bool:
+    """Whether `text` was meant as a number: also negative, fractional and not finite ones, to be refused later."""
+    return bool(INTEGER.match(text) or NUMBER.match(text) or NOT_FINITE.match(text))
+
+
+def _is_header(rows: list[list[str]]) -> bool:
+    first = [name.strip().lower() for name in rows[0]]
+    if len(first) < 2 or any(_is_id(name) for name in first):
+        return False
+    if any(name in SOURCE_NAMES for name in first) and any(name in TARGET_NAMES for name in first):
+        return True
+    # words above numbers (a bad line among them is no reason to doubt); a lone line of words joins two names
+    numeric = sum(len(row) >= 2 and _is_id(row[0]) and _is_id(row[1]) for row in rows[1:])
+    return numeric > 0 and numeric * 2 >= len(rows) - 1
+
+
+def _named(header: tuple[str, ...], names: tuple[str, ...], default: int) -> int:
+    lowered = [name.strip().lower() for name in header]
+    return next((lowered.index(name) for name in names if name in lowered), default)
+
+
+def _weight_column(
+    name: str, first: list[str], header: tuple[str, ...] | None, used: tuple[int, int], options: InputOptions
+) -> int | None:
+    """Column of the weight, from 0: as asked for, else a header's "weight", else a numeric third column."""
+    width = len(first)
+    if not options.weights:
+        return None
+    asked = options.weight_column
+    if asked is None:
+        if header is not None and (column := _named(header, WEIGHT_NAMES, -1)) >= 0:
+            return column
+        if width > 2 and 2 not in used and DECIMAL_COMMA.match(first[2]):
+            raise InputError(
+                f"{name}: weight {first[2]} is written with a comma; decimals take a point. "
+                f"Convert it, or pass --no-weights."
+            )
+        # the first line decides: a word further down is a bad line, not a reason to drop the weights
+        return 2 if width > 2 and 2 not in used and _is_number(first[2]) else None
+    if isinstance(asked, str) and asked.isascii() and asked.isdigit() and (header is None or asked not in header):
+        asked = int(asked)
+    if isinstance(asked, int):
+        if not 1 <= asked <= width or asked - 1 in used:
+            raise InputError(
+                f"{name}: --weight-column {asked} is not a column of weights; the lines have {width} columns, of which "
+                f"{used[0] + 1} and {used[1] + 1} are the source and the target. Name another column."
+            )
+        return asked - 1
+    if header is None or asked not in header:
+        known = ", ".join(header) if header else "no header line was found"
+        raise InputError(f"{name}: --weight-column {asked}: no such column ({known}). Give its name or number.")
+    return header.index(asked)
+
+
+def _is_number(text: str) -> bool:
+    return bool(NUMBER.match(text) or NOT_FINITE.match(text))
+
+
+def sniff(stream: ByteStream, options: InputOptions, separator: str | None = None, comments: str = "#%") -> TextLayout:
+    """Find the layout of `stream` without consuming it. `separator` is forced for .csv and .tsv.
+
+    Raises InputError when there is no line of data, or its lines can't be edges.
+    """
+    sample = _take_sample(stream, comments)
+    skip = len(BOM) if stream.peek(len(BOM)) == BOM else 0
+    if not sample.lines:
+        return _no_data(stream.name, options, skip)
+    found = find_separator(sample.lines, separator)
+    rows = [_fields(line, found) for line in sample.lines]
+    header: tuple[str, ...] | None = None
+    skip_lines = 0
+    if _is_header(rows):
+        header, skip, skip_lines = tuple(rows[0]), sample.ends[0], sample.numbers[0]
+        rows = rows[1:]
+        if not rows:
+            return _no_data(stream.name, options, skip)
+    else:
+        comment = tuple(_fields(sample.last_comment.lstrip(comments.encode() + b" \t"), found))
+        header = comment or None
+    counts = [len(row) for row in rows]
+    fields = max(counts, key=counts.count)  # a first line that is short or long is a bad line, not the layout
+    if fields < 2:
+        at = 1 if skip_lines else 0
+        raise InputError(
+            f"{stream.name}:{sample.numbers[at]}:1: {shown(sample.lines[at])!r} is no edge; a line holds a source and "
+            f"a target. Check the separator, or name the format with --format."
+        )
+    if header is not None and len(header) != fields:
+        header = None
+    first = rows[counts.index(fields)]
+    used = (_named(header or (), SOURCE_NAMES, 0), _named(header or (), TARGET_NAMES, 1))
+    used = used if used[0] != used[1] else (0, 1)
+    strings = options.string_ids or not all(_is_id(first[column]) for column in used)
+    weight = _weight_column(stream.name, first, header, used, options)
+    due = "source and target" if fields == 2 else "as many as most lines have"
+    if weight == 2 and fields == 3:
+        due = "source, target and weight"
+    rules = LineRules(fields, found, used[0], used[1], weight, comments=comments, strings=strings, due=due)
+    return TextLayout(rules, skip, skip_lines, header)
+
+
+def _no_data(name: str, options: InputOptions, skip: int) -> TextLayout:
+    if options.num_vertices is None:
+        raise InputError(
+            f"{name}: holds no line of data (only a header, comments and blank lines); an input has at least one "
+            f"edge. Pass --num-vertices N for a graph without edges."
+        )
+    return TextLayout(LineRules(fields=2, strings=options.string_ids), skip, 0, None)

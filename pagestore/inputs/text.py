@@ -1,0 +1,65 @@
+"""Edge lists as text: SNAP, CSV, TSV, GAP's .el and .wel, and whatever else has a source and a target a line.
+
+The layout (separator, header, columns, numbers or names) is found by `sniff.sniff` from the first lines and holds for
+all: a line that breaks it is a bad line. `#` and `%` begin comments; a numeric third column is the weight.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pagestore.errors import InputError, UsageError
+from pagestore.inputs.base import InputOptions
+from pagestore.inputs.judge import LineRules
+from pagestore.inputs.linefile import LineFile
+from pagestore.inputs.sniff import TextLayout, sniff
+from pagestore.inputs.streams import ByteStream
+
+GAP_FIELDS = {"el": 2, "wel": 3}
+
+
+class TextSource(LineFile):
+    """A text edge list. `strings` is True when its IDs are names: then read `names_of_edges`, not `chunks`.
+
+    `kind` is text, csv, tsv, el or wel; .tsv forces the tab, GAP's formats the number of columns.
+    """
+
+    def __init__(
+        self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int, kind: str = "text"
+    ) -> None:
+        self._kind = kind
+        self.layout: TextLayout | None = None
+        super().__init__(path, options, workdir, memory_bytes)
+        self.strings = self.rules.strings
+        if options.num_vertices is not None:
+            if self.strings:
+                raise UsageError(
+                    f"{self.name}: --num-vertices is about numbers, but the IDs here are text. Drop the option."
+                )
+            self.vertices, self.id_base = options.num_vertices, options.id_base or 0
+
+    def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
+        layout = sniff(stream, self.options, "\t" if self._kind == "tsv" else None)
+        due = GAP_FIELDS.get(self._kind, layout.rules.fields)
+        if layout.rules.fields != due:
+            raise InputError(
+                f"{stream.name}:1:1: a .{self._kind} file has {due} columns; this one has {layout.rules.fields}. "
+                f"Read it with --format text."
+            )
+        if layout.skip_bytes:
+            stream.peek(layout.skip_bytes)
+            stream.read(layout.skip_bytes)
+        self.layout = layout
+        return with_limits(layout.rules, self.options), layout.skip_lines + 1
+
+
+def with_limits(rules: LineRules, options: InputOptions) -> LineRules:
+    """`rules` with the IDs bounded by --num-vertices, when given."""
+    from dataclasses import replace
+
+    if options.num_vertices is None:
+        return rules
+    base = options.id_base or 0
+    high = base + options.num_vertices - 1
+    limit = f"--num-vertices {options.num_vertices} lets IDs run from {base} to {high}"
+    return replace(rules, low=base, high_source=high, high_target=high, limit=limit)
