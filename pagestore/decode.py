@@ -1,0 +1,170 @@
+"""The reference decoder: pages back to edges, with every structural rule of FORMAT.md checked.
+
+It follows FORMAT.md alone, in numpy, and shares no code with the packer, the planner or the group-size model, so that
+a mistake there can't hide here. Rules, by the number that a message carries:
+
+    R1 header: kind 0 or 1, and kind, records, first vertex, edges and position as the directory says
+    R2 slots: vertices ascend strictly, start at the header's first vertex, end at the directory's last, below V
+    R3 records: the first starts after the header, each next one where the one before ends, none is empty
+    R4 sizes add up to the page's edges, and records end before the slots begin
+    R5 neighbours are below V and ascend inside a record
+    R6 bytes that neither header, records nor slots use are zero; so are weights beside no neighbour
+    R7 a large page has one record, of at most `longest` neighbours, and only the last of a hub's pages has fewer
+    R8 the directory's group size has the best mapping efficiency
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pagestore.errors import StoreError
+
+if TYPE_CHECKING:
+    from pagestore.topology import Topology
+
+BATCH_BYTES = 16 << 20  # pages decoded per read
+
+
+class RuleError(ValueError):
+    """A page breaks a rule of the format; the text names rule and place inside the page."""
+
+
+@dataclass(frozen=True, eq=False)
+class DecodedPage:
+    """Records of one page: vertex u8[r], size i8[r]; their edges: source, target u8[e], weight [e] or None.
+
+    `position`: the index, in its hub's list, of a large page's first neighbour. `large`: kind of the page.
+    """
+
+    large: bool
+    position: int
+    vertex: np.ndarray
+    size: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray | None
+
+
+def decode_page(
+    page: np.ndarray,
+    id_bytes: int,
+    vertices: int,
+    row: Any = None,
+    weights: np.ndarray | None = None,
+    weight_dtype: np.dtype | None = None,
+) -> DecodedPage:
+    """Decode one page, uint8[page_bytes], of a graph of `vertices`; `row` is its directory row, when known.
+
+    `weights`: its weights page, uint8. Raises RuleError for the first rule that the page breaks.
+    """
+    header = page[:32].tobytes()
+    kind, records = np.frombuffer(header, "<u4", 2).tolist()
+    first, edges, position = np.frombuffer(header, "<u8", 3, 8).tolist()
+    _rule(kind in (0, 1), f"R1: kind {kind}")
+    if row is not None:
+        for name, value in (
+            ("kind", kind), ("records", records), ("first_vertex", first), ("edges", edges), ("position", position),
+        ):  # fmt: skip
+            _rule(int(row[name]) == value, f"R1: {name} is {value} in the header, {row[name]} in the directory")
+    words = np.frombuffer(page.tobytes(), f"<u{id_bytes}").astype(np.uint64)
+    begin = 32 // id_bytes
+    _rule(1 <= records <= (len(words) - begin) // 4, f"R1: {records} records")
+    slots = words[len(words) - 2 * records :].reshape(records, 2)[::-1].astype(np.int64)
+    vertex, start = slots[:, 0], slots[:, 1]
+    _rule(bool(np.all((vertex >= 0) & (vertex < vertices))), "R2: a slot's vertex is out of range")
+    _rule(bool(np.all(vertex[1:] > vertex[:-1])), "R2: slots' vertices don't ascend")
+    _rule(int(vertex[0]) == first, f"R2: first vertex is {vertex[0]}, {first} in the header")
+    if row is not None:
+        _rule(int(vertex[-1]) == int(row["last_vertex"]), f"R2: last vertex is {vertex[-1]}, not {row['last_vertex']}")
+    end = len(words) - 2 * records
+    _rule(int(start[0]) == begin and bool(np.all((start >= begin) & (start < end))), "R3: a record starts elsewhere")
+    size = words[start].astype(np.int64)
+    _rule(bool(np.all((size >= 1) & (size <= end))), "R3: a record's size is impossible")
+    _rule(bool(np.all(start[1:] == (start + 1 + size)[:-1])), "R3: records don't follow each other")
+    used = int(start[-1] + 1 + size[-1])
+    _rule(used <= end, f"R4: records end at word {used}, slots begin at word {end}")
+    _rule(int(size.sum()) == edges, f"R4: records hold {size.sum()} neighbours, the header says {edges}")
+    ordinal = np.arange(edges)
+    owner = np.repeat(np.arange(records), size)
+    place = start[owner] + 1 + ordinal - np.repeat(np.cumsum(size) - size, size)
+    target = words[place]
+    _rule(bool(np.all(target < np.uint64(vertices))), "R5: a neighbour is out of range")
+    same = owner[1:] == owner[:-1]
+    _rule(not bool(np.any(same & (target[1:] < target[:-1]))), "R5: neighbours don't ascend")
+    _rule(not bool(np.any(words[used:end])), "R6: free space is not zero")
+    if kind == 1:
+        _check_large(len(words) - begin - 3, records, edges, position)
+    else:
+        _rule(position == 0, f"R1: small page at position {position}")
+    if row is not None:
+        best = best_group_size(size)
+        _rule(int(row["group"]) == best, f"R8: group size {row['group']}; {best} wastes least")
+    weight = None
+    if weights is not None and weight_dtype is not None:
+        values = np.frombuffer(weights.tobytes(), weight_dtype)
+        weight = values[place]
+        beside = np.ones(len(values), bool)
+        beside[place] = False
+        bits = values.view(f"<u{values.dtype.itemsize}")
+        _rule(not bool(np.any(bits[beside])), "R6: a weight beside no neighbour is not zero")
+    source = vertex[owner].astype(np.uint64)
+    return DecodedPage(kind == 1, position, vertex.astype(np.uint64), size, source, target, weight)
+
+
+def best_group_size(size: np.ndarray) -> int:
+    """The group size 1..32 whose warps of 32 lanes take the fewest lane steps; of equals the largest (paper 001)."""
+    best, fewest = 0, -1
+    for group in (32, 16, 8, 4, 2, 1):
+        across = 32 // group
+        padded = np.zeros(-(-len(size) // across) * across, np.int64)
+        padded[: len(size)] = size
+        steps = -(-padded.reshape(-1, across).max(axis=1) // group)
+        lanes = 32 * int(steps.sum())
+        if fewest < 0 or lanes < fewest:
+            best, fewest = group, lanes
+    return best
+
+
+def decode_topology(topology: Topology) -> Iterator[tuple[int, DecodedPage]]:
+    """Page numbers and decoded pages in page order, CRCs checked. Raises StoreError naming the page."""
+    step = max(1, BATCH_BYTES // topology.layout.page_bytes)
+    with topology.reader() as reader:
+        for first in range(0, topology.pages, step):
+            count = min(step, topology.pages - first)
+            pages = reader.read(first, count)
+            weights = None if topology.weight_dtype is None else reader.read_weights(first, count)
+            for i in range(count):
+                row = topology.directory[first + i]
+                try:
+                    decoded = decode_page(
+                        pages[i], topology.layout.id_bytes, topology.vertices, row,
+                        None if weights is None else weights[i], topology.weight_dtype,
+                    )  # fmt: skip
+                except RuleError as error:
+                    raise StoreError(f"{topology.name_page(first + i)} breaks the format: {error}.") from error
+                yield first + i, decoded
+
+
+def decode_edges(topology: Topology) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """All edges of a topology in page order: source, target u8[m] as its pages say, weight [m] or None. For tests."""
+    parts = [page for _, page in decode_topology(topology)]
+    none = np.empty(0, np.uint64)
+    source = np.concatenate([none, *(page.source for page in parts)])
+    target = np.concatenate([none, *(page.target for page in parts)])
+    if topology.weight_dtype is None:
+        return source, target, None
+    return source, target, np.concatenate([np.empty(0, topology.weight_dtype), *(p.weight for p in parts)])
+
+
+def _check_large(longest: int, records: int, edges: int, position: int) -> None:
+    _rule(records == 1, f"R7: a large page with {records} records")
+    _rule(1 <= edges <= longest and position % longest == 0, f"R7: {edges} neighbours at position {position}")
+
+
+def _rule(holds: bool, text: str) -> None:
+    if not holds:
+        raise RuleError(text)
