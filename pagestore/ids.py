@@ -141,7 +141,7 @@ class UserIds:
             raise StoreError(f"{self._store.path}: vertices/names/offsets are not ascending. {REBUILD}")
         data = names.read(int(offsets[0]), int(offsets[-1]))
         buffers = [None, pa.py_buffer(offsets - offsets[0]), pa.py_buffer(data)]
-        return pa.LargeStringArray.from_buffers(pa.large_string(), last - first, buffers)
+        return pa.Array.from_buffers(pa.large_string(), last - first, buffers)
 
     def _string_block(self, first: int, last: int) -> np.ndarray:
         """Strings as Python objects: their order by code point is the order of their UTF-8 bytes."""

@@ -93,3 +93,24 @@ def rates(lanes: int, intra: int, edges: int) -> dict[str, float | int]:
         "UR": inter / total,
         "ME": edges / total if lanes else 1.0,
     }
+
+
+@njit(nogil=True, cache=True)
+def page_sums(degrees, base, first, last, longest_list, lanes, intra):
+    """Lanes and U_A of small pages, u8[pages, 6] each, from the degrees of vertices base..base+n-1.
+
+    Page p lists the vertices of [first[p], last[p]] with degree 1..longest_list.
+    """
+    longest = np.zeros(SIZES, np.uint64)
+    for page in range(first.size):
+        rank = 0
+        for at in range(first[page] - base, last[page] - base + 1):
+            degree = np.uint64(degrees[at])
+            if degree == 0 or degree > longest_list:
+                continue
+            add_record(degree, rank, longest, lanes[page])
+            rank += 1
+            for i in range(SIZES):
+                size = np.uint64(1 << i)
+                intra[page, i] += ((degree + size - np.uint64(1)) >> np.uint64(i)) * size - degree
+        close_page(longest, lanes[page])

@@ -1,0 +1,187 @@
+"""A store back to an edge list by the user's IDs: `gstream export`.
+
+Formats by the file's name: .csv, .parquet, .el (two columns), .wel (three), other names are text with a tab, ending in
+.gz or .zst when compressed; "-" is text on stdout. Edges come in page order. An undirected edge is written once. A page
+and its translation are in memory at a time; besides them 8 bytes a vertex when IDs are sparse or reordered, or the
+names. Vertices without edges can't be told in an edge list: the report counts them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pagestore.arrays import BLOCK_BYTES
+from pagestore.decode import decode_topology
+from pagestore.errors import UsageError
+from pagestore.io import disk_error
+from pagestore.store import Store
+
+FORMATS = ("text", "el", "wel", "csv", "parquet")
+_COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """`edges` written (an undirected edge counts once); `isolated`: vertices that no written edge names."""
+
+    edges: int
+    isolated: int
+
+
+def export_edges(
+    store: Store,
+    destination: str,
+    format: str | None = None,
+    weights: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+) -> ExportReport:
+    """Write all edges of `store` to `destination`; `format` overrides what the name says.
+
+    `progress(pages done, pages in all)`. The file appears under its name when it is complete. Raises UsageError for
+    contradictory options and for names that a text format can't hold, StoreError for a damaged page, ResourceError
+    when the disk is full.
+    """
+    kind, compression = _kind_of(destination, format)
+    weighted = store.meta.weighted and weights and kind != "el"
+    if kind == "wel" and not weighted:
+        raise UsageError(f"{destination}: .wel has weights, {store.path} has none here. Export to .el instead.")
+    topology = store.topology(store.meta.topologies[0])
+    names = _Names(store)
+    partial = destination if destination == "-" else destination + ".partial"
+    edges = 0
+    try:
+        with _Sink(partial, kind, compression, names, topology.weight_dtype if weighted else None) as sink:
+            for number, page in decode_topology(topology):
+                source, target, weight = page.source, page.target, page.weight
+                if topology.name == "in":
+                    source, target = target, source
+                if not store.meta.directed:
+                    once = source <= target
+                    source, target = source[once], target[once]
+                    weight = None if weight is None else weight[once]
+                sink.write(source, target, weight)
+                edges += len(source)
+                if progress is not None:
+                    progress(number + 1, topology.pages)
+        if destination != "-":
+            os.replace(partial, destination)
+    except BaseException as error:
+        if destination != "-":
+            with suppress(OSError):
+                os.unlink(partial)
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            raise disk_error(error, destination) from error
+        raise
+    return ExportReport(edges, _isolated(store))
+
+
+def _kind_of(destination: str, format: str | None) -> tuple[str, str | None]:
+    """Format and compression by name, for example ("csv", "gzip") for edges.csv.gz."""
+    suffixes = [suffix.lower() for suffix in Path(destination).suffixes]
+    compression = _COMPRESSION.get(suffixes.pop()) if suffixes and suffixes[-1] in _COMPRESSION else None
+    kind = format or {".csv": "csv", ".parquet": "parquet", ".el": "el", ".wel": "wel"}.get(
+        "".join(suffixes[-1:]), "text"
+    )
+    if kind not in FORMATS:
+        raise UsageError(f"format {kind!r} is not known. Choose one of: {', '.join(FORMATS)}.")
+    if kind == "parquet" and (compression or destination == "-"):
+        raise UsageError(
+            f"{destination}: parquet compresses itself and needs a plain file name. Export to NAME.parquet."
+        )
+    return kind, compression
+
+
+def _isolated(store: Store) -> int:
+    """Vertices with neither out- nor in-edges."""
+    count = 0
+    for first in range(0, store.meta.vertices, BLOCK_BYTES):
+        last = min(first + BLOCK_BYTES, store.meta.vertices)
+        count += int(np.count_nonzero((store.out_degree(first, last) == 0) & (store.in_degree(first, last) == 0)))
+    return count
+
+
+class _Names:
+    """User IDs of store IDs, as pyarrow arrays."""
+
+    def __init__(self, store: Store):
+        import pyarrow as pa
+
+        self._store, meta = store, store.meta
+        self.type = pa.large_string() if meta.id_kind == "strings" else pa.int64()
+        self._table: Any = None
+        if meta.id_kind == "strings":
+            self._table = store.user_ids()
+        elif meta.id_kind == "integers" or meta.order != "natural":
+            self._table = np.empty(meta.vertices, np.int64)
+            for first in range(0, meta.vertices, BLOCK_BYTES):
+                last = min(first + BLOCK_BYTES, meta.vertices)
+                self._table[store.store_ids(first, last)] = store.user_ids(first, last)
+
+    def of(self, store_ids: np.ndarray) -> Any:
+        import pyarrow as pa
+
+        if self._table is None:
+            return pa.array(store_ids.astype(np.int64) + self._store.meta.id_base)
+        if isinstance(self._table, np.ndarray):
+            return pa.array(self._table[store_ids])
+        return self._table.take(pa.array(self._store.natural_of(store_ids)))
+
+
+class _Sink:
+    """One open output file of any format."""
+
+    def __init__(self, path: str, kind: str, compression: str | None, names: _Names, weight_dtype: np.dtype | None):
+        import pyarrow as pa
+
+        columns = [("source", names.type), ("target", names.type)]
+        if weight_dtype is not None:
+            columns.append(("weight", pa.from_numpy_dtype(weight_dtype)))
+        self._schema, self._names = pa.schema(columns), names
+        if kind == "parquet":
+            import pyarrow.parquet
+
+            self._writer: Any = pyarrow.parquet.ParquetWriter(path, self._schema, compression="zstd")
+            self._file: Any = None
+            return
+        import pyarrow.csv
+
+        plain: Any = pa.PythonFile(sys.stdout.buffer, "w") if path == "-" else pa.OSFile(path, "wb")
+        self._file = pa.CompressedOutputStream(plain, compression) if compression else plain
+        if kind == "csv":  # pyarrow would put the names in quotes
+            self._file.write((",".join(self._schema.names) + "\n").encode())
+        options = pyarrow.csv.WriteOptions(
+            include_header=False,
+            delimiter={"csv": ",", "text": "\t"}.get(kind, " "),
+            quoting_style="needed" if kind == "csv" else "none",
+        )
+        self._writer = pyarrow.csv.CSVWriter(self._file, self._schema, write_options=options)
+
+    def write(self, source: np.ndarray, target: np.ndarray, weight: np.ndarray | None) -> None:
+        import pyarrow as pa
+
+        columns = [self._names.of(source), self._names.of(target)]
+        if len(self._schema) == 3:
+            columns.append(pa.array(weight))
+        try:
+            self._writer.write(pa.record_batch(columns, schema=self._schema))
+        except pa.ArrowInvalid as error:
+            name = str(error).rpartition("Invalid value: ")[2]
+            raise UsageError(
+                f"vertex {name!r}: text has no way to quote a separator inside a name. Export to .csv or .parquet."
+            ) from error
+
+    def __enter__(self) -> _Sink:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._writer.close()
+        if self._file is not None and not self._file.closed:
+            self._file.close()

@@ -1,0 +1,122 @@
+"""The facts behind `gstream info`: what a store holds, where its bytes go, how well its pages use SIMD lanes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pagestore.layout import GROUP_SIZES, SLOT_WORDS
+from pagestore.meta import FORMAT, VERSION
+from pagestore.store import Store
+from pagestore.topology import Topology
+
+SIMD_PAGES = 1024  # pages whose lanes are summed by one call
+
+
+def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
+    """Facts as nested dicts of plain numbers and strings (ready for JSON); sizes in bytes.
+
+    With `simd`, each topology gets "simd": per group size lanes, edges, UA, UR, ME over all its pages, and under
+    "chosen" the same with the group size that the directory gives each page.
+    """
+    meta = store.meta
+    facts: dict[str, Any] = {
+        "path": store.path,
+        "file_bytes": store.file_bytes,
+        "format": FORMAT,
+        "version": VERSION,
+        "uuid": meta.uuid,
+        "vertices": meta.vertices,
+        "edges": meta.edges,
+        "directed": meta.directed,
+        "weights": None,
+        "ids": _id_facts(store),
+        "order": meta.order,
+        "page_bytes": meta.page_bytes,
+        "id_bytes": meta.id_bytes,
+        "longest_small_list": store.layout.longest_list,
+        "mean_degree": meta.edges / meta.vertices if meta.vertices else 0.0,
+        "max_out_degree": meta.max_out_degree,
+        "max_in_degree": meta.max_in_degree if meta.directed else meta.max_out_degree,
+        "self_loops": meta.self_loops,
+        "duplicates": meta.duplicates,
+        "dropped": {
+            "self_loops": meta.dropped_self_loops,
+            "duplicates": meta.dropped_duplicates,
+            "lines": meta.dropped_lines,
+        },
+        "topologies": {name: _topology_facts(store, store.topology(name)) for name in meta.topologies},
+        "array_bytes": {name: store.extents[name].nbytes for name in store.array_names},
+        "provenance": meta.provenance,
+    }
+    if meta.weighted:
+        facts["weights"] = {"dtype": meta.weight_dtype, "least": meta.min_weight, "greatest": meta.max_weight}
+    if simd:
+        for name in meta.topologies:
+            facts["topologies"][name]["simd"] = simd_facts(store, store.topology(name))
+    return facts
+
+
+def simd_facts(store: Store, topology: Topology) -> dict[str, dict[str, float | int]]:
+    """UA, UR and ME of a topology for each group size, and for the sizes chosen page by page (paper 001)."""
+    from pagestore.simd import SIZES, page_sums, rates
+
+    rows = topology.directory
+    lanes = np.zeros((len(rows), SIZES), np.uint64)
+    intra = np.zeros((len(rows), SIZES), np.uint64)
+    degree_of = store.out_degree if topology.name == "out" else store.in_degree
+    for begin in range(0, topology.small_pages, SIMD_PAGES):
+        end = min(begin + SIMD_PAGES, topology.small_pages)
+        first = rows["first_vertex"][begin:end].astype(np.int64)
+        last = rows["last_vertex"][begin:end].astype(np.int64)
+        degrees = degree_of(int(first[0]), int(last[-1]) + 1)
+        longest = np.uint64(topology.layout.longest_list)
+        page_sums(degrees, first[0], first, last, longest, lanes[begin:end], intra[begin:end])
+    hubs = rows["edges"][topology.small_pages :]
+    for i, size in enumerate(GROUP_SIZES):
+        steps = -(-hubs.astype(np.int64) // size)
+        lanes[topology.small_pages :, i] = 32 * steps
+        intra[topology.small_pages :, i] = size * steps - hubs.astype(np.int64)
+    facts: dict[str, dict[str, float | int]] = {
+        str(size): rates(int(lanes[:, i].sum()), int(intra[:, i].sum()), topology.edges)
+        for i, size in enumerate(GROUP_SIZES)
+    }
+    chosen = np.searchsorted(np.array(GROUP_SIZES), rows["group"])
+    every = np.arange(len(rows))
+    facts["chosen"] = rates(int(lanes[every, chosen].sum()), int(intra[every, chosen].sum()), topology.edges)
+    return facts
+
+
+def _id_facts(store: Store) -> dict[str, Any]:
+    meta = store.meta
+    facts: dict[str, Any] = {"kind": meta.id_kind, "first": None, "last": None}
+    if meta.vertices:
+        for key, index in (("first", 0), ("last", meta.vertices - 1)):
+            value = store.user_ids(index, index + 1)[0]
+            facts[key] = str(value) if meta.id_kind == "strings" else int(value)
+    return facts
+
+
+def _topology_facts(store: Store, topology: Topology) -> dict[str, Any]:
+    rows, layout = topology.directory, topology.layout
+    records = int(rows["records"].astype(np.uint64).sum())
+    used = len(rows) * 32 + (records * (1 + SLOT_WORDS) + topology.edges) * layout.id_bytes
+    pages_bytes = len(rows) * layout.page_bytes
+    sizes, counts = np.unique(rows["group"], return_counts=True)
+    extents = store.extents
+    base = f"topology/{topology.name}"
+    return {
+        "pages": topology.pages,
+        "small_pages": topology.small_pages,
+        "large_pages": topology.pages - topology.small_pages,
+        "hubs": len(np.unique(rows["first_vertex"][topology.small_pages :])),
+        "records": records,
+        "bytes": pages_bytes,
+        "bytes_per_edge": pages_bytes / topology.edges if topology.edges else 0.0,
+        "fill": used / pages_bytes if pages_bytes else 1.0,
+        "weights_bytes": extents[f"{base}/weights"].nbytes if f"{base}/weights" in extents else 0,
+        "heads_bytes": extents[f"{base}/heads"].nbytes if f"{base}/heads" in extents else 0,
+        "directory_bytes": extents[f"{base}/directory"].nbytes,
+        "group_sizes": {str(size): int(count) for size, count in zip(sizes.tolist(), counts.tolist(), strict=True)},
+    }
