@@ -60,11 +60,15 @@ def write_store(
     store_of: np.ndarray | None = None,
     heads: bool = True,
     split: int | None = None,
+    incoming: Edges | None = None,
     finish: bool = True,
 ) -> StoreWriter:
-    """Write `edges` (already in store IDs) to `path`; `ids`: user IDs, `store_of`: natural index -> store ID."""
+    """Write `edges` (already in store IDs) to `path`; `ids`: user IDs, `store_of`: natural index -> store ID.
+
+    `incoming`: other edges for the in-pages, to make a store that contradicts itself.
+    """
     layout = PageLayout(page_bytes, id_bytes)
-    parts = {"out": edges.sorted(), "in": edges.turned().sorted()}
+    parts = {"out": edges.sorted(), "in": (incoming or edges).turned().sorted()}
     degrees = {
         name: np.bincount(part.source.astype(np.int64), minlength=edges.vertices).astype(np.uint32)
         for name, part in parts.items()
