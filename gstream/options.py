@@ -79,7 +79,7 @@ class DeviceSpec:
 
 
 def parse_devices(names: list[str]) -> list[DeviceSpec]:
-    """DeviceSpecs of `RunOptions.devices`. Raises UsageError on a malformed name, DeviceMissingError on an absent one."""
+    """DeviceSpecs of `RunOptions.devices`. Raises UsageError (malformed name) or DeviceMissingError (absent)."""
     specs: list[DeviceSpec] = []
     for name in names:
         kind, *numbers = name.split(":")

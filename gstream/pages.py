@@ -14,7 +14,7 @@ from __future__ import annotations
 import mmap
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
@@ -45,7 +45,7 @@ class Batch:
     """Pages that one copy moves and one launch processes; of one kind (small or large) unless it is zero-copy.
 
     numbers: int64[n], page numbers, ascending; rows: int64[n], where each lies in `pages`: uint8[*, page_bytes] and
-    `weights`: uint8[*, weight_page_bytes] or None. Whoever processes it calls `done` once, when it no longer reads them.
+    `weights`: uint8[*, weight_page_bytes] or None. Whoever processes it calls `done` once, when it has read them.
     """
 
     table: PageTable
@@ -73,6 +73,10 @@ class SourcePlan:
     def bytes_held(self, table: PageTable) -> int:
         return table.bytes_of(self.rows(table), self.weights)
 
+    def serves(self, other: SourcePlan) -> bool:
+        """Whether pages held by this plan serve a run planned otherwise: resident weights may go unused."""
+        return self == other or (self.resident and other.resident and self.weights >= other.weights)
+
 
 def page_rows(rows: int, row_bytes: int) -> np.ndarray:
     """uint8[rows, row_bytes], page-aligned for O_DIRECT; memory is taken as it is touched and given back when freed."""
@@ -88,11 +92,13 @@ def page_rows(rows: int, row_bytes: int) -> np.ndarray:
 class PageSource:
     """Feeds batches of one topology's pages. One thread consumes a streamed source; a resident one may be shared."""
 
-    def __init__(self, table: PageTable, reader: Reader, plan: SourcePlan, readers: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, table: PageTable, reader: Reader, plan: SourcePlan, readers: ThreadPoolExecutor, poison: bool = False
+    ) -> None:
         self.table = table
         self.plan = plan
         self.bytes_read = 0
-        self.poison = False
+        self.poison = poison
         rows = plan.rows(table)
         self.pages = page_rows(rows, table.page_bytes)
         self.weights = page_rows(rows, table.weight_page_bytes) if plan.weights else None
@@ -106,29 +112,31 @@ class PageSource:
         self._loaded = np.zeros(table.pages if plan.resident else 0, dtype=bool)
 
     @property
-    def loaded(self) -> bool:
-        """True once every page lies in memory."""
-        return self.plan.resident and bool(self._loaded.all())
+    def bytes_held(self) -> int:
+        return self.pages.nbytes + (0 if self.weights is None else self.weights.nbytes)
 
-    def batches(self, numbers: np.ndarray, whole: bool, make_room: Callable[[], None]) -> Iterator[Batch]:
+    def batches(
+        self, numbers: np.ndarray, whole: bool, make_room: Callable[[], None], weights: bool = False
+    ) -> Generator[Batch, None, None]:
         """Batches of the pages `numbers` (int64[n], ascending), in order.
 
         whole: pages that are resident and loaded come as one batch (for devices that read them in place).
-        make_room: called when every ring group is in use; must bring about a `done`. Raises StoreError on a bad page.
+        make_room: called when every ring group is in use; must bring about a `done`.
+        weights: with their weights pages. Raises StoreError on a bad page.
         """
         if self.plan.resident:
-            yield from self._resident_batches(numbers, whole)
+            yield from self._resident_batches(numbers, whole, self.weights if weights else None)
         else:
             yield from self._streamed_batches(numbers, make_room)
 
     def _cut(self, numbers: np.ndarray) -> list[np.ndarray]:
         return cut_batches(numbers, self.table.stretch, self.plan.batch_pages, self.table.small_pages)
 
-    def _resident_batches(self, numbers: np.ndarray, whole: bool) -> Iterator[Batch]:
+    def _resident_batches(self, numbers: np.ndarray, whole: bool, weights: np.ndarray | None) -> Generator[Batch, None, None]:
         missing = numbers[~self._loaded[numbers]]
         if len(missing) == 0 and whole:
             if len(numbers):
-                yield Batch(self.table, numbers, numbers, self.pages, self.weights)
+                yield Batch(self.table, numbers, numbers, self.pages, weights)
             return
         reads: deque[tuple[np.ndarray, Future[None] | None]] = deque()
         try:
@@ -140,11 +148,11 @@ class PageSource:
                 if read is not None:
                     read.result()
                     self._loaded[part] = True
-                yield Batch(self.table, part, part, self.pages, self.weights)
+                yield Batch(self.table, part, part, self.pages, weights)
         finally:
             _settle(read for _, read in reads)
 
-    def _streamed_batches(self, numbers: np.ndarray, make_room: Callable[[], None]) -> Iterator[Batch]:
+    def _streamed_batches(self, numbers: np.ndarray, make_room: Callable[[], None]) -> Generator[Batch, None, None]:
         parts = deque(self._cut(numbers))
         reads: deque[tuple[Batch, Future[None] | None]] = deque()
         try:
@@ -206,7 +214,7 @@ class PageSource:
             self.bytes_read += self.table.bytes_of(len(numbers), self.weights is not None)
 
 
-def _settle(reads: Iterator[Future[None] | None]) -> None:
+def _settle(reads: Iterable[Future[None] | None]) -> None:
     """Cancel what has not begun and wait for the rest, so that no thread writes into rows afterwards."""
     for read in list(reads):
         if read is not None and not read.cancel():

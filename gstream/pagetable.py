@@ -1,4 +1,4 @@
-"""The page directory as the driver reads it: contiguous columns, which pages hold which vertices, and the stretch size."""
+"""The page directory as the driver reads it: contiguous columns, which pages hold which vertices, stretches."""
 
 from __future__ import annotations
 
@@ -42,6 +42,15 @@ class PageTable:
         if self.pages == 0:
             return 0
         return int((self.last_vertex - self.first_vertex).max()) + 1
+
+    def words_of(self, pages: np.ndarray) -> np.ndarray:
+        """id[n, W]: pages uint8[n, page_bytes] seen as words."""
+        return pages.view(self.layout.id_dtype)
+
+    def weights_of(self, pages: np.ndarray) -> np.ndarray:
+        """weight[n, W]: weights pages uint8[n, weight_page_bytes] seen as weights."""
+        assert self.weight_dtype is not None, f"topology {self.name} has no weights"
+        return pages.view(self.weight_dtype)
 
     def all_pages(self) -> np.ndarray:
         """int64[pages]: every page number, ascending."""

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass
 class StepStats:
-    """One superstep. `frontier`: vertices active at its beginning; `pages`: pages given to kernels (cached ones too)."""
+    """One superstep. `frontier`: vertices active at its beginning; `pages`: pages given to kernels, cached or not."""
 
     direction: str
     frontier: int

@@ -33,7 +33,7 @@ class _Helper:
             function, arguments = self.task
             try:
                 self.result = int(function(*arguments) or 0)
-            except BaseException as error:  # noqa: BLE001 - handed to the caller, who raises it
+            except BaseException as error:  # handed to the caller, who raises it
                 self.error = error
             self.ready.release()
 
@@ -61,7 +61,7 @@ class Workers:
         total = 0
         try:
             total = int(function(*arguments) or 0)
-        except BaseException as raised:  # noqa: BLE001 - raised below, when no helper still uses the arguments
+        except BaseException as raised:  # raised below, when no helper still uses the arguments
             error = raised
         for helper in helpers:
             helper.ready.acquire()

@@ -1,0 +1,258 @@
+"""The one interface between the driver and anything that runs page kernels (architecture sections 5 and 6).
+
+What the driver calls, in this order. Work may be queued and done late by all calls but attach, load and finish;
+`finish` is the barrier, and until a device has finished, nothing of it may be read by peers or by the driver.
+
+    attach(job)                           once: memory for WA, RA, bitmaps, page buffers; the rest becomes page cache
+    for each chunk: load, start(slice), finish, gather, store       first values, active bits and totals
+    each superstep:
+      heads(slice), finish, gather        pull steps of programs with `done`: what the resident heads settle
+      refresh(chunk)                      RA of a pull: the messages of all vertices, from WA chunk by chunk
+      for each chunk of WA:
+        load(chunk)                       step 1 of Figure 5: WA from host memory, where it is not resident
+        begin(step), submit(batch)...     step 2: copy and kernel on one of the device's streams
+        finish                            thread synchronization of all devices
+        reduce(slice, peers), finish      step 3: each device combines its slice of everybody's copy,
+        apply(slice), finish              computes the new values of its slice,
+        gather(slices, peers), finish     and hands them round
+        store(slice)                      step 4: WA to host memory, where it is not resident
+      advance()                           what was marked becomes the frontier
+    detach()
+
+A slice is a range [first, last) of the chunk; the slices of all devices, in device order, make up the chunk.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gstream.pages import Batch
+from gstream.pagetable import PageTable
+from gstream.sweep import PageKernel
+
+Range = tuple[int, int]
+
+
+@dataclass
+class HostVertices:
+    """Attributes in host memory. Arrays are of all V vertices, or of none where the program does not read them.
+
+    degree, in_degree: u4 or u8; own: as HostCode lays out PerVertex parameters; value: the values where no device
+    holds them all (None otherwise); next_value: where new values go while old ones are still read (else `value`).
+    heads: topology name -> (id[rows, 4], head_skip).
+    """
+
+    degree: np.ndarray
+    in_degree: np.ndarray
+    value: np.ndarray | None = None
+    next_value: np.ndarray | None = None
+    heads: dict[str, tuple[np.ndarray, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DevicePlan:
+    """What one device holds; numbers in vertices and pages.
+
+    resident: the values of all vertices stay on the device (one chunk); otherwise WA is loaded by chunks.
+    message: RA of a pull is an array of messages; source_copy: RA of a pull is a copy of all values (chunked WA).
+    chunk: vertices of WA at once. reach: vertices of RA that one batch of a streamed RA may span.
+    cache_pages: topology name -> slots of the page cache.
+    """
+
+    resident: bool
+    message: bool
+    source_copy: bool
+    chunk: int
+    reach: int
+    heads: bool
+    open_bits: bool
+    streams: int = 1
+    batch_pages: int = 1
+    cache_pages: dict[str, int] = field(default_factory=dict)
+    policy: str | None = None
+
+
+@dataclass
+class Job:
+    """One program on one store: its compiled code (gstream.hostcode.HostCode), plan and host arrays."""
+
+    code: Any
+    plan: DevicePlan
+    vertices: int
+    tables: dict[str, PageTable]
+    host: HostVertices
+
+
+@dataclass
+class Step:
+    """What the kernels of one nested-loop join have in common.
+
+    direction: "push" or "pull"; table: the topology whose pages come. listed: uint64[k], ascending: only these
+    vertices (push: sources that are all active; pull: vertices that are all open), the first `skip` neighbours of
+    each left out; None: all, by their bits. remain: a pull goes by the remain bits that `heads` wrote, not by the
+    open bits.
+    """
+
+    direction: str
+    table: PageTable
+    listed: np.ndarray | None = None
+    skip: int = 0
+    remain: bool = False
+
+
+@dataclass
+class DeviceStats:
+    """Counted by the device, read by the driver after `finish`."""
+
+    pages: int = 0
+    pages_moved: int = 0
+    bytes_moved: int = 0
+    attribute_bytes: int = 0
+    edges: int = 0
+    cache_hits: int = 0
+    cache_misses: int = 0
+
+
+class Device(ABC):
+    """One device of a run. `in_place`: reads pages where they lie in host memory, so that batches need no cutting.
+
+    `threaded`: the driver may serve it from a thread of its own beside other devices; where it may not, devices are
+    finished in order of `lateness`, asked for each time.
+    """
+
+    in_place = False
+    threaded = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.stats = DeviceStats()
+
+    def lateness(self) -> float:
+        """Order in which devices that are not threaded are finished."""
+        return 0.0
+
+    def take_stats(self) -> DeviceStats:
+        """What was counted since the last call; the counters start anew."""
+        counted, self.stats = self.stats, DeviceStats()
+        return counted
+
+    @abstractmethod
+    def attach(self, job: Job) -> None:
+        """Take the memory that job.plan names. Raises ResourceError when it is not there."""
+
+    @abstractmethod
+    def detach(self) -> None:
+        """Give the job's memory back; page caches may stay for the next job on the same store."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End threads and free everything."""
+
+    @property
+    @abstractmethod
+    def memory_bytes(self) -> int:
+        """Bytes the device holds now."""
+
+    @abstractmethod
+    def load(self, chunk: Range, values: bool) -> None:
+        """Make `chunk` the WA chunk. values: bring its values from host memory. Done on return. Resident: nothing."""
+
+    @abstractmethod
+    def start(self, part: Range) -> None:
+        """First values, next bits, open bits and partials of a slice of the chunk."""
+
+    @abstractmethod
+    def refresh(self, part: Range) -> None:
+        """RA of a pull for a slice of the chunk: messages or a copy of the values."""
+
+    @abstractmethod
+    def reopen(self) -> None:
+        """Open bits of all vertices from their values (resident, programs with `done`)."""
+
+    @abstractmethod
+    def heads(self, step: Step, part: Range) -> None:
+        """Settle open vertices of a slice from the heads of step.table; writes value, next, open and remain bits."""
+
+    @abstractmethod
+    def begin(self, step: Step) -> None:
+        """The batches that follow belong to `step`."""
+
+    @abstractmethod
+    def submit(self, batch: Batch) -> None:
+        """Copy a batch and run the step's kernel over it, in stream order; batch.done is called after the copy."""
+
+    @abstractmethod
+    def make_room(self) -> None:
+        """Let the oldest unfinished batch get past its copy, so that its host memory comes free."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Return when everything that was queued is done. Raises the first error of it."""
+
+    @abstractmethod
+    def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """Page numbers int64[k] and partial sums got[k] of the large pages pulled since `begin`, in part order.
+
+        The driver adds them up in page order, so that a hub's sum has the same bits wherever its pages were.
+        """
+
+    @abstractmethod
+    def add_hub_sums(self, vertices: np.ndarray, sums: np.ndarray) -> None:
+        """Add sums got[k], in order, to what `vertices` uint64[k] got; those outside the chunk are passed over."""
+
+    @abstractmethod
+    def reduce(self, part: Range, peers: Sequence[Device]) -> None:
+        """Combine every peer's copy of a slice of WA, and its next bits, into this device's."""
+
+    @abstractmethod
+    def apply(self, part: Range) -> None:
+        """New values of a slice from what it got, its next bits and partials; or partials alone, where in place."""
+
+    @abstractmethod
+    def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
+        """Take every peer's slice: next, open and remain bits, and values if `values`; reset what was got."""
+
+    @abstractmethod
+    def store(self, part: Range) -> None:
+        """Values of a slice of the chunk to host memory (HostVertices.next_value)."""
+
+    @abstractmethod
+    def partials(self, part: Range) -> np.ndarray:
+        """float64[blocks of the slice, totals], after finish."""
+
+    @abstractmethod
+    def advance(self) -> None:
+        """Next bits become the active bits; next bits are cleared."""
+
+    @abstractmethod
+    def count(self, which: str) -> int:
+        """How many bits are set; which: "active", "open" or "remain"."""
+
+    @abstractmethod
+    def active_edges(self) -> int:
+        """Edges that leave the frontier, about."""
+
+    @abstractmethod
+    def list_vertices(self, which: str) -> np.ndarray:
+        """uint64[k], ascending: vertices whose bit is set; which: "active", "open" or "remain"."""
+
+    @abstractmethod
+    def pages_of(self, which: str, table: PageTable) -> np.ndarray:
+        """int64[n], ascending: the pages of `table` that hold a vertex whose bit is set."""
+
+    @abstractmethod
+    def read_values(self) -> np.ndarray:
+        """value[V] of a resident job, in store order."""
+
+    @abstractmethod
+    def begin_sweep(self, kernel: PageKernel, table: PageTable, plan: DevicePlan) -> None:
+        """The batches that follow go to a page kernel with a fresh state; no job is attached."""
+
+    @abstractmethod
+    def end_sweep(self) -> Any:
+        """Finish and hand out the page kernel's state."""

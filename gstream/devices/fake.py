@@ -1,0 +1,287 @@
+"""A device that is late: tests the driver as a GPU would, from a seed (tinygrad's way of testing without the hardware).
+
+It has memory of its own, streams, a ring and a page cache like a device behind a link. Copies, kernels and merges are
+only queued; a seeded scheduler does them later, in any order that streams and events allow, one at a time. What real
+hardware punishes now and then is found every time:
+
+- a page is checked against the directory's CRC when its kernel runs: the right page must be in the right row, then
+- ring rows are poisoned after use, and so are rows of host memory once the device has let go of them
+- a merge asserts that no peer still has work of another phase queued
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gstream.devices.base import Device, DevicePlan, Job, Range, Step
+from gstream.devices.memory import MemoryDevice
+from gstream.devices.state import parts_of, records_of
+from gstream.devices.streams import BatchRing, Placement, cut_by_reach
+from gstream.pages import POISON, Batch
+from gstream.pagetable import PageTable
+from gstream.sweep import PageKernel
+from pagestore.crc import page_crcs
+
+QUEUE_LIMIT = 12  # operations queued on one stream before `submit` waits for some: bounds what is in flight
+
+
+@dataclass
+class Operation:
+    """Something queued: done when `run` has been called; not before the batches in `waits` are over."""
+
+    kind: str
+    run: Callable[[], None]
+    waits: list[int] = field(default_factory=list)
+    ticket: int = -1  # the batch that is over when this is done
+
+
+class FakeDevice(MemoryDevice):
+    """One late device; `seed` fixes its schedule."""
+
+    threaded = False  # one thread serves all, so that a seed gives one schedule
+
+    def __init__(self, name: str, seed: int) -> None:
+        super().__init__(name, lambda kernel, *arguments: int(kernel(*arguments) or 0), copies=True)
+        self._random = random.Random(seed)
+        self._queues: list[deque[Operation]] = [deque()]
+        self._over: set[int] = set()
+        self._released = 0
+        self._ring: BatchRing | None = None
+        self._pages = self._weights = np.zeros((0, 0), dtype=np.uint8)
+        self._sources: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def lateness(self) -> float:
+        return self._random.random()
+
+    @property
+    def memory_bytes(self) -> int:
+        buffers = sum(value.nbytes + degree.nbytes for value, degree in self._sources)
+        return super().memory_bytes + self._pages.nbytes + self._weights.nbytes + buffers
+
+    def attach(self, job: Job) -> None:
+        super().attach(job)
+        self._make_pool(job.plan, job.tables, job.code.uses_edge)
+        streamed = not job.plan.resident and not job.plan.message and not job.plan.source_copy
+        reach = job.plan.reach if streamed else 0
+        degrees = reach if job.code.uses_degree else 0
+        self._sources = [
+            (np.empty(reach, job.code.value_dtype), np.empty(degrees, job.host.degree.dtype))
+            for _ in range(job.plan.streams)
+        ]
+
+    def _make_pool(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
+        self._ring = BatchRing(plan, tables)
+        self._queues = [deque() for _ in range(plan.streams)]
+        self._over.clear()
+        table = next(iter(tables.values()))
+        self._pages = np.full((self._ring.rows, table.page_bytes), POISON, dtype=np.uint8)
+        self._weights = np.full((self._ring.rows if weights else 0, table.weight_page_bytes), POISON, dtype=np.uint8)
+
+    def detach(self) -> None:
+        self._count_hits()
+        super().detach()
+        for queue in self._queues:
+            queue.clear()
+        self._ring = None
+        self._pages = self._weights = np.zeros((0, 0), dtype=np.uint8)
+        self._sources = []
+
+    def _count_hits(self) -> None:
+        for cache in self._ring.caches.values() if self._ring else ():
+            self.stats.cache_hits += cache.hits
+            self.stats.cache_misses += cache.misses
+
+    # Batches
+
+    def submit(self, batch: Batch) -> None:
+        assert self._ring is not None, "no job is attached"
+        reach = self._sources[0][0].size if self._sources else 0
+        cut = cut_by_reach(batch.numbers, batch.table, reach or 1 << 62, self._ring.batch_pages)
+        start, left = 0, [len(cut)]  # pieces go to different streams: the last to be copied lets go of the batch
+
+        def copied() -> None:
+            left[0] -= 1
+            if left[0] == 0:
+                self._released += 1
+                batch.done()
+
+        for numbers in cut:
+            place = self._ring.place(numbers, batch.table)
+            self._queue_batch(batch, numbers, batch.rows[start : start + len(numbers)], place, copied)
+            start += len(numbers)
+        for _ in range(self._random.randrange(6)):
+            self._do_one()
+
+    def _queue_batch(
+        self, batch: Batch, numbers: np.ndarray, rows: np.ndarray, place: Placement, copied: Callable[[], None]
+    ) -> None:
+        table, absent = batch.table, place.absent
+        step, sweep = self._step, self._sweep
+        weights = batch.weights is not None
+        self.stats.pages += len(numbers)
+        self.stats.pages_moved += int(absent.sum())
+        self.stats.bytes_moved += table.bytes_of(int(absent.sum()), weights)
+        assert self._ring is not None
+        assert place.rows.max() < self._ring.rows and len(numbers) <= self._ring.batch_pages
+
+        def copy() -> None:
+            assert batch.weights is None or len(self._weights)
+            self._pages[place.rows[absent]] = batch.pages[rows[absent]]
+            if batch.weights is not None:
+                self._weights[place.rows[absent]] = batch.weights[rows[absent]]
+            copied()
+
+        def launch() -> None:
+            found = page_crcs_of(self._pages[place.rows], numbers)
+            assert np.array_equal(found, table.crc[numbers]), f"{self.name}: a row holds another page than expected"
+            words = table.words_of(self._pages)
+            if sweep is not None:
+                kernel, state = sweep
+                view = table.weights_of(self._weights) if weights else None
+                self.stats.edges += kernel.run(words, view, parts_of(words, place.rows), np.zeros(1, np.int64), state)
+            else:
+                assert step is not None
+                self.stats.edges += self._process(step, words, table, numbers, place, weights)
+            ring = place.rows[place.rows < self._ring.ring_rows] if self._ring else place.rows[:0]
+            self._pages[ring] = POISON
+
+        queue = place.stream
+        self._enqueue(queue, Operation("copy", copy, place.waits))
+        if step is not None and sweep is None and self._streams_source(step):
+            self._enqueue(queue, Operation("copy", self._source_copy(queue, table, numbers)))
+        ticket = self._ring.ticket(place)
+        self._enqueue(queue, Operation("kernel", launch, ticket=ticket))
+        while len(self._queues[queue]) > QUEUE_LIMIT:
+            self._do_one()
+
+    def _streams_source(self, step: Step) -> bool:
+        return step.direction == "push" and not self.state.plan.resident
+
+    def _source_copy(self, stream: int, table: PageTable, numbers: np.ndarray) -> Callable[[], None]:
+        """RA of a push: values (and degrees) of the batch's own vertices, from host memory to the stream's buffer."""
+        first, last = int(table.first_vertex[numbers[0]]), int(table.last_vertex[numbers[-1]]) + 1
+        value, degree = self._sources[stream]
+        host = self.state.job.host
+        assert last - first <= len(value), f"{self.name}: RA of a batch is larger than its buffer"
+
+        def copy() -> None:
+            assert host.value is not None
+            value[: last - first] = host.value[first:last]
+            if len(degree):
+                degree[: last - first] = host.degree[first:last]
+            self.stats.attribute_bytes += (last - first) * (value.itemsize + (degree.itemsize if len(degree) else 0))
+
+        return copy
+
+    def _process(
+        self, step: Step, words: np.ndarray, table: PageTable, numbers: np.ndarray, place: Placement, weighted: bool
+    ) -> int:
+        state = self.state
+        weights = table.weights_of(self._weights) if weighted else state.code.no_weights
+        if step.listed is not None:
+            work = records_of(words, numbers, place.rows, table, step)
+        else:
+            work = parts_of(words, place.rows)
+        if step.direction == "pull":
+            edges = state.pull(words, weights, work, step)
+            state.keep_hubs(numbers, place.rows, work, step)
+            return edges
+        value, first, degree = state.value, 0, state.degree
+        if self._streams_source(step):
+            value, degree = self._sources[place.stream]
+            first = int(table.first_vertex[numbers[0]])
+        return state.push(words, weights, work, value, first, degree, step.listed is not None)
+
+    # Vertex kernels and merges: queued, done by `finish`
+
+    def start(self, part: Range) -> None:
+        self._later("start", lambda: self.state.start(part))
+
+    def refresh(self, part: Range) -> None:
+        self._later("refresh", lambda: self.state.refresh(part))
+
+    def reopen(self) -> None:
+        self._later("reopen", lambda: self.state.reopen())
+
+    def heads(self, step: Step, part: Range) -> None:
+        self._later("heads", lambda: MemoryDevice.heads(self, step, part))
+
+    def apply(self, part: Range) -> None:
+        self._later("apply", lambda: self.state.apply(part))
+
+    def reduce(self, part: Range, peers: Sequence[Device]) -> None:
+        self._later("reduce", lambda: MemoryDevice.reduce(self, part, self._quiet(peers, "reduce")))
+
+    def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
+        self._later("gather", lambda: MemoryDevice.gather(self, parts, self._quiet(peers, "gather"), values))
+
+    def _quiet(self, peers: Sequence[Device], kind: str) -> Sequence[Device]:
+        for peer in peers:
+            assert isinstance(peer, FakeDevice)
+            queued = {operation.kind for queue in peer._queues for operation in queue}
+            assert queued <= {kind}, f"{self.name}: {kind} while {peer.name} has {queued} queued"
+        return peers
+
+    def load(self, chunk: Range, values: bool) -> None:
+        self._assert_idle("load")
+        super().load(chunk, values)
+
+    def store(self, part: Range) -> None:
+        self._assert_idle("store")
+        super().store(part)
+
+    def advance(self) -> None:
+        self._assert_idle("advance")
+        super().advance()
+
+    def _assert_idle(self, what: str) -> None:
+        assert not any(self._queues), f"{self.name}: {what} while work is queued"
+
+    # The scheduler
+
+    def make_room(self) -> None:
+        released = self._released
+        while released == self._released and any(self._queues):
+            self._do_one()
+
+    def finish(self) -> None:
+        while any(self._queues):
+            self._do_one()
+
+    def _later(self, kind: str, run: Callable[[], None]) -> None:
+        self._enqueue(0, Operation(kind, run))
+
+    def _enqueue(self, queue: int, operation: Operation) -> None:
+        self._queues[queue].append(operation)
+
+    def _do_one(self) -> None:
+        """Do one operation that may be done now: the first of a stream whose awaited batches are over."""
+        ready = [queue for queue in self._queues if queue and self._over.issuperset(queue[0].waits)]
+        if not ready:
+            assert not any(self._queues), f"{self.name}: every stream waits for another"
+            return
+        operation = self._random.choice(ready).popleft()
+        operation.run()
+        if operation.ticket >= 0:
+            self._over.add(operation.ticket)
+
+    def begin_sweep(self, kernel: PageKernel, table: PageTable, plan: DevicePlan) -> None:
+        self._make_pool(plan, {table.name: table}, kernel.needs_weights)
+        self._sources = []
+        super().begin_sweep(kernel, table, plan)
+
+    def end_sweep(self) -> object:
+        state = super().end_sweep()
+        self._count_hits()
+        self._ring = None
+        return state
+
+
+def page_crcs_of(pages: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """uint32[n]: the CRC that the directory has of each page, from its bytes."""
+    return np.array([page_crcs(int(n), page[None])[0] for n, page in zip(numbers, pages, strict=True)], dtype=np.uint32)

@@ -1,0 +1,79 @@
+"""The host's cores as a device: pages are read where they lie in host memory, by all threads at once.
+
+Work is cut into parts of about 64 Ki edges (Garaph 4.1: edge-balanced), which the threads claim from one atomic
+counter. A pull is lock-free: every list belongs to one part, and hubs that span large pages have one replica a part,
+added up at the end in page order. Calls are finished when they return.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gstream.devices.memory import MemoryDevice
+from gstream.devices.state import parts_of, records_of
+from gstream.devices.threads import Workers
+from gstream.pages import Batch
+
+
+class HostDevice(MemoryDevice):
+    """`threads` cores of this machine. Several such devices share the machine and its pages, but no attributes."""
+
+    in_place = True
+
+    def __init__(self, name: str, threads: int) -> None:
+        self._workers = Workers(threads, name)
+        super().__init__(name, self._workers.run, copies=False)
+        self._all_parts: dict[str, tuple[np.ndarray, np.ndarray]] = {}  # page set -> its resident pages, their parts
+
+    @property
+    def memory_bytes(self) -> int:
+        return super().memory_bytes + sum(parts.nbytes for _, parts in self._all_parts.values())
+
+    def close(self) -> None:
+        super().close()
+        self._all_parts.clear()
+        self._workers.close()
+
+    def submit(self, batch: Batch) -> None:
+        words = batch.table.words_of(batch.pages)
+        weights = None if batch.weights is None else batch.table.weights_of(batch.weights)
+        if self._sweep is not None:
+            kernel, state = self._sweep
+            counter = np.zeros(1, dtype=np.int64)
+            edges = self._workers.run(kernel.run, words, weights, self._parts(words, batch), counter, state)
+        else:
+            edges = self._process(batch, words, self.state.code.no_weights if weights is None else weights)
+        self.stats.edges += edges
+        self.stats.pages += len(batch.numbers)
+        self.stats.pages_moved += len(batch.numbers)
+        self.stats.bytes_moved += batch.table.bytes_of(len(batch.numbers), batch.weights is not None)
+        batch.done()
+
+    def _process(self, batch: Batch, words: np.ndarray, weights: np.ndarray) -> int:
+        state, step = self.state, self.step
+        if step.listed is not None:
+            work = records_of(words, batch.numbers, batch.rows, batch.table, step)
+        else:
+            work = self._parts(words, batch)
+        if step.direction == "pull":
+            edges = state.pull(words, weights, work, step)
+            state.keep_hubs(batch.numbers, batch.rows, work, step)
+            return edges
+        value = state.value if state.plan.resident else state.job.host.value
+        assert value is not None
+        return state.push(words, weights, work, value, 0, state.job.host.degree, step.listed is not None)
+
+    def _parts(self, words: np.ndarray, batch: Batch) -> np.ndarray:
+        """Parts of a batch; those of a page set that lies in memory whole are made once."""
+        table, numbers = batch.table, batch.numbers
+        known = self._all_parts.get(table.name)
+        if known is None or known[0] is not batch.pages:
+            parts = parts_of(words, batch.rows)
+            if len(numbers) == table.pages and batch.rows is numbers:
+                self._all_parts[table.name] = (batch.pages, parts)
+            return parts
+        if len(numbers) == table.pages:
+            return known[1]
+        wanted = np.zeros(table.pages, dtype=np.bool_)
+        wanted[numbers] = True
+        return known[1][wanted[known[1][:, 0]]]

@@ -1,0 +1,128 @@
+"""Devices whose attributes are arrays of host memory: the host's cores, and the fake device of tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gstream.devices.base import Device, DevicePlan, Job, Range, Step
+from gstream.devices.state import Launch, VertexState
+from gstream.pagetable import PageTable
+from gstream.sweep import PageKernel
+
+
+class MemoryDevice(Device):
+    """Vertex kernels and merges on a VertexState; each call is done when it returns. Subclasses bring the pages."""
+
+    def __init__(self, name: str, launch: Launch, copies: bool) -> None:
+        super().__init__(name)
+        self._launch, self._copies = launch, copies
+        self._state: VertexState | None = None
+        self._step: Step | None = None
+        self._sweep: tuple[PageKernel, Any] | None = None
+
+    @property
+    def state(self) -> VertexState:
+        assert self._state is not None, "no job is attached"
+        return self._state
+
+    @property
+    def step(self) -> Step:
+        assert self._step is not None, "no step has begun"
+        return self._step
+
+    @property
+    def memory_bytes(self) -> int:
+        return self._state.memory_bytes if self._state else 0
+
+    def attach(self, job: Job) -> None:
+        self._state = VertexState(job, self._launch, self._copies)
+
+    def detach(self) -> None:
+        if self._state is not None:
+            self.stats.attribute_bytes += self._state.attribute_bytes
+        self._state = self._step = None
+
+    def close(self) -> None:
+        self.detach()
+
+    def load(self, chunk: Range, values: bool) -> None:
+        self.state.load(chunk, values)
+
+    def start(self, part: Range) -> None:
+        self.state.start(part)
+
+    def refresh(self, part: Range) -> None:
+        self.state.refresh(part)
+
+    def reopen(self) -> None:
+        self.state.reopen()
+
+    def heads(self, step: Step, part: Range) -> None:
+        self.stats.edges += self.state.heads(step, part)
+
+    def begin(self, step: Step) -> None:
+        self._step = step
+
+    def make_room(self) -> None:
+        """Batches are done when `submit` returns."""
+
+    def finish(self) -> None:
+        """Every call is finished when it returns."""
+
+    def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.state.hub_sums()
+
+    def add_hub_sums(self, vertices: np.ndarray, sums: np.ndarray) -> None:
+        self.state.add_hub_sums(vertices, sums)
+
+    def reduce(self, part: Range, peers: Sequence[Device]) -> None:
+        self.state.reduce(part, states(peers))
+
+    def apply(self, part: Range) -> None:
+        self.state.apply(part)
+
+    def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
+        self.state.gather(parts, states(peers), values)
+
+    def store(self, part: Range) -> None:
+        self.state.store(part)
+
+    def partials(self, part: Range) -> np.ndarray:
+        return self.state.partials(part)
+
+    def advance(self) -> None:
+        self.state.advance()
+
+    def count(self, which: str) -> int:
+        return self.state.count(which)
+
+    def active_edges(self) -> int:
+        return self.state.active_edges()
+
+    def list_vertices(self, which: str) -> np.ndarray:
+        return self.state.list_vertices(which)
+
+    def pages_of(self, which: str, table: PageTable) -> np.ndarray:
+        return self.state.pages_of(which, table)
+
+    def read_values(self) -> np.ndarray:
+        return self.state.value
+
+    def begin_sweep(self, kernel: PageKernel, table: PageTable, plan: DevicePlan) -> None:
+        self._sweep = (kernel, kernel.make_state())
+
+    def end_sweep(self) -> Any:
+        assert self._sweep is not None, "no sweep has begun"
+        self.finish()
+        state = self._sweep[1]
+        self._sweep = None
+        return state
+
+
+def states(peers: Sequence[Device]) -> list[VertexState]:
+    """The peers' attributes; devices of one run are all of this kind, or all of another."""
+    assert all(isinstance(peer, MemoryDevice) for peer in peers)
+    return [peer.state for peer in peers if isinstance(peer, MemoryDevice)]

@@ -1,0 +1,281 @@
+"""Attributes of one device in arrays of host memory, and the calls of compiled kernels on them.
+
+The host device and the fake device keep WA, RA and bitmaps in a VertexState; they differ in when and from how many
+threads a kernel runs (`launch`) and in where its pages lie. WA is `value` (and `got` where a program has an apply or
+sums), over the chunk; RA is `source` for a pull, over all vertices, and what `push` is given for a push.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gstream.devices.base import Job, Range, Step
+from gstream.hostcode.bitmaps import count_bits, list_bits, mark_pages
+from gstream.hostcode.casts import u64
+from gstream.hostcode.compile import BLOCK
+from gstream.hostcode.intrinsics import trailing_zeros
+from gstream.hostcode.jit import kernel
+from gstream.hostcode.parts import find_records, make_parts
+from gstream.pagetable import PageTable
+
+COMBINE = {"SUM": np.add, "MIN": np.minimum, "MAX": np.maximum, "OR": np.bitwise_or}
+Launch = Callable[..., int]  # launch(kernel, *arguments): on all threads of the device; returns the sum
+
+
+@kernel
+def degrees_of_bits(bits: Any, degree: Any, stride: Any) -> Any:
+    """Sum of the degrees of the vertices whose bit is set, estimated from every `stride`-th word; one thread."""
+    total = u64(0)
+    for index in range(u64(0), u64(len(bits)), u64(stride)):
+        word = bits[index]
+        while word != u64(0):
+            total += u64(degree[(index << u64(6)) + trailing_zeros(word)])
+            word &= word - u64(1)
+    return total * u64(stride)
+
+
+def message_dtype(code: Any) -> np.dtype:
+    """What a pull gathers: floats as wide as the values (half the traffic of the float64 sum), integers as the sum."""
+    return code.value_dtype if code.value_dtype.kind == "f" else code.got_dtype
+
+
+class VertexState:
+    """Arrays of one job on one device. `launch` runs a kernel; `copies`: degrees and so on are copied, not viewed."""
+
+    def __init__(self, job: Job, launch: Launch, copies: bool) -> None:
+        self.job, self.code, self.plan = job, job.code, job.plan
+        self.launch, self.copies = launch, copies
+        self.chunk: Range = (0, min(job.plan.chunk, job.vertices))
+        code, words = job.code, (job.vertices + 63) // 64
+        self.counter = np.zeros(1, dtype=np.int64)
+        self.active, self.next = np.zeros(words, dtype=np.uint64), np.zeros(words, dtype=np.uint64)
+        self.open = np.full(words if job.plan.open_bits else 0, ~np.uint64(0), dtype=np.uint64)
+        self.remain = np.zeros(words if job.plan.heads else 0, dtype=np.uint64)
+        self.value = np.empty(self.chunk[1], dtype=code.value_dtype)
+        self.got = np.full(0 if code.in_place else self.chunk[1], code.identity, dtype=code.got_dtype)
+        self.partial_sums = np.zeros((-(-job.vertices // BLOCK), len(code.totals)), dtype=np.float64)
+        self.source = self._new_source()
+        self.attribute_bytes = 0
+        self.hubs: list[tuple[np.ndarray, np.ndarray]] = []
+        self._bind(job.host.degree, job.host.in_degree)
+
+    def _new_source(self) -> np.ndarray | None:
+        if self.plan.message:
+            return np.empty(self.job.vertices, dtype=message_dtype(self.code))
+        if self.plan.source_copy:
+            return np.empty(self.job.vertices, dtype=self.code.value_dtype)
+        return None
+
+    def _bind(self, degree: np.ndarray, in_degree: np.ndarray) -> None:
+        """Degrees and per-vertex parameters of the chunk: what the vertex kernels read beside the values."""
+        first, last = self.chunk
+        arrays = (degree[first:last], in_degree[first:last], self.code.own[first:last])
+        self.attribute_bytes += sum(array.nbytes for array in arrays) if self.copies else 0
+        self.degree, self.in_degree, self.own = (a.copy() if self.copies else a for a in arrays)
+
+    @property
+    def memory_bytes(self) -> int:
+        arrays = [self.active, self.next, self.open, self.remain, self.value, self.got, self.partial_sums]
+        arrays += [] if self.source is None else [self.source]
+        arrays += [self.degree, self.in_degree, self.own] if self.copies else []
+        return sum(array.nbytes for array in arrays)
+
+    def load(self, chunk: Range, values: bool) -> None:
+        """Step 1 of Figure 5. A resident job keeps its values and has nothing to load."""
+        if self.plan.resident:
+            return
+        self.chunk = chunk
+        self._bind(self.job.host.degree, self.job.host.in_degree)
+        if values:
+            assert self.job.host.value is not None
+            first, last = chunk
+            self.value[: last - first] = self.job.host.value[first:last]
+            self.attribute_bytes += (last - first) * self.value.itemsize
+
+    def _run(self, kernel: Callable[..., int], *arguments: Any) -> int:
+        self.counter[0] = 0
+        return self.launch(kernel, *arguments)
+
+    def start(self, part: Range) -> None:
+        self._run(
+            self.code.start, self.value, self.chunk[0], self.degree, self.in_degree, self.own, self.code.members,
+            self.next, self.open, self.partial_sums, *part, self.code.ints, self.code.floats, self.counter,
+        )  # fmt: skip
+
+    def refresh(self, part: Range) -> None:
+        """RA of a pull from WA: messages, or a copy of the values; nothing where the values themselves are read."""
+        first, last = part
+        if self.plan.message:
+            self._run(
+                self.code.message, self.value, self.chunk[0], self.degree, self.source, 0, first, last,
+                self.code.ints, self.code.floats, self.counter,
+            )  # fmt: skip
+        elif self.source is not None:
+            self.source[first:last] = self.value[first - self.chunk[0] : last - self.chunk[0]]
+
+    def reopen(self) -> None:
+        """Nothing where values are not all here: then every vertex counts as open."""
+        if self.plan.resident and self.code.has_done and len(self.open):
+            self._run(
+                self.code.reopen, self.value, 0, self.open, 0, self.job.vertices,
+                self.code.ints, self.code.floats, self.counter,
+            )  # fmt: skip
+
+    def heads(self, step: Step, part: Range) -> int:
+        heads, head_skip = self.job.host.heads[step.table.name]
+        return self._run(
+            self.code.pull_heads, heads, head_skip, self.open, self.remain, self.value, self.degree, self.active,
+            self.next, *part, self.code.ints, self.code.floats, self.counter,
+        )  # fmt: skip
+
+    def push(
+        self, words: np.ndarray, weights: np.ndarray, work: np.ndarray, value: np.ndarray, value_first: int,
+        degree: np.ndarray, listed: bool,
+    ) -> int:  # fmt: skip
+        """Push over `work`: records where `listed`, else parts. value and degree are the RA from value_first on."""
+        kernel = self.code.push_records if listed else self.code.push
+        dst = self.value if self.code.in_place else self.got
+        return self._run(
+            kernel, words, weights, work, self.counter, value, value_first, degree, self.active, dst, *self.chunk,
+            self.next, self.code.ints, self.code.floats,
+        )  # fmt: skip
+
+    def pull(self, words: np.ndarray, weights: np.ndarray, work: np.ndarray, step: Step) -> int:
+        """Pull over `work`: records where step.listed, else parts; hub sums of SUM go to `carry`, returned by hubs."""
+        source = self.value if self.source is None else self.source
+        dst = self.value if self.code.in_place else self.got
+        open_bits = self.remain if step.remain else self.open
+        head = (words, weights, work, self.counter, source, 0, self.degree, self.active, dst, *self.chunk, self.next)
+        if step.listed is not None:
+            return self._run(self.code.pull_records, *head, open_bits, self.code.ints, self.code.floats)
+        carry = np.full(len(work), self.code.identity, dtype=self.code.got_dtype)
+        edges = self._run(self.code.pull, *head, open_bits, carry, self.code.ints, self.code.floats)
+        self.carry = carry
+        return edges
+
+    def keep_hubs(self, numbers: np.ndarray, rows: np.ndarray, parts: np.ndarray, step: Step) -> None:
+        """Note the carry rows of large pages after a pull of the pages `numbers` in `rows`; nothing but for SUM."""
+        if self.code.idempotent or step.listed is not None or numbers[-1] < step.table.small_pages:
+            return
+        order = np.argsort(rows)
+        of_part = numbers[order[np.searchsorted(rows, parts[:, 0], sorter=order)]]
+        large = of_part >= step.table.small_pages
+        self.hubs.append((of_part[large], self.carry[large]))
+
+    def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:
+        if not self.hubs:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=self.code.got_dtype)
+        numbers, sums = (np.concatenate(column) for column in zip(*self.hubs, strict=True))
+        self.hubs = []
+        return numbers, sums
+
+    def add_hub_sums(self, vertices: np.ndarray, sums: np.ndarray) -> None:
+        first, last = self.chunk
+        inside = (vertices >= np.uint64(first)) & (vertices < np.uint64(last))
+        np.add.at(self.got, (vertices[inside] - np.uint64(first)).astype(np.int64), sums[inside])
+
+    def reduce(self, part: Range, peers: Sequence[VertexState]) -> None:
+        combine = COMBINE[type(self.code.program).combine.name]
+        window = self.window(part)
+        mine = self.value if self.code.in_place else self.got
+        for peer in peers:
+            if peer is not self:
+                theirs = peer.value if self.code.in_place else peer.got
+                combine(mine[window], theirs[window], out=mine[window])
+                self.next[bit_words(part)] |= peer.next[bit_words(part)]
+
+    def apply(self, part: Range) -> None:
+        code = self.code
+        if not code.in_place:
+            self._run(
+                code.apply, self.value, self.chunk[0], self.got, self.chunk[0], self.degree, self.in_degree, self.own,
+                self.next, self.partial_sums, *part, code.ints, code.floats, self.counter,
+            )  # fmt: skip
+        elif code.totals:
+            self._run(
+                code.sum_totals, self.value, self.chunk[0], self.degree, self.in_degree, self.own,
+                self.partial_sums, *part, code.ints, code.floats, self.counter,
+            )  # fmt: skip
+
+    def gather(self, parts: Sequence[Range], peers: Sequence[VertexState], values: bool) -> None:
+        for part, peer in zip(parts, peers, strict=True):
+            if peer is self or part[0] >= part[1]:
+                continue
+            bits, window = bit_words(part), self.window(part)
+            self.next[bits] = peer.next[bits]
+            if len(self.open):
+                self.open[bits] = peer.open[bits]
+            if len(self.remain):
+                self.remain[bits] = peer.remain[bits]
+            if values:
+                self.value[window] = peer.value[window]
+            if not self.code.in_place:
+                self.got[window] = self.code.identity
+
+    def store(self, part: Range) -> None:
+        if self.plan.resident:
+            return
+        assert self.job.host.next_value is not None
+        self.job.host.next_value[part[0] : part[1]] = self.value[self.window(part)]
+        self.attribute_bytes += (part[1] - part[0]) * self.value.itemsize
+
+    def partials(self, part: Range) -> np.ndarray:
+                return self.partial_sums[part[0] // BLOCK : -(-part[1] // BLOCK)]
+
+    def advance(self) -> None:
+        self.active, self.next = self.next, self.active
+        self.next.fill(0)
+
+    def window(self, part: Range) -> slice:
+        """Where a slice of the chunk lies in value and got."""
+        return slice(part[0] - self.chunk[0], part[1] - self.chunk[0])
+
+    def bits(self, which: str) -> np.ndarray:
+        return {"active": self.active, "open": self.open, "remain": self.remain}[which]
+
+    def count(self, which: str) -> int:
+        return int(count_bits(self.bits(which)))
+
+    def active_edges(self) -> int:
+        return int(degrees_of_bits(self.active, self.job.host.degree, 1 + (self.job.vertices >> 22)))
+
+    def list_vertices(self, which: str) -> np.ndarray:
+        return list_bits(self.bits(which), 0, self.job.vertices)
+
+    def pages_of(self, which: str, table: PageTable) -> np.ndarray:
+        wanted = np.zeros(table.pages, dtype=np.bool_)
+        mark_pages(self.bits(which), table.first_vertex, table.last_vertex, wanted)
+        return np.flatnonzero(wanted)
+
+
+def bit_words(part: Range) -> slice:
+    """The words of a bitmap that a slice covers; slices begin at multiples of 64."""
+    return slice(part[0] >> 6, (part[1] + 63) >> 6)
+
+
+def records_of(
+    words: np.ndarray, numbers: np.ndarray, rows: np.ndarray, table: PageTable, step: Step
+) -> np.ndarray:
+    """Records int64[m, 4] of step.listed in the pages `numbers`, which lie in `rows` of `words`."""
+    assert step.listed is not None
+    small = int(np.searchsorted(numbers, table.small_pages))
+    first, last = table.first_vertex[numbers], table.last_vertex[numbers]
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    found = []
+    for start, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(rows)], strict=True):
+        low, count = int(rows[start]), end - start
+        records = find_records(
+            words[low : low + count], first[start:end], last[start:end], min(max(small - start, 0), count),
+            step.listed, step.skip,
+        )  # fmt: skip
+        records[:, 0] += low
+        found.append(records)
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def parts_of(words: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Parts int64[m, 3] of about 64 Ki edges of the pages in `rows`."""
+    return make_parts(words, rows)

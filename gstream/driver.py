@@ -1,0 +1,341 @@
+"""The driver's front: an engine holds devices, page sources and caches of one open store, kept from run to run.
+
+    with Engine(store, options) as engine:
+        outcome = engine.run(program)           # values in store order, supersteps, converged, stats
+        state = engine.sweep("out", kernel)     # a page kernel over one topology
+        engine.plan(program)                    # what `run` would hold and move
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gstream.costs import Constants
+from gstream.devices.base import Device, DevicePlan, HostVertices, Job
+from gstream.devices.fake import FakeDevice
+from gstream.devices.host import HostDevice
+from gstream.fit import IN_FLIGHT_BYTES, Graph
+from gstream.hostcode.compile import GraphShape, compile_host
+from gstream.options import RunOptions, parse_devices
+from gstream.ownership import share
+from gstream.pages import PageSource, SourcePlan
+from gstream.pagetable import PageTable, page_table
+from gstream.plan import Plan, make_plan, plan_sources
+from gstream.stats import RunStats
+from gstream.superstep import Run
+from gstream.sweep import PageKernel
+
+SPARE = 0.85  # of the memory that is free at the start: what a run may take where no cap is given
+
+
+@dataclass
+class RunOutcome:
+    """What a run gave: value[V] in store-ID order, supersteps made, whether it ended by itself, last totals."""
+
+    value: np.ndarray
+    supersteps: int
+    converged: bool
+    totals: dict[str, float]
+    stats: RunStats
+
+
+def run_program(store: Any, program: Any, options: RunOptions | None = None) -> RunOutcome:
+    """Run a Program (an instance) over an open store with an engine of its own.
+
+    Raises UsageError, ResourceError or StoreError; see RunOptions and gstream.plan.
+    """
+    with Engine(store, options or RunOptions()) as engine:
+        return engine.run(program)
+
+
+class Engine:
+    """Runs programs and page kernels over `store` with one set of options. Use from one thread; close it."""
+
+    def __init__(self, store: Any, options: RunOptions | None = None) -> None:
+        self.store, self.options = store, options or RunOptions()
+        self.specs = parse_devices(self.options.devices)
+        names = [name for name in ("out", "in") if store.has(name)]
+        made: dict[str, PageTable] = {}
+        for name in names:
+            topology = store.topology(name)
+            made[name] = made.get(topology.name) or page_table(topology, len(self.specs))
+        self.graph = Graph(
+            vertices=store.meta.vertices, edges=store.meta.edges,
+            degree_bytes=store.out_degree(0, min(1, store.meta.vertices)).itemsize, tables=made,
+            head_rows={table.name: store.topology(table.name).head_rows for table in made.values()},
+            id_bytes=store.meta.id_bytes,
+        )  # fmt: skip
+        self.devices: list[Device] = self._make_devices()
+        self._sources: dict[str, list[PageSource]] = {}
+        self._readers = ThreadPoolExecutor(self.options.read_threads, thread_name_prefix="read-ahead")
+        self._servers = ThreadPoolExecutor(len(self.devices), thread_name_prefix="device")
+        self._arrays: dict[str, np.ndarray] = {}
+        self._constants = Constants()
+        self._peak = 0
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all threads and free pages and devices."""
+        self._readers.shutdown()
+        self._servers.shutdown()
+        for device in self.devices:
+            device.close()
+        self._sources.clear()
+        self._arrays.clear()
+
+    def _make_devices(self) -> list[Device]:
+        hosts = sum(spec.kind == "host" for spec in self.specs)
+        threads = max(1, self.options.host_threads // max(1, hosts))
+        made: list[Device] = []
+        for number, spec in enumerate(self.specs):
+            name = f"{spec.kind}:{number}"
+            made.append(HostDevice(name, threads) if spec.kind == "host" else FakeDevice(name, spec.seed))
+        return made
+
+    @property
+    def host_memory(self) -> int:
+        """Bytes that attributes and pages may take in host memory: the cap, or most of what is free."""
+        if self.options.host_memory is not None:
+            return self.options.host_memory
+        return int(_free_bytes() * SPARE) + self._held_bytes()
+
+    def compile(self, program: Any) -> Any:
+        """HostCode of a program for this store's graph."""
+        topology = next(iter(self.graph.tables.values()))
+        shape = GraphShape(
+            vertices=self.graph.vertices, edges=self.graph.edges, id_dtype=topology.layout.id_dtype,
+            weight_dtype=topology.weight_dtype, directed=self.store.meta.directed,
+        )  # fmt: skip
+        return compile_host(program, shape, lookup=self.store.lookup)
+
+    def plan(self, program: Any, code: Any = None) -> Plan:
+        """What running `program` will hold and move. Raises UsageError or ResourceError where it can't be run."""
+        code = code or self.compile(program)
+        return make_plan(code, self.graph, self.options, self.specs, self.host_memory, self._constants)
+
+    def run(self, program: Any, max_supersteps: int | None = None) -> RunOutcome:
+        """Run a Program to its end, or for max_supersteps (default: the options').
+
+        Raises UsageError, ResourceError, StoreError (a page that fails its checksum), InputError (a source vertex that
+        is not in the graph).
+        """
+        began = time.perf_counter()
+        code = self.compile(program)
+        plan = self.plan(program, code)
+        self._prepare_sources(plan.sources)
+        job = Job(code, plan.device, self.graph.vertices, _by_name(self.graph.tables), self._host_vertices(code, plan))
+        read_before = self._bytes_read()
+        try:
+            for device in self.devices:
+                device.attach(job)
+            run = Run(self, code, plan, job)
+            limit = self.options.max_supersteps if max_supersteps is None else max_supersteps
+            supersteps, converged = run.go(limit)
+            value = run.values()
+            self._note_peak(plan)
+        except BaseException:
+            self._drop_streamed()
+            raise
+        finally:
+            for device in self.devices:
+                device.detach()
+        self._fill_stats(run.stats, plan, supersteps)
+        run.stats.merge_seconds = run.merge_seconds
+        run.stats.bytes_read_disk = self._bytes_read() - read_before
+        run.stats.seconds = time.perf_counter() - began
+        return RunOutcome(value, supersteps, converged, run.totals, run.stats)
+
+    def sweep(self, name: str, kernel: PageKernel, wanted: np.ndarray | None = None) -> Any:
+        """Stream topology `name` ("out" or "in") to a page kernel; wanted: bool[pages], the pages to visit (all).
+
+        Returns kernel.merge of the devices' states. Raises UsageError (no such topology), ResourceError, StoreError.
+        """
+        self.store.topology(name)  # names the converter's option where the topology is missing
+        table = self.graph.tables[name]
+        if not self._fits(table, kernel.needs_weights):
+            left = self.host_memory - sum(array.nbytes for array in self._arrays.values())
+            cap, devices = self.host_memory, len(self.devices)
+            plans = plan_sources({table.name: table}, kernel.needs_weights, self.options, devices, left, cap)
+            self._prepare_sources(plans)
+        pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)
+        try:
+            for device in self.devices:
+                device.begin_sweep(kernel, table, self._sweep_plan(table, kernel.needs_weights))
+            self.stream(table, pages, kernel.needs_weights)
+            return kernel.merge([device.end_sweep() for device in self.devices])
+        except BaseException:
+            self._drop_streamed()
+            raise
+
+    def _sweep_plan(self, table: PageTable, weights: bool) -> DevicePlan:
+        """Batch buffers and page cache of a device that copies, for a sweep without attributes of the driver's."""
+        page = table.bytes_of(1, weights)
+        capacity = self.options.device_memory or 1 << 62
+        batch = max(1, min(self.options.batch_bytes // page, table.stretch, capacity // (4 * page)))
+        streams = max(1, min(self.options.streams, capacity // (2 * page * batch), IN_FLIGHT_BYTES // (page * batch)))
+        slots = min(table.pages, capacity // page - streams * batch) if self.options.cache_policy else 0
+        return DevicePlan(
+            resident=True, message=False, source_copy=False, chunk=0, reach=0, heads=False, open_bits=False,
+            streams=streams, batch_pages=batch, cache_pages={table.name: max(0, slots)},
+            policy=self.options.cache_policy,
+        )  # fmt: skip
+
+    def each(self, call: Callable[[int], None]) -> None:
+        """call(number) for every device, then finish it; threads where all devices allow it."""
+        if len(self.devices) == 1:
+            call(0)
+            self.devices[0].finish()
+            return
+
+        def serve(number: int) -> None:
+            call(number)
+            self.devices[number].finish()
+
+        if all(device.threaded for device in self.devices):
+            futures = [self._servers.submit(serve, number) for number in range(len(self.devices))]
+            errors = [future.exception() for future in futures]
+            for error in errors:
+                if error is not None:
+                    raise error
+        else:
+            for number in range(len(self.devices)):
+                call(number)
+            late = [device.lateness() for device in self.devices]
+            for number in sorted(range(len(self.devices)), key=late.__getitem__):
+                self.devices[number].finish()
+
+    def stream(self, table: PageTable, pages: np.ndarray, weights: bool) -> None:
+        """Submit pages (int64[n], ascending) to the devices that own them, small pages first; finish all."""
+        sources = self._sources[table.name]
+
+        def feed(number: int) -> None:
+            device, source = self.devices[number], sources[number]
+            mine = share(pages, table.stretch, len(self.devices), number)
+            with closing(source.batches(mine, device.in_place, device.make_room, weights)) as batches:
+                for batch in batches:
+                    device.submit(batch)
+
+        self.each(feed)
+
+    def counts(self) -> tuple[int, int, int]:
+        """Pages processed, bytes moved and edges looked at since the engine was made."""
+        stats = [device.stats for device in self.devices]
+        return sum(s.pages for s in stats), sum(s.bytes_moved for s in stats), sum(s.edges for s in stats)
+
+    def _fits(self, table: PageTable, weights: bool) -> bool:
+        """Whether the page source that is there serves; a resident one with weights serves those without."""
+        have = self._sources.get(table.name)
+        return have is not None and (have[0].plan.weights or not weights)
+
+    def _prepare_sources(self, plans: dict[str, SourcePlan]) -> None:
+        """Page sources as planned; those that are there and hold the same stay, with what they hold."""
+        tables = _by_name(self.graph.tables)
+        for name in [name for name in self._sources if name not in plans]:
+            if self.options.host_memory is not None or not all(plan.resident for plan in plans.values()):
+                del self._sources[name]  # its memory was not planned for
+        for name, plan in plans.items():
+            have = self._sources.get(name)
+            if have is not None and have[0].plan.serves(plan):
+                continue
+            self._sources.pop(name, None)
+            reader = self.store.topology(name).reader(direct=not plan.resident)
+            poison = any(isinstance(device, FakeDevice) for device in self.devices)
+            if plan.resident:
+                self._sources[name] = [PageSource(tables[name], reader, plan, self._readers)] * len(self.devices)
+            else:
+                self._sources[name] = [
+                    PageSource(tables[name], reader, plan, self._readers, poison) for _ in self.devices
+                ]
+
+    def _drop_streamed(self) -> None:
+        """After an error ring groups and cache slots may be in any state: streamed sources are made anew."""
+        for name in [name for name, have in self._sources.items() if not have[0].plan.resident]:
+            del self._sources[name]
+
+    def _host_vertices(self, code: Any, plan: Plan) -> HostVertices:
+        """Attributes in host memory, read from the store where they are not there yet."""
+        vertices, none = self.graph.vertices, np.zeros(0, dtype=np.uint32)
+        needs = code.reads()
+        host = HostVertices(
+            degree=self._array("degree", self.store.out_degree) if code.idempotent or "degree" in needs else none,
+            in_degree=self._array("in_degree", self.store.in_degree) if "in_degree" in needs else none,
+        )
+        if not plan.device.resident:
+            host.value = np.empty(vertices, dtype=code.value_dtype)
+            host.next_value = np.empty_like(host.value) if plan.double_buffer else host.value
+        if plan.heads is not None:
+            topology = self.store.topology(plan.heads)
+            host.heads[plan.heads] = (self._array(f"heads/{plan.heads}", topology.heads), 0)
+        return host
+
+    def _array(self, name: str, read: Callable[[], np.ndarray]) -> np.ndarray:
+        if name not in self._arrays:
+            self._arrays[name] = read()
+        return self._arrays[name]
+
+    def _distinct_sources(self) -> list[PageSource]:
+        return list({id(source): source for have in self._sources.values() for source in have}.values())
+
+    def _bytes_read(self) -> int:
+        return sum(source.bytes_read for source in self._distinct_sources())
+
+    def _held_bytes(self) -> int:
+        """Tracked bytes of host memory: pages, arrays of all vertices, host devices' attributes."""
+        pages = sum(source.bytes_held for source in self._distinct_sources())
+        arrays = sum(array.nbytes for array in self._arrays.values())
+        return pages + arrays + sum(device.memory_bytes for device in self.devices if isinstance(device, HostDevice))
+
+    def _note_peak(self, plan: Plan) -> None:
+        values = 0 if plan.device.resident else plan.host_bytes.get("values", 0)
+        self._peak = max(self._peak, self._held_bytes() + values)
+
+    def _fill_stats(self, stats: RunStats, plan: Plan, supersteps: int) -> None:
+        """Sums over devices and caches; the counters start anew for the next run."""
+        for device in self.devices:
+            counted = device.take_stats()
+            stats.pages_moved += counted.pages_moved
+            stats.bytes_moved += counted.bytes_moved
+            stats.edges_visited += counted.edges
+            stats.attribute_bytes_moved += counted.attribute_bytes
+            stats.cache_hits += counted.cache_hits
+            stats.cache_misses += counted.cache_misses
+            stats.device_bytes_moved.append(counted.bytes_moved)
+        for source in self._distinct_sources():
+            if source.cache is not None:
+                stats.cache_hits += source.cache.hits
+                stats.cache_misses += source.cache.misses
+                source.cache.hits = source.cache.misses = 0
+        stats.devices, stats.case, stats.chunks = len(self.devices), plan.case, len(plan.chunks)
+        stats.peak_memory_bytes = self._peak
+        stats.on_device_bytes = sum(plan.device_bytes.values())
+        stats.predicted_bytes = plan.sweep_bytes(supersteps)
+        stats.predicted_seconds = plan.superstep_seconds() * supersteps if plan.sweep else 0.0
+
+
+def _by_name(tables: dict[str, PageTable]) -> dict[str, PageTable]:
+    return {table.name: table for table in tables.values()}
+
+
+def _free_bytes() -> int:
+    """Memory that is free without swapping."""
+    try:
+        with open("/proc/meminfo") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

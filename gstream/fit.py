@@ -1,0 +1,194 @@
+"""How attributes and pages fit into memory: what a device holds in each case of the thesis (3.1), in bytes.
+
+    resident   WA and RA of all vertices stay on the device: case 1 (all pages fit too) and case 2 (pages are streamed)
+    chunked    WA comes by chunks of vertices: case 3. A pull keeps its RA resident (pages come once, as a page's own
+               vertices lie in one chunk); a push streams RA with its pages and sees all pages once a chunk.
+
+When memory runs short, first the cache shrinks, then the batches, then the WA chunk (layouts are tried in that order).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gstream.devices.state import message_dtype
+from gstream.hostcode.compile import BLOCK
+from gstream.pagetable import PageTable
+from pagestore.errors import ResourceError
+
+IN_FLIGHT_BYTES = 256 << 20  # a link is kept busy by a few hundred MiB of batches; more streams than that add nothing
+HEAD_NEIGHBOURS = 4
+
+
+@dataclass(frozen=True)
+class Graph:
+    """What a plan needs to know of a store: counts, widths in bytes, page tables ("in" is "out" when undirected)."""
+
+    vertices: int
+    edges: int
+    degree_bytes: int
+    tables: dict[str, PageTable]
+    head_rows: dict[str, int]
+    id_bytes: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One way to hold attributes. directions: what a superstep may choose from."""
+
+    resident: bool
+    directions: tuple[str, ...]
+    heads: bool = False
+
+    @property
+    def name(self) -> str:
+        ways = " or ".join(self.directions)
+        return f"{ways}, {'all vertices resident' if self.resident else 'vertices by chunks'}"
+
+
+def layouts(code: Any, graph: Graph, direction: str, use_heads: bool) -> list[Layout]:
+    """Ways to run a program, best first, as far as the store's topologies allow."""
+    push = "out" in graph.tables and direction != "pull"
+    pull = "in" in graph.tables and direction != "push"
+    found: list[Layout] = []
+    if code.idempotent:
+        both = ("push",) * push + ("pull",) * pull
+        name = graph.tables["in"].name if pull else ""
+        if use_heads and pull and code.has_done and code.pull_heads is not None and graph.head_rows.get(name):
+            found.append(Layout(True, both, heads=True))
+        found.append(Layout(True, both))
+        if push and pull:
+            found.append(Layout(True, ("push",)))
+    else:
+        found += [Layout(True, ("pull",))] * pull
+    if pull and not code.in_place:
+        found.append(Layout(False, ("pull",)))
+    if push:
+        found += [Layout(True, ("push",)), Layout(False, ("push",))]
+    return found
+
+
+def open_bits(code: Any, layout: Layout) -> bool:
+    """Whether bitmaps of open vertices are kept; a compiled pull of a program with `done` reads them in any case."""
+    return code.has_done and "pull" in layout.directions
+
+
+def takes_message(code: Any, layout: Layout) -> bool:
+    return code.premessage and "pull" in layout.directions
+
+
+def copies_source(code: Any, layout: Layout) -> bool:
+    return not layout.resident and not code.premessage and "pull" in layout.directions
+
+
+def chunk_unit(code: Any) -> int:
+    """Chunks and slices begin at multiples of this: whole words of bitmaps, whole blocks of totals."""
+    return 64 if code.in_place and not code.totals else BLOCK
+
+
+def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[str, int]:
+    """Bytes on a device that do not depend on the chunk; `copies`: a device with memory of its own."""
+    words = 8 * -(-graph.vertices // 64)
+    held = {"bitmaps": words * (2 + open_bits(code, layout) + layout.heads)}
+    held["totals"] = 8 * len(code.totals) * -(-graph.vertices // BLOCK)
+    if takes_message(code, layout):
+        held["RA (messages)"] = graph.vertices * message_dtype(code).itemsize
+    if copies_source(code, layout):
+        held["RA (values)"] = graph.vertices * code.value_dtype.itemsize
+    if layout.heads and copies:
+        held["heads"] = graph.head_rows[graph.tables["in"].name] * HEAD_NEIGHBOURS * graph.id_bytes
+    return {name: size for name, size in held.items() if size}
+
+
+def vertex_bytes(code: Any, graph: Graph, copies: bool) -> int:
+    """Bytes of WA, and of what its vertex kernels read, for one vertex of the chunk."""
+    held = code.value_dtype.itemsize + (0 if code.in_place else code.got_dtype.itemsize)
+    if copies:
+        held += graph.degree_bytes * len(code.reads() & {"degree", "in_degree"}) + 8 * code.own.shape[1]
+    return held
+
+
+def source_bytes(code: Any, graph: Graph) -> int:
+    """Bytes of a streamed RA for one vertex: its value, and its degree where `send` reads it."""
+    return code.value_dtype.itemsize + (graph.degree_bytes if code.uses_degree else 0)
+
+
+@dataclass(frozen=True)
+class DeviceFit:
+    """Sizes chosen for one device: chunk in vertices, ring as streams x batch_pages, bytes by name."""
+
+    layout: Layout
+    chunk: int
+    streams: int
+    batch_pages: int
+    held: dict[str, int]
+    spare: int
+
+    @property
+    def bytes_held(self) -> int:
+        return sum(self.held.values())
+
+
+@dataclass(frozen=True)
+class Ring:
+    """The largest ring of batch buffers worth having: 0 streams for devices that read pages where they lie."""
+
+    streams: int
+    batch_pages: int
+    page_bytes: int  # with weights
+    reach: int  # vertices of RA that a batch may span
+
+
+def fit_device(
+    code: Any, graph: Graph, candidates: list[Layout], ring: Ring, capacity: int, most: int | None, option: str
+) -> DeviceFit:
+    """The first layout that fits `capacity` bytes, with the largest batches and chunk that do.
+
+    most: at most so many vertices a chunk. Raises ResourceError, naming the bytes of the smallest layout.
+    """
+    copies = ring.streams > 0
+    least: tuple[int, Layout] | None = None
+    for layout in candidates:
+        fixed = fixed_bytes(code, layout, graph, copies)
+        a_vertex = vertex_bytes(code, graph, copies)
+        unit = chunk_unit(code)
+        smallest = graph.vertices if layout.resident else min(unit, graph.vertices)
+        if layout.resident and most is not None and most < graph.vertices:
+            continue  # chunks were asked for: only the layouts that have them
+        for streams, batch_pages in _rings(ring):
+            buffers = _ring_bytes(code, graph, layout, ring, streams, batch_pages)
+            room = capacity - sum(fixed.values()) - buffers
+            chunk = graph.vertices if room >= graph.vertices * a_vertex else room // a_vertex // unit * unit
+            if most is not None:
+                chunk = min(chunk, max(unit, most // unit * unit))
+            need = sum(fixed.values()) + buffers + smallest * a_vertex
+            least = min(least, (need, layout), key=lambda pair: pair[0]) if least else (need, layout)
+            if chunk >= smallest:
+                held = fixed | {"WA": chunk * a_vertex} | ({"batch buffers": buffers} if copies else {})
+                return DeviceFit(layout, chunk, streams, batch_pages, held, room - chunk * a_vertex)
+    if least is None:
+        raise ResourceError(f"{option}: the program runs with all vertices resident only. Leave out chunks.")
+    raise ResourceError(
+        f"{option} {capacity} bytes: too little for this program; {least[0]} bytes are needed at least "
+        f"({least[1].name}, {graph.vertices} vertices). Raise {option}."
+    )
+
+
+def _rings(ring: Ring) -> list[tuple[int, int]]:
+    """(streams, batch_pages) to try, largest first."""
+    if ring.streams == 0:
+        return [(0, 0)]
+    streams, pages = ring.streams, ring.batch_pages
+    in_flight = IN_FLIGHT_BYTES // max(1, ring.page_bytes * pages)
+    tried = [(max(1, min(streams, max(2, in_flight))), pages)]
+    while pages > 1:
+        pages //= 2
+        tried.append((min(streams, 4), pages))
+    tried += [(1, 1)] if tried[-1] != (1, 1) else []
+    return tried
+
+
+def _ring_bytes(code: Any, graph: Graph, layout: Layout, ring: Ring, streams: int, batch_pages: int) -> int:
+    attributes = 0 if layout.resident or "push" not in layout.directions else ring.reach * source_bytes(code, graph)
+    return streams * (batch_pages * ring.page_bytes + attributes)

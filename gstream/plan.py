@@ -1,0 +1,283 @@
+"""The planner: what is resident, the chunks of WA, batches and caches of a run; and what it will move and take.
+
+`make_plan` reads sizes only, never pages, so that `gstream plan` costs nothing. A plan fixes everything that memory
+decides; what the frontier decides (push or pull, which pages) is chosen in every superstep (gstream.direction).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gstream.costs import Constants, superstep_seconds
+from gstream.devices.base import DevicePlan, Range
+from gstream.fit import (
+    BLOCK,
+    DeviceFit,
+    Graph,
+    Ring,
+    chunk_unit,
+    copies_source,
+    fit_device,
+    layouts,
+    open_bits,
+    takes_message,
+)
+from gstream.options import DeviceSpec, RunOptions
+from gstream.ownership import cut_batches, share
+from gstream.pages import SourcePlan
+from gstream.pagetable import PageTable
+from pagestore.errors import ResourceError, UsageError
+
+LEAST_GROUPS = 2  # ring groups in host memory: one is read while one is used
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run's plan. Bytes by name in device_bytes (of each device) and host_bytes.
+
+    case: the thesis's case 1, 2 or 3. sweep: every superstep visits all pages (SUM), so predictions are exact.
+    chunks: ranges of vertices for the join; start_chunks: the same, or larger, in whole blocks of totals.
+    sources: page set's name -> how host memory holds it. host_memory: the cap.
+    """
+
+    case: int
+    sweep: bool
+    directions: tuple[str, ...]
+    chunks: list[Range]
+    start_chunks: list[Range]
+    unit: int
+    device: DevicePlan
+    devices: int
+    copies: bool
+    sources: dict[str, SourcePlan]
+    heads: str | None
+    weights: bool
+    double_buffer: bool
+    device_bytes: dict[str, int]
+    host_bytes: dict[str, int]
+    graph: Graph
+    constants: Constants
+
+    def slices(self, chunk: Range, unit: int | None = None) -> list[Range]:
+        """One slice a device, in order, at multiples of the unit; some may be empty."""
+        unit = unit or self.unit
+        first, last = chunk
+        units = -(-(last - first) // unit)
+        cuts = [min(last, first + unit * (units * d // self.devices)) for d in range(self.devices + 1)]
+        cuts[-1] = last
+        return list(zip(cuts[:-1], cuts[1:], strict=True))
+
+    def table(self, direction: str) -> PageTable:
+        return self.graph.tables["out" if direction == "push" else "in"]
+
+    def passes(self, direction: str) -> list[np.ndarray]:
+        """Page numbers of a full sweep, one array a chunk: a push sees all pages, a pull those of the chunk."""
+        table = self.table(direction)
+        if direction == "push" or len(self.chunks) == 1:
+            return [table.all_pages() for _ in self.chunks]
+        return [table.pages_of_range(*chunk) for chunk in self.chunks]
+
+    def sweep_bytes(self, supersteps: int) -> int:
+        """Bytes of pages that `supersteps` full sweeps move, cache hits taken off; 0 for frontier programs."""
+        if not self.sweep:
+            return 0
+        table = self.table(self.directions[0])
+        moved = 0
+        for number in range(self.devices):
+            asked = [share(pages, table.stretch, self.devices, number) for pages in self.passes(self.directions[0])]
+            hits = _cache_hits(asked * supersteps, self.device.cache_pages.get(table.name, 0), self.device.policy)
+            moved += supersteps * sum(map(len, asked)) - hits
+        return table.bytes_of(moved, self.weights)
+
+    def superstep_seconds(self) -> float:
+        """Predicted time of one full sweep, by equation (1)."""
+        direction = self.directions[-1]
+        table = self.table(direction)
+        pages = sum(map(len, self.passes(direction)))
+        batches = sum(
+            len(cut_batches(numbers, table.stretch, max(1, self.device.batch_pages), table.small_pages))
+            for numbers in self.passes(direction)
+        )
+        source = self.sources[table.name]
+        hit = min(1.0, self.device.cache_pages.get(table.name, 0) * self.devices / max(1, table.pages))
+        from_disk = 0 if source.resident else pages - min(pages, source.cache_pages * self.devices)
+        attributes = 0 if self.device.resident else self.device_bytes.get("WA", 0) * len(self.chunks)
+        return superstep_seconds(
+            self.constants, devices=self.devices, attribute_bytes=attributes,
+            page_bytes=int(table.bytes_of(pages, self.weights) * (1 - hit)) if self.copies else 0,
+            disk_bytes=table.bytes_of(from_disk, self.weights), batches=batches if self.copies else len(self.chunks),
+            edges=self.graph.edges * (len(self.chunks) if direction == "push" else 1), direction=direction,
+            merged_bytes=self.device_bytes.get("WA", 0) if self.devices > 1 else 0,
+        )  # fmt: skip
+
+
+def _cache_hits(asked: list[np.ndarray], slots: int, policy: str | None) -> int:
+    """Hits of a cold page cache over full sweeps, as the policies of gstream.cache have them."""
+    if not slots or policy is None or not asked:
+        return 0
+    distinct = len(np.unique(np.concatenate(asked)))
+    if policy == "lru" and slots < distinct:
+        return 0  # a cyclic sweep larger than the cache
+    kept = min(slots, distinct)
+    return sum(map(len, asked)) - distinct if kept == distinct else _pinned_hits(asked, kept)
+
+
+def _pinned_hits(asked: list[np.ndarray], slots: int) -> int:
+    order = np.concatenate(asked)
+    _, first = np.unique(order, return_index=True)
+    kept = order[np.sort(first)][:slots]
+    return int(np.isin(order, kept).sum()) - len(kept)
+
+
+def make_plan(
+    code: Any, graph: Graph, options: RunOptions, specs: list[DeviceSpec], host_memory: int, constants: Constants
+) -> Plan:
+    """Plan a run of a compiled program. Raises UsageError or ResourceError where it can't be done.
+
+    host_memory: bytes that attributes and pages may take in host memory.
+    """
+    copies = any(spec.kind != "host" for spec in specs)
+    candidates = layouts(code, graph, options.direction, options.use_heads)
+    if not candidates:
+        missing = "out" if options.direction == "push" or "in" in graph.tables else "in"
+        raise UsageError(
+            f"--direction {options.direction}: the store has no {missing}-topology, which that needs. "
+            "Leave the option out, or convert with --topology both."
+        )
+    weights = code.uses_edge
+    tables = {table.name: table for table in graph.tables.values()}
+    page = max(table.bytes_of(1, weights) for table in tables.values())
+    largest = min(table.stretch for table in tables.values())
+    largest = max(1, min(options.batch_bytes // page, largest, max(table.pages for table in tables.values())))
+    own = len(specs) if any(spec.kind == "host" for spec in specs) else 0
+    capacity, option = _device_capacity(options, graph, code, host_memory, len(specs), own, page)
+    reach = max(table.reach for table in tables.values())
+    ring = Ring(options.streams if copies else 0, largest, page, reach)
+    fit = fit_device(code, graph, candidates, ring, capacity, options.chunk_vertices, option)
+    host = _host_bytes(code, graph, fit, copies) | (_times(fit.held, len(specs)) if own or copies else {})
+    used = {name: tables[graph.tables["out" if way == "push" else "in"].name] for way in fit.layout.directions
+            for name in [graph.tables["out" if way == "push" else "in"].name]}  # fmt: skip
+    left = host_memory - sum(host.values())
+    sources = plan_sources(used, weights, options, len(specs), left, host_memory)
+    host |= {f"pages ({name})": plan.bytes_held(tables[name]) * (1 if plan.resident else len(specs))
+             for name, plan in sources.items()}  # fmt: skip
+    device = DevicePlan(
+        resident=fit.layout.resident, message=takes_message(code, fit.layout),
+        source_copy=copies_source(code, fit.layout), chunk=fit.chunk, reach=reach, heads=fit.layout.heads,
+        open_bits=open_bits(code, fit.layout), streams=max(1, fit.streams), batch_pages=fit.batch_pages or largest,
+        cache_pages=_device_cache(used, fit, copies, options, weights), policy=options.cache_policy,
+    )  # fmt: skip
+    held = fit.held | {f"page cache ({name})": n * page for name, n in device.cache_pages.items() if n}
+    unit = chunk_unit(code)
+    fits = all(plan.resident for plan in sources.values()) and (not copies or _all_cached(device, used, len(specs)))
+    return Plan(
+        case=3 if not fit.layout.resident else 1 if fits else 2, sweep=not code.idempotent,
+        directions=fit.layout.directions, chunks=_ranges(graph.vertices, fit.chunk, unit),
+        start_chunks=_ranges(graph.vertices, fit.chunk, BLOCK), unit=unit, device=device, devices=len(specs),
+        copies=copies, sources=sources, heads=graph.tables["in"].name if fit.layout.heads else None, weights=weights,
+        double_buffer=_double(code, fit), device_bytes=held, host_bytes=host, graph=graph, constants=constants,
+    )  # fmt: skip
+
+
+def _double(code: Any, fit: DeviceFit) -> bool:
+    """A push by chunks reads old values of all vertices while new ones are stored."""
+    return not fit.layout.resident and not code.in_place and "push" in fit.layout.directions
+
+
+def _times(held: dict[str, int], devices: int) -> dict[str, int]:
+    return {f"{name} of {devices} device(s)": size * devices for name, size in held.items()}
+
+
+def _ranges(vertices: int, chunk: int, unit: int) -> list[Range]:
+    step = max(unit, chunk // unit * unit)
+    return [(first, min(first + step, vertices)) for first in range(0, vertices, step)]
+
+
+def _host_bytes(code: Any, graph: Graph, fit: DeviceFit, copies: bool) -> dict[str, int]:
+    """Arrays that host memory holds for all vertices, beside what host devices hold."""
+    needs = code.reads() & {"degree", "in_degree"}
+    if code.idempotent:
+        needs |= {"degree"}  # frontiers are weighed by their edges
+    held = {"degrees": graph.vertices * graph.degree_bytes * len(needs), "parameters": code.own.nbytes}
+    if fit.layout.heads:
+        held["heads"] = graph.head_rows[graph.tables["in"].name] * 4 * graph.id_bytes
+    if not fit.layout.resident:
+        held["values"] = graph.vertices * code.value_dtype.itemsize * (2 if _double(code, fit) else 1)
+    elif copies:
+        held["values"] = graph.vertices * code.value_dtype.itemsize
+    return {name: size for name, size in held.items() if size}
+
+
+def _device_capacity(
+    options: RunOptions, graph: Graph, code: Any, host_memory: int, devices: int, own: int, page: int
+) -> tuple[int, str]:
+    """What one device may hold, and the option that says so. Host devices live in host memory, so both caps bind."""
+    cap = options.device_memory if options.device_memory is not None else 1 << 62
+    if not own:
+        return cap, "--device-memory"
+    nothing = DeviceFit(layouts(code, graph, "auto", False)[0], 0, 0, 0, {}, 0)
+    common = sum(_host_bytes(code, graph, nothing, copies=False).values()) + devices * LEAST_GROUPS * page
+    left = max(0, (host_memory - common) // devices)
+    return (cap, "--device-memory") if cap <= left else (left, "--host-memory")
+
+
+def plan_sources(
+    tables: dict[str, PageTable], weights: bool, options: RunOptions, devices: int, left: int, cap: int
+) -> dict[str, SourcePlan]:
+    """How host memory holds the pages: all of them where they fit in `left` bytes, else a ring and a cache.
+
+    Raises ResourceError, naming the bytes needed, when not even a ring of two one-page groups a device fits.
+    """
+    plans: dict[str, SourcePlan] = {}
+    waiting = sorted(tables.values(), key=lambda table: table.pages)
+    for index, table in enumerate(waiting):
+        page = table.bytes_of(1, weights)
+        others = sum(devices * LEAST_GROUPS * other.bytes_of(1, weights) for other in waiting[index + 1 :])
+        batch = max(1, min(options.batch_bytes // page, table.stretch))
+        if table.pages * page + others <= left:
+            plans[table.name] = SourcePlan(True, weights, batch)
+            left -= table.pages * page
+            continue
+        budget = left // (len(waiting) - index) // devices
+        groups = options.read_threads + 2
+        while batch > 1 and groups * batch * page > max(budget // 2, LEAST_GROUPS * page):
+            batch //= 2
+        groups = max(LEAST_GROUPS, min(groups, budget // (batch * page)))
+        if groups * batch * page > budget:
+            need = cap - left + devices * LEAST_GROUPS * page * (len(waiting) - index)
+            raise ResourceError(
+                f"--host-memory {cap} bytes: too little; {need} bytes are needed at least, of which "
+                f"{cap - left} for attributes of vertices. Raise --host-memory."
+            )
+        policy = options.cache_policy
+        cache = min((budget - groups * batch * page) // page, table.pages) if policy else 0
+        plans[table.name] = SourcePlan(False, weights, batch, groups, cache, policy)
+        left -= devices * plans[table.name].bytes_held(table)
+    return plans
+
+
+def _device_cache(
+    tables: dict[str, PageTable], fit: DeviceFit, copies: bool, options: RunOptions, weights: bool
+) -> dict[str, int]:
+    """Slots of each page set's cache on a device that copies: what memory remains, shared by pages."""
+    if not copies or options.cache_policy is None:
+        return {}
+    total = sum(table.bytes_of(table.pages, weights) for table in tables.values())
+    spare = min(fit.spare, total)
+    return {
+        name: min(table.pages, int(spare * table.pages // max(1, sum(t.pages for t in tables.values())))
+                  // table.bytes_of(1, weights))
+        for name, table in tables.items()
+    }  # fmt: skip
+
+
+def _all_cached(device: DevicePlan, tables: dict[str, PageTable], devices: int) -> bool:
+    return all(device.cache_pages.get(name, 0) * devices >= table.pages for name, table in tables.items())
+
+
+def with_constants(plan: Plan, constants: Constants) -> Plan:
+    """The same plan, predicted with other constants."""
+    return replace(plan, constants=constants)

@@ -1,0 +1,212 @@
+"""Supersteps: the attribute-major nested-loop join over pages, superstep by superstep (GStream thesis 3.5, Figure 6).
+
+What memory decides is fixed by gstream.plan before the run; what the frontier decides is chosen here, in every
+superstep: the direction, and the set of next pages, so that only pages that hold a frontier vertex (push) or an open
+one (pull) move. Answers do not depend on devices, chunks or batches: minima have no order, sums of hubs are added in
+page order, totals in order of blocks of 65,536 vertices.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from gstream.devices.base import Device, Job, Range, Step
+from gstream.direction import LISTED, Chooser, Frontier
+from gstream.fit import BLOCK
+from gstream.pagetable import PageTable
+from gstream.plan import Plan
+from gstream.stats import RunStats, StepStats
+
+
+class Streamer(Protocol):
+    """What the driver needs of the engine: its devices, and pages streamed to them."""
+
+    devices: list[Device]
+
+    def each(self, call: Callable[[int], None]) -> None:
+        """call(device number) for every device, side by side where they allow it; then finish all: a barrier."""
+
+    def stream(self, table: PageTable, pages: np.ndarray, weights: bool) -> None:
+        """Submit the pages (int64[n], ascending) to their owners, and finish."""
+
+    def counts(self) -> tuple[int, int, int]:
+        """Pages processed, bytes moved and edges looked at so far."""
+
+
+class Run:
+    """One program on its way through supersteps; the engine has attached the devices."""
+
+    def __init__(self, engine: Streamer, code: Any, plan: Plan, job: Job) -> None:
+        self.engine, self.code, self.plan, self.job = engine, code, plan, job
+        self.devices: list[Device] = engine.devices
+        self.partials = np.zeros((-(-plan.graph.vertices // BLOCK), len(code.totals)), dtype=np.float64)
+        self.totals: dict[str, float] = {}
+        self.chooser = Chooser(plan, code.has_done)
+        self.stats = RunStats()
+        self.stale = False  # open bits may hold vertices that are done
+        self.merge_seconds = 0.0
+
+    def go(self, max_supersteps: int | None) -> tuple[int, bool]:
+        """Run to the end; (supersteps, converged)."""
+        self.code.set_superstep(0)
+        self.start()
+        supersteps = 0
+        while True:
+            began = time.perf_counter()
+            frontier = self.chooser.look(self.devices[0])
+            if supersteps and self.code.halt() or frontier.vertices == 0:
+                return supersteps, True
+            if supersteps == max_supersteps:
+                return supersteps, False
+            supersteps += 1
+            self.code.set_superstep(supersteps)
+            self.superstep(frontier, began)
+
+    def start(self) -> None:
+        """First values of all vertices, chunk by chunk; the vertices that differ from the identity are active."""
+        for chunk in self.plan.start_chunks:
+            slices = self.plan.slices(chunk, BLOCK)
+            self.each(lambda d, chunk=chunk: self.devices[d].load(chunk, values=False))
+            self.each(lambda d, slices=slices: self.devices[d].start(slices[d]))
+            self.hand_round(slices)
+        self.sum_totals()
+        if self.plan.double_buffer:
+            self.swap_values()
+        for device in self.devices:
+            device.advance()
+
+    def superstep(self, frontier: Frontier, began: float) -> None:
+        """One nested-loop join: every chunk of WA with the pages that matter to it."""
+        direction = "pull" if self.plan.directions == ("pull",) else self.chooser.choose(frontier, self.devices[0])
+        before = self.engine.counts()
+        step, pages = self.next_pages(direction, frontier)
+        if direction == "pull" and (self.job.plan.message or self.job.plan.source_copy):
+            self.refresh()
+        for chunk in self.plan.chunks:
+            self.each(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
+            wanted = pages
+            if len(self.plan.chunks) > 1 and direction == "pull":
+                wanted = np.intersect1d(pages, step.table.pages_of_range(*chunk), assume_unique=True)
+            self.join(step, wanted)
+            self.merge(step, chunk)
+        self.sum_totals()
+        if self.plan.double_buffer:
+            self.swap_values()
+        for device in self.devices:
+            device.advance()
+        after = self.engine.counts()
+        self.stats.per_superstep.append(
+            StepStats(
+                direction=direction, frontier=frontier.vertices, pages=after[0] - before[0],
+                bytes_moved=after[1] - before[1], edges_visited=after[2] - before[2],
+                seconds=time.perf_counter() - began,
+            )
+        )  # fmt: skip
+
+    def next_pages(self, direction: str, frontier: Frontier) -> tuple[Step, np.ndarray]:
+        """What the superstep does and the pages that it needs, int64[n], ascending."""
+        table, device = self.plan.table(direction), self.devices[0]
+        step = Step(direction, table)
+        if not self.code.idempotent:
+            return step, table.all_pages()
+        if direction == "push":
+            self.stale = True
+            if frontier.listed:
+                step.listed = device.list_vertices("active")
+            return step, device.pages_of("active", table)
+        if not self.code.has_done or not self.job.plan.resident:
+            return step, table.all_pages()
+        if self.stale:
+            self.each(lambda d: self.devices[d].reopen())
+        which = "open"
+        if self.plan.heads is not None:
+            which, step.remain = "remain", True
+            self.settle_by_heads(step)
+        pages = device.pages_of(which, table)
+        if len(pages) and device.count(which) <= self.plan.graph.vertices // LISTED:
+            step.listed = device.list_vertices(which)
+            step.skip = 4 if step.remain else 0
+        self.stale = len(pages) > 0
+        return step, pages
+
+    def settle_by_heads(self, step: Step) -> None:
+        """Let the resident heads settle what they can; what stays open has its remain bit set."""
+        rows = self.plan.graph.head_rows[step.table.name]
+        slices = [(first, min(last, rows)) for first, last in self.plan.slices((0, self.plan.graph.vertices), 64)]
+        self.each(lambda d: self.devices[d].heads(step, slices[d]) if slices[d][0] < slices[d][1] else None)
+        self.share_slices(slices, values=True)
+
+    def refresh(self) -> None:
+        """RA of a pull: what every vertex sends, from WA. Every device makes all of it: cheaper than moving it."""
+        for chunk in self.plan.chunks:
+            self.each(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
+            self.each(lambda d, chunk=chunk: self.devices[d].refresh(chunk))
+
+    def join(self, step: Step, pages: np.ndarray) -> None:
+        """Stream pages to their owners: the inner loop of Figure 6. Every device is fed by a thread of its own."""
+        for device in self.devices:
+            device.begin(step)
+        if len(pages):
+            self.engine.stream(step.table, pages, self.plan.weights)
+
+    def merge(self, step: Step, chunk: Range) -> None:
+        """Step 3 and 4 of Figure 5: slices of all copies are combined, applied and handed round or stored."""
+        began = time.perf_counter()
+        slices = self.plan.slices(chunk)
+        if len(self.devices) > 1:
+            self.each(lambda d: self.devices[d].reduce(slices[d], self.devices))
+        if not self.code.idempotent and step.direction == "pull":
+            self.add_hubs(step.table, slices)
+        if not self.code.in_place or self.code.totals:
+            self.each(lambda d: self.devices[d].apply(slices[d]) if slices[d][0] < slices[d][1] else None)
+        self.hand_round(slices)
+        self.merge_seconds += time.perf_counter() - began
+
+    def add_hubs(self, table: PageTable, slices: list[Range]) -> None:
+        """Sums of the hubs' large pages, in page order whichever device had them, to the owner of the hub's slice."""
+        columns = [device.hub_sums() for device in self.devices]
+        numbers = np.concatenate([column[0] for column in columns])
+        if len(numbers) == 0:
+            return
+        order = np.argsort(numbers, kind="stable")
+        sums = np.concatenate([column[1] for column in columns])[order]
+        vertices = table.first_vertex[numbers[order]]
+        for device, (first, last) in zip(self.devices, slices, strict=True):
+            inside = (vertices >= np.uint64(first)) & (vertices < np.uint64(last))
+            device.add_hub_sums(vertices[inside], sums[inside])
+
+    def hand_round(self, slices: list[Range]) -> None:
+        """Slices of the new values to all devices where they are resident, to host memory where not; and partials."""
+        self.share_slices(slices, values=self.plan.device.resident)
+        for device, part in zip(self.devices, slices, strict=True):
+            if part[0] < part[1]:
+                device.store(part)
+                if self.code.totals:
+                    self.partials[part[0] // BLOCK : -(-part[1] // BLOCK)] = device.partials(part)
+
+    def share_slices(self, slices: list[Range], values: bool) -> None:
+        if len(self.devices) > 1:
+            self.each(lambda d: self.devices[d].gather(slices, self.devices, values))
+
+    def sum_totals(self) -> None:
+        if self.code.totals:
+            self.totals = self.code.set_totals(self.partials)
+
+    def swap_values(self) -> None:
+        host = self.job.host
+        host.value, host.next_value = host.next_value, host.value
+
+    def each(self, call: Any) -> None:
+        """call(device number) on every device, then wait for all: a barrier."""
+        self.engine.each(call)
+
+    def values(self) -> np.ndarray:
+        """value[V] in store order."""
+        if self.plan.device.resident:
+            return self.devices[0].read_values()
+        assert self.job.host.value is not None
+        return self.job.host.value
