@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pagestore.layout import PageLayout
+    from pagestore.memory import convert_arrays
     from pagestore.meta import Meta
     from pagestore.store import Store, open_store
     from pagestore.topology import Topology
     from pagestore.writer import StoreWriter
 
-__all__ = ["Meta", "PageLayout", "Store", "StoreWriter", "Topology", "open_store"]
+__all__ = ["Meta", "PageLayout", "Store", "StoreWriter", "Topology", "convert_arrays", "open_store"]
 
 _WHERE = {
     "Meta": "pagestore.meta",
@@ -23,6 +24,7 @@ _WHERE = {
     "Store": "pagestore.store",
     "StoreWriter": "pagestore.writer",
     "Topology": "pagestore.topology",
+    "convert_arrays": "pagestore.memory",
     "open_store": "pagestore.store",
 }
 

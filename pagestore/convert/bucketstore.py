@@ -1,0 +1,146 @@
+"""Buckets of packed keys between partition and sort: in memory, or one file a bucket.
+
+A bucket file is a sequence of blocks: count u8, keys u8[count], weights[count] (when weighted). Blocks are appended
+by several threads in any order; the sort that follows makes their order irrelevant.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from pagestore.convert.scatter import Scattered
+from pagestore.convert.storage import disk_errors, read_all, write_all
+
+HEADER_BYTES = 8
+
+
+Block = tuple[np.ndarray, np.ndarray | None]  # keys u8[n], weights[n]
+
+
+class BucketStore(Protocol):
+    """Where the keys of each bucket wait. `sizes` int64[buckets]: keys in each."""
+
+    sizes: np.ndarray
+
+    def append(self, piece: Scattered) -> None:
+        """Add each bucket's part of the piece; thread-safe."""
+
+    def blocks(self, bucket: int) -> Iterator[Block]:
+        """Read a bucket block by block."""
+
+    def free(self, bucket: int) -> None:
+        """The bucket is no longer needed."""
+
+
+def load(blocks: Iterable[Block], keys: np.ndarray, weights: np.ndarray | None) -> None:
+    """Copy the blocks one after the other into `keys` (and `weights`)."""
+    at = 0
+    for block, block_weights in blocks:
+        keys[at : at + len(block)] = block
+        if weights is not None:
+            weights[at : at + len(block)] = block_weights
+        at += len(block)
+
+
+class MemoryBuckets:
+    """Buckets in memory: a list of blocks each."""
+
+    def __init__(self, count: int):
+        self.sizes = np.zeros(count, np.int64)
+        self._blocks: list[list[Block]] = [[] for _ in range(count)]
+        self._lock = threading.Lock()
+
+    def append(self, piece: Scattered) -> None:
+        """Keep a copy of each bucket's part, so that a bucket's memory is its own and can go early."""
+        for bucket in np.flatnonzero(np.diff(piece.starts)).tolist():
+            part = slice(piece.starts[bucket], piece.starts[bucket + 1])
+            weights = None if piece.weights is None else piece.weights[part].copy()
+            self._blocks[bucket].append((piece.keys[part].copy(), weights))
+        with self._lock:
+            self.sizes += np.diff(piece.starts)
+
+    def blocks(self, bucket: int) -> Iterator[Block]:
+        """See BucketStore."""
+        return iter(self._blocks[bucket])
+
+    def free(self, bucket: int) -> None:
+        """See BucketStore."""
+        self._blocks[bucket] = []
+
+
+class FileBuckets:
+    """Buckets in files PREFIX-00000.bucket, ...; `sizes` given: they are there already (resumed)."""
+
+    def __init__(self, folder: Path, prefix: str, count: int, weight_dtype: np.dtype | None, sizes: list | None = None):
+        self.folder, self.prefix = folder, prefix
+        self.weight_dtype = weight_dtype
+        self.sizes = np.zeros(count, np.int64) if sizes is None else np.array(sizes, np.int64)
+        self._lock = threading.Lock()
+        self._files: dict[int, int] = {}
+        self._ends = np.zeros(count, np.int64)
+
+    def path(self, bucket: int) -> Path:
+        """File of a bucket."""
+        return self.folder / f"{self.prefix}-{bucket:05}.bucket"
+
+    def append(self, piece: Scattered) -> None:
+        """See BucketStore; a block a bucket."""
+        sizes = np.diff(piece.starts)
+        width = 8 + (0 if self.weight_dtype is None else self.weight_dtype.itemsize)
+        filled = np.flatnonzero(sizes)
+        with self._lock:
+            for bucket in filled.tolist():
+                if bucket not in self._files:
+                    with disk_errors(self.path(bucket)):
+                        self._files[bucket] = os.open(self.path(bucket), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
+            places = self._ends[filled]
+            self._ends[filled] += HEADER_BYTES + sizes[filled] * width
+            self.sizes += sizes
+        for bucket, place in zip(filled.tolist(), places.tolist(), strict=True):
+            part = slice(piece.starts[bucket], piece.starts[bucket + 1])
+            block = [np.array([sizes[bucket]], np.uint64).view(np.uint8), piece.keys[part].view(np.uint8)]
+            if piece.weights is not None:
+                block.append(piece.weights[part].view(np.uint8))
+            write_all(self._files[bucket], np.concatenate(block), place, self.path(bucket))
+
+    def close_files(self) -> None:
+        """Partition is over: nothing will be appended."""
+        with self._lock:
+            for file in self._files.values():
+                os.close(file)
+            self._files.clear()
+
+    def blocks(self, bucket: int) -> Iterator[Block]:
+        """See BucketStore."""
+        path, left, at = self.path(bucket), int(self.sizes[bucket]), 0
+        if left == 0:
+            return
+        with disk_errors(path):
+            file = os.open(path, os.O_RDONLY)
+        try:
+            while left:
+                header = np.empty(1, np.uint64)
+                read_all(file, header, at, path)
+                count = int(header[0])
+                keys = np.empty(count, np.uint64)
+                read_all(file, keys, at + HEADER_BYTES, path)
+                at += HEADER_BYTES + keys.nbytes
+                weights = None
+                if self.weight_dtype is not None:
+                    weights = np.empty(count, self.weight_dtype)
+                    read_all(file, weights, at, path)
+                    at += weights.nbytes
+                yield keys, weights
+                left -= count
+        finally:
+            os.close(file)
+
+    def free(self, bucket: int) -> None:
+        """See BucketStore."""
+        self.path(bucket).unlink(missing_ok=True)

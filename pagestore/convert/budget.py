@@ -1,0 +1,107 @@
+"""How the memory budget is spent: what stays in memory, what goes to files, and how large each piece is.
+
+    partition   threads x (a source chunk + the keys packed from a piece of it)  + rank table [+ all keys]
+    sort        threads x (2 key buffers + 2 weight buffers + the result of one bucket)  [+ all keys, results so far]
+    pack        threads x (edges of a range + its pages)                          [+ results]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KEY_BYTES = 8
+USED_SHARE = 0.9  # of the budget; the rest is the allocator's slack and small things
+IDS_PER_BYTE = 1  # a rank table for IDs below `memory_bytes` takes a quarter of it (presence.py)
+LEAST_IDS = 1 << 20
+LEAST_SORT_KEYS = 1 << 10
+BUCKET_KEYS = 1 << 21  # keys a bucket in memory: 2 x 16 MiB to sort, and enough buckets for many threads
+LEAST_BUCKET_KEYS = 1 << 16
+PIECE_EDGES = 1 << 18  # edges packed at a time: 2 MiB of keys stay near the core
+FILE_PIECE_EDGES = 1 << 20  # towards files: 4,096 keys a block with 256 buckets
+LEAST_PIECE_EDGES = 1 << 10
+RANGE_EDGES = 1 << 20  # edges packed into pages at a time: 4 MiB of pages
+PACK_BYTES_PER_EDGE = 32
+CHUNK_EDGES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Sizes that follow from `memory_bytes` and `threads`; `weight_bytes` of the stored dtype (0: unweighted)."""
+
+    memory_bytes: int
+    threads: int
+    weight_bytes: int
+    target_bytes: int
+    table_bytes: int  # rank table, and what else stays all the time
+    vertices: int
+    keys: int  # keys of one shuffle, at most
+    shuffles: int
+
+    @property
+    def usable(self) -> int:
+        """Bytes to share out."""
+        return max(0, int(self.memory_bytes * USED_SHARE) - self.table_bytes)
+
+    @property
+    def chunk_edges(self) -> int:
+        """Edges a chunk of sources that leave it to us: an eighth of the budget is in flight at most."""
+        most = self.usable // (8 * self.threads * (16 + 3 * KEY_BYTES + self.weight_bytes))
+        return min(CHUNK_EDGES, max(LEAST_PIECE_EDGES, most))
+
+    @property
+    def sort_limit(self) -> int:
+        """Keys that a thread may sort at once when keys and results are in files."""
+        per_key = 2 * (KEY_BYTES + self.weight_bytes) + 2 * (self.target_bytes + self.weight_bytes)
+        return max(LEAST_SORT_KEYS, self.usable // (self.threads * per_key))
+
+    @property
+    def bucket_keys(self) -> int:
+        """Keys aimed at for a bucket in memory: small, since nothing is gained by large ones."""
+        share = self.keys // (8 * self.threads)
+        return max(LEAST_SORT_KEYS, min(self.sort_limit, BUCKET_KEYS, max(LEAST_BUCKET_KEYS, share)))
+
+    @property
+    def piece_edges(self) -> int:
+        """Edges packed at a time."""
+        return min(self.chunk_edges, PIECE_EDGES if self.keys_in_memory else FILE_PIECE_EDGES)
+
+    @property
+    def _key_bytes(self) -> int:
+        return self.keys * (KEY_BYTES + self.weight_bytes)
+
+    @property
+    def _working_bytes(self) -> int:
+        per_key = 2 * (KEY_BYTES + self.weight_bytes) + 2 * (self.target_bytes + self.weight_bytes)
+        chunk = CHUNK_EDGES * (16 + 8) + PIECE_EDGES * 2 * (KEY_BYTES + self.weight_bytes)
+        return self.threads * max(min(BUCKET_KEYS, self.keys) * per_key, min(chunk, self.usable // self.threads // 4))
+
+    @property
+    def results_in_memory(self) -> bool:
+        """Sorted edges of every shuffle stay in memory, and all vectors of vertices with them."""
+        results = self.keys * (self.target_bytes + self.weight_bytes) * (1 if self.shuffles > 1 else 0)
+        vectors = self.vertices * (8 + 4 * self.target_bytes)
+        return self._key_bytes + results + vectors + self._working_bytes <= self.usable
+
+    @property
+    def keys_in_memory(self) -> bool:
+        """Keys wait for their sort in memory."""
+        return self.results_in_memory or self._key_bytes + self._working_bytes <= self.usable
+
+    @property
+    def vertex_window_bytes(self) -> int:
+        """Bytes of a window over the vertices (counters, permutation)."""
+        return max(1 << 12, self.usable // 2)
+
+    @property
+    def bucket_vertices(self) -> int:
+        """Vertices a bucket may span: their degrees are counted in memory."""
+        return max(2 * self.sort_limit, self.vertices // 64, 1)
+
+    @property
+    def range_edges(self) -> int:
+        """Edges packed into pages at a time."""
+        return min(RANGE_EDGES, max(LEAST_PIECE_EDGES, self.usable // (self.threads * PACK_BYTES_PER_EDGE)))
+
+    def id_limit(self) -> int:
+        """User IDs below this get a bitmap; others go through the dictionary."""
+        return max(LEAST_IDS, self.memory_bytes * IDS_PER_BYTE)

@@ -1,0 +1,103 @@
+"""From sorted keys to what is kept of them: targets, weights and degrees (compiled, releases the GIL)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+U0, U1 = np.uint64(0), np.uint64(1)
+KEPT, DUPLICATES, LOOPS, HASH, LAST_KEY, STARTED, FIRST_NEAR, FIRST_FAR = range(8)  # of `state` u8[8]
+
+
+@njit(nogil=True, cache=True, inline="always")
+def mix(x):
+    """A bijection of uint64 that spreads every bit (splitmix64's finaliser)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(nogil=True, cache=True)
+def _emit(keys, weights, count, bits, first, dedupe, mirrored, targets, kept_weights, degrees, state):
+    mask = (U1 << bits) - U1
+    kept = U0
+    total = state[HASH]
+    for i in range(count):
+        key = keys[i]
+        local, far = key >> bits, key & mask
+        near = first + local
+        if state[STARTED] and key == state[LAST_KEY]:
+            if not mirrored or near <= far:
+                if not state[DUPLICATES]:
+                    state[FIRST_NEAR], state[FIRST_FAR] = near, far
+                state[DUPLICATES] += U1
+            if dedupe:
+                continue
+        state[LAST_KEY] = key
+        state[STARTED] = U1
+        state[LOOPS] += np.uint64(near == far)
+        edge = near * np.uint64(0x9E3779B97F4A7C15) + mix(far + U1)
+        degrees[local] += 1
+        targets[kept] = far
+        if weights is not None:
+            kept_weights[kept] = weights[i]
+            edge ^= mix(np.uint64(weights[i]) + U1)
+        total += mix(edge)
+        kept += U1
+    state[HASH] = total
+    state[KEPT] += kept
+    return kept
+
+
+@dataclass
+class Tail:
+    """What a bucket's keys added up to: `kept` edges, duplicates met, self-loops kept, and a hash of the edges kept.
+
+    The hash is a sum over edges, so it depends neither on the buckets nor on their order. `first_duplicate` is the
+    first edge met twice, as (near, far) dense IDs.
+    """
+
+    kept: int
+    duplicates: int
+    loops: int
+    hash: int
+    first_duplicate: tuple[int, int] | None
+
+
+class Emitter:
+    """Takes the sorted keys of one bucket, in one or more ascending parts.
+
+    `bits`: target bits of a key; `first`: the bucket's first near vertex; `degrees`: u4 or u8[near vertices], which
+    the kept edges are added to. With `mirrored` (undirected) a duplicate is counted in one direction only.
+    """
+
+    def __init__(self, bits: int, first: int, degrees: np.ndarray, dedupe: bool, mirrored: bool):
+        self.bits, self.first = np.uint64(bits), np.uint64(first)
+        self.degrees, self.dedupe, self.mirrored = degrees, dedupe, mirrored
+        self.state = np.zeros(8, np.uint64)
+
+    def emit(
+        self,
+        keys: np.ndarray,
+        weights: np.ndarray | None,
+        targets: np.ndarray,
+        kept_weights: np.ndarray | None,
+    ) -> int:
+        """Write the targets (u4 or u8) and weights of the edges kept; returns how many there are."""
+        if weights is not None and kept_weights is not None:  # as unsigned integers: they are only moved and hashed
+            carrier = f"u{weights.dtype.itemsize}"
+            weights, kept_weights = weights.view(carrier), kept_weights.view(carrier)
+        return int(
+            _emit(
+                keys, weights, len(keys), self.bits, self.first, self.dedupe, self.mirrored, targets, kept_weights,
+                self.degrees, self.state,
+            )
+        )  # fmt: skip
+
+    def tail(self) -> Tail:
+        """The sums, after the last part."""
+        state = [int(value) for value in self.state]
+        first = (state[FIRST_NEAR], state[FIRST_FAR]) if state[DUPLICATES] else None
+        return Tail(state[KEPT], state[DUPLICATES], state[LOOPS], state[HASH], first)

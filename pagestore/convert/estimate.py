@@ -1,0 +1,130 @@
+"""How large the store and the temporary files will be, and whether the disks have room."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pagestore.convert.budget import KEY_BYTES, Budget
+from pagestore.convert.options import ConvertOptions
+from pagestore.convert.storage import free_bytes
+from pagestore.convert.survey import Tally, weight_dtype
+from pagestore.errors import ResourceError
+from pagestore.layout import HEAD_NEIGHBOURS, PageLayout
+
+RECORD_WORDS = 3  # size word and slot of a list
+SLACK = 1.02  # small pages end where the next list doesn't fit
+SAMPLE_CHUNKS = 4  # chunks that a dry run reads
+NS_PER_KEY = 60.0  # one core's time for a stored edge, from chunk to page (measured: bench/results)
+
+
+def store_bytes(
+    vertices: int, edges: int, topologies: int, options: ConvertOptions, id_bytes: int, weight_bytes: int, named: bool
+) -> int:
+    """About how large the store will be; `edges` of one topology, `named`: user IDs are stored."""
+    layout = PageLayout(options.page_bytes, id_bytes)
+    words = edges + RECORD_WORDS * min(vertices, edges)
+    pages = int(words * SLACK) // (layout.words - layout.header_words) + 1
+    page = options.page_bytes + (layout.weight_page_bytes(weight_bytes) if weight_bytes else 0)
+    heads = vertices * HEAD_NEIGHBOURS * id_bytes if options.heads else 0
+    vectors = vertices * (8 + (8 if named else 0) + (id_bytes if options.order != "natural" else 0))
+    return topologies * (pages * page + heads) + vectors + (1 << 20)
+
+
+def work_bytes(budget: Budget) -> tuple[int, int]:
+    """Temporary bytes at the height of the shuffles, and what of them is still there while pages are packed."""
+    if budget.results_in_memory:
+        return 0, 0
+    results = budget.keys * (budget.target_bytes + budget.weight_bytes) + budget.vertices * 8
+    keys = 0 if budget.keys_in_memory else budget.keys * (KEY_BYTES + budget.weight_bytes)
+    return budget.shuffles * results + keys, budget.shuffles * results
+
+
+def same_disk(first: Path, second: Path) -> bool:
+    """True when both folders are in one file system."""
+    return os.stat(first).st_dev == os.stat(second).st_dev
+
+
+def check_space(store: Path, store_size: int, work: Path, work_size: int, kept: int, spilled: int = 0) -> None:
+    """Raise ResourceError when a disk lacks room: `work_size` temporary bytes at most, `kept` beside the store.
+
+    `spilled` bytes of the temporary ones are there already.
+    """
+    folder = store.absolute().parent
+    if same_disk(folder, work):
+        needs = [(folder, max(work_size, kept + store_size) - spilled)]
+    else:
+        needs = [(folder, store_size), (work, work_size - spilled)]
+    for place, needed in needs:
+        free = free_bytes(place)
+        if needed > free:
+            raise ResourceError(
+                f"{place}: the conversion needs {needed:,} bytes there; {free:,} are free. Free some space, put "
+                "temporary files on another disk with --workdir, or raise --memory."
+            )
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a conversion would take. Figures are estimates unless `exact` (edge and vertex counts were known)."""
+
+    vertices: int
+    input_edges: int
+    stored_edges: int  # of one topology
+    topologies: int
+    weight_dtype: str | None
+    exact: bool
+    store_bytes: int
+    work_bytes: int
+    in_memory: bool
+    free_store_bytes: int
+    free_work_bytes: int
+    seconds: float
+    threads: int
+
+    @property
+    def fits(self) -> bool:
+        """The disks have room for it, by the estimate."""
+        return self.store_bytes <= self.free_store_bytes and self.work_bytes <= self.free_work_bytes
+
+
+def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> Estimate:
+    """Sizes, free space and time for converting `source`; reads a few chunks of it (a pipe's are then gone)."""
+    store = Path(path)
+    directed = options.directed if options.directed is not None else source.directed is not False
+    weighted = bool(options.weights and source.weighted)
+    topologies = 2 if directed and options.topology == "both" else 1
+    tally, read_seconds = Tally(), 0.0
+    counted = getattr(source, "edge_count", None)
+    chunks = (source.chunk(i) for i in range(source.chunk_count)) if counted is not None else source.chunks()
+    started = time.perf_counter()
+    for chunk in islice(chunks, SAMPLE_CHUNKS):
+        tally.add(chunk, weighted)
+    read_seconds = (time.perf_counter() - started) / max(1, tally.edges)
+    edges, exact = tally.edges, counted is not None
+    if counted is not None:
+        edges = counted
+    elif source.total_bytes and source.position():
+        edges = max(tally.edges, int(tally.edges * source.total_bytes / source.position()))
+    known = source.vertices if source.vertices is not None else options.num_vertices
+    vertices = known if known is not None else min(tally.max_id + 1, 2 * edges)
+    stored = edges if directed else 2 * edges
+    id_bytes = options.id_bytes or (4 if vertices < 1 << 32 else 8)
+    dtype = weight_dtype(tally, source.name) if weighted else None
+    width = 0 if dtype is None else dtype.itemsize
+    shuffles = topologies + (options.order != "natural")
+    budget = Budget(options.memory_bytes, options.workers, width, id_bytes, 0, vertices, stored, shuffles)
+    size = store_bytes(vertices, stored, topologies, options, id_bytes, width, known is None)
+    work, _ = work_bytes(budget)
+    folder = store.absolute().parent
+    # One core's share for each stored edge and shuffle; reading runs beside it only where the source is ours.
+    seconds = stored * shuffles * NS_PER_KEY * 1e-9 / options.workers + edges * read_seconds
+    return Estimate(
+        vertices, edges, stored, topologies, None if dtype is None else dtype.name, exact and known is not None, size,
+        work, budget.results_in_memory, free_bytes(folder), free_bytes(options.workdir or folder), seconds,
+        options.workers,
+    )  # fmt: skip

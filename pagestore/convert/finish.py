@@ -1,0 +1,153 @@
+"""The last step: plans, the description, pages and arrays, and the rename."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pagestore.convert.build import pack_topologies, plan_topology, write_vector
+from pagestore.convert.estimate import check_space
+from pagestore.convert.options import Report
+from pagestore.convert.sortededges import SortedEdges
+from pagestore.convert.storage import Vector
+from pagestore.layout import PageLayout
+from pagestore.meta import FORMAT, VERSION, Meta
+from pagestore.planning import PagePlan
+from pagestore.writer import StoreWriter
+
+if TYPE_CHECKING:
+    from pagestore.convert.pipeline import _Conversion
+
+NAMESPACE = uuid.UUID("6f1c2a50-7d0e-5b52-9a34-2f6f0c1d8e47")  # of the UUIDs of stores
+NAME_BYTES = 1 << 24  # bytes of string IDs copied at a time
+
+
+@dataclass
+class Finished:
+    """A store that is in place."""
+
+    meta: Meta
+    plans: dict[str, PagePlan]
+    edges: dict[str, int]
+    input_edges: int
+    store_bytes: int
+    rounded: int
+    skipped: int
+
+    def fill(self, report: Report) -> None:
+        """Copy what the report tells."""
+        meta = self.meta
+        report.vertices, report.input_edges = meta.vertices, self.input_edges
+        report.out_edges, report.in_edges = self.edges.get("out", 0), self.edges.get("in", 0)
+        report.weight_dtype, report.weights_rounded = meta.weight_dtype, self.rounded
+        report.self_loops, report.duplicates = meta.self_loops, meta.duplicates
+        report.dropped_duplicates, report.skipped_lines = meta.dropped_duplicates, self.skipped
+        report.page_bytes, report.id_bytes, report.uuid = meta.page_bytes, meta.id_bytes, meta.uuid
+        report.pages = {name: plan.pages for name, plan in self.plans.items()}
+        report.small_pages = {name: plan.small_pages for name, plan in self.plans.items()}
+        report.store_bytes = self.store_bytes
+
+
+def describe(
+    job: _Conversion, first: SortedEdges, edges: dict[str, SortedEdges], plans: dict[str, PagePlan],
+    degrees: dict[str, Vector],
+) -> Meta:  # fmt: skip
+    """The store's description; its UUID follows from input, options and content."""
+    tally, identity, options = job.tally, job.identity, job.options
+    one = next(iter(edges.values()))
+    weights: dict[str, Any] = {}
+    if job.weight_dtype is not None:
+        seen = tally.min_weight <= tally.max_weight
+        low, high = (tally.min_weight, tally.max_weight) if seen else (0, 0)
+        weights = {
+            "weight_dtype": f"{job.weight_dtype.kind}{job.weight_dtype.itemsize}",
+            "min_weight": float(job.weight_dtype.type(low)),
+            "max_weight": float(job.weight_dtype.type(high)),
+        }
+    provenance = {
+        "input": job.source.name,
+        "input_bytes": job.source.total_bytes,
+        "options": options.lasting(),
+        **getattr(job.source, "provenance", {}),
+    }
+    content = [FORMAT, VERSION, provenance, identity.digest(), identity.vertices, job.directed, f"{first.hash:016x}"]
+    text = json.dumps([*content, sorted(edges)], sort_keys=True, default=str)
+    largest = {name: _largest(vector) for name, vector in degrees.items()}
+    dropped = first.duplicates if options.dedupe else 0
+    return Meta(
+        vertices=identity.vertices,
+        edges=one.edges,
+        directed=job.directed,
+        page_bytes=options.page_bytes,
+        id_bytes=job.id_bytes,
+        weighted=job.weighted,
+        order=options.order,
+        topologies=job.topologies,
+        id_kind=identity.kind,
+        id_base=identity.id_base,
+        heads=options.heads,
+        max_out_degree=largest["out"],
+        max_in_degree=largest.get("in", largest["out"]),
+        self_loops=first.loops,
+        duplicates=first.duplicates - dropped,
+        dropped_duplicates=dropped,
+        dropped_self_loops=job.report.dropped_self_loops,
+        dropped_lines=job.source.skipped.count,
+        uuid=str(uuid.uuid5(NAMESPACE, text)),
+        provenance=provenance,
+        **weights,
+    )
+
+
+def _largest(values: Vector) -> int:
+    return max((int(window.max()) for _, window in values.windows()), default=0)
+
+
+def write_store(
+    job: _Conversion, first: SortedEdges, edges: dict[str, SortedEdges], degrees: dict[str, Vector],
+    place: Vector | None,
+) -> Finished:  # fmt: skip
+    """Write NAME.partial and rename it. `degrees` by direction, `place`: store ID of each dense vertex."""
+    layout = PageLayout(job.options.page_bytes, job.id_bytes)
+    plans = {name: plan_topology(part, layout) for name, part in edges.items()}
+    meta = describe(job, first, edges, plans, degrees)
+    identity = job.identity
+    names_bytes = len(identity.names.data) if identity.kind == "strings" else 0
+    writer = StoreWriter(str(job.path), meta, plans, names_bytes)
+    try:
+        size = sum(int(np.prod(shape, dtype=object)) * dtype.itemsize for dtype, shape in writer.datasets.values())
+        check_space(job.path, size, job.work.path, 0, 0)
+        pack_topologies(edges, plans, writer, job.budget.range_edges, job.threads, job.hook)
+        write_vector(writer, "vertices/out_degree", degrees["out"])
+        if job.directed:
+            write_vector(writer, "vertices/in_degree", degrees["in"])
+        if place is not None:
+            write_vector(writer, "vertices/store_of", place)
+        _write_identity(writer, identity)
+        writer.finish()
+    except BaseException:
+        writer.abort()
+        raise
+    return Finished(
+        meta, plans, {name: part.edges for name, part in edges.items()}, job.tally.edges, job.path.stat().st_size,
+        job.tally.inexact_weights if meta.weight_dtype == "f4" else 0, job.source.skipped.count,
+    )  # fmt: skip
+
+
+def _write_identity(writer: StoreWriter, identity: Any) -> None:
+    """User IDs, or names, in ascending order."""
+    if identity.kind == "integers":
+        first = 0
+        for window in identity.user_ids():
+            writer.write_array("vertices/ids", first, window)
+            first += len(window)
+    elif identity.kind == "strings":
+        names = identity.names
+        for first in range(0, len(names.offsets), NAME_BYTES // 8):
+            writer.write_array("vertices/names/offsets", first, names.offsets[first : first + NAME_BYTES // 8])
+        for first in range(0, len(names.data), NAME_BYTES):
+            writer.write_array("vertices/names/bytes", first, names.data[first : first + NAME_BYTES])

@@ -1,0 +1,99 @@
+"""Which vertices the graph has and what the user calls them (architecture, section 7)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pagestore.convert.presence import ids_of_table
+from pagestore.convert.scan import Scan
+from pagestore.errors import InputError
+
+ID_WINDOW = 1 << 20
+
+
+@dataclass
+class Identity:
+    """`vertices` dense IDs 0..V-1. A chunk's ID is made dense by `table` (rank) or by taking `base` away.
+
+    `kind`: "range" (user ID = id_base + dense), "integers" (`ids`, or the table's IDs) or "strings" (`names`).
+    """
+
+    vertices: int
+    base: int
+    table: np.ndarray | None
+    kind: str
+    id_base: int = 0
+    ids: Any = None
+    names: Any = None
+
+    def user_ids(self) -> Iterator[np.ndarray]:
+        """Int64 arrays of all user IDs, ascending (kind "integers")."""
+        if self.ids is None:
+            assert self.table is not None
+            yield from ids_of_table(self.table)
+            return
+        for first in range(0, self.vertices, ID_WINDOW):
+            yield np.asarray(self.ids[first : first + ID_WINDOW], np.int64)
+
+    def user_id(self, dense: int) -> int | str:
+        """What the user calls a vertex."""
+        if self.kind == "range":
+            return self.id_base + dense
+        if self.kind == "strings":
+            return str(self.names[dense])
+        for window in self.user_ids():
+            if dense < len(window):
+                return int(window[dense])
+            dense -= len(window)
+        raise IndexError(dense)
+
+    def digest(self) -> str:
+        """Hash of the names of all vertices, for the store's UUID."""
+        text = hashlib.sha256(f"{self.kind} {self.vertices} {self.id_base}".encode())
+        if self.kind == "integers":
+            for window in self.user_ids():
+                text.update(np.ascontiguousarray(window, "<i8"))
+        elif self.kind == "strings":
+            for first in range(0, len(self.names.data), ID_WINDOW):
+                text.update(np.ascontiguousarray(self.names.data[first : first + ID_WINDOW]))
+        return text.hexdigest()
+
+
+def given_identity(source: Any, vertices: int, id_base: int) -> Identity:
+    """The vertices that a header, --num-vertices or a dictionary promised."""
+    if getattr(source, "names", None) is not None:
+        return Identity(vertices, 0, None, "strings", names=source.names)
+    if getattr(source, "ids", None) is not None:
+        ids = source.ids
+        if vertices and int(ids[-1]) - int(ids[0]) == vertices - 1:
+            return Identity(vertices, 0, None, "range", id_base=int(ids[0]))
+        return Identity(vertices, 0, None, "integers", ids=ids)
+    return Identity(vertices, id_base, None, "range", id_base=id_base)
+
+
+def found_identity(scan: Scan) -> Identity:
+    """The vertices that occur in edges and in the vertex file."""
+    presence, least, most = scan.presence, scan.tally.min_id, scan.tally.max_id
+    assert presence is not None
+    if most < 0:
+        return Identity(0, 0, None, "range")
+    count = presence.count(most + 1)
+    if count == most - least + 1:
+        return Identity(count, least, None, "range", id_base=least)
+    return Identity(count, 0, presence.table(most + 1), "integers")
+
+
+def check_range(source: Any, tally: Any, identity: Identity) -> None:
+    """Raise InputError when an edge names a vertex outside the promised range."""
+    first, last = identity.base, identity.base + identity.vertices - 1
+    for found in (tally.min_id, tally.max_id):
+        if tally.edges and not first <= found <= last:
+            raise InputError(
+                f"{source.name}: an edge names vertex {found}; the {identity.vertices} vertices promised run from "
+                f"{first} to {last}. Correct the file's header or --num-vertices."
+            )

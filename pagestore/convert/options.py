@@ -1,0 +1,136 @@
+"""What a conversion is told, and what it reports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pagestore.errors import UsageError
+from pagestore.layout import DEFAULT_PAGE_BYTES, MIN_PAGE_BYTES
+
+TOPOLOGIES = ("both", "out", "in")
+ORDERS = ("natural", "degree", "in", "out")
+DEFAULT_MEMORY_BYTES = 2 << 30
+MAX_THREADS = 256
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class ConvertOptions:
+    """How an EdgeSource becomes a store; `None` means "as the source says" or "the smallest that fits".
+
+    `memory_bytes` bounds everything beyond the interpreter and its libraries; it, `threads`, `workdir` and `resume`
+    never change a byte of the store. `order_buckets`: buckets of the approximate sort (paper 000, section 4.1),
+    None = one a degree. `workdir` holds temporary files (default: beside the store, in STORE.partial.d).
+    """
+
+    memory_bytes: int = DEFAULT_MEMORY_BYTES
+    threads: int | None = None
+    directed: bool | None = None
+    weights: bool = True
+    dedupe: bool = False
+    drop_self_loops: bool = False
+    topology: str = "both"
+    order: str = "natural"
+    order_buckets: int | None = None
+    page_bytes: int = DEFAULT_PAGE_BYTES
+    id_bytes: int | None = None
+    workdir: Path | None = None
+    resume: bool = False
+    num_vertices: int | None = None
+    heads: bool = True
+
+    def __post_init__(self) -> None:
+        if self.topology not in TOPOLOGIES:
+            raise UsageError(f"--topology {self.topology}: unknown; it is one of {', '.join(TOPOLOGIES)}.")
+        if self.order not in ORDERS:
+            raise UsageError(f"--order {self.order}: unknown; it is one of {', '.join(ORDERS)}.")
+        if self.page_bytes < MIN_PAGE_BYTES or self.page_bytes & (self.page_bytes - 1):
+            raise UsageError(f"--page-size {self.page_bytes}: it must be a power of two from {MIN_PAGE_BYTES} bytes.")
+        if self.page_bytes > 1 << 30:
+            raise UsageError(f"--page-size {self.page_bytes}: too large; the limit is 1 GiB.")
+        if self.id_bytes not in (None, 4, 8):
+            raise UsageError(f"--id-bytes {self.id_bytes}: it must be 4 or 8.")
+        if self.threads is not None and not 1 <= self.threads <= MAX_THREADS:
+            raise UsageError(f"--threads {self.threads}: it must be 1 to {MAX_THREADS}.")
+        if self.memory_bytes <= 0:
+            raise UsageError(f"--memory {self.memory_bytes}: it must be more than 0 bytes.")
+        if self.order_buckets is not None and self.order_buckets < 1:
+            raise UsageError(f"order_buckets {self.order_buckets}: it must be at least 1.")
+        if self.num_vertices is not None and self.num_vertices < 0:
+            raise UsageError(f"--num-vertices {self.num_vertices}: it must be 0 or more.")
+
+    @property
+    def workers(self) -> int:
+        """Threads to run."""
+        return self.threads or usable_cores()
+
+    def lasting(self) -> dict[str, Any]:
+        """The options that decide the store's bytes, for its provenance, its UUID and `--resume`."""
+        names = (
+            "directed", "weights", "dedupe", "drop_self_loops", "topology", "order", "order_buckets", "page_bytes",
+            "id_bytes", "num_vertices", "heads",
+        )  # fmt: skip
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One progress report: `done` of `total` (None: unknown) `unit`s ("edges" or "bytes") of `phase`."""
+
+    phase: str
+    done: int
+    total: int | None
+    unit: str
+
+
+# Called often (a few times a second a thread, never at once); must be quick and must not raise.
+ProgressHook = Callable[[Progress], None]
+
+
+@dataclass
+class Report:
+    """What a conversion did. Edges are stored directed edges; times are seconds of wall clock by phase."""
+
+    path: str = ""
+    vertices: int = 0
+    input_edges: int = 0  # edges read, before drops and mirroring
+    out_edges: int = 0
+    in_edges: int = 0
+    directed: bool = True
+    weighted: bool = False
+    weight_dtype: str | None = None
+    weights_rounded: int = 0  # integer weights that float32 can't hold exactly
+    self_loops: int = 0  # in the store
+    duplicates: int = 0  # edges that repeat an earlier one: kept, unless dropped_duplicates says so
+    dropped_self_loops: int = 0
+    dropped_duplicates: int = 0
+    skipped_lines: int = 0
+    page_bytes: int = 0
+    id_bytes: int = 4
+    pages: dict[str, int] = field(default_factory=dict)  # by topology
+    small_pages: dict[str, int] = field(default_factory=dict)
+    store_bytes: int = 0
+    work_bytes: int = 0  # temporary files at most
+    resumed: bool = False
+    phase_seconds: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+    peak_memory_bytes: int = 0
+    notes: list[str] = field(default_factory=list)
+    uuid: str = ""
+
+    @property
+    def edges_per_second(self) -> float:
+        """Input edges a second, from the first read to the renamed store."""
+        return self.input_edges / self.seconds if self.seconds else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as JSON types."""
+        return {**asdict(self), "edges_per_second": self.edges_per_second}

@@ -1,0 +1,270 @@
+"""An EdgeSource becomes a store: scan, partition, sort, order, plan, pack, rename.
+
+    source --scan--> vertices, weights --shuffle--> sorted edges --order, shuffle--> sorted in the new order
+                                                         |--shuffle--> sorted the other way
+    sorted edges --degrees--> page plan --pack--> NAME.partial --rename--> NAME
+
+Every step's result depends on the edges and the lasting options only, so the store's bytes are the same for any
+memory, any number of threads and any interruption.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pagestore.convert.budget import Budget
+from pagestore.convert.checkpoints import load_buckets, restore_scan, save_buckets, save_scan
+from pagestore.convert.estimate import check_space, store_bytes, work_bytes
+from pagestore.convert.expand import Expansion
+from pagestore.convert.finish import Finished, write_store
+from pagestore.convert.identity import check_range, found_identity, given_identity
+from pagestore.convert.options import ConvertOptions, ProgressHook, Report
+from pagestore.convert.order import count_far_ends, degree_order
+from pagestore.convert.scan import sample_counts, scan
+from pagestore.convert.scatter import BOTH, IN, OUT
+from pagestore.convert.shuffle import Shuffle, Shuffler, plan_buckets
+from pagestore.convert.sortededges import SortedEdges
+from pagestore.convert.spill import SpillLog
+from pagestore.convert.storage import Vector
+from pagestore.convert.survey import Tally, weight_dtype
+from pagestore.convert.workfolder import WorkFolder
+from pagestore.errors import InputError, UsageError
+
+FIRST = "first"  # name of the shuffle that reads the source; then come "ordered" and "turned"
+MOST_4_BYTE_VERTICES = (1 << 32) - 1
+SPILL_SHARE = 4  # a spill log may take this part of the budget before it goes to a file
+
+
+def convert(
+    source: Any, path: str | os.PathLike, options: ConvertOptions | None = None, progress: ProgressHook | None = None
+) -> Report:
+    """Write the edges of `source` (an EdgeSource) as a store at `path`, which is replaced when it is complete.
+
+    Raises InputError (bad edges), UsageError (options that contradict each other, or another conversion is writing
+    the same store), ResourceError (disk or memory). Temporary files are removed on the way out, whatever happened;
+    with `options.resume` an interrupted conversion keeps them, as a killed one does.
+    """
+    return _Conversion(source, Path(path), options or ConvertOptions(), progress).run()
+
+
+class _Conversion:
+    def __init__(self, source: Any, path: Path, options: ConvertOptions, hook: ProgressHook | None):
+        self.source, self.path, self.options, self.hook = source, path, options, hook
+        if not path.absolute().parent.is_dir():
+            raise UsageError(f"{path.parent}: no such folder. Make it, or write the store elsewhere.")
+        if path.is_dir():
+            raise UsageError(f"{path}: is a folder; a store is one file. Name a file.")
+        self.directed = options.directed if options.directed is not None else source.directed is not False
+        self.weighted = bool(options.weights and source.weighted)
+        self.threads = options.workers
+        names = {"both": ("out", "in"), "out": ("out",), "in": ("in",)}[options.topology]
+        self.topologies = names if self.directed else ("out",)
+        self.direction = BOTH if not self.directed else IN if self.topologies == ("in",) else OUT
+        self.report = Report(path=str(path), directed=self.directed, weighted=self.weighted)
+        self.open: list[Any] = []  # closed at the end, whatever happens
+
+    def run(self) -> Report:
+        """Everything, with the lock held."""
+        started = time.perf_counter()
+        fingerprint = {"source": [self.source.name, self.source.total_bytes], **self.options.lasting()}
+        self.work = WorkFolder(self.path, self.options.workdir, self.options.resume, fingerprint)
+        self.report.resumed = self.work.resumed
+        if self.work.replaced:
+            self.report.notes.append(f"{self.work.home}: leftovers of an earlier conversion were replaced")
+        keep = False
+        try:
+            finished = self._steps()
+        except BaseException:
+            keep = self.work.keep
+            raise
+        finally:
+            for item in self.open:
+                if not (keep and isinstance(item, SortedEdges | SpillLog)):
+                    item.close()
+            self.work.close(keep=keep)
+        finished.fill(self.report)
+        self.report.seconds = time.perf_counter() - started
+        self.report.peak_memory_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return self.report
+
+    def _steps(self) -> Finished:
+        with self._phase("read"):
+            self._scan()
+        self._budget_and_space()
+        with self._phase("out" if self.direction != IN else "in"):
+            first = self._shuffle(FIRST, self.edges_from, self.tally, self.tally.edges, self.direction)
+            self._check_unique(first)
+        edges, place = first, None
+        if self.options.order != "natural":
+            with self._phase("order"):
+                edges, place = self._reorder(first)
+        sorted_edges = {self.topologies[0]: edges}
+        if len(self.topologies) > 1:
+            with self._phase("in"):
+                turned = Expansion(edges, None, self.budget.chunk_edges, 0)
+                sorted_edges["in"] = self._reshuffle("turned", turned, IN)
+        degrees = {name: part.degrees for name, part in sorted_edges.items()}
+        if self.directed and len(self.topologies) == 1:
+            with self._phase("degrees"):
+                other = "in" if self.topologies == ("out",) else "out"
+                degrees[other] = self._far_degrees(edges, "other")
+        self.report.work_bytes = max(self.report.work_bytes, self.work.used_bytes())
+        with self._phase("pack"):
+            return write_store(self, first, sorted_edges, degrees, place)
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        self.report.phase_seconds[name] = time.perf_counter() - started
+
+    def _scan(self) -> None:
+        """Sets tally, identity, edges_from (what the first shuffle reads)."""
+        source, options = self.source, self.options
+        restored = restore_scan(self.work, source, FIRST)
+        self.compacted = False
+        if restored is not None:
+            self.tally, self.identity, segments = restored
+            self.edges_from = source
+            if segments is not None:
+                self.edges_from = self._spill(source)
+                self.edges_from.reopen(segments)
+            return
+        vertices = source.vertices if source.vertices is not None else options.num_vertices
+        if self._trusted(vertices):
+            assert vertices is not None
+            source.chunk_edges = Budget(options.memory_bytes, self.threads, 4, 4, 0, 0, 0, 1).chunk_edges
+            self.tally = sample_counts(source, vertices)
+            self.tally.edges, self.edges_from = source.edge_count, source
+            if source.weight_range is not None:
+                self.tally.min_weight, self.tally.max_weight = source.weight_range
+            self.identity = given_identity(source, vertices, source.id_base)
+            return
+        spill = None if source.replayable else self._spill(source)
+        limit = Budget(options.memory_bytes, self.threads, 0, 4, 0, 0, 0, 1).id_limit()
+        found = scan(source, self.weighted, vertices is not None, limit, spill, self.threads, self.hook)
+        if found.sparse:
+            from pagestore.inputs.dictionary import compact_integers
+
+            self.compacted = True
+            source = compact_integers(found.source, self.work.path, options.memory_bytes)
+            self.open.append(source)
+            vertices = source.vertices
+            found = scan(source, self.weighted, True, 0, None, self.threads, self.hook)
+        self.tally, self.edges_from = found.tally, found.source
+        if vertices is None:
+            self.identity = found_identity(found)
+        else:
+            self.identity = given_identity(source, vertices, source.id_base)
+            check_range(source, self.tally, self.identity)
+
+    def _trusted(self, vertices: int | None) -> bool:
+        """A generator knows its vertices, edges and weights: no need to look at all edges first."""
+        source = self.source
+        known = vertices is not None and hasattr(source, "chunk_count") and hasattr(source, "edge_count")
+        return known and (not self.weighted or source.weight_range is not None)
+
+    def _spill(self, source: Any) -> SpillLog:
+        limit = self.options.memory_bytes // SPILL_SHARE
+        spill = SpillLog(source, self.weighted, self.work.file("spill.log"), limit)
+        self.open.append(spill)
+        return spill
+
+    def _budget_and_space(self) -> None:
+        options, tally, identity = self.options, self.tally, self.identity
+        self.weight_dtype = weight_dtype(tally, self.source.name) if self.weighted else None
+        vertices = identity.vertices
+        if options.id_bytes == 4 and vertices > MOST_4_BYTE_VERTICES:
+            raise UsageError(f"--id-bytes 4: {vertices} vertices need 8; the limit is 2^32-1. Leave the option out.")
+        self.id_bytes = options.id_bytes or (4 if vertices <= MOST_4_BYTE_VERTICES else 8)
+        keys = tally.edges * (1 if self.directed else 2)
+        width = 0 if self.weight_dtype is None else self.weight_dtype.itemsize
+        held = 0 if identity.table is None else identity.table.nbytes
+        if isinstance(self.edges_from, SpillLog) and not self.edges_from.in_file:
+            held += self.edges_from.held_bytes
+        shuffles = len(self.topologies) + (options.order != "natural")
+        target_bytes = 4 if vertices <= 1 << 32 else 8
+        budget = Budget(options.memory_bytes, self.threads, width, target_bytes, held, vertices, keys, shuffles)
+        self.budget = budget
+        self.work_size, self.work_kept = work_bytes(budget)
+        size = store_bytes(
+            vertices, keys, len(self.topologies), options, self.id_bytes, width, identity.kind != "range"
+        )
+        if not budget.results_in_memory and "scan" not in self.work.manifest:
+            spill = self.edges_from if isinstance(self.edges_from, SpillLog) else None
+            if spill is None or spill.in_file:
+                save_scan(self.work, tally, identity, spill.segments if spill else None, self.compacted)
+        if not self.work.resumed:
+            check_space(self.path, size, self.work.path, self.work_size, self.work_kept)
+
+    def _shuffle(self, name: str, source: Any, counts: Tally, total: int, direction: int) -> SortedEdges:
+        """Partition and sort the source's edges (user IDs in the first shuffle, dense ones later)."""
+        first = name == FIRST
+        budget, identity, options = self.budget, self.identity, self.options
+        saved = "sizes" in self.work.manifest.get("shuffles", {}).get(name, {})
+        table = identity.table if first else None
+        if saved:
+            buckets = load_buckets(self.work, name, table)
+        else:
+            near = {OUT: counts.counts[0], IN: counts.counts[1], BOTH: counts.counts.sum(axis=0)}[direction]
+            greatest = identity.base + identity.vertices - 1 if first else identity.vertices - 1
+            bins = (max(greatest, counts.max_id, 0) >> counts.shift) + 1
+            aim = budget.bucket_keys if budget.keys_in_memory else int(0.8 * budget.sort_limit)
+            ids = (identity.base if first else 0, table)
+            buckets = plan_buckets(
+                near[:bins], counts.shift, ids, identity.vertices, direction, aim, budget.bucket_vertices
+            )
+            save_buckets(self.work, name, buckets)
+        in_memory = budget.results_in_memory and not saved
+        job = Shuffle(
+            name, identity.vertices, buckets, self.weight_dtype, first and options.dedupe,
+            first and options.drop_self_loops, self.threads, budget.piece_edges, budget.sort_limit,
+            budget.keys_in_memory and not saved, in_memory,
+        )  # fmt: skip
+        shuffler = Shuffler(job, self.work, self.hook, {OUT: "out", IN: "in", BOTH: "edges"}[direction])
+        result = shuffler.run(source, total)
+        self.open.append(result)
+        self.report.dropped_self_loops += shuffler.dropped_loops
+        self.report.work_bytes = max(self.report.work_bytes, self.work.used_bytes())
+        return result
+
+    def _reshuffle(self, name: str, edges: Expansion, direction: int) -> SortedEdges:
+        counts = sample_counts(edges, self.identity.vertices)
+        return self._shuffle(name, edges, counts, edges.edges.edges * edges.stages, direction)
+
+    def _check_unique(self, edges: SortedEdges) -> None:
+        """Formats that forbid duplicates leave the check to us when it is too large for them."""
+        if getattr(self.edges_from, "unique", False) and edges.first_duplicate and not self.options.dedupe:
+            near, far = edges.first_duplicate
+            pair = (near, far) if self.direction != IN else (far, near)
+            names = [self.identity.user_id(vertex) for vertex in pair]
+            raise InputError(self.edges_from.duplicate_message(*names))
+
+    def _far_degrees(self, edges: SortedEdges, name: str) -> Vector:
+        path = None if self.budget.results_in_memory else self.work.file(f"{name}.far")
+        result = count_far_ends(edges, self.threads, self.budget.vertex_window_bytes, path, self.hook)
+        self.open.append(result)
+        return result
+
+    def _reorder(self, first: SortedEdges) -> tuple[SortedEdges, Vector]:
+        """Sort again with vertices renumbered by degree; returns the edges and each dense vertex's store ID."""
+        options = self.options
+        far = self._far_degrees(first, "order") if self.directed else None
+        near_is = "in" if self.direction == IN else "out"
+        wanted = "out" if options.order == "degree" else options.order
+        by, other = (first.degrees, far) if not self.directed or wanted == near_is else (far, first.degrees)
+        assert by is not None
+        path = None if self.budget.results_in_memory else self.work.file("place")
+        place = degree_order(by, other, options.order_buckets, first.targets.dtype, path)
+        self.open.append(place)
+        expansion = Expansion(first, place, self.budget.chunk_edges, self.budget.vertex_window_bytes)
+        edges = self._reshuffle("ordered", expansion, OUT)
+        if self.budget.results_in_memory:
+            first.close()
+        return edges, place

@@ -1,0 +1,116 @@
+"""One topology's edges, sorted: degrees and, vertex after vertex, the ascending targets (a CSR in parts).
+
+Part k holds the lists of the near vertices firsts[k]..firsts[k+1]-1, either as arrays or in files at its own place.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pagestore.convert.storage import Vector, disk_errors, read_all, write_all
+
+
+class PartStore:
+    """Element arrays of all parts (targets, or weights): in memory, or one file with room for each part's most."""
+
+    def __init__(self, dtype: np.dtype, room: np.ndarray, path: Path | None, keep: bool = False):
+        """`room` int64[parts]: most elements each part may get. With `keep` the file is there already."""
+        self.dtype = np.dtype(dtype)
+        self.path = path
+        self._arrays: list[np.ndarray] = [np.empty(0, self.dtype)] * len(room)
+        self._places = np.concatenate([[0], np.cumsum(room)[:-1]]).astype(np.int64) if len(room) else room
+        self._file = -1
+        if path is not None:
+            with disk_errors(path):
+                self._file = os.open(path, os.O_RDWR | os.O_CREAT | (0 if keep else os.O_TRUNC), 0o666)
+
+    def put(self, part: int, first: int, values: np.ndarray) -> None:
+        """Elements [first, first + len(values)) of a part, which must come in order when kept in memory."""
+        if self.path is None:
+            held = self._arrays[part]
+            self._arrays[part] = np.concatenate([held, values]) if len(held) else values
+        else:
+            place = (int(self._places[part]) + first) * self.dtype.itemsize
+            write_all(self._file, values, place, self.path)
+
+    def get(self, part: int, first: int, last: int) -> np.ndarray:
+        """Elements [first, last) of a part."""
+        if self.path is None:
+            return self._arrays[part][first:last]
+        out = np.empty(last - first, self.dtype)
+        read_all(self._file, out, (int(self._places[part]) + first) * self.dtype.itemsize, self.path)
+        return out
+
+    def close(self) -> None:
+        """Free the memory, or remove the file; safe to call twice."""
+        self._arrays = []
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+            if self.path is not None:
+                self.path.unlink(missing_ok=True)
+
+
+@dataclass
+class SortedEdges:
+    """Edges by (near, far). `counts` int64[parts]; edge number e is the e-th of all in that order.
+
+    `hash`: a sum over edges (emit.py). `first_duplicate`: (near, far) dense IDs of the first edge met twice.
+    """
+
+    vertices: int
+    firsts: np.ndarray
+    counts: np.ndarray
+    degrees: Vector
+    targets: PartStore
+    weights: PartStore | None
+    duplicates: int
+    loops: int
+    hash: int
+    first_duplicate: tuple[int, int] | None
+
+    def __post_init__(self) -> None:
+        self.starts = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
+
+    @property
+    def edges(self) -> int:
+        """Edges kept."""
+        return int(self.starts[-1])
+
+    def _read(self, store: PartStore, first: int, last: int) -> np.ndarray:
+        pieces = []
+        part = max(0, int(np.searchsorted(self.starts, first, "right")) - 1)
+        while first < last:
+            start, end = int(self.starts[part]), int(self.starts[part + 1])
+            if end > first:
+                pieces.append(store.get(part, first - start, min(last, end) - start))
+                first = min(last, end)
+            part += 1
+        if len(pieces) == 1:
+            return pieces[0]
+        return np.concatenate(pieces) if pieces else np.empty(0, store.dtype)
+
+    def read_targets(self, first: int, last: int) -> np.ndarray:
+        """Far ends (u4 or u8) of the edges [first, last); may be a view."""
+        return self._read(self.targets, first, last)
+
+    def read_weights(self, first: int, last: int) -> np.ndarray | None:
+        """Weights of the edges [first, last), None when there are none."""
+        return None if self.weights is None else self._read(self.weights, first, last)
+
+    def windows(self, size: int) -> Iterator[tuple[int, int]]:
+        """Edge ranges of at most `size`."""
+        for first in range(0, self.edges, size):
+            yield first, min(first + size, self.edges)
+
+    def close(self) -> None:
+        """Free all of it."""
+        self.degrees.close()
+        self.targets.close()
+        if self.weights is not None:
+            self.weights.close()

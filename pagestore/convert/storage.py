@@ -1,0 +1,122 @@
+"""Temporary data of a conversion: vectors in memory or in a file, and reads and writes that finish or explain."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from pagestore.errors import ResourceError
+
+WINDOW = 1 << 18  # elements that a sequential pass over a vector handles at a time
+MAX_IO_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def free_bytes(folder: Path) -> int:
+    """Bytes that may still be written in `folder`'s file system."""
+    return shutil.disk_usage(folder).free
+
+
+@contextmanager
+def disk_errors(path: Path, needed: int = 0) -> Iterator[None]:
+    """Turn "no space", "too many open files" and I/O errors into ResourceError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_SPACE:
+            folder = path if path.is_dir() else path.parent
+            free = free_bytes(folder) if folder.exists() else 0
+            raise ResourceError(
+                f"{path}: no space left while writing {needed:,} bytes; {free:,} bytes are free in {folder}. "
+                "Free some space, or put temporary files on another disk with --workdir."
+            ) from error
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise ResourceError(f"{path}: too many open files. Raise the limit (ulimit -n), or --memory.") from error
+        if error.errno == errno.EIO:
+            raise ResourceError(f"{path}: the disk reports an input/output error. Check it, then run again.") from error
+        raise
+
+
+def write_all(file: int, data: np.ndarray, offset: int, path: Path) -> None:
+    """Write a contiguous array at byte `offset`, in as many calls as it takes; thread-safe."""
+    view = memoryview(data.reshape(-1).view(np.uint8))
+    with disk_errors(path, len(view)):
+        while view:
+            written = os.pwrite(file, view[:MAX_IO_BYTES], offset)
+            view, offset = view[written:], offset + written
+
+
+def read_all(file: int, out: np.ndarray, offset: int, path: Path) -> None:
+    """Fill a contiguous array from byte `offset`; raises ResourceError when the file is shorter than expected."""
+    view = memoryview(out.reshape(-1).view(np.uint8))
+    with disk_errors(path):
+        while view:
+            count = os.preadv(file, [view[:MAX_IO_BYTES]], offset)
+            if count == 0:
+                raise ResourceError(f"{path}: a temporary file was cut short. Run again without --resume.")
+            view, offset = view[count:], offset + count
+
+
+class Vector:
+    """A fixed number of elements, in memory (path None) or in a sparse file; unwritten ones are zero.
+
+    Different ranges may be read and written from different threads.
+    """
+
+    def __init__(self, length: int, dtype: np.dtype | type, path: Path | None = None, keep: bool = False):
+        """With `keep`, an existing file is opened as it is; else it starts as zeros."""
+        self.length = length
+        self.dtype = np.dtype(dtype)
+        self.path = path
+        self._array: np.ndarray | None = None
+        self._file = -1
+        if path is None:
+            self._array = np.zeros(length, self.dtype)
+        else:
+            with disk_errors(path):
+                self._file = os.open(path, os.O_RDWR | os.O_CREAT | (0 if keep else os.O_TRUNC), 0o666)
+                os.ftruncate(self._file, length * self.dtype.itemsize)
+
+    @property
+    def array(self) -> np.ndarray | None:
+        """The elements themselves when they are in memory."""
+        return self._array
+
+    def write(self, first: int, values: np.ndarray) -> None:
+        """Elements [first, first + len(values)) become `values`."""
+        if self._array is not None:
+            self._array[first : first + len(values)] = values
+        elif len(values):
+            data = np.ascontiguousarray(values, self.dtype)
+            assert self.path is not None
+            write_all(self._file, data, first * self.dtype.itemsize, self.path)
+
+    def read(self, first: int, last: int) -> np.ndarray:
+        """Elements [first, last): a view when in memory (don't write to it), else a fresh array."""
+        if self._array is not None:
+            return self._array[first:last]
+        out = np.empty(max(0, last - first), self.dtype)
+        if len(out):
+            assert self.path is not None
+            read_all(self._file, out, first * self.dtype.itemsize, self.path)
+        return out
+
+    def windows(self, size: int = WINDOW) -> Iterator[tuple[int, np.ndarray]]:
+        """(first, elements) of consecutive windows."""
+        for first in range(0, self.length, size):
+            yield first, self.read(first, min(first + size, self.length))
+
+    def close(self) -> None:
+        """Drop the memory or the file; safe to call twice."""
+        self._array = None
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+            if self.path is not None:
+                self.path.unlink(missing_ok=True)

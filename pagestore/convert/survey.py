@@ -1,0 +1,138 @@
+"""The first look at the edges: range of IDs, which occur, range of weights, and where the edges are.
+
+Encoding: the histograms count edges by their source and by their target in BINS equal ranges of 2^shift user IDs each;
+a thread starts with shift 0 and folds its histogram when a greater ID appears.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import njit
+
+from pagestore.convert.scatter import BINS
+from pagestore.errors import InputError
+from pagestore.inputs.base import EdgeChunk
+
+FLOAT_MAX = float(np.finfo(np.float32).max)
+FLOAT_EXACT = 1 << 24  # integers up to this are exact in float32
+U0 = np.uint64(0)
+
+
+@njit(nogil=True, cache=True)
+def _extent(source, target):
+    """Least and greatest ID and the number of self-loops."""
+    least, most, loops = ~U0, U0, 0
+    for i in range(source.size):
+        s, t = source[i], target[i]
+        least, most = min(least, min(s, t)), max(most, max(s, t))
+        loops += s == t
+    return least, most, loops
+
+
+@njit(nogil=True, cache=True)
+def _histogram(source, target, shift, counts):
+    for i in range(source.size):
+        counts[0, source[i] >> shift] += np.uint64(1)
+        counts[1, target[i] >> shift] += np.uint64(1)
+
+
+@njit(nogil=True, cache=True)
+def _weights(weight):
+    """Least and greatest weight, how many are no integers, how many integers float32 can't hold."""
+    least, most, broken, inexact = weight[0], weight[0], 0, 0
+    for i in range(weight.size):
+        w = weight[i]
+        least, most = min(least, w), max(most, w)
+        whole = w == np.floor(w)
+        broken += not whole
+        inexact += whole and np.float64(np.float32(w)) != w
+    return least, most, broken, inexact
+
+
+@dataclass
+class Tally:
+    """What has been seen so far; each thread has one, `merge` adds them up. IDs are user IDs."""
+
+    edges: int = 0
+    loops: int = 0
+    min_id: int = 1 << 64
+    max_id: int = -1
+    min_weight: float = float("inf")
+    max_weight: float = float("-inf")
+    broken_weights: int = 0  # weights that are not integers
+    inexact_weights: int = 0  # integer weights that float32 rounds
+    shift: int = 0
+    counts: np.ndarray = field(default_factory=lambda: np.zeros((2, BINS), np.uint64))
+
+    def add(self, chunk: EdgeChunk, weighted: bool) -> int:
+        """Count a chunk; returns its greatest ID (-1 when it is empty)."""
+        if len(chunk) == 0:
+            return -1
+        least, most, loops = _extent(chunk.source, chunk.target)
+        self.edges += len(chunk)
+        self.loops += int(loops)
+        self.min_id, self.max_id = min(self.min_id, int(least)), max(self.max_id, int(most))
+        self._widen(self._shift_for(self.max_id))
+        _histogram(chunk.source, chunk.target, np.uint64(self.shift), self.counts)
+        if weighted and chunk.weight is not None:
+            low, high, broken, inexact = _weights(np.ascontiguousarray(chunk.weight, np.float64))
+            self.min_weight, self.max_weight = min(self.min_weight, float(low)), max(self.max_weight, float(high))
+            self.broken_weights += int(broken)
+            self.inexact_weights += int(inexact)
+        return int(most)
+
+    @staticmethod
+    def _shift_for(max_id: int) -> int:
+        return max(0, max_id.bit_length() - BINS.bit_length() + 1)
+
+    def _widen(self, shift: int) -> None:
+        if shift > self.shift:
+            fold = min(1 << (shift - self.shift), BINS)
+            folded = self.counts.reshape(2, BINS // fold, fold).sum(axis=2)
+            self.counts = np.zeros((2, BINS), np.uint64)
+            self.counts[:, : folded.shape[1]] = folded
+            self.shift = shift
+
+    def merge(self, other: Tally) -> None:
+        """Add another thread's tally."""
+        self.edges += other.edges
+        self.loops += other.loops
+        self.min_id, self.max_id = min(self.min_id, other.min_id), max(self.max_id, other.max_id)
+        self.min_weight = min(self.min_weight, other.min_weight)
+        self.max_weight = max(self.max_weight, other.max_weight)
+        self.broken_weights += other.broken_weights
+        self.inexact_weights += other.inexact_weights
+        self._widen(other.shift)
+        other._widen(self.shift)
+        self.counts = self.counts + other.counts
+
+
+def weight_dtype(tally: Tally, name: str) -> np.dtype:
+    """The narrowest dtype for the weights seen: u1, i4 or u4 for integers in their range, else f4.
+
+    Raises InputError when a weight is too large for float32.
+    """
+    low, high = tally.min_weight, tally.max_weight
+    if tally.edges == 0 or low > high:
+        return np.dtype("u1")
+    if not tally.broken_weights:
+        for dtype in ("u1", "i4", "u4"):
+            limits = np.iinfo(dtype)
+            if limits.min <= low and high <= limits.max:
+                return np.dtype(dtype)
+    for weight in (low, high):
+        if abs(weight) > FLOAT_MAX:
+            raise InputError(
+                f"{name}: weight {weight:g} is out of range; weights are stored as 4-byte floats, up to "
+                f"{FLOAT_MAX:.3g}. Scale the weights, or pass --no-weights."
+            )
+    return np.dtype("f4")
+
+
+def convert_weights(weight: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Weights in the store's dtype; -0.0 becomes 0.0, so that equal weights have equal bytes."""
+    if dtype.kind == "f":
+        return weight.astype(dtype) + dtype.type(0)
+    return weight.astype(dtype)

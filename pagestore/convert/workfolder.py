@@ -1,0 +1,145 @@
+"""The folder of a conversion's temporary files: STORE.partial.d, with its lock and its manifest.
+
+manifest.json is replaced atomically (write, rename), so after a kill it describes a state that was reached, and
+`--resume` goes on from it. It is trusted only when it was written by this version, for the same input and options,
+since the machine last started: nothing here is synced, so after a power cut the data behind it may be missing.
+An exclusive `flock` on the file `lock` keeps two conversions away from one name; the kernel drops it on any death.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from pagestore.convert.storage import disk_errors
+from pagestore.errors import UsageError
+
+MANIFEST_VERSION = 1
+LOCK_ATTEMPTS = 100  # a lock file can vanish between opening and locking it, once a finishing conversion
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def work_folder_of(store: Path) -> Path:
+    """Where the lock, the manifest and (without --workdir) all temporary files of a store's conversion are."""
+    return store.with_name(store.name + ".partial.d")
+
+
+class WorkFolder:
+    """Locks STORE.partial.d, opens or replaces what an earlier conversion left there.
+
+    `path`: folder for large temporary files. `manifest`: what was reached; call `save` after changing it.
+    `resumed`: the manifest is an earlier conversion's. `replaced`: leftovers were thrown away.
+    Raises UsageError when another conversion holds the lock.
+    """
+
+    def __init__(self, store: Path, workdir: Path | None, resume: bool, fingerprint: dict[str, Any]):
+        self.store = store
+        self.home = work_folder_of(store)
+        self.path = self.home
+        if workdir is not None:
+            tag = hashlib.sha256(os.fsencode(store.absolute())).hexdigest()[:12]
+            self.path = workdir / f"{store.name}.{tag}.partial.d"
+        self.keep = resume
+        self.resumed = False
+        self.replaced = False
+        self._lock = self._take_lock()
+        try:
+            self.manifest: dict[str, Any] = self._open_manifest(resume, fingerprint)
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _take_lock(self) -> int:
+        for _ in range(LOCK_ATTEMPTS):
+            with disk_errors(self.home):
+                self.home.mkdir(parents=False, exist_ok=True)
+                try:
+                    lock = os.open(self.home / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+                except FileNotFoundError:
+                    continue  # the other conversion ended and removed the folder just now
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(lock), os.stat(self.home / "lock")):
+                    return lock
+            except BlockingIOError:
+                os.close(lock)
+                raise UsageError(
+                    f"{self.store}: another conversion is writing it now. Wait for it to end, or write to another name."
+                ) from None
+            except FileNotFoundError:
+                pass
+            os.close(lock)
+        raise UsageError(f"{self.home}: other conversions keep taking it. Write to another name.")
+
+    def _open_manifest(self, resume: bool, fingerprint: dict[str, Any]) -> dict[str, Any]:
+        boot = BOOT_ID.read_text().strip() if BOOT_ID.exists() else ""
+        wanted = {"version": MANIFEST_VERSION, "boot": boot, "fingerprint": fingerprint}
+        text = json.dumps(wanted, sort_keys=True, default=str)
+        found = self._read_manifest()
+        same = found is not None and json.dumps({k: found.get(k) for k in wanted}, sort_keys=True) == text
+        if resume and same and found is not None and self.path.is_dir():
+            self.resumed = True
+            return found
+        left = [name for name in os.listdir(self.home) if name != "lock"]
+        self.replaced = bool(left) or (self.path != self.home and self.path.exists())
+        self._empty()
+        with disk_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+        return json.loads(text)
+
+    def _read_manifest(self) -> dict[str, Any] | None:
+        try:
+            found = json.loads((self.home / "manifest.json").read_text())
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def _empty(self) -> None:
+        for entry in list(self.home.iterdir()):
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            elif entry.name != "lock":
+                entry.unlink(missing_ok=True)
+        if self.path != self.home:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def save(self) -> None:
+        """Replace manifest.json by the present manifest, atomically."""
+        target, fresh = self.home / "manifest.json", self.home / "manifest.new"
+        with disk_errors(target), open(fresh, "w") as file:
+            json.dump(self.manifest, file)
+        os.replace(fresh, target)
+
+    def file(self, name: str) -> Path:
+        """Path of a temporary file."""
+        return self.path / name
+
+    def used_bytes(self) -> int:
+        """Bytes that the temporary files occupy on disk now."""
+        total = 0
+        for entry in os.scandir(self.path):
+            try:
+                total += entry.stat(follow_symlinks=False).st_blocks * 512
+            except FileNotFoundError:
+                continue
+        return total
+
+    def close(self, keep: bool = False) -> None:
+        """Unlock; remove everything unless `keep`."""
+        if self._lock < 0:
+            return
+        if not keep:
+            self._empty()
+            # The lock file goes last and while it is locked, so whoever opened it meanwhile notices and retries.
+            (self.home / "lock").unlink(missing_ok=True)
+            try:
+                self.home.rmdir()
+            except OSError:
+                pass
+        os.close(self._lock)
+        self._lock = -1

@@ -1,0 +1,108 @@
+"""Arrays in memory as a store, through the same pipeline as any file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pagestore.convert.options import ConvertOptions, ProgressHook, Report
+from pagestore.convert.pipeline import convert
+from pagestore.errors import InputError, UsageError
+from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, EdgeSource
+
+
+class ArraySource(EdgeSource):
+    """Edges source[i] -> target[i], int or uint[n] user IDs, with finite weights [n] or None.
+
+    With `ids` (ascending int64[V]) the arrays hold indices into it; else `vertices` = N promises IDs
+    id_base..id_base+N-1, and None means "those that occur". Raises InputError for IDs or weights that can't be.
+    """
+
+    replayable = True
+
+    def __init__(
+        self,
+        source: Any,
+        target: Any,
+        weight: Any = None,
+        vertices: int | None = None,
+        ids: Any = None,
+        id_base: int = 0,
+        name: str = "arrays",
+        chunk_edges: int = CHUNK_EDGES,
+    ):
+        super().__init__()
+        self.name, self.id_base, self.chunk_edges = name, id_base, chunk_edges
+        self.source, self.target = self._ids(source), self._ids(target)
+        self.weight = None if weight is None else np.asarray(weight)
+        self.weighted = weight is not None
+        lengths = {len(self.source), len(self.target), len(self.source if self.weight is None else self.weight)}
+        if len(lengths) > 1:
+            raise UsageError(f"{name}: source, target and weight have different lengths: {sorted(lengths)}.")
+        if self.weight is not None and len(self.weight) and not np.isfinite(self.weight).all():
+            at = int(np.flatnonzero(~np.isfinite(self.weight))[0])
+            raise InputError(f"{name}: weight {self.weight[at]} of edge {at} is no finite number. Correct it.")
+        self.vertices = vertices
+        self.total_bytes = self.source.nbytes + self.target.nbytes
+        if ids is not None:
+            self.ids = np.ascontiguousarray(ids, np.int64)
+            if len(self.ids) > 1 and not (self.ids[1:] > self.ids[:-1]).all():
+                raise UsageError(f"{name}: ids must ascend without repeats. Sort them.")
+            self.vertices, self.id_base = len(self.ids), 0
+
+    def _ids(self, values: Any) -> np.ndarray:
+        array = np.ascontiguousarray(values)
+        if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
+            raise UsageError(f"{self.name}: vertex IDs must be vectors of integers, not {array.dtype}.")
+        if array.dtype.kind == "i" and len(array) and int(array.min()) < 0:
+            raise InputError(f"{self.name}: vertex ID {int(array.min())} is negative; IDs run from 0 to 2^63-1.")
+        return array
+
+    @property
+    def chunk_count(self) -> int:
+        """Chunks that `chunk` can be asked for."""
+        return -(-len(self.source) // self.chunk_edges)
+
+    def chunk(self, number: int) -> EdgeChunk:
+        """Chunk `number`; any thread may ask."""
+        part = slice(number * self.chunk_edges, (number + 1) * self.chunk_edges)
+        weight = None if self.weight is None else self.weight[part].astype(np.float64)
+        return EdgeChunk(self.source[part].astype(np.uint64), self.target[part].astype(np.uint64), weight)
+
+    def chunks(self) -> Iterator[EdgeChunk]:
+        """All chunks."""
+        return (self.chunk(number) for number in range(self.chunk_count))
+
+
+def convert_arrays(
+    path: str | os.PathLike,
+    source: Any,
+    target: Any,
+    weight: Any = None,
+    *,
+    directed: bool = True,
+    vertices: int | None = None,
+    page_bytes: int = 1 << 20,
+    id_bytes: int | None = None,
+    topology: str = "both",
+    order: str = "natural",
+    dedupe: bool = False,
+    drop_self_loops: bool = False,
+    ids: Any = None,
+    memory_bytes: int = 1 << 30,
+    threads: int | None = None,
+    heads: bool = True,
+    order_buckets: int | None = None,
+    progress: ProgressHook | None = None,
+) -> Report:
+    """Write edges source[i] -> target[i] as a store at `path`; see ArraySource for the arrays, ConvertOptions for
+    the rest. The arrays themselves are not counted in `memory_bytes`."""
+    options = ConvertOptions(
+        memory_bytes=memory_bytes, threads=threads, directed=directed, dedupe=dedupe, heads=heads,
+        drop_self_loops=drop_self_loops, topology=topology, order=order, order_buckets=order_buckets,
+        page_bytes=page_bytes, id_bytes=id_bytes,
+    )  # fmt: skip
+    return convert(ArraySource(source, target, weight, vertices, ids), path, options, progress)
