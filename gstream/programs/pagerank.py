@@ -1,6 +1,6 @@
 """PageRank (Page, Brin, Motwani, Winograd 1999), with the rank of vertices without out-edges spread over all."""
 
-from gstream.program import SUM, Program, f32, total
+from gstream.program import SUM, PerVertex, Program, f32, f64, total
 
 
 class PageRank(Program):
@@ -29,3 +29,24 @@ class PageRank(Program):
     @total
     def moved(self, v):
         return abs(v.value - v.before)
+
+
+class PageRank64(PageRank):
+    """The same in double precision."""
+
+    value = f64
+
+
+class PersonalizedPageRank(PageRank):
+    """rank(v) = preference(v) * (1-d + d * adrift) + d * sum of rank(u)/degree(u); the preferences sum to 1."""
+
+    preference: PerVertex
+
+    def apply(self, v, got, g):
+        return (1 - self.damping) * v.preference + self.damping * (got + g.adrift * v.preference)
+
+
+class PersonalizedPageRank64(PersonalizedPageRank):
+    """The same in double precision."""
+
+    value = f64

@@ -1,6 +1,6 @@
 """Shortest paths by relaxing the edges of changed vertices (Bellman 1958, Ford 1956)."""
 
-from gstream.program import INF, MIN, Program, Vertices, f32
+from gstream.program import INF, MIN, Program, Vertices, f32, f64, i64, u32
 
 
 class SSSP(Program):
@@ -14,3 +14,21 @@ class SSSP(Program):
 
     def send(self, u, e, g):
         return u.value + e.weight
+
+
+class SSSP64(SSSP):
+    """The same with sums in double precision."""
+
+    value = f64
+
+
+class SSSPInteger(SSSP):
+    """The same for integer weights, exact: for graphs whose longest path is below 2^32 - 1."""
+
+    value = u32
+
+
+class SSSPLong(SSSP):
+    """The same for integer weights, exact, up to 2^63 - 1."""
+
+    value = i64
