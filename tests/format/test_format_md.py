@@ -1,0 +1,91 @@
+"""FORMAT.md's worked page, row and heads are what the packer, planner and writer produce."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_stores import Edges, write_store
+
+import pagestore
+from pagestore.arrays import datasets_of
+from pagestore.crc import page_crc
+from pagestore.decode import decode_page
+from pagestore.layout import DIRECTORY, HEADER_BYTES, PageLayout
+from pagestore.meta import Meta
+
+TEXT = (Path(pagestore.__file__).parent / "FORMAT.md").read_text()
+HEX = r"((?:[0-9a-f]{2} ?){4}(?: +(?:[0-9a-f]{2} ?){4})*)"
+
+
+def described(key: str) -> list[tuple[str, bytes]]:
+    """(first column, bytes) of the lines of the code blocks whose first column matches `key`."""
+    return [
+        (match[1], bytes.fromhex(match[2].replace(" ", "")))
+        for match in re.finditer(rf"^({key}) +{HEX}(?: |$)", TEXT, re.MULTILINE)
+    ]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("format") / "worked.gs")
+    edges = Edges(np.array([0, 0, 2, 5, 5, 5], np.uint64), np.array([1, 2, 0, 1, 1, 7], np.uint64), 8)
+    write_store(path, edges)
+    with pagestore.open_store(path) as opened:
+        yield opened
+
+
+def worked_page() -> np.ndarray:
+    page = np.zeros(4096, np.uint8)
+    for offset, data in described(r"[0-9a-f]{4}"):
+        page[int(offset, 16) : int(offset, 16) + len(data)] = np.frombuffer(data, np.uint8)
+    return page
+
+
+def test_the_worked_page_is_the_packed_page(store):
+    assert len(described(r"[0-9a-f]{4}")) == 14
+    with store.topology("out").reader() as reader:
+        np.testing.assert_array_equal(reader.read(0, 1)[0], worked_page())
+
+
+def test_the_worked_row_is_the_directory_row(store):
+    row = b"".join(data for _, data in described("row"))
+    assert row[48:52] == page_crc(0, worked_page()).to_bytes(4, "little")
+    assert store.topology("out").directory.tobytes() == row
+
+
+def test_the_worked_heads_are_the_stored_heads(store):
+    heads = b"".join(data for _, data in described("head"))
+    assert store.topology("out").heads().tobytes() == heads
+
+
+def test_the_worked_page_decodes_to_its_edges():
+    page = decode_page(worked_page(), 4, 8)
+    assert list(zip(page.source.tolist(), page.target.tolist(), strict=True)) == [
+        (0, 1), (0, 2), (2, 0), (5, 1), (5, 1), (5, 7),
+    ]  # fmt: skip
+
+
+def test_the_directory_table_has_the_offsets_of_the_dtype():
+    offsets = {name: DIRECTORY.fields[name][1] for name in DIRECTORY.names}
+    table = TEXT.split("## A directory row")[1].split("## What")[0]
+    for line in re.findall(r"^\| ([0-9][^|]*)\| (.*) \|$", table, re.MULTILINE):
+        starts = [int(span.split("-")[0]) for span in line[0].split(",")]
+        names = re.findall(r"`(\w+)`", line[1]) or ["crc", "weights_crc"]
+        for name, start in zip(names, starts, strict=False):
+            assert offsets[name] == start, name
+    assert DIRECTORY.itemsize == 56 and HEADER_BYTES == 32
+
+
+def test_every_dataset_is_in_the_table():
+    for kind, order in (("range", "natural"), ("integers", "degree"), ("strings", "natural")):
+        meta = Meta(1, 1, True, 4096, 4, True, "f4", order, ("out", "in"), kind)
+        for name in datasets_of(meta, {"out": 1, "in": 1}, {"out": 1, "in": 1}, 1):
+            shown = re.sub("/(out|in)/", "/T/", f"/{name}")
+            assert f"`{shown}`" in TEXT or shown.startswith("/checksums/"), name
+
+
+def test_the_longest_list_of_the_default_page():
+    assert f"{PageLayout().longest_list:,}" in TEXT
