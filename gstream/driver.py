@@ -137,7 +137,7 @@ class Engine:
         plan = self.plan(program, code)
         self._prepare_sources(plan.sources)
         job = Job(code, plan.device, self.graph.vertices, _by_name(self.graph.tables), self._host_vertices(code, plan))
-        read_before = self._bytes_read()
+        read_before = self.bytes_read()
         try:
             for device in self.devices:
                 device.attach(job)
@@ -154,7 +154,7 @@ class Engine:
                 device.detach()
         self._fill_stats(run.stats, plan, supersteps)
         run.stats.merge_seconds = run.merge_seconds
-        run.stats.bytes_read_disk = self._bytes_read() - read_before
+        run.stats.bytes_read_disk = self.bytes_read() - read_before
         run.stats.seconds = time.perf_counter() - began
         return RunOutcome(value, supersteps, converged, run.totals, run.stats)
 
@@ -270,18 +270,19 @@ class Engine:
         vertices, none = self.graph.vertices, np.zeros(0, dtype=np.uint32)
         needs = code.reads()
         host = HostVertices(
-            degree=self._array("degree", self.store.out_degree) if code.idempotent or "degree" in needs else none,
-            in_degree=self._array("in_degree", self.store.in_degree) if "in_degree" in needs else none,
+            degree=self.array("degree", self.store.out_degree) if code.idempotent or "degree" in needs else none,
+            in_degree=self.array("in_degree", self.store.in_degree) if "in_degree" in needs else none,
         )
         if not plan.device.resident:
             host.value = np.empty(vertices, dtype=code.value_dtype)
             host.next_value = np.empty_like(host.value) if plan.double_buffer else host.value
         if plan.heads is not None:
             topology = self.store.topology(plan.heads)
-            host.heads[plan.heads] = (self._array(f"heads/{plan.heads}", topology.heads), 0)
+            host.heads[plan.heads] = (self.array(f"heads/{plan.heads}", topology.heads), 0)
         return host
 
-    def _array(self, name: str, read: Callable[[], np.ndarray]) -> np.ndarray:
+    def array(self, name: str, read: Callable[[], np.ndarray]) -> np.ndarray:
+        """A vertex array of the store, read at its first use and kept."""
         if name not in self._arrays:
             self._arrays[name] = read()
         return self._arrays[name]
@@ -289,7 +290,8 @@ class Engine:
     def _distinct_sources(self) -> list[PageSource]:
         return list({id(source): source for have in self._sources.values() for source in have}.values())
 
-    def _bytes_read(self) -> int:
+    def bytes_read(self) -> int:
+        """Bytes of pages and weights read from the store's file by the sources that are there."""
         return sum(source.bytes_read for source in self._distinct_sources())
 
     def _held_bytes(self) -> int:
@@ -302,9 +304,10 @@ class Engine:
         values = 0 if plan.device.resident else plan.host_bytes.get("values", 0)
         self._peak = max(self._peak, self._held_bytes() + values)
 
-    def _fill_stats(self, stats: RunStats, plan: Plan, supersteps: int) -> None:
-        """Sums over devices and caches; the counters start anew for the next run."""
-        for device in self.devices:
+    def add_counts(self, stats: RunStats) -> None:
+        """Add what devices and caches counted since the last call, in runs and sweeps, to `stats`."""
+        stats.device_bytes_moved = stats.device_bytes_moved or [0] * len(self.devices)
+        for number, device in enumerate(self.devices):
             counted = device.take_stats()
             stats.pages_moved += counted.pages_moved
             stats.bytes_moved += counted.bytes_moved
@@ -312,14 +315,20 @@ class Engine:
             stats.attribute_bytes_moved += counted.attribute_bytes
             stats.cache_hits += counted.cache_hits
             stats.cache_misses += counted.cache_misses
-            stats.device_bytes_moved.append(counted.bytes_moved)
+            stats.device_bytes_moved[number] += counted.bytes_moved
         for source in self._distinct_sources():
             if source.cache is not None:
                 stats.cache_hits += source.cache.hits
                 stats.cache_misses += source.cache.misses
                 source.cache.hits = source.cache.misses = 0
-        stats.devices, stats.case, stats.chunks = len(self.devices), plan.case, len(plan.chunks)
+        stats.devices = len(self.devices)
+        self._peak = max(self._peak, self._held_bytes())
         stats.peak_memory_bytes = self._peak
+
+    def _fill_stats(self, stats: RunStats, plan: Plan, supersteps: int) -> None:
+        """Counted figures, and the planner's beside them."""
+        self.add_counts(stats)
+        stats.case, stats.chunks = plan.case, len(plan.chunks)
         stats.on_device_bytes = sum(plan.device_bytes.values())
         stats.predicted_bytes = plan.sweep_bytes(supersteps)
         stats.predicted_seconds = plan.superstep_seconds() * supersteps if plan.sweep else 0.0
