@@ -31,7 +31,7 @@ class LineRules:
 
     `lead` is the letter a line begins with (DIMACS). `low`..`high_*` bound the IDs. `strings`: IDs are text.
     `integer_weights` is (least, greatest, type name) when the format declares an integer type.
-    `due` says in words what a line holds.
+    `loops` False refuses edges from a vertex to itself, as `loop_reason` says. `due`: what a line holds, in words.
     """
 
     fields: int
@@ -48,6 +48,8 @@ class LineRules:
     strings: bool = False
     integer_weights: tuple[int, int, str] | None = None
     due: str = "source and target"
+    loops: bool = True
+    loop_reason: str = ""
 
     def array(self) -> np.ndarray:
         """The rules as the kernels of lines.py take them: int64[RULES]."""
@@ -199,8 +201,11 @@ def judge(line: bytes, rules: LineRules) -> Edge | None:
     (source_at, source), (target_at, target) = texts[rules.source], texts[rules.target]
     if rules.strings:
         return Edge(parse_name(source, source_at), parse_name(target, target_at), weight)
-    return Edge(
+    edge = Edge(
         parse_vertex(source, source_at, rules, rules.high_source),
         parse_vertex(target, target_at, rules, rules.high_target),
         weight,
     )
+    if not rules.loops and edge.source == edge.target:
+        raise LineProblem(source_at, rules.loop_reason.format(edge.source))
+    return edge

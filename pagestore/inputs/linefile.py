@@ -30,6 +30,7 @@ class LineFile(EdgeSource):
         self.owns_bad = True  # False when this is one of several inputs, which share one list
         self._stream = ByteStream(path)
         self._used = False
+        self._skipped_before = 0
         self.name = self._stream.name
         self.total_bytes = self._stream.total_bytes
         self.replayable = self._stream.replayable
@@ -65,6 +66,7 @@ class LineFile(EdgeSource):
         self._used = True
         if self.owns_bad:
             self.bad.begin()
+        self._skipped_before = self.skipped.count
         return self._stream
 
     def chunks(self) -> Iterator[EdgeChunk]:
@@ -109,9 +111,14 @@ class LineFile(EdgeSource):
             if self.owns_bad:
                 self.bad.close()
 
+    @property
+    def skipped_here(self) -> int:
+        """Lines of this input that were skipped in the current pass (`skipped` counts those of all inputs)."""
+        return self.skipped.count - self._skipped_before
+
     def check_some(self, edges: int) -> None:
         """Refuse an input of which every line was skipped."""
-        if edges == 0 and self.skipped.count:
+        if edges == 0 and self.skipped_here:
             raise InputError(
                 f"{self.name}: not one of its lines is an edge; the first one: {self.skipped.first[0]}. "
                 f"Name the right format with --format."

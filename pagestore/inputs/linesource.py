@@ -54,7 +54,8 @@ def parse_block(block: Block, rules: LineRules, first_problem_only: bool) -> Par
         hard = hard[:hard_count]
         weight[hard[:, 0]] = hard_numbers(block.data, hard[:, 1], hard[:, 2])
     weights = weight[:edges] if rules.weight is not None else None
-    if not _weights_fit(weights, rules) or (rules.strings and not _is_text(block)):
+    fit = _weights_fit(weights, rules) and (rules.loops or not (source[:edges] == target[:edges]).any())
+    if not fit or (rules.strings and not _is_text(block)):
         return _judge_all(block, rules, lines, first_problem_only)
     chunk: EdgeChunk | NameChunk
     if rules.strings:

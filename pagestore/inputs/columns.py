@@ -1,0 +1,124 @@
+"""Edges that come as arrays: checks every binary format shares, and plain arrays in memory as a source.
+
+Rows are counted from 0 in messages, as the tools that wrote such files count them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from pagestore.errors import InputError, UsageError
+from pagestore.inputs.base import MAX_ID, EdgeChunk, EdgeSource, InputOptions
+
+ROW_REMEDY = "Correct the row before writing the file."
+EXACT_FLOAT = 1 << 53
+
+
+@dataclass(frozen=True)
+class IdRange:
+    """IDs that a source takes, low..high, and what says so."""
+
+    low: int = 0
+    high: int = MAX_ID
+    limit: str = "IDs run from 0 to 2^63-1"
+
+
+def option_range(options: InputOptions) -> IdRange:
+    """The range that --num-vertices allows, or all IDs."""
+    if options.num_vertices is None:
+        return IdRange()
+    base = options.id_base or 0
+    high = base + options.num_vertices - 1
+    return IdRange(base, high, f"--num-vertices {options.num_vertices} lets IDs run from {base} to {high}")
+
+
+def checked_ids(name: str, what: str, first_row: int, values: np.ndarray, ids: IdRange) -> np.ndarray:
+    """`values` (any integers, or floats that are whole) as uint64[n]; InputError names the first row that is no ID."""
+    if values.dtype.kind == "f":
+        whole = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) <= EXACT_FLOAT)
+        if not whole.all():
+            row = int(np.argmin(whole))
+            raise InputError(
+                f"{name}: row {first_row + row}: {what} {values[row]} is not an integer; {ids.limit}. {ROW_REMEDY}"
+            )
+        values = values.astype(np.int64)
+    if values.dtype.kind not in "iu":
+        raise InputError(f"{name}: {what} is of type {values.dtype}; vertex IDs are integers. Convert the column.")
+    if len(values) and (int(values.min()) < ids.low or int(values.max()) > ids.high):
+        wide = values.astype(object) if values.dtype == np.uint64 else values.astype(np.int64)
+        bad = (wide < ids.low) | (wide > ids.high)
+        row = int(np.argmax(bad))
+        reason = (
+            "is negative" if wide[row] < 0 else "is past the limit" if wide[row] > ids.high else "is below the limit"
+        )
+        raise InputError(f"{name}: row {first_row + row}: {what} {wide[row]} {reason}; {ids.limit}. {ROW_REMEDY}")
+    if values.dtype == np.int64 and values.dtype.isnative:
+        return np.ascontiguousarray(values).view(np.uint64)
+    return values.astype(np.uint64)
+
+
+def checked_weights(name: str, first_row: int, values: np.ndarray) -> np.ndarray:
+    """`values` as float64[n]; InputError names the first row whose weight is not finite."""
+    if values.dtype.kind not in "iufb":
+        raise InputError(
+            f"{name}: the weight is of type {values.dtype}; weights are real numbers. Convert the column, "
+            f"or pass --no-weights."
+        )
+    weights = values.astype(np.float64)
+    if not np.isfinite(weights).all():
+        row = int(np.argmin(np.isfinite(weights)))
+        raise InputError(
+            f"{name}: row {first_row + row}: weight {weights[row]} is not finite; weights are finite numbers. "
+            f"Correct the row, or pass --no-weights."
+        )
+    return weights
+
+
+def checked_chunk(
+    name: str, first_row: int, source: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ids: IdRange
+) -> EdgeChunk:
+    """Rows first_row.. of an input as a chunk; raises InputError at the first row that is no edge."""
+    return EdgeChunk(
+        checked_ids(name, "source", first_row, source, ids),
+        checked_ids(name, "target", first_row, target, ids),
+        None if weight is None else checked_weights(name, first_row, weight),
+    )
+
+
+class ArraySource(EdgeSource):
+    """Arrays in memory: source, target integers [n], weight numbers [n] or None; replayable."""
+
+    def __init__(
+        self,
+        source: np.ndarray,
+        target: np.ndarray,
+        weight: np.ndarray | None,
+        options: InputOptions,
+        name: str = "arrays",
+    ) -> None:
+        super().__init__()
+        if not source.shape == target.shape == (len(source),) or (weight is not None and weight.shape != source.shape):
+            raise UsageError(f"{name}: source, target and weight must be one-dimensional and of one length.")
+        self.name, self.replayable = name, True
+        self.weighted = weight is not None and options.weights
+        self._columns = (source, target, weight if self.weighted else None)
+        self._options, self._ids = options, option_range(options)
+        self.vertices, self.id_base = options.num_vertices, self._ids.low
+        self.total_bytes = source.nbytes + target.nbytes + (weight.nbytes if weight is not None else 0)
+        self._done = 0
+
+    def chunks(self) -> Iterator[EdgeChunk]:
+        source, target, weight = self._columns
+        for first in range(0, len(source), self._options.chunk_edges):
+            part = slice(first, first + self._options.chunk_edges)
+            self._done = min(part.stop, len(source))
+            yield checked_chunk(
+                self.name, first, source[part], target[part], None if weight is None else weight[part], self._ids
+            )
+
+    def position(self) -> int:
+        total = self.total_bytes or 0
+        return total * self._done // max(len(self._columns[0]), 1)

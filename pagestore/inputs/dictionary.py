@@ -1,0 +1,99 @@
+"""Sparse integer IDs become dense: the distinct ones in ascending order, and every edge between their ranks.
+
+Few enough IDs for the budget (BYTES_PER_ID each): a hash set collects them in one pass over the source, a hash table of
+ranks rewrites the edges in a second one. More than that: `dictionary_parts.py` splits both by ranges of IDs. The edges
+go to a file either way, so nothing but a map of the IDs stays in memory. Strings: names.py.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from pagestore.errors import InputError
+from pagestore.inputs.base import EdgeChunk, EdgeSource
+from pagestore.inputs.edgefile import DenseSource, EdgeFile, map_file, write_array
+from pagestore.inputs.idtable import IdSet, RankTable
+
+# growing set: 8 bytes / 0.65 * (1 + 1 / 1.6) = 20; then ranks 12 / 0.65 = 19 beside 8 for the sorted IDs and their copy
+BYTES_PER_ID = 40
+FEWEST_IDS = 1 << 14
+
+
+def compact_integers(source: EdgeSource, workdir: str | Path, memory_bytes: int) -> EdgeSource:
+    """Make the IDs of `source` dense: a replayable source with `ids` (int64 map, ascending) and `vertices`.
+
+    The vertices are those of the vertex file too. Takes up to `memory_bytes` while it works, none to speak of later;
+    temporary files in `workdir` last until `close()`. Raises InputError for an endpoint that a closed vertex file
+    lacks, ResourceError when the disk is full.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="ids-", dir=workdir))
+    if not source.replayable:
+        source = _spooled(source, folder)
+    limit = max(memory_bytes // BYTES_PER_ID, FEWEST_IDS)
+    found = IdSet(limit)
+    if not all(found.add(ids) for ids in all_ids(source)):
+        from pagestore.inputs.dictionary_parts import compact_by_parts
+
+        return compact_by_parts(source, folder, found.sorted(), memory_bytes)
+    ids = found.sorted()
+    path = folder / "ids"
+    with open(path, "wb", buffering=0) as file:
+        write_array(file, ids)
+    table = RankTable(ids)
+    edges = EdgeFile(folder / "edges", 4 if len(ids) <= 1 << 32 else 8, source.weighted)
+    for chunk in source.chunks():
+        near, far = ranks_of(source, table, chunk.source), ranks_of(source, table, chunk.target)
+        edges.append(near, far, chunk.weight)
+    edges.finish()
+    return DenseSource(source, edges, map_file(path, "<i8", len(ids)), None, [path])
+
+
+def all_ids(source: EdgeSource) -> Iterator[np.ndarray]:
+    """Uint64 arrays that together hold every vertex: of the vertex file, and of the edges unless that file is closed."""
+    for ids in source.vertex_ids() or ():
+        yield np.ascontiguousarray(ids).view(np.uint64)
+    if not source.closed:
+        for chunk in source.chunks():
+            yield chunk.source
+            yield chunk.target
+
+
+def ranks_of(source: EdgeSource, table: RankTable, ids: np.ndarray) -> np.ndarray:
+    """Ranks of the endpoints `ids`; InputError when one is no vertex."""
+    ranks, known = table.ranks(np.ascontiguousarray(ids))
+    if known < len(ids):
+        raise InputError(f"{source.name}: vertex {ids[known]} has an edge but is not in the vertex file. Add it there.")
+    return ranks
+
+
+class _Spool(EdgeSource):
+    """A copy of a source that can be read once."""
+
+    def __init__(self, origin: EdgeSource, file: EdgeFile, listed: list[np.ndarray]) -> None:
+        super().__init__()
+        self.name, self.directed, self.weighted = origin.name, origin.directed, origin.weighted
+        self.unique, self.closed, self.skipped = origin.unique, origin.closed, origin.skipped
+        self.replayable, self.total_bytes = True, file.nbytes
+        self._origin, self._file, self._listed = origin, file, listed
+
+    def chunks(self) -> Iterator[EdgeChunk]:
+        return self._file.read()
+
+    def vertex_ids(self) -> Iterator[np.ndarray] | None:
+        return iter(self._listed) if self._listed else None
+
+    def close(self) -> None:
+        self._origin.close()
+        self._file.remove()
+
+
+def _spooled(source: EdgeSource, folder: Path) -> EdgeSource:
+    file = EdgeFile(folder / "spool", 8, source.weighted)
+    for chunk in source.chunks():
+        file.append(chunk.source, chunk.target, chunk.weight)
+    file.finish()
+    return _Spool(source, file, list(source.vertex_ids() or ()))

@@ -1,0 +1,128 @@
+"""Edges between dense vertices in a temporary file, written once, read forward any number of times.
+
+Encoding: batches of [source][target][weight] arrays, each batch of known length; IDs take 4 bytes up to 2^32 vertices,
+else 8; weights are float64. Nothing of it stays in memory.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from pagestore.errors import ResourceError
+from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, EdgeSource, StringNames
+
+
+def write_array(file: IO[bytes], array: np.ndarray) -> None:
+    """Append the bytes of `array`; ResourceError when the disk is full."""
+    try:
+        file.write(memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b"")
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise ResourceError(
+                f"{file.name}: the disk is full while writing temporary files. Free some space, or name another "
+                f"folder with --workdir."
+            ) from None
+        raise
+
+
+def read_array(file: IO[bytes], dtype: np.dtype, count: int) -> np.ndarray:
+    """The next `count` elements."""
+    array = np.empty(count, dtype=dtype)
+    if file.readinto(memoryview(array).cast("B")) != array.nbytes:  # type: ignore[attr-defined]
+        raise ResourceError(f"{file.name}: a temporary file was cut by another program. Start again.")
+    return array
+
+
+class EdgeFile:
+    """A growing file of edges. `id_bytes` is 4 or 8."""
+
+    def __init__(self, path: Path, id_bytes: int, weighted: bool) -> None:
+        self.path, self.weighted = path, weighted
+        self.dtype = np.dtype("<u4") if id_bytes == 4 else np.dtype("<u8")
+        self.batches: list[int] = []
+        self._file: IO[bytes] | None = open(path, "wb", buffering=0)
+        self.read_bytes = 0
+
+    def append(self, source: np.ndarray, target: np.ndarray, weight: np.ndarray | None) -> None:
+        """Add edges: arrays of one length, integers and float64."""
+        assert self._file is not None
+        for first in range(0, len(source), CHUNK_EDGES):
+            part = slice(first, first + CHUNK_EDGES)
+            write_array(self._file, source[part].astype(self.dtype, copy=False))
+            write_array(self._file, target[part].astype(self.dtype, copy=False))
+            if self.weighted:
+                assert weight is not None
+                write_array(self._file, weight[part].astype("<f8", copy=False))
+            self.batches.append(len(source[part]))
+
+    @property
+    def edges(self) -> int:
+        return sum(self.batches)
+
+    @property
+    def nbytes(self) -> int:
+        return self.edges * (2 * self.dtype.itemsize + 8 * self.weighted)
+
+    def finish(self) -> None:
+        """No more edges will come."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def read(self) -> Iterator[EdgeChunk]:
+        """All edges, in batches of up to CHUNK_EDGES, IDs as uint64."""
+        self.read_bytes = 0
+        with open(self.path, "rb", buffering=0) as file:
+            for count in self.batches:
+                source, target = (read_array(file, self.dtype, count).astype(np.uint64, copy=False) for _ in "st")
+                weight = read_array(file, np.dtype("<f8"), count) if self.weighted else None
+                self.read_bytes = file.tell()
+                yield EdgeChunk(source, target, weight)
+
+    def remove(self) -> None:
+        self.finish()
+        self.path.unlink(missing_ok=True)
+
+
+class DenseSource(EdgeSource):
+    """Edges of `origin` between dense IDs, from an EdgeFile, with the user's IDs beside it; replayable."""
+
+    def __init__(
+        self, origin: EdgeSource, edges: EdgeFile, ids: np.ndarray | None, names: StringNames | None, files: list[Path]
+    ) -> None:
+        super().__init__()
+        self.name, self.directed, self.weighted = origin.name, origin.directed, origin.weighted
+        self.unique, self.skipped = origin.unique, origin.skipped
+        self.ids, self.names, self.replayable = ids, names, True
+        self.vertices = len(ids) if ids is not None else len(names) if names is not None else 0
+        self.total_bytes = edges.nbytes
+        self._origin, self._edges, self._files = origin, edges, files
+
+    def chunks(self) -> Iterator[EdgeChunk]:
+        return self._edges.read()
+
+    def position(self) -> int:
+        return self._edges.read_bytes
+
+    def duplicate_message(self, source: int, target: int) -> str:
+        return self._origin.duplicate_message(source, target)
+
+    def close(self) -> None:
+        self._origin.close()
+        self._edges.remove()
+        for path in self._files:
+            path.unlink(missing_ok=True)
+        folder = self._edges.path.parent
+        if folder.exists() and not os.listdir(folder):
+            folder.rmdir()
+
+
+def map_file(path: Path, dtype: str, count: int) -> np.ndarray:
+    """`count` elements of a file as a read-only memory map (an empty array for none)."""
+    return np.memmap(path, dtype=dtype, mode="r", shape=(count,)) if count else np.empty(0, dtype=dtype)

@@ -1,0 +1,131 @@
+"""Hash tables of 64-bit IDs, compiled: the set of IDs that occur, and the rank of each.
+
+Open addressing with linear probing; a slot holds EMPTY (all bits set, which is no ID) or an ID. The capacity is any
+number below 2^32: a slot is the upper half of a mixed hash times the capacity, so a table is never larger than asked.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+FULLEST = 0.65  # load at which a set grows: beyond 0.7 linear probes lengthen quickly
+GROWTH = 1.6
+LEAST_CAPACITY = 1 << 12
+MIX_1, MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)  # MurmurHash3's finaliser
+U0, U1, HALF, FOLD = np.uint64(0), np.uint64(1), np.uint64(32), np.uint64(33)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def slot_of(key: np.uint64, capacity: np.uint64) -> np.uint64:
+    key ^= key >> FOLD
+    key *= MIX_1
+    key ^= key >> FOLD
+    key *= MIX_2
+    key ^= key >> FOLD
+    return ((key >> HALF) * capacity) >> HALF
+
+
+@njit(nogil=True, cache=True)
+def insert_all(table: np.ndarray, ids: np.ndarray, first: int, room: int) -> tuple:
+    """Insert ids[first:] (uint64) until `room` new ones are in: (index of the first not looked at, new ones)."""
+    capacity = np.uint64(len(table))
+    added = 0
+    k = np.uint64(first)
+    while k < np.uint64(len(ids)):
+        if added >= room:
+            break
+        key = ids[k]
+        slot = slot_of(key, capacity)
+        while table[slot] != EMPTY and table[slot] != key:
+            slot += U1
+            if slot == capacity:
+                slot = U0
+        if table[slot] == EMPTY:
+            table[slot] = key
+            added += 1
+        k += U1
+    return k, added
+
+
+@njit(nogil=True, cache=True)
+def fill_ranks(table: np.ndarray, ranks: np.ndarray, ids: np.ndarray, base: int) -> None:
+    """Make `table` and `ranks` map ids[k] (distinct) to base + k; the table is all EMPTY before."""
+    capacity = np.uint64(len(table))
+    for k in range(np.uint64(len(ids))):
+        slot = slot_of(ids[k], capacity)
+        while table[slot] != EMPTY:
+            slot += U1
+            if slot == capacity:
+                slot = U0
+        table[slot] = ids[k]
+        ranks[slot] = np.uint64(base) + np.uint64(k)
+
+
+@njit(nogil=True, cache=True)
+def look_up(table: np.ndarray, ranks: np.ndarray, ids: np.ndarray, out: np.ndarray) -> int:
+    """out[k] = rank of ids[k]; returns the index of the first ID that is missing, or len(ids)."""
+    capacity = np.uint64(len(table))
+    for k in range(np.uint64(len(ids))):
+        slot = slot_of(ids[k], capacity)
+        while table[slot] != ids[k]:
+            if table[slot] == EMPTY:
+                return np.int64(k)
+            slot += U1
+            if slot == capacity:
+                slot = U0
+        out[k] = ranks[slot]
+    return len(ids)
+
+
+class IdSet:
+    """A growing set of IDs, up to `limit` of them."""
+
+    def __init__(self, limit: int) -> None:
+        self.count, self._limit = 0, limit
+        self._table = np.full(LEAST_CAPACITY, EMPTY, dtype=np.uint64)
+
+    def add(self, ids: np.ndarray) -> bool:
+        """Insert uint64 IDs; False when that would take more than `limit`: the set then lacks some of them."""
+        at = 0
+        while at < len(ids):
+            room = int(len(self._table) * FULLEST) - self.count
+            if room <= 0:
+                if self.count >= self._limit:
+                    return False
+                self._grow()
+                continue
+            at, added = (int(n) for n in insert_all(self._table, ids, at, room))
+            self.count += added
+        return self.count <= self._limit
+
+    def _grow(self) -> None:
+        old = self._table[self._table != EMPTY]
+        capacity = int(len(self._table) * GROWTH)
+        self._table = np.full(capacity, EMPTY, dtype=np.uint64)
+        insert_all(self._table, old, 0, len(old))
+
+    def sorted(self) -> np.ndarray:
+        """All IDs, ascending, uint64[count]; the set is empty afterwards."""
+        ids = self._table[self._table != EMPTY]
+        self._table = np.full(LEAST_CAPACITY, EMPTY, dtype=np.uint64)
+        self.count = 0
+        ids.sort()
+        return ids
+
+
+class RankTable:
+    """Rank of each of `ids` (distinct uint64) plus `base`: 12 bytes a slot up to 2^32 vertices, 16 above."""
+
+    def __init__(self, ids: np.ndarray, base: int = 0) -> None:
+        capacity = max(int(len(ids) / FULLEST), 1) + 1
+        wide = base + len(ids) > 1 << 32
+        self._table = np.full(capacity, EMPTY, dtype=np.uint64)
+        self._ranks = np.empty(capacity, dtype=np.uint64 if wide else np.uint32)
+        fill_ranks(self._table, self._ranks, np.ascontiguousarray(ids), base)
+
+    def ranks(self, ids: np.ndarray) -> tuple[np.ndarray, int]:
+        """Uint64[n] ranks, and the index of the first ID that has none (n when all have)."""
+        out = np.empty(len(ids), dtype=np.uint64)
+        return out, int(look_up(self._table, self._ranks, ids, out))

@@ -1,0 +1,230 @@
+"""NumPy files: .npy of shape [n, 2] or [n, 3] or with named fields, .npz with source and target or scipy.sparse.
+
+Rows are read with plain reads, not mapped: pages of a map count as memory of the process, reads stay within a chunk.
+Columns by name are found as in `arrow.py`; a third column is the weight. scipy.sparse: csr, csc and coo as written by
+`scipy.sparse.save_npz`; entry (i, j) is an edge from i to j, and `vertices` is the number of rows.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from pagestore.errors import InputError
+from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions
+from pagestore.inputs.columns import IdRange, checked_chunk, option_range
+from pagestore.inputs.csr import csr_rows
+from pagestore.inputs.headers import promised_vertices
+from pagestore.inputs.sniff import SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
+
+
+class ArrayStream:
+    """An array in .npy encoding, read forward in rows from a binary file (a file, or a member of an archive)."""
+
+    def __init__(self, name: str, file: IO[bytes]) -> None:
+        self.name, self._file = name, file
+        try:
+            version = np.lib.format.read_magic(file)
+            header: Any = (
+                np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            )
+            self.shape, self.fortran, self.dtype = header(file)
+        except (ValueError, EOFError) as error:
+            raise InputError(f"{name}: is not a NumPy array ({error}). Write it with numpy.save.") from None
+        if self.dtype.hasobject:
+            raise InputError(f"{name}: holds Python objects; edges are numbers. Convert the array, e.g. astype(int64).")
+        self.columns = int(np.prod(self.shape[1:], dtype=np.int64)) if self.shape else 1
+        self.rows = self.shape[0] if self.shape else 1
+        self.read_rows = 0
+
+    def take(self, rows: int) -> np.ndarray:
+        """The next `rows` rows, of shape [rows] or [rows, columns]; InputError when the file ends before."""
+        size = rows * self.columns * self.dtype.itemsize
+        try:
+            data = self._file.read(size)
+        except (OSError, EOFError, zipfile.BadZipFile, ValueError) as error:
+            raise InputError(f"{self.name}: is damaged ({error}). Write the file again.") from None
+        if len(data) != size:
+            raise InputError(
+                f"{self.name}: ends before row {self.read_rows + rows} of the {self.rows} that its header promises. "
+                f"The file was cut: write it again."
+            )
+        self.read_rows += rows
+        array = np.frombuffer(data, dtype=self.dtype)
+        return array.reshape(rows, self.columns) if len(self.shape) > 1 else array
+
+    def all(self) -> np.ndarray:
+        return self.take(self.rows)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _named_columns(name: str, fields: tuple[str, ...]) -> tuple[str, str, str | None]:
+    """Which of `fields` are source, target and weight."""
+    lowered = {field.lower(): field for field in fields}
+    source = next((lowered[n] for n in SOURCE_NAMES if n in lowered), None)
+    target = next((lowered[n] for n in TARGET_NAMES if n in lowered), None)
+    if source is None or target is None:
+        raise InputError(
+            f"{name}: has the fields {', '.join(fields)}; edges need 'source' and 'target'. Rename the fields."
+        )
+    return source, target, next((lowered[n] for n in WEIGHT_NAMES if n in lowered), None)
+
+
+class NpySource(EdgeSource):
+    """A .npy file, replayable. In Fortran order its columns stand one after the other and are read side by side."""
+
+    def __init__(self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
+        super().__init__()
+        self._path, self._options, self._ids = path, options, option_range(options)
+        self.name, self.replayable = str(path), True
+        self.vertices, self.id_base = options.num_vertices, self._ids.low
+        self.total_bytes = Path(path).stat().st_size
+        self._done = 0
+        stream = self._open()
+        stream.close()
+        self._rows, self._bytes = stream.rows, stream.columns * stream.dtype.itemsize
+        if stream.dtype.names:
+            if len(stream.shape) != 1:
+                raise InputError(f"{self.name}: has the shape {stream.shape}; an array with fields has one dimension.")
+            self._fields: Any = _named_columns(self.name, stream.dtype.names)
+        elif len(stream.shape) == 2 and stream.shape[1] in (2, 3):
+            self._fields = (0, 1, 2 if stream.shape[1] == 3 else None)
+        else:
+            raise InputError(
+                f"{self.name}: has the shape {stream.shape}; edges are [n, 2], [n, 3] or an array with the fields "
+                f"source and target. Reshape it."
+            )
+        self._fortran = stream.fortran and len(stream.shape) == 2
+        self.weighted = self._fields[2] is not None and options.weights
+
+    def _open(self, skip_bytes: int = 0) -> ArrayStream:
+        file = open(self._path, "rb")
+        stream = ArrayStream(self.name, file)
+        if skip_bytes:
+            file.seek(skip_bytes, 1)
+        return stream
+
+    def chunks(self) -> Iterator[EdgeChunk]:
+        wanted = [self._fields[0], self._fields[1]] + ([self._fields[2]] if self.weighted else [])
+        if self._fortran:
+            item = self._bytes // (2 if self._fields[2] is None else 3)
+            streams = [self._open(column * item * self._rows) for column in wanted]
+            for stream in streams:
+                stream.columns, stream.shape = 1, (self._rows,)
+        else:
+            streams = [self._open()]
+        try:
+            for first in range(0, self._rows, self._options.chunk_edges):
+                rows = min(self._options.chunk_edges, self._rows - first)
+                parts = [stream.take(rows) for stream in streams]
+                if not self._fortran:
+                    table = parts[0]
+                    parts = [table[field] if isinstance(field, str) else table[:, field] for field in wanted]
+                self._done = (first + rows) * self._bytes
+                yield checked_chunk(
+                    self.name, first, parts[0], parts[1], parts[2] if self.weighted else None, self._ids
+                )
+        finally:
+            for stream in streams:
+                stream.close()
+
+    def position(self) -> int:
+        return self._done
+
+
+class NpzSource(EdgeSource):
+    """An .npz archive, compressed or not, replayable: members source, target[, weight] or those of scipy.sparse."""
+
+    def __init__(self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
+        super().__init__()
+        self._path, self._options, self._ids = path, options, option_range(options)
+        self.name, self.replayable = str(path), True
+        self.total_bytes = Path(path).stat().st_size
+        self._done = 0.0
+        try:
+            with zipfile.ZipFile(path) as archive:
+                members = [member[:-4] for member in archive.namelist() if member.endswith(".npy")]
+        except (zipfile.BadZipFile, OSError) as error:
+            raise InputError(f"{self.name}: is no whole .npz archive ({error}). Write it with numpy.savez.") from None
+        self._format = ""
+        if "format" in members:
+            self._begin_sparse(members)
+        else:
+            self._members = [name for name in _named_columns(self.name, tuple(members)) if name is not None]
+            self.vertices, self.id_base = options.num_vertices, self._ids.low
+        self.weighted = len(self._members) > 2 and options.weights
+
+    def _begin_sparse(self, members: list[str]) -> None:
+        word = self._read("format").reshape(-1)[0]
+        self._format = word.decode() if isinstance(word, bytes) else str(word)
+        parts = {"csr": ["indptr", "indices"], "csc": ["indptr", "indices"], "coo": ["row", "col"]}.get(self._format)
+        missing = [name for name in (parts or []) + ["shape", "data"] if name not in members]
+        if parts is None or missing:
+            raise InputError(
+                f"{self.name}: is a scipy.sparse matrix of format {self._format!r} without {missing}; csr, csc and coo "
+                f"are read. Save it with scipy.sparse.save_npz(matrix.tocsr())."
+            )
+        rows, columns = (int(n) for n in self._read("shape"))
+        if rows != columns:
+            raise InputError(
+                f"{self.name}: the matrix has {rows} rows and {columns} columns; the matrix of a graph is square. "
+                f"Pad it with empty rows or columns."
+            )
+        self.vertices = promised_vertices(self.name, rows, self._options)
+        self._ids = IdRange(0, rows - 1, f"the matrix has {rows} rows")
+        self._members = [*parts, "data"]
+
+    def _member(self, member: str) -> ArrayStream:
+        archive = zipfile.ZipFile(self._path)
+        return ArrayStream(f"{self.name}:{member}", archive.open(f"{member}.npy"))
+
+    def _read(self, member: str) -> np.ndarray:
+        stream = self._member(member)
+        try:
+            return stream.all()
+        finally:
+            stream.close()
+
+    def chunks(self) -> Iterator[EdgeChunk]:
+        streams = [self._member(member) for member in (self._members if self.weighted else self._members[:2])]
+        try:
+            first = 0
+            for parts in self._pairs(streams) if self._format in ("csr", "csc") else self._plain(streams):
+                weight = parts[2] if self.weighted else None
+                if self._format == "csc":
+                    parts = [parts[1], parts[0]]
+                yield checked_chunk(self.name, first, parts[0], parts[1], weight, self._ids)
+                first += len(parts[0])
+        finally:
+            for stream in streams:
+                stream.close()
+
+    def _plain(self, streams: list[ArrayStream]) -> Iterator[list[np.ndarray]]:
+        rows = streams[0].rows
+        for stream in streams:
+            if stream.rows != rows or len(stream.shape) != 1:
+                raise InputError(
+                    f"{stream.name}: has the shape {stream.shape}; source, target and weight have one dimension and "
+                    f"one length, here {rows}. Write them so."
+                )
+        for first in range(0, rows, self._options.chunk_edges):
+            self._done = first / rows
+            yield [stream.take(min(self._options.chunk_edges, rows - first)) for stream in streams]
+        self._done = 1.0
+
+    def _pairs(self, streams: list[ArrayStream]) -> Iterator[list[np.ndarray]]:
+        offsets, neighbours = streams[0], streams[1]
+        for source, edges in csr_rows(
+            self.name, offsets.take, offsets.rows - 1, neighbours.rows, self._options.chunk_edges
+        ):
+            self._done = (edges.stop / neighbours.rows) if neighbours.rows else 1.0
+            yield [source, *(stream.take(len(source)) for stream in streams[1:])]
+
+    def position(self) -> int:
+        return int((self.total_bytes or 0) * self._done)
