@@ -1,0 +1,68 @@
+"""Graphs bigger than memory, processed by programs of ten lines of Python.
+
+    import gstream
+
+    with gstream.open("web.gs") as graph:
+        print(graph.pagerank().top(20))
+        graph.bfs(source=17).write("distances.parquet")
+
+A program of your own inherits from `gstream.Program` (README: Programs). Everything is loaded at its first use, so that
+`import gstream` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gstream.graph import Graph
+    from gstream.graph import open_graph as open
+    from gstream.options import RunOptions
+    from gstream.program import (
+        INF,
+        MAX,
+        MIN,
+        OR,
+        SUM,
+        PerVertex,
+        Program,
+        Vertex,
+        Vertices,
+        f32,
+        f64,
+        i32,
+        i64,
+        total,
+        u32,
+        u64,
+    )
+    from gstream.results import Result
+    from pagestore.errors import GstreamError
+
+_PROGRAM = (
+    "INF", "MAX", "MIN", "OR", "SUM", "PerVertex", "Program", "Vertex", "Vertices", "f32", "f64", "i32", "i64", "total",
+    "u32", "u64",
+)  # fmt: skip
+_WHERE = dict.fromkeys(_PROGRAM, "gstream.program") | {
+    "Graph": "gstream.graph",
+    "GstreamError": "pagestore.errors",
+    "Result": "gstream.results",
+    "RunOptions": "gstream.options",
+    "open": "gstream.graph",
+}
+
+__all__ = [
+    "INF", "MAX", "MIN", "OR", "SUM", "Graph", "GstreamError", "PerVertex", "Program", "Result", "RunOptions", "Vertex",
+    "Vertices", "f32", "f64", "i32", "i64", "open", "total", "u32", "u64",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'gstream' has no attribute {name!r}")
+    return getattr(import_module(_WHERE[name]), "open_graph" if name == "open" else name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,63 @@
+"""Breadth-first search as a user calls it: distances by the program, predecessors by a pass of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.predecessors import find_predecessors, unreached
+from gstream.algorithms.session import Session
+from gstream.programs.bfs import BFS
+from gstream.results import LDBC_NO_HOPS, Column
+from pagestore.errors import UsageError
+
+
+def run_bfs(
+    session: Session, source: Any, depth_limit: int | None = None, predecessors: bool = True
+) -> tuple[list[Column], dict[str, Any]]:
+    """Columns distance (and predecessor), and the summary.
+
+    source: one user ID or several (distance to the nearest). depth_limit: vertices farther away count as not reached.
+    Raises UsageError (no source, negative limit), InputError (a source that is not in the graph).
+    """
+    ids = source_ids(source, "bfs")
+    if depth_limit is not None and depth_limit < 0:
+        raise UsageError(f"--depth-limit {depth_limit}: is negative; it counts edges from the source. Pass 0 or more.")
+    sources = session.store.lookup(ids)
+    outcome = session.run(BFS(source=ids), max_supersteps=depth_limit)
+    columns = [distance_column(outcome.value, LDBC_NO_HOPS)]
+    if predecessors:
+        columns.append(predecessor_column(session, find_predecessors(session, outcome.value, sources, weighted=False)))
+    found = session.finish(outcome.supersteps, outcome.converged or outcome.supersteps == depth_limit)
+    return columns, found | {"reached": count_reached(outcome.value)}
+
+
+def source_ids(source: Any, algorithm: str) -> tuple[Any, ...]:
+    """The user's sources as a tuple, each once. Raises UsageError when there is none."""
+    if source is None:
+        ids: tuple[Any, ...] = ()
+    elif isinstance(source, (str, bytes)) or not isinstance(source, Iterable):
+        ids = (source,)
+    else:
+        ids = tuple(dict.fromkeys(source))
+    if not ids:
+        raise UsageError(f"{algorithm}: no source was given. Pass --source ID (in Python source=ID), or several.")
+    return ids
+
+
+def distance_column(distance: np.ndarray, ldbc_missing: str) -> Column:
+    """Distances: null where there is no path; floats keep their type, integers become int64."""
+    kind = distance.dtype if distance.dtype.kind == "f" else np.dtype(np.int64)
+    return Column("distance", distance, unreached(distance.dtype), dtype=kind, ldbc_missing=ldbc_missing)
+
+
+def predecessor_column(session: Session, predecessor: np.ndarray) -> Column:
+    """Predecessors: null at sources and where there is no path."""
+    return Column("predecessor", predecessor, session.none, holds="store")
+
+
+def count_reached(distance: np.ndarray) -> int:
+    """Vertices with a path from a source."""
+    return int(np.count_nonzero(distance != unreached(distance.dtype)))

@@ -1,0 +1,164 @@
+"""Certificates: one more sweep over all edges that proves an answer, whatever program computed it.
+
+Distances are right when (1) sources, and only they, have no predecessor among the reached and stand at 0, (2) no edge
+u -> v from a reached u leads to a v farther than distance[u] + weight, and (3) every other reached vertex has a
+predecessor over an edge that is exactly as long as the difference, without cycles. (2) bounds the distance from above
+by every path, (3) gives a path that reaches it; both in the arithmetic of the answer.
+Components are right when no edge joins two labels, there are as many labels as trees of an independent union-find over
+all edges, and each label is the least member of its class.
+PageRank x is within residual / (1 - alpha) of the fixed point in L1, as one iteration shrinks every error by alpha.
+The residual must be what the run promises: alpha * tol where it converged, else 2 * alpha^iterations, plus rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms import proofs
+from gstream.algorithms.bfs import source_ids
+from gstream.algorithms.pagerank import preference_of
+from gstream.algorithms.predecessors import find_predecessors, unreached
+from gstream.algorithms.session import Session, SharedKernel
+from gstream.hostcode.bitmaps import bitmap, list_bits
+from gstream.results import Column
+from pagestore.errors import GstreamError
+
+# Rounding errors of one iteration in L1: of each rank, of its last multiplication and addition, and of what is read.
+ROUNDINGS = 4.0
+
+
+class CertificateError(GstreamError):
+    """An answer that is not right: a fault of gstream or of the machine, never of the input (exit 1)."""
+
+
+def certify_bfs(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove distances (and predecessors); returns what was proven. Raises CertificateError."""
+    return _certify_distances(session, columns, options, weighted=False)
+
+
+def certify_sssp(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove weighted distances (and predecessors); returns what was proven. Raises CertificateError."""
+    return _certify_distances(session, columns, options, weighted=True)
+
+
+def _certify_distances(session: Session, columns: list[Column], options: dict[str, Any], weighted: bool) -> dict:
+    distance = columns[0].values
+    none = unreached(distance.dtype)
+    sources = np.unique(session.store.lookup(source_ids(options.get("source"), "certificate")))
+    limit = options.get("depth_limit")
+    if len(columns) > 1:
+        predecessor = columns[1].values
+    else:
+        predecessor = find_predecessors(session, distance, sources, weighted)
+    _check_ends(session, distance, none, predecessor, sources, limit)
+    name, pull = session.gathers()
+    proven, failure = bitmap(len(distance)), np.zeros(3, np.int64)
+    last = none if limit is None else distance.dtype.type(limit)
+    arrays = (distance, none, last, predecessor, proven, pull, failure)
+    session.sweep(name, SharedKernel(proofs.check_paths if weighted else proofs.check_hops, arrays, weighted))
+    if failure[0]:
+        u, v = session.user_ids(failure[1:])
+        far, near = distance[failure[2]], distance[failure[1]]
+        raise _refuse(f"vertex {v} is at {far}, but there is an edge from {u} at {near}")
+    unproven = _unproven(predecessor, session.none, proven)
+    if unproven is not None:
+        raise _refuse(f"the predecessor of vertex {session.user_ids([unproven])[0]} is not one edge before it")
+    cyclic = int(proofs.find_cycle(predecessor, distance, np.zeros(len(distance), np.uint8)))
+    if cyclic < len(distance):
+        raise _refuse(f"the predecessors of vertex {session.user_ids([cyclic])[0]} go in a circle")
+    paths = " and every predecessor on a shortest path" if len(columns) > 1 else ""
+    return {"holds": True, "proves": f"every distance is least{paths}"}
+
+
+def _check_ends(
+    session: Session, distance: np.ndarray, none: Any, predecessor: np.ndarray, sources: np.ndarray, limit: int | None
+) -> None:
+    """Condition (1), the depth limit, and that exactly the reached vertices beside the sources have predecessors."""
+    if not np.all(distance[sources] == 0):
+        raise _refuse("a source is not at distance 0")
+    if not np.all(predecessor[sources] == session.none):
+        raise _refuse("a source has a predecessor")
+    reached = distance != none
+    rooted = predecessor != predecessor.dtype.type(session.none)
+    rooted[sources] = True
+    odd = np.flatnonzero(reached != rooted)
+    if len(odd):
+        raise _refuse(f"vertex {session.user_ids(odd[:1])[0]} is at {distance[odd[0]]} without a way there")
+    if np.any(predecessor[rooted & (predecessor != session.none)] >= len(distance)):
+        raise _refuse("a predecessor is no vertex")
+    if limit is not None and np.any(distance[reached] > limit):
+        raise _refuse(f"a distance is over the limit of {limit}")
+
+
+def _unproven(predecessor: np.ndarray, none: int, proven: np.ndarray) -> int | None:
+    """A vertex that has a predecessor and no bit in `proven`."""
+    wanted = np.zeros(len(proven) * 64, np.bool_)
+    wanted[: len(predecessor)] = predecessor != none
+    bits = np.packbits(wanted, bitorder="little").view(np.uint64) & ~proven
+    left = list_bits(bits, 0, len(predecessor))
+    return int(left[0]) if len(left) else None
+
+
+def certify_wcc(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove components (labels are natural indices); returns what was proven. Raises CertificateError."""
+    label = columns[0].values
+    natural = session.store.natural_of(np.arange(len(label), dtype=session.id_dtype))
+    high = np.flatnonzero(label > natural)
+    if len(high):
+        raise _refuse(f"the component of vertex {session.user_ids(high[:1])[0]} is named by a greater one")
+    tree, failure = np.arange(len(label), dtype=session.id_dtype), np.zeros(3, np.int64)
+    kernel = SharedKernel(proofs.check_labels, (label, tree, failure))
+    session.sweep("out" if session.store.has("out") else "in", kernel)
+    if failure[0]:
+        u, v = session.user_ids(failure[1:])
+        raise _refuse(f"an edge joins vertices {u} and {v}, which have different components")
+    used = np.zeros(len(label), np.bool_)
+    used[label] = True
+    named = label == natural
+    trees = int(np.count_nonzero(tree == np.arange(len(tree))))
+    if np.count_nonzero(used) != np.count_nonzero(named):
+        raise _refuse("a component is named by a vertex outside it")
+    if np.count_nonzero(used) != trees:
+        raise _refuse(f"there are {np.count_nonzero(used)} labels and {trees} components")
+    return {"holds": True, "proves": f"{trees} components, each connected and named by its least vertex"}
+
+
+def certify_pagerank(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Bound the L1 error of ranks; returns the bound. Raises CertificateError when the run promised less."""
+    rank = columns[0].values
+    alpha, tol = options.get("alpha", 0.85), options.get("tol", 1e-6)
+    residual = pagerank_residual(session, rank, alpha, preference_of(session, options.get("personalization")))
+    converged = found["converged"] and options.get("iterations") is None
+    promised = alpha * tol if converged else 2 * alpha ** found["supersteps"]
+    allowed = promised + ROUNDINGS * float(np.finfo(rank.dtype).eps)
+    bound = residual / (1 - alpha)
+    if not residual <= allowed:
+        raise _refuse(f"one more iteration changes the ranks by {residual:.3g} in L1; {allowed:.3g} was promised")
+    return {"holds": True, "proves": f"the ranks' L1 error is at most {bound:.3g}", "l1_error_bound": bound}
+
+
+def pagerank_residual(session: Session, rank: np.ndarray, alpha: float, preference: np.ndarray | None) -> float:
+    """L1 change, in float64, that one more iteration makes to `rank`; inf where a rank is no number."""
+    x = rank.astype(np.float64)
+    if not np.isfinite(x).all():
+        return float("inf")
+    degree = session.degree("out")
+    adrift = float(x[degree == 0].sum())
+    share = np.divide(x, degree, out=np.zeros_like(x), where=degree != 0)
+    received = np.zeros_like(x)
+    name, pull = session.gathers()
+    session.sweep(name, SharedKernel(proofs.spread_rank, (share, received, pull)))
+    spread = 1 / len(x) if preference is None else preference
+    received += adrift * spread
+    received *= alpha
+    received += (1 - alpha) * spread
+    received -= x
+    return float(np.abs(received).sum())
+
+
+def _refuse(what: str) -> CertificateError:
+    return CertificateError(
+        f"certificate: {what}. The answer is not right and was not kept; please report this with `gstream doctor`."
+    )

@@ -1,0 +1,201 @@
+"""Kernels of the predecessor pass: which in-neighbour of a vertex its shortest path comes through.
+
+distance: value[V] in store order, INF (all bits set, or inf) where there is no path. A *tight* edge u -> v has
+distance[u] + weight == distance[v] in the arithmetic of the distances. predecessor: id[V], all bits set where none.
+hops: u4[V], edges of equal distance between a vertex and a nearer one (zero weights, or weights absorbed by rounding);
+FAR where not known. open_bits: u64[ceil(V / 64)], vertices that want a predecessor: reached, and no source.
+`pull`: pages hold in-lists (their vertex is v); otherwise out-lists (their vertex is u).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.records import claim, part_of, record, slots_end, u64
+from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
+from gstream.hostcode.jit import helper, kernel
+
+BLOCK = 1 << 14  # vertices that one claim takes, a multiple of 64
+u32: Any = np.uint32
+FAR = u32(0xFFFFFFFF)
+
+
+@helper
+def is_open(bits, v):
+    """Whether the bit of v is set."""
+    return (bits[v >> u64(6)] >> (v & u64(63))) & u64(1) != u64(0)
+
+
+@helper
+def lower(array, at, value):
+    """array[at] = min(array[at], value), by any number of threads; whether that changed it."""
+    seen = array[at]
+    while value < seen:
+        written, seen = compare_and_swap(array, at, seen, array.dtype.type(value))
+        if written:
+            return True
+    return False
+
+
+@helper
+def offer(predecessor, v, u, distance, hops):
+    """Make u the predecessor of v if (distance, hops, ID) of u is less than that of the one it has."""
+    seen = predecessor[v]
+    while True:
+        if seen != ~predecessor.dtype.type(0):
+            if distance[u] > distance[seen]:
+                return
+            if distance[u] == distance[seen]:
+                if hops[u] > hops[seen] or (hops[u] == hops[seen] and u >= u64(seen)):
+                    return
+        written, seen = compare_and_swap(predecessor, v, seen, predecessor.dtype.type(u))
+        if written:
+            return
+
+
+@helper
+def tight(distance, u, v, weight):
+    """Whether distance[u] + weight == distance[v]; u is reached and no farther than v."""
+    kind = distance.dtype.type
+    return kind(distance[u]) + kind(weight) == kind(distance[v])
+
+
+@kernel
+def open_vertices(distance, none, is_source, bits, counter):
+    """bits: reached vertices that are no source (is_source: u64 bitmap). Written whole."""
+    while True:
+        begin = claim(counter) * u64(BLOCK // 64)
+        if begin >= u64(len(bits)):
+            return u64(0)
+        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(bits)))):
+            word, first = u64(0), index * u64(64)
+            for v in range(first, min(first + u64(64), u64(len(distance)))):
+                if distance[v] != none:
+                    word |= u64(1) << (v & u64(63))
+            bits[index] = word & ~is_source[index]
+
+
+@kernel
+def nearest_heads(heads, first, distance, predecessor, bits, counter):
+    """Breadth-first search: settle open vertices first..first+len(heads)-1 from their heads (in-lists ascend, so the
+    first neighbour one step nearer is the least). Clears the bits of the settled ones; first is a multiple of 64.
+    """
+    none, edges = ~heads.dtype.type(0), u64(0)
+    while True:
+        begin = claim(counter) * u64(BLOCK)
+        if begin >= u64(len(heads)):
+            return edges
+        for row in range(begin, min(begin + u64(BLOCK), u64(len(heads)))):
+            v = u64(first) + row
+            if not is_open(bits, v):
+                continue
+            wanted = distance[v] - u32(1)
+            for column in range(4):
+                neighbour = heads[row, column]
+                if neighbour == none:
+                    break
+                edges += u64(1)
+                if distance[neighbour] == wanted:
+                    predecessor[v] = neighbour
+                    bits[v >> u64(6)] &= ~(u64(1) << (v & u64(63)))
+                    break
+
+
+@kernel
+def nearest_by_hops(words, parts, counter, distance, predecessor, open_bits, pull):
+    """Breadth-first search: the least in-neighbour one step nearer, of every open vertex."""
+    edges, none = u64(0), ~distance.dtype.type(0)
+    while True:
+        part = claim(counter)
+        if part >= u64(len(parts)):
+            return edges
+        row, begin, end, large = part_of(words, parts, part)
+        for slot in range(begin, slots_end(begin, end, large)):
+            owner, first, stop = record(words, row, slot, begin, end, large)
+            if pull:
+                if not is_open(open_bits, owner):
+                    continue
+                wanted = distance[owner] - u32(1)
+                for word in range(first, stop):
+                    edges += u64(1)
+                    if distance[words[row, word]] == wanted:
+                        lower(predecessor, owner, u64(words[row, word]))
+                        break
+            elif distance[owner] != none:
+                edges += stop - first
+                wanted = distance[owner] + u32(1)
+                for word in range(first, stop):
+                    v = u64(words[row, word])
+                    if distance[v] == wanted:
+                        lower(predecessor, v, owner)
+
+
+@kernel
+def nearest_by_weight(words, weights, parts, counter, distance, hops, predecessor, open_bits, pull):
+    """The in-neighbour of least (distance, hops, ID) among those on tight edges that come before v in that order."""
+    edges = u64(0)
+    while True:
+        part = claim(counter)
+        if part >= u64(len(parts)):
+            return edges
+        row, begin, end, large = part_of(words, parts, part)
+        for slot in range(begin, slots_end(begin, end, large)):
+            owner, first, stop = record(words, row, slot, begin, end, large)
+            if pull and not is_open(open_bits, owner):
+                continue
+            edges += stop - first
+            for word in range(first, stop):
+                other = u64(words[row, word])
+                u, v = (other, owner) if pull else (owner, other)
+                if distance[u] > distance[v] or not is_open(open_bits, v):
+                    continue
+                if distance[u] == distance[v] and hops[u] >= hops[v]:
+                    continue
+                if tight(distance, u, v, weights[row, word]):
+                    offer(predecessor, v, u, distance, hops)
+
+
+@kernel
+def spread_hops(words, weights, parts, counter, distance, hops, open_bits, pull, changed):
+    """One round over tight edges between equal distances: hops[v] = min(hops[v], hops[u] + 1).
+
+    Rounds are repeated until `changed` (int64[1]) stays 0; the least solution is the same in any order of work.
+    """
+    edges = u64(0)
+    while True:
+        part = claim(counter)
+        if part >= u64(len(parts)):
+            return edges
+        row, begin, end, large = part_of(words, parts, part)
+        for slot in range(begin, slots_end(begin, end, large)):
+            owner, first, stop = record(words, row, slot, begin, end, large)
+            if pull and not is_open(open_bits, owner):
+                continue
+            edges += stop - first
+            for word in range(first, stop):
+                other = u64(words[row, word])
+                u, v = (other, owner) if pull else (owner, other)
+                if distance[u] != distance[v] or hops[u] == FAR or not is_open(open_bits, v):
+                    continue
+                if tight(distance, u, v, weights[row, word]) and lower(hops, v, hops[u] + u32(1)):
+                    atomic_add(changed, 0, 1)
+
+
+@kernel
+def unsettled(predecessor, bits, remain, counter):
+    """remain: the bits of `bits` whose vertex has no predecessor. Returns how many there are."""
+    found, none = u64(0), ~predecessor.dtype.type(0)
+    while True:
+        begin = claim(counter) * u64(BLOCK // 64)
+        if begin >= u64(len(bits)):
+            return found
+        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(bits)))):
+            word, first = u64(0), index * u64(64)
+            if bits[index] != u64(0):
+                for v in range(first, min(first + u64(64), u64(len(predecessor)))):
+                    if is_open(bits, v) and predecessor[v] == none:
+                        word |= u64(1) << (v & u64(63))
+                        found += u64(1)
+            remain[index] = word

@@ -1,0 +1,78 @@
+"""Predecessors of BFS and SSSP in a pass of their own: the in-neighbour of least (distance, hops, store ID).
+
+The candidates of v are its in-neighbours u on tight edges (distance[u] + weight == distance[v]) that come before v in
+(distance, hops). Where every weight counts, they are nearer than v, so predecessors form a tree with the sources as
+roots. Zero weights, and weights that rounding absorbs, leave plateaus of equal distance: there `hops` counts the edges
+from a vertex that has a nearer candidate (or is a source), found by rounds over the plateaus' pages. Predecessors then
+go down in (distance, hops), so there is no cycle, and they do not depend on devices, threads or batches.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms import nearest
+from gstream.algorithms.session import Session, SharedKernel
+from gstream.hostcode.bitmaps import bitmap, set_bits
+
+
+def find_predecessors(session: Session, distance: np.ndarray, sources: np.ndarray, weighted: bool) -> np.ndarray:
+    """id[V] in store order, `session.none` for sources and vertices that are not reached.
+
+    distance: u4[V] (BFS) or the distances of SSSP; sources: uint64[k] store IDs.
+    """
+    vertices = len(distance)
+    predecessor = np.full(vertices, session.none, session.id_dtype)
+    is_source, open_bits = bitmap(vertices), bitmap(vertices)
+    set_bits(is_source, np.asarray(sources, np.uint64))
+    session.each(nearest.open_vertices, distance, unreached(distance.dtype), is_source, open_bits)
+    if weighted:
+        _by_weight(session, distance, predecessor, open_bits, is_source)
+    else:
+        _by_hops(session, distance, predecessor, open_bits)
+    return predecessor
+
+
+def unreached(dtype: np.dtype) -> Any:
+    """The distance, as a scalar of `dtype`, of a vertex without a path: INF of that type."""
+    dtype = np.dtype(dtype)
+    return dtype.type(np.inf if dtype.kind == "f" else np.iinfo(dtype).max)
+
+
+def _by_hops(session: Session, distance: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray) -> None:
+    """Breadth-first search: the heads settle most vertices, the pages of the others are swept."""
+    name, pull = session.gathers()
+    if pull:
+        for first, heads in session.heads(name):
+            session.each(nearest.nearest_heads, heads, first, distance, predecessor, open_bits)
+    if not open_bits.any():
+        return
+    wanted = session.pages_of(name, open_bits) if pull else None
+    arrays = (distance, predecessor, open_bits, pull)
+    session.sweep(name, SharedKernel(nearest.nearest_by_hops, arrays), wanted)
+
+
+def _by_weight(
+    session: Session, distance: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray, is_source: np.ndarray
+) -> None:
+    """One sweep where every reached vertex has a nearer candidate; else hops by rounds, and one more sweep."""
+    name, pull = session.gathers()
+    hops = np.zeros(len(distance), np.uint32)
+    kernel = SharedKernel(nearest.nearest_by_weight, (distance, hops, predecessor, open_bits, pull), True)
+    wanted = session.pages_of(name, open_bits) if pull else None
+    session.sweep(name, kernel, wanted)
+    plateau = np.empty_like(open_bits)
+    if not session.each(nearest.unsettled, predecessor, open_bits, plateau):
+        return
+    flat = np.unpackbits(plateau.view(np.uint8), bitorder="little")[: len(hops)].view(np.bool_)
+    hops[flat] = nearest.FAR
+    changed = np.ones(1, np.int64)
+    rounds = SharedKernel(nearest.spread_hops, (distance, hops, plateau, pull, changed), True)
+    plateau_pages = session.pages_of(name, plateau) if pull else None
+    while changed[0]:
+        changed[0] = 0
+        session.sweep(name, rounds, plateau_pages)
+    predecessor[:] = session.none
+    session.sweep(name, kernel, wanted)

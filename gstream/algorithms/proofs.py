@@ -1,0 +1,158 @@
+"""Kernels of the certificates: each looks at every edge once and shares no code with what it checks.
+
+failure: int64[3], (violations, u, v of the first one counted), store IDs. u -> v is an edge; `pull`: pages hold
+in-lists, so their vertex is v; otherwise u.
+"""
+
+from __future__ import annotations
+
+from gstream.algorithms.records import claim, i64, part_of, record, slots_end, u64
+from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap
+from gstream.hostcode.jit import helper, kernel
+
+
+@helper
+def note(failure, u, v):
+    """Count a violation; the first one leaves its vertices."""
+    if atomic_add(failure, 0, 1) == 0:
+        failure[1], failure[2] = i64(u), i64(v)
+
+
+@helper
+def check_step(distance, none, last, predecessor, proven, u, v, weight, failure):
+    """One edge: v is no farther than by way of u, and if u is v's predecessor, exactly as far."""
+    kind = distance.dtype.type
+    if distance[u] == none:
+        return
+    onward = kind(distance[u]) + kind(weight)
+    if distance[u] < last and distance[v] > onward:
+        note(failure, u, v)
+    if u64(predecessor[v]) == u and onward == distance[v]:
+        atomic_or(proven, v >> u64(6), u64(1) << (v & u64(63)))
+
+
+@kernel
+def check_hops(words, parts, counter, distance, none, last, predecessor, proven, pull, failure):
+    """Breadth-first distances u4[V]; `last`: steps from vertices so far are not taken (depth limit). proven: bits of
+    vertices whose predecessor is an in-neighbour one step nearer.
+    """
+    edges = u64(0)
+    while True:
+        part = claim(counter)
+        if part >= u64(len(parts)):
+            return edges
+        row, begin, end, large = part_of(words, parts, part)
+        for slot in range(begin, slots_end(begin, end, large)):
+            owner, first, stop = record(words, row, slot, begin, end, large)
+            edges += stop - first
+            for word in range(first, stop):
+                other = u64(words[row, word])
+                u, v = (other, owner) if pull else (owner, other)
+                check_step(distance, none, last, predecessor, proven, u, v, 1, failure)
+
+
+@kernel
+def check_paths(words, weights, parts, counter, distance, none, last, predecessor, proven, pull, failure):
+    """The same for weighted distances, in their own arithmetic."""
+    edges = u64(0)
+    while True:
+        part = claim(counter)
+        if part >= u64(len(parts)):
+            return edges
+        row, begin, end, large = part_of(words, parts, part)
+        for slot in range(begin, slots_end(begin, end, large)):
+            owner, first, stop = record(words, row, slot, begin, end, large)
+            edges += stop - first
+            for word in range(first, stop):
+                other = u64(words[row, word])
+                u, v = (other, owner) if pull else (owner, other)
+                check_step(distance, none, last, predecessor, proven, u, v, weights[row, word], failure)
+
+
+@kernel
+def find_cycle(predecessor, distance, seen):
+    """A vertex on a cycle of predecessors of equal distance, or V. seen: u1[V], zero.
+
+    Predecessors that are nearer end a walk: no cycle leads through them.
+    """
+    none, count = ~predecessor.dtype.type(0), u64(len(predecessor))
+    for start in range(count):
+        v = start
+        while seen[v] == 0:
+            seen[v] = 1
+            above = predecessor[v]
+            if above == none or distance[above] != distance[v]:
+                break
+            v = u64(above)
+            if seen[v] == 1:
+                return v
+        v = start
+        while seen[v] == 1:
+            seen[v] = 2
+            above = predecessor[v]
+            if above == none or distance[above] != distance[v]:
+                break
+            v = u64(above)
+    return count
+
+
+@helper
+def find_root(tree, v):
+    """Root of v's tree, halving the path on the way; any thread may halve, so the step is a compare-and-swap."""
+    while True:
+        above = tree[v]
+        if u64(above) == v:
+            return v
+        higher = tree[above]
+        if higher == above:
+            return u64(above)
+        compare_and_swap(tree, v, above, higher)
+        v = u64(higher)
+
+
+@kernel
+def check_labels(words, parts, counter, label, tree, failure):
+    """Components: both ends of every edge have one label; `tree` (id[V], 0..V-1 at first) unites them."""
+    edges = u64(0)
+    while True:
+        part = claim(counter)
+        if part >= u64(len(parts)):
+            return edges
+        row, begin, end, large = part_of(words, parts, part)
+        for slot in range(begin, slots_end(begin, end, large)):
+            owner, first, stop = record(words, row, slot, begin, end, large)
+            edges += stop - first
+            for word in range(first, stop):
+                other = u64(words[row, word])
+                if label[owner] != label[other]:
+                    note(failure, owner, other)
+                while True:
+                    one, two = find_root(tree, owner), find_root(tree, other)
+                    if one == two:
+                        break
+                    low, high = min(one, two), max(one, two)
+                    written, _ = compare_and_swap(tree, high, tree.dtype.type(high), tree.dtype.type(low))
+                    if written:
+                        break
+
+
+@kernel
+def spread_rank(words, parts, counter, share, received, pull):
+    """received[v] += sum of share[u] over u -> v; both float64[V]."""
+    edges = u64(0)
+    while True:
+        part = claim(counter)
+        if part >= u64(len(parts)):
+            return edges
+        row, begin, end, large = part_of(words, parts, part)
+        for slot in range(begin, slots_end(begin, end, large)):
+            owner, first, stop = record(words, row, slot, begin, end, large)
+            edges += stop - first
+            if pull:
+                total = 0.0
+                for word in range(first, stop):
+                    total += share[words[row, word]]
+                atomic_add(received, owner, total)
+            else:
+                for word in range(first, stop):
+                    atomic_add(received, u64(words[row, word]), share[owner])

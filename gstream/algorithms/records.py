@@ -1,0 +1,54 @@
+"""How page kernels walk a batch: parts are claimed from a counter, slots lead to records (pagestore/layout.py).
+
+    while True:
+        part = claim(counter)
+        if part >= len(parts): return
+        row, begin, end, large = part_of(words, parts, part)
+        for slot in range(begin, slots_end(begin, end, large)):
+            v, first, stop = record(words, row, slot, begin, end, large)     # words[row, first:stop] are neighbours
+
+Indices are unsigned: signed ones keep Python's negative-index test in the inner loop.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.hostcode.intrinsics import atomic_add
+from gstream.hostcode.jit import helper
+
+u64: Any = np.uint64
+i64: Any = np.int64
+
+
+@helper
+def claim(counter):
+    """The next number of a shared counter (int64[1])."""
+    return u64(atomic_add(counter, 0, 1))
+
+
+@helper
+def part_of(words, parts, part):
+    """(row, begin, end, large) of a part: slots of a small page, words of a large one."""
+    row = u64(parts[part, 0])
+    large = (u64(words[row, 0]) & u64(0xFFFFFFFF)) == u64(1)
+    return row, u64(parts[part, 1]), u64(parts[part, 2]), large
+
+
+@helper
+def slots_end(begin, end, large):
+    """Where a loop over the slots of a part ends: a large page's part is one stretch of its only record."""
+    return begin + u64(1) if large else end
+
+
+@helper
+def record(words, row, slot, begin, end, large):
+    """(vertex, first word, end word) of the neighbours that a slot of the part leads to."""
+    place = u64(words.shape[1]) - u64(2)
+    if large:
+        return u64(words[row, place]), begin, end
+    place -= slot * u64(2)
+    start = u64(words[row, place + u64(1)])
+    return u64(words[row, place]), start + u64(1), start + u64(1) + u64(words[row, start])

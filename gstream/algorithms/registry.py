@@ -1,0 +1,99 @@
+"""The algorithms by name: what each takes, needs and gives. The command line and `Graph` both read this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pagestore.errors import UsageError
+
+if TYPE_CHECKING:
+    from gstream.results import Result
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One algorithm.
+
+    options: name -> default (None: left out; `source` must be given where it is listed). columns: those of the result,
+    after "vertex". weights: reads edge weights. best, groups: how Result.top ranks rows.
+    runs, proves: "module:function" of the run and of its certificate.
+    """
+
+    name: str
+    title: str
+    runs: str
+    proves: str
+    options: dict[str, Any]
+    columns: tuple[str, ...]
+    weights: bool = False
+    best: str = "least"
+    groups: bool = False
+
+    def check_options(self, given: dict[str, Any]) -> None:
+        """Raise UsageError for an option that this algorithm does not have."""
+        for name in given:
+            if name not in self.options:
+                known = ", ".join(self.options) or "none"
+                raise UsageError(f"{self.name}: has no option {name!r}; it has {known}. Check the spelling.")
+
+    def execute(self, engine: Any, options: dict[str, Any], certify: bool = False) -> Result:
+        """Run on an engine; certify: prove the answer in one more sweep (CertificateError if it is not right)."""
+        from gstream.algorithms.session import Session
+        from gstream.results import Result
+
+        self.check_options(options)
+        with Session(engine) as session:
+            columns, found = _function(self.runs)(session, **options)
+            summary = {"algorithm": self.name, "store": session.store.path, "options": _shown(options)} | found
+            if certify:
+                summary["certificate"] = _function(self.proves)(session, columns, options, found)
+        return Result(session.store, columns, summary, self.best, self.groups)
+
+
+def _function(path: str) -> Callable[..., Any]:
+    module, name = path.split(":")
+    return getattr(import_module(f"gstream.algorithms.{module}"), name)
+
+
+def _shown(options: dict[str, Any]) -> dict[str, Any]:
+    """Options as plain values; a personalization by its size."""
+    shown = {name: value for name, value in options.items() if value is not None}
+    if isinstance(shown.get("personalization"), dict):
+        shown["personalization"] = f"{len(shown['personalization'])} vertices"
+    return shown
+
+
+ALGORITHMS = {
+    entry.name: entry
+    for entry in (
+        Algorithm(
+            "bfs", "breadth-first search: fewest edges from a source", "bfs:run_bfs", "certify:certify_bfs",
+            {"source": None, "depth_limit": None, "predecessors": True}, ("distance", "predecessor"),
+        ),
+        Algorithm(
+            "pagerank", "PageRank, NetworkX's definition", "pagerank:run_pagerank", "certify:certify_pagerank",
+            {"alpha": 0.85, "tol": 1e-6, "max_iter": 100, "iterations": None, "personalization": None,
+             "float64": False},
+            ("pagerank",), best="largest",
+        ),
+        Algorithm(
+            "sssp", "shortest paths by edge weight from a source", "sssp:run_sssp", "certify:certify_sssp",
+            {"source": None, "predecessors": True, "float64": False}, ("distance", "predecessor"), weights=True,
+        ),
+        Algorithm(
+            "wcc", "weakly connected components, named by their least vertex", "wcc:run_wcc", "certify:certify_wcc",
+            {"propagate": False}, ("component",), groups=True,
+        ),
+    )
+}  # fmt: skip
+
+
+def find_algorithm(name: str) -> Algorithm:
+    """The algorithm called `name`. Raises UsageError naming the ones there are."""
+    if name not in ALGORITHMS:
+        known = ", ".join(ALGORITHMS)
+        raise UsageError(f"{name}: no such algorithm; there are {known}, and your own as FILE.py:CLASS.")
+    return ALGORITHMS[name]

@@ -1,0 +1,137 @@
+"""What an algorithm needs of an engine: programs, sweeps of page kernels, heads, degrees, threads, and the figures.
+
+One `Session` is made for each call of an algorithm; the engine behind it keeps pages and devices from call to call.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gstream.devices.threads import Workers
+from gstream.stats import RunStats
+
+HEAD_ROWS = 1 << 20  # rows of heads a step where they are read in bounded memory; a multiple of 64
+
+
+@dataclass(frozen=True)
+class SharedKernel:
+    """A page kernel (gstream.sweep) whose devices all work on the same arrays: `function` changes them by atomics only.
+
+    function(words, parts, counter, *arrays), with weights after words if needs_weights, compiled and without the GIL.
+    """
+
+    function: Callable[..., int]
+    arrays: tuple[Any, ...]
+    needs_weights: bool = False
+
+    def make_state(self) -> tuple[Any, ...]:
+        return self.arrays
+
+    def run(
+        self, words: np.ndarray, weights: np.ndarray | None, parts: np.ndarray, counter: np.ndarray, state: Any
+    ) -> int:
+        if self.needs_weights:
+            return self.function(words, weights, parts, counter, *state)
+        return self.function(words, parts, counter, *state)
+
+    def merge(self, states: list[Any]) -> Any:
+        return states[0] if states else self.arrays
+
+
+class Session:
+    """One call of an algorithm on an engine; use it as a context manager."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+        self.store = engine.store
+        self.meta = engine.store.meta
+        self.stats = RunStats()
+        self.workers = Workers(engine.options.host_threads, "vertices")
+        self._counter = np.zeros(1, np.int64)
+        self._began = time.perf_counter()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.workers.close()
+
+    @property
+    def id_dtype(self) -> np.dtype:
+        return self.store.layout.id_dtype
+
+    @property
+    def none(self) -> int:
+        """The store ID that means "no vertex"."""
+        return self.store.layout.none
+
+    def run(self, program: Any, max_supersteps: int | None = None) -> Any:
+        """engine.run; its figures become the session's. Returns the RunOutcome."""
+        outcome = self.engine.run(program, max_supersteps)
+        self.stats = outcome.stats
+        return outcome
+
+    def sweep(self, name: str, kernel: Any, wanted: np.ndarray | None = None) -> Any:
+        """engine.sweep over topology `name`; wanted: bool[pages], None for all pages."""
+        return self.engine.sweep(name, kernel, wanted)
+
+    def each(self, kernel: Callable[..., int], *arguments: Any) -> int:
+        """Call a compiled kernel on all threads with a fresh counter as its last argument; the sum of its results."""
+        self._counter[0] = 0
+        return self.workers.run(kernel, *arguments, self._counter)
+
+    def gathers(self) -> tuple[str, bool]:
+        """(topology, pull) of a sweep that needs every edge once: in-pages where there are some, else out-pages."""
+        return ("in", True) if self.store.has("in") else ("out", False)
+
+    def user_ids(self, store_ids: Any) -> list[Any]:
+        """User IDs, as int or str, of a few store IDs."""
+        natural = self.store.natural_of(np.asarray(store_ids, self.id_dtype))
+        found = [self.store.user_ids(int(n), int(n) + 1)[0] for n in natural]
+        return [value.as_py() if hasattr(value, "as_py") else int(value) for value in found]
+
+    @property
+    def use_heads(self) -> bool:
+        return bool(self.engine.options.use_heads)
+
+    def head_rows(self, name: str) -> int:
+        """Vertices whose heads of topology `name` may be looked at; 0 where there are none or they are switched off."""
+        return self.store.topology(name).head_rows if self.use_heads and self.store.has(name) else 0
+
+    def heads(self, name: str) -> Iterator[tuple[int, np.ndarray]]:
+        """(first vertex, id[n, 4]) of topology `name`: one array where memory holds it, else HEAD_ROWS at a time."""
+        rows, topology = self.head_rows(name), self.store.topology(name)
+        if rows == 0:
+            return
+        size = rows * 4 * self.id_dtype.itemsize
+        if self.engine.options.host_memory is None or size <= self.engine.options.host_memory // 4:
+            yield 0, self.engine.array(f"heads/{topology.name}", topology.heads)
+            return
+        for first in range(0, rows, HEAD_ROWS):
+            yield first, topology.heads(first, min(first + HEAD_ROWS, rows))
+
+    def degree(self, name: str) -> np.ndarray:
+        """Lengths of the lists of topology `name` ("out": out-degrees, "in": in-degrees): u4 or u8[V]."""
+        if name == "in" and self.meta.directed:
+            return self.engine.array("in_degree", self.store.in_degree)
+        return self.engine.array("degree", self.store.out_degree)
+
+    def pages_of(self, name: str, bits: np.ndarray) -> np.ndarray:
+        """bool[pages]: the pages of topology `name` whose range of vertices has a bit set (uint64[ceil(V / 64)])."""
+        from gstream.hostcode.bitmaps import mark_pages
+
+        table = self.engine.graph.tables[name]
+        wanted = np.zeros(table.pages, np.bool_)
+        mark_pages(bits, table.first_vertex, table.last_vertex, wanted)
+        return wanted
+
+    def finish(self, supersteps: int, converged: bool) -> dict[str, Any]:
+        """The summary of the call: supersteps, converged, figures with those of all sweeps."""
+        self.engine.add_counts(self.stats)
+        self.stats.seconds = time.perf_counter() - self._began
+        return {"supersteps": supersteps, "converged": converged, "stats": self.stats.as_dict()}

@@ -1,0 +1,90 @@
+"""Shortest paths as a user calls them: the arithmetic fits the weights, so whole-number distances are exact.
+
+Integer weights: sums in u32 where no path can reach 2^32 - 1, else in i64. Float weights: float32, or float64 on
+request; then a distance is the least sum in that arithmetic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.bfs import count_reached, distance_column, predecessor_column, source_ids
+from gstream.algorithms.predecessors import find_predecessors
+from gstream.algorithms.session import Session
+from gstream.programs.sssp import SSSP, SSSP64, SSSPInteger, SSSPLong
+from gstream.results import LDBC_NO_PATH, Column
+from pagestore.errors import InputError, UsageError
+
+
+def run_sssp(
+    session: Session, source: Any, predecessors: bool = True, float64: bool = False
+) -> tuple[list[Column], dict[str, Any]]:
+    """Columns distance (and predecessor), and the summary.
+
+    source: one user ID or several (distance to the nearest). float64: sums in double precision.
+    Raises UsageError (no source, a store without weights), InputError (a source that is not in the graph, or a negative
+    or NaN weight, named by its edge).
+    """
+    ids = source_ids(source, "sssp")
+    check_weights(session)
+    sources = session.store.lookup(ids)
+    outcome = session.run(program_for(session, float64)(source=ids))
+    # Tables hold float64 for whole-number sums: exact up to 2^53, and "not reached" is inf in every .npy.
+    column = distance_column(outcome.value, LDBC_NO_PATH)
+    columns = [column if column.dtype.kind == "f" else replace(column, dtype=np.dtype(np.float64))]
+    if predecessors:
+        columns.append(predecessor_column(session, find_predecessors(session, outcome.value, sources, weighted=True)))
+    found = session.finish(outcome.supersteps, outcome.converged)
+    return columns, found | {"reached": count_reached(outcome.value)}
+
+
+def program_for(session: Session, float64: bool) -> type[SSSP]:
+    """The program whose arithmetic fits the store's weights."""
+    meta = session.meta
+    if meta.weight_dtype == "f4":
+        return SSSP64 if float64 else SSSP
+    longest = (meta.vertices - 1) * int(meta.max_weight or 0)
+    return SSSPInteger if longest < 2**32 - 1 else SSSPLong
+
+
+def check_weights(session: Session) -> None:
+    """Raise when the store has no weights, or one that no shortest path can have; the edge is named by user IDs."""
+    meta, store = session.meta, session.store
+    if not meta.weighted:
+        raise UsageError(
+            f"{store.path}: has no edge weights, which sssp needs. Convert again from an input with weights "
+            "(--weight-column N, and not --no-weights), or run bfs."
+        )
+    if meta.edges == 0 or (meta.min_weight is not None and meta.min_weight >= 0):
+        return
+    source, target, weight = find_bad_edge(session)
+    what = "is NaN" if weight != weight else "is negative"
+    raise InputError(
+        f"{store.path}: the edge from {source} to {target} has weight {weight:g}, which {what}; "
+        "sssp needs weights of 0 and more. Convert again with other weights."
+    )
+
+
+def find_bad_edge(session: Session) -> tuple[Any, Any, float]:
+    """(source, target, weight) by user IDs of one edge whose weight is negative or NaN: the first in page order."""
+    name = "out" if session.store.has("out") else "in"
+    topology = session.store.topology(name)
+    layout = topology.layout
+    with topology.reader() as reader:
+        for page in range(topology.pages):
+            words = reader.read(page, 1).view(layout.id_dtype)[0]
+            weights = reader.read_weights(page, 1).view(topology.weight_dtype)[0]
+            if np.all(weights >= 0):
+                continue
+            for slot in range(int(topology.directory["records"][page])):
+                owner, start = (int(word) for word in words[layout.words - 2 * slot - 2 :][:2])
+                inside = slice(start + 1, start + 1 + int(words[start]))
+                bad = np.flatnonzero(~(weights[inside] >= 0))
+                if len(bad):
+                    edge = (owner, int(words[inside][bad[0]]))
+                    ends = session.user_ids(edge if name == "out" else edge[::-1])
+                    return ends[0], ends[1], float(weights[inside][bad[0]])
+    raise InputError(f"{session.store.path}: claims a negative weight that it does not have. Convert the graph again.")

@@ -1,0 +1,117 @@
+"""Weakly connected components by union-find over the heads, then over what is left outside the giant component.
+
+Afforest (Sutton, Ben-Nun, Barak 2018) with the heads as its neighbour samples (design: heads):
+
+    link every vertex with its first neighbours, compress
+    giant = most frequent label of a sample
+    link the other heads of vertices outside it, compress
+    sweep the pages that hold a list longer than its heads of a vertex outside it; compress
+
+Which lists may be left out. "In the giant" never ends: trees only grow. Let u -> v be an edge.
+* Undirected store: v is in u's list and u in v's. If u's list is read, or v's, the edge is linked. If both were left
+  out, each end was in the giant when its turn came, so both are, and the edge joins nothing.
+* Directed store with both topologies: v is in u's out-list, u in v's in-list; left out are out- and in-lists of
+  vertices in the giant. The same argument holds with u's out-list and v's in-list.
+* Directed store with one topology: u may be in the giant and v not, and the edge is in u's list alone. So no list may
+  be left out: all pages are swept, the heads only save finds.
+A list that is no longer than the heads was linked from there; as the vertex was outside the giant, all of it.
+Without heads all pages are swept once; an undirected edge is then linked from its higher end only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms import unionfind
+from gstream.algorithms.session import HEAD_ROWS, Session, SharedKernel
+from gstream.results import Column
+from pagestore.errors import UsageError
+from pagestore.layout import HEAD_NEIGHBOURS
+
+SAMPLED_COLUMNS = 2  # of the heads, for all vertices; the others for vertices outside the giant component
+SAMPLES = 1024
+
+
+def run_wcc(session: Session, propagate: bool = False) -> tuple[list[Column], dict[str, Any]]:
+    """Columns and summary of the components; a component's label is its least user ID.
+
+    propagate: by label propagation (gstream.programs.wcc), for comparison; undirected stores only.
+    """
+    parent, found = _propagated(session) if propagate else _united(session)
+    found["components"] = int(unionfind.count_roots(parent))
+    return [Column("component", _least_members(session, parent), holds="natural")], found
+
+
+def _propagated(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
+    from gstream.programs.wcc import WCC, WCC64
+
+    if session.meta.directed:
+        raise UsageError(
+            f"{session.store.path}: is directed, and labels travel along edges one way. "
+            "Use wcc's union-find, or convert with --undirected."
+        )
+    outcome = session.run(WCC() if session.meta.id_bytes == 4 else WCC64())
+    return outcome.value.astype(session.id_dtype, copy=False), session.finish(outcome.supersteps, outcome.converged)
+
+
+def _united(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
+    """(parent, summary): id[V], compressed trees of union-find."""
+    parent = np.arange(session.meta.vertices, dtype=session.id_dtype)
+    names = session.meta.topologies
+    giant = _link_by_heads(session, parent, names)
+    may_skip = giant is not None and (not session.meta.directed or len(names) == 2)
+    sweeps = 0
+    for name in names if may_skip else names[:1]:
+        wanted = None
+        if giant is not None and may_skip:
+            bits = np.empty((len(parent) + 63) >> 6, np.uint64)
+            session.each(unionfind.compress, parent)
+            outside = session.each(
+                unionfind.mark_outside, parent, giant, session.degree(name), HEAD_NEIGHBOURS + 1, bits
+            )
+            if outside == 0:
+                continue
+            wanted = session.pages_of(name, bits)
+        arrays = (parent, parent.dtype.type(giant or 0), may_skip, not session.meta.directed and not may_skip)
+        session.sweep(name, SharedKernel(unionfind.link_pages, arrays), wanted)
+        sweeps += 1
+    session.each(unionfind.compress, parent)
+    return parent, session.finish(sweeps, True)
+
+
+def _link_by_heads(session: Session, parent: np.ndarray, names: tuple[str, ...]) -> int | None:
+    """Link what the heads hold; the root of the giant component, None when there are no heads to look at.
+
+    The first columns for all vertices, the others for those outside the giant component.
+    """
+    rows = max(session.head_rows(name) for name in names)
+    if rows == 0:
+        return None
+    root = parent.dtype.type
+    for column in range(SAMPLED_COLUMNS):
+        for name in names:
+            for first, heads in session.heads(name):
+                session.each(unionfind.link_heads, parent, heads, first, column, column + 1, root(0), False)
+        session.each(unionfind.compress, parent)
+    giant = unionfind.most_frequent(parent, rows, SAMPLES)
+    for name in names:
+        for first, heads in session.heads(name):
+            arguments = (SAMPLED_COLUMNS, HEAD_NEIGHBOURS, root(giant), True)
+            session.each(unionfind.link_heads, parent, heads, first, *arguments)
+    return giant
+
+
+def _least_members(session: Session, parent: np.ndarray) -> np.ndarray:
+    """id[V] in store order: natural index of the least vertex of each vertex's tree. `parent` must be compressed."""
+    store, count = session.store, len(parent)
+    if session.meta.order == "natural":
+        return parent  # a root is the least store ID of its tree, and store IDs are natural indices
+    least = np.full(count, session.none, parent.dtype)
+    for first in range(0, count, HEAD_ROWS):
+        ids = store.store_ids(first, min(first + HEAD_ROWS, count))
+        session.each(unionfind.least_natural, parent, ids, first, least)
+    labels = np.empty_like(parent)
+    session.each(unionfind.relabel, parent, least, labels)
+    return labels

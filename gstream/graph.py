@@ -1,0 +1,184 @@
+"""`gstream.open`: a store as a Python object with the algorithms as methods."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.registry import find_algorithm
+from gstream.options import RunOptions
+from gstream.program import Program
+from gstream.results import Column, Result
+from pagestore import open_store
+from pagestore.errors import UsageError
+
+RUN_OPTIONS = {entry.name for entry in fields(RunOptions)}
+
+
+def open_graph(path: str | os.PathLike, **options: Any) -> Graph:
+    """Open the store at `path`. options: RunOptions by name, defaults of every run (host_memory=1 << 30, threads=4).
+
+    Raises StoreError when it is no store, cut or damaged, UsageError on unknown options.
+    """
+    return Graph(path, **options)
+
+
+class Graph:
+    """An open store. Pages that were read stay in memory, as far as the options allow, until `close`.
+
+    Every method that runs something takes RunOptions by name beside its own (devices, host_memory, threads, ...).
+    Use from one thread.
+    """
+
+    def __init__(self, path: str | os.PathLike, **options: Any) -> None:
+        self._defaults = options
+        self._options(options)
+        self._store = open_store(path)
+        self._engine: Any = None
+        self._closed = False
+
+    def __enter__(self) -> Graph:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        meta = self._store.meta
+        return f"<Graph {self._store.path}: {meta.vertices} vertices, {meta.edges} stored edges>"
+
+    def close(self) -> None:
+        """Give pages, threads and devices back; results stay readable."""
+        self._drop_engine()
+        self._closed = True
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Facts of the graph and of its store, as plain values."""
+        from dataclasses import asdict
+
+        return asdict(self._store.meta) | {"path": self._store.path, "file_bytes": self._store.file_bytes}
+
+    def bfs(
+        self, source: Any, depth_limit: int | None = None, predecessors: bool = True, certify: bool = False,
+        **options: Any,
+    ) -> Result:  # fmt: skip
+        """Fewest edges from the nearest source along out-edges: columns vertex, distance, predecessor.
+
+        source: a user ID or several. depth_limit: vertices farther away count as not reached. predecessors=False
+        leaves that column, and its pass, out. certify: prove the answer (CertificateError if it is not right).
+        """
+        own = {"source": source, "depth_limit": depth_limit, "predecessors": predecessors}
+        return self.execute("bfs", own, certify, **options)
+
+    def sssp(
+        self, source: Any, predecessors: bool = True, float64: bool = False, certify: bool = False, **options: Any
+    ) -> Result:
+        """Least total weight from the nearest source: columns vertex, distance, predecessor. Weights must be >= 0.
+
+        Sums of integer weights are exact; of float weights float32, or float64 on request.
+        """
+        own = {"source": source, "predecessors": predecessors, "float64": float64}
+        return self.execute("sssp", own, certify, **options)
+
+    def pagerank(
+        self,
+        alpha: float = 0.85,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        iterations: int | None = None,
+        personalization: Any = None,
+        float64: bool = False,
+        certify: bool = False,
+        **options: Any,
+    ) -> Result:
+        """PageRank as NetworkX defines it: columns vertex, pagerank (sum 1).
+
+        tol: absolute L1 change at which to end, after max_iter iterations at most; iterations: exactly so many.
+        personalization: mapping from user IDs to weights, or a file of lines `vertex weight`.
+        """
+        own = {
+            "alpha": alpha, "tol": tol, "max_iter": max_iter, "iterations": iterations,
+            "personalization": personalization, "float64": float64,
+        }  # fmt: skip
+        return self.execute("pagerank", own, certify, **options)
+
+    def wcc(self, propagate: bool = False, certify: bool = False, **options: Any) -> Result:
+        """Weakly connected components: columns vertex, component (the least vertex of the component).
+
+        propagate: by label propagation instead of union-find (undirected stores; for comparison).
+        """
+        return self.execute("wcc", {"propagate": propagate}, certify, **options)
+
+    def execute(self, algorithm: str, own: dict[str, Any], certify: bool = False, **options: Any) -> Result:
+        """Run an algorithm by name with its own options and RunOptions; what the methods above call."""
+        return find_algorithm(algorithm).execute(self.engine(**options), own, certify)
+
+    def run(self, program: type[Program] | Program | str, **given: Any) -> Result:
+        """Run a program of your own: a class, an instance, or "file.py:CLASS". Columns vertex, value.
+
+        given: the program's parameters, and RunOptions that are not parameters of it. Values of MIN programs that are
+        INF are null.
+        """
+        from gstream.loading import load_program
+
+        if isinstance(program, str):
+            program = load_program(program)
+        parameters: dict[str, Any] = {}
+        if isinstance(program, type):
+            if not issubclass(program, Program):
+                raise UsageError(f"{program.__name__}: is no program; inherit from gstream.Program.")
+            own = [name for name in given if name in program.parameters or name not in RUN_OPTIONS]
+            parameters = {name: given.pop(name) for name in own}
+            program = program(**parameters)
+        return run_program_on(self.engine(**given), program, parameters)
+
+    def engine(self, **options: Any) -> Any:
+        """The engine for these RunOptions; the last one is kept, with its pages, while the options stay the same."""
+        if self._closed:
+            raise UsageError(f"{self._store.path}: the graph was closed. Open it again with gstream.open.")
+        wanted = self._options({**self._defaults, **options})
+        if self._engine is None or self._engine.options != wanted:
+            from gstream.driver import Engine
+
+            self._drop_engine()
+            self._engine = Engine(self._store, wanted)
+            self._finalizer = weakref.finalize(self, self._engine.close)
+        return self._engine
+
+    def _drop_engine(self) -> None:
+        if self._engine is not None:
+            self._finalizer()
+            self._engine = None
+
+    @staticmethod
+    def _options(options: dict[str, Any]) -> RunOptions:
+        unknown = [name for name in options if name not in RUN_OPTIONS]
+        if unknown:
+            known = ", ".join(sorted(RUN_OPTIONS))
+            raise UsageError(f"{unknown[0]}: no such option; beside an algorithm's own there are {known}.")
+        if isinstance(options.get("devices"), str):
+            options = {**options, "devices": options["devices"].split(",")}
+        return RunOptions(**options)
+
+
+def run_program_on(engine: Any, program: Program, parameters: dict[str, Any]) -> Result:
+    """Run a program on an engine: one column `value`, null where a MIN program left INF."""
+    from gstream.algorithms.session import Session
+
+    cls = type(program)
+    with Session(engine) as session:
+        outcome = session.run(program)
+        found = session.finish(outcome.supersteps, outcome.converged)
+    least = cls.combine.name == "MIN"
+    dtype = outcome.value.dtype
+    if dtype.kind != "f" and dtype.itemsize < 8:
+        dtype = np.dtype(np.int64)
+    column = Column("value", outcome.value, cls.identity() if least else None, dtype=dtype)
+    shown = {name: value for name, value in parameters.items() if isinstance(value, (int, float, str, bool))}
+    summary = {"algorithm": cls.__name__, "store": engine.store.path, "options": shown, "totals": outcome.totals}
+    return Result(engine.store, [column], summary | found, "least" if least else "largest")

@@ -1,0 +1,335 @@
+"""Answers keyed by the user's own vertex IDs, rows in ascending vertex order; a row is made when it is asked for.
+
+A `Result` holds one array a column in store order. Tables, files and `top` walk the vertices in ascending order of
+their user IDs (numbers by value, strings by UTF-8 bytes), `CHUNK_ROWS` at a time, so a written file takes the memory
+of one chunk beside the columns (stores with listed IDs: and of the IDs, when a column holds vertices).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+    from pagestore.store import Store
+
+CHUNK_ROWS = 1 << 20
+LDBC_NO_HOPS = "9223372036854775807"  # LDBC Graphalytics: BFS distance of a vertex that is not reached
+LDBC_NO_PATH = "Infinity"  # LDBC Graphalytics: SSSP distance of a vertex that is not reached
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of an answer beside `vertex`.
+
+    values: one value a vertex, in store order. missing: the value that stands for "none" (null in tables, empty in
+    CSV); None when every vertex has a value. holds: "numbers", or vertices as "store" IDs or "natural" indices, which
+    are shown as user IDs. dtype: what tables and `.npy` hold. ldbc_missing: what Graphalytics writes for "none".
+    """
+
+    name: str
+    values: np.ndarray
+    missing: int | float | None = None
+    holds: str = "numbers"
+    dtype: np.dtype = field(default_factory=lambda: np.dtype(np.int64))
+    ldbc_missing: str = ""
+
+    @property
+    def vertices(self) -> bool:
+        return self.holds != "numbers"
+
+    def absent(self, values: np.ndarray) -> np.ndarray | None:
+        """bool[n]: which of `values` stand for none; None when none can."""
+        return None if self.missing is None else values == values.dtype.type(self.missing)
+
+
+class Result:
+    """An answer: one row a vertex, `vertex` and the algorithm's columns.
+
+    columns: names in order, "vertex" first. summary: what was run, its options and figures (plain values, as --json).
+    `len(result)` is the number of vertices. A result stays readable after its graph was closed.
+    """
+
+    def __init__(
+        self, store: Store, columns: list[Column], summary: dict[str, Any], best: str = "first", groups: bool = False
+    ) -> None:
+        """best: which values of the first column `top` shows first, "largest" or "least" ("first": vertex order).
+        groups: the first column names groups of vertices, and `top` shows the largest groups."""
+        self.summary = summary
+        self.columns = ["vertex", *(column.name for column in columns)]
+        self._store = store
+        self._columns = columns
+        self._best = best
+        self._groups = groups
+
+    def __len__(self) -> int:
+        return self._store.meta.vertices
+
+    def __repr__(self) -> str:
+        return f"<Result of {self.summary.get('algorithm', 'a program')}: {len(self)} rows, {', '.join(self.columns)}>"
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Arrow table: vertex IDs int64 or string, the other columns as `to_numpy`, null where there is no value."""
+        import pyarrow as pa
+
+        batches = list(self._batches())
+        return pa.Table.from_batches(batches, schema=self._schema())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """DataFrame; integer columns that can be null have pandas' Int64, so that IDs stay whole numbers."""
+        import pandas as pd
+        import pyarrow as pa
+
+        nullable = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
+        frame = self.to_arrow().to_pandas(types_mapper=nullable.get)
+        full = ["vertex", *(column.name for column in self._columns if column.missing is None)]
+        return frame.astype(
+            {name: frame[name].dtype.numpy_dtype for name in full if hasattr(frame[name].dtype, "numpy_dtype")}
+        )
+
+    def to_numpy(self) -> np.ndarray:
+        """Structured array, one field a column: "none" is -1 in integers, inf in floats and "" in string IDs."""
+        table = np.empty(len(self), self._numpy_dtype())
+        for first, rows in self._rows():
+            table[first : first + len(rows)] = rows
+        return table
+
+    def top(self, count: int = 20) -> list[dict[str, Any]]:
+        """The `count` rows that matter most, as dictionaries (None where there is no value), best first.
+
+        Ranks: the largest; distances: the nearest; components: the largest, as {"component", "vertices"}. Ties go by
+        ascending vertex.
+        """
+        if not self._columns or count <= 0:
+            return []
+        if self._groups:
+            return self._largest_groups(count)
+        return self._describe(self._best_natural(count))
+
+    def write(self, path: str | os.PathLike, ldbc: bool = False) -> None:
+        """Write every row to `path`: .parquet, .csv, .npy or .arrow by its ending; with ldbc, Graphalytics' text.
+
+        The file is complete or absent: it is written beside its place under another name, then renamed.
+        Raises UsageError for another ending, ResourceError or InputError when the folder can't be written.
+        """
+        from gstream.resultfiles import write_result
+
+        write_result(self, path, ldbc)
+
+    # What follows is read by gstream.resultfiles.
+
+    def _schema(self) -> pyarrow.Schema:
+        import pyarrow as pa
+
+        ids = pa.string() if self._strings else pa.int64()
+        kinds = [(c.name, ids if c.vertices else pa.from_numpy_dtype(c.dtype)) for c in self._columns]
+        return pa.schema([("vertex", ids), *kinds])
+
+    def _batches(self) -> Iterator[pyarrow.RecordBatch]:
+        """Arrow record batches of CHUNK_ROWS rows, ascending vertices."""
+        import pyarrow as pa
+
+        schema, naming = self._schema(), Naming(self._store)
+        for first, last in self._chunks():
+            arrays = [pa.array(naming.range(first, last)).cast(schema.field(0).type)]
+            for column, values in self._gather(first, last):
+                absent = column.absent(values)
+                if column.vertices:
+                    arrays.append(naming.arrow(column, values, absent).cast(schema.field(column.name).type))
+                else:
+                    arrays.append(pa.array(values.astype(column.dtype, copy=False), mask=absent))
+            yield pa.record_batch(arrays, schema=schema)
+
+    def _rows(self) -> Iterator[tuple[int, np.ndarray]]:
+        """(natural index of the first row, structured rows), ascending vertices."""
+        dtype, naming = self._numpy_dtype(), Naming(self._store)
+        for first, last in self._chunks():
+            rows = np.empty(last - first, dtype)
+            rows["vertex"] = naming.numpy_range(first, last)
+            for column, values in self._gather(first, last):
+                absent = column.absent(values)
+                if column.vertices:
+                    rows[column.name] = naming.numpy(column, values, absent)
+                    continue
+                rows[column.name] = values
+                if absent is not None:
+                    rows[column.name][absent] = _missing_number(column.dtype)
+            yield first, rows
+
+    @property
+    def _strings(self) -> bool:
+        return self._store.meta.id_kind == "strings"
+
+    def _chunks(self) -> Iterator[tuple[int, int]]:
+        count = len(self)
+        for first in range(0, count, CHUNK_ROWS):
+            yield first, min(first + CHUNK_ROWS, count)
+
+    def _gather(self, first: int, last: int) -> Iterator[tuple[Column, np.ndarray]]:
+        """Each column's values of natural indices [first, last)."""
+        if self._store.meta.order == "natural":
+            yield from ((column, column.values[first:last]) for column in self._columns)
+            return
+        ids = self._store.store_ids(first, last)
+        yield from ((column, column.values[ids]) for column in self._columns)
+
+    def _numpy_dtype(self) -> np.dtype:
+        ids = np.dtype(np.int64)
+        if self._strings:
+            ids = np.dtype(f"U{max(1, Naming(self._store).longest)}")
+        return np.dtype([("vertex", ids), *((c.name, ids if c.vertices else c.dtype) for c in self._columns)])
+
+    def _best_natural(self, count: int) -> np.ndarray:
+        """Natural indices int64[<= count] of the best rows, best first."""
+        column = self._columns[0]
+        if self._best == "first":
+            return np.arange(min(count, len(self)))
+        kept_keys, kept = column.values[:0], np.empty(0, np.int64)
+        for first, last in self._chunks():
+            values = next(self._gather(first, last))[1]
+            absent = column.absent(values)
+            keys, natural = _sort_keys(values, self._best == "largest"), np.arange(first, last)
+            if absent is not None:
+                keys, natural = keys[~absent], natural[~absent]
+            keys, natural = np.concatenate([kept_keys, keys]), np.concatenate([kept, natural])
+            chosen = _least(keys, count)
+            kept_keys, kept = keys[chosen], natural[chosen]
+        return kept
+
+    def _describe(self, natural: np.ndarray) -> list[dict[str, Any]]:
+        """Rows of the given natural indices."""
+        naming = Naming(self._store)
+        stored = np.array([int(self._store.store_ids(int(n), int(n) + 1)[0]) for n in natural], np.int64)
+        found = [{"vertex": _plain(naming.range(int(n), int(n) + 1)[0])} for n in natural]
+        for column in self._columns:
+            values = column.values[stored]
+            absent = column.absent(values)
+            for row, value, none in zip(
+                found, values, absent if absent is not None else [False] * len(found), strict=True
+            ):
+                shown = (
+                    naming.one(column, value) if column.vertices and not none else _plain(value.astype(column.dtype))
+                )
+                row[column.name] = None if none else shown
+        return found
+
+    def _largest_groups(self, count: int) -> list[dict[str, Any]]:
+        """The groups with most vertices: {column name: its ID, "vertices": how many}."""
+        column, naming = self._columns[0], Naming(self._store)
+        sizes = np.zeros(len(self), np.int64)
+        for first in range(0, len(self), CHUNK_ROWS):
+            part = column.values[first : first + CHUNK_ROWS].astype(np.intp)
+            sizes += np.bincount(part, minlength=len(self))
+        labels = np.flatnonzero(sizes)
+        if column.holds == "store":
+            labels = labels[np.argsort(self._store.natural_of(labels), kind="stable")]
+        chosen = labels[_least(-sizes[labels].astype(np.float64), count)]
+        return [{column.name: naming.one(column, label), "vertices": int(sizes[label])} for label in chosen]
+
+
+class Naming:
+    """User IDs of one store, loaded when a column of vertices first needs them out of order."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._all: Any = None
+
+    def range(self, first: int, last: int) -> Any:
+        """User IDs of natural indices [first, last): int64[n] or a pyarrow string array."""
+        return self._store.user_ids(first, last)
+
+    def numpy_range(self, first: int, last: int) -> np.ndarray:
+        """The same as a NumPy array: int64[n] or str objects."""
+        return _as_numpy(self.range(first, last))
+
+    @property
+    def longest(self) -> int:
+        """Characters of the longest name of a store with string IDs."""
+        import pyarrow.compute as pc
+
+        count, longest = self._store.meta.vertices, 0
+        for first in range(0, count, CHUNK_ROWS):
+            names = self.range(first, min(first + CHUNK_ROWS, count))
+            longest = max(longest, pc.max(pc.utf8_length(names)).as_py() or 0)
+        return longest
+
+    def one(self, column: Column, vertex: Any) -> Any:
+        """User ID of one value of a column of vertices, as int or str."""
+        natural = int(self._natural(column, np.array([vertex]))[0])
+        return _plain(self.range(natural, natural + 1)[0])
+
+    def arrow(self, column: Column, vertices: np.ndarray, absent: np.ndarray | None) -> Any:
+        """pyarrow array of the user IDs of a column's values, null where `absent`."""
+        import pyarrow as pa
+
+        ids = self._take(column, vertices, absent)
+        return pa.array(ids, mask=absent) if isinstance(ids, np.ndarray) else ids
+
+    def numpy(self, column: Column, vertices: np.ndarray, absent: np.ndarray | None) -> np.ndarray:
+        """User IDs of a column's values: int64[n] with -1, or str objects with "", where `absent`."""
+        ids = self._take(column, vertices, absent)
+        strings = not isinstance(ids, np.ndarray)
+        ids = _as_numpy(ids)
+        if absent is not None:
+            ids[absent] = "" if strings else -1
+        return ids
+
+    def _natural(self, column: Column, vertices: np.ndarray) -> np.ndarray:
+        return vertices if column.holds == "natural" else self._store.natural_of(vertices)
+
+    def _take(self, column: Column, vertices: np.ndarray, absent: np.ndarray | None) -> Any:
+        """User IDs; where `absent`, null among strings and anything among numbers."""
+        store = self._store
+        natural = self._natural(column, vertices if absent is None else np.where(absent, 0, vertices))
+        if store.meta.id_kind == "range":
+            return natural.astype(np.int64) + store.meta.id_base
+        if self._all is None:
+            self._all = store.user_ids()
+        if isinstance(self._all, np.ndarray):
+            return self._all[natural]
+        import pyarrow as pa
+
+        return self._all.take(pa.array(natural.astype(np.int64), mask=absent))
+
+
+def _as_numpy(ids: Any) -> np.ndarray:
+    return ids if isinstance(ids, np.ndarray) else np.array(ids.to_pylist(), object)
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy or Arrow scalar as Python's int, float or str."""
+    convert: Callable[[], Any] = getattr(value, "as_py", None) or getattr(value, "item", lambda: value)
+    return convert()
+
+
+def _missing_number(dtype: np.dtype) -> float | int:
+    """What stands for "none" in a NumPy field: -1, inf, or the largest number of an unsigned type."""
+    if dtype.kind == "f":
+        return np.inf
+    return -1 if dtype.kind == "i" else int(np.iinfo(dtype).max)
+
+
+def _sort_keys(values: np.ndarray, descending: bool) -> np.ndarray:
+    """Keys of the same kind of number whose ascending order is the wanted one; NaN comes last."""
+    if values.dtype.kind != "f":
+        return ~values if descending else values
+    keys = -values if descending else values
+    return np.where(np.isnan(keys), np.inf, keys).astype(values.dtype, copy=False)
+
+
+def _least(keys: np.ndarray, count: int) -> np.ndarray:
+    """Positions of the `count` least keys, least first, ties by position."""
+    if len(keys) > count:
+        bound = np.partition(keys, count - 1)[count - 1]
+        below = np.flatnonzero(keys < bound)
+        chosen = np.union1d(below, np.flatnonzero(keys == bound)[: count - len(below)])
+    else:
+        chosen = np.arange(len(keys))
+    return chosen[np.argsort(keys[chosen], kind="stable")][:count]
