@@ -126,12 +126,14 @@ def pack_small(
     if before is not None and begin < end and plan.directory["first_vertex"][begin] < first:
         inside = before[(before > 0) & (before <= layout.longest_list)].astype(np.int64)
         word, slot = word + int(inside.sum()) + len(inside), len(inside)
-    filled = _small(
+    rows = plan.directory[begin:end]
+    as_planned = _small(
         lengths, np.uint64(first), keys, np.uint64(mask), words.reshape(-1), np.uint64(layout.words),
         np.uint64(layout.header_words), np.uint64(layout.longest_list), np.uint64(word), np.uint64(slot),
+        rows["first_vertex"].astype(np.uint64), rows["records"].astype(np.uint64),
     )  # fmt: skip
-    if filled != end - begin:
-        raise ValueError(f"vertices {first} to {last} filled {filled} pages; the plan gives them {end - begin}")
+    if not as_planned:
+        raise ValueError(f"the degrees of vertices {first} to {last} are not those of the plan")
     if weights is not None:
         source, target = _weight_words(weights, weight_pages, end - begin, layout)
         _small_weights(
@@ -219,10 +221,13 @@ def _headers(plan: PagePlan, pages: np.ndarray, begin: int, end: int) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _small(lengths, first, keys, mask, words, page_words, header_words, longest, word, slot):
-    """Lay records and slots; returns how many pages were touched. Indices are unsigned: no wraparound code."""
+def _small(lengths, first, keys, mask, words, page_words, header_words, longest, word, slot, starts, records):
+    """Lay records and slots; False when pages would differ from the plan's first vertices and record counts.
+
+    Indices are unsigned: signed ones would bring wraparound code into the inner loop.
+    """
     one, two = np.uint64(1), np.uint64(SLOT_WORDS)
-    page, key, touched = np.uint64(0), np.uint64(0), slot > 0
+    page, row, key = np.uint64(0), np.uint64(0), np.uint64(0)
     for i in range(lengths.size):
         degree = lengths[i]
         if degree == 0:
@@ -231,12 +236,14 @@ def _small(lengths, first, keys, mask, words, page_words, header_words, longest,
             key += degree
             continue
         if slot > 0 and word + one + degree + two * (slot + one) > page_words:
+            if slot != records[row]:
+                return False
             page += page_words
+            row += one
             word, slot = header_words, np.uint64(0)
-        touched = True
+        if row >= starts.size or (slot == 0 and starts[row] != first + np.uint64(i)):
+            return False
         base = page + word
-        if page + page_words > words.size:
-            return -1
         words[base] = degree
         base += one
         for j in range(degree):
@@ -247,7 +254,7 @@ def _small(lengths, first, keys, mask, words, page_words, header_words, longest,
         words[at + one] = word
         word += one + degree
         key += degree
-    return np.int64(page // page_words) + np.int64(touched)
+    return row + one >= starts.size and (starts.size == 0 or slot <= records[row])
 
 
 @njit(nogil=True, cache=True)

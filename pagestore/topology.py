@@ -101,32 +101,58 @@ def check_directory(rows: np.ndarray, layout: PageLayout, meta: Meta, where: str
     """Refuse a directory that no planner makes: CRCs protect from accidents, this from crafted files."""
     if rows.dtype != DIRECTORY:
         raise StoreError(f"{where}: its rows have other fields. {REBUILD}")
-    small = rows[: int(np.argmax(rows["kind"] != SMALL)) if np.any(rows["kind"] != SMALL) else len(rows)]
-    large = rows[len(small) :]
-    first, last = rows["first_vertex"].astype(np.int64), rows["last_vertex"].astype(np.int64)
-    records, edges = rows["records"].astype(np.int64), rows["edges"].astype(np.int64)
-    room = layout.words - layout.header_words - records * (1 + SLOT_WORDS) - edges
-    position = rows["position"].astype(np.int64)
-    longest = layout.longest_list
-    n, m = len(small), len(rows)
-    again = first[n + 1 :] == first[n : m - 1]  # large page k+1 continues the hub of large page k
-    full = edges[n : m - 1] == longest
-    ends = np.append(~again, True) if m > n else np.empty(0, bool)
+    column = {name: rows[name].astype(np.int64) for name in DIRECTORY.names or ()}
+    small = rows["kind"] == SMALL
+    count = int(np.count_nonzero(small))
     rules = {
-        "a kind, layout, group or flag is unknown": np.all(large["kind"] == LARGE) and np.all(rows["layout"] == ROW)
-        and np.all(np.isin(rows["group"], GROUP_SIZES)) and np.all(rows["flags"] == 0),
-        "a vertex is out of range": np.all((first >= 0) & (first <= last) & (last < meta.vertices)),
-        "a page is overfull or empty": np.all((records >= 1) & (edges >= records) & (edges <= layout.words)
-                                              & (room >= 0) & (records <= last - first + 1)),
-        "small pages overlap": np.all(first[1:n] > last[: n - 1]) and not np.any(position[:n]),
-        "large pages are out of order": np.all(records[n:] == 1) and np.all(first[n:] == last[n:])
-        and np.all(first[n + 1 :] >= first[n : m - 1]) and np.all(full[again])
-        and np.all(position[n + 1 :] == np.where(again, position[n : m - 1] + longest, 0))
-        and not np.any(position[n : n + 1]) and np.all(position[n:][ends] > 0),
+        "a kind is unknown or out of order": small[:count].all() and np.all(rows["kind"][count:] == LARGE),
+        "a layout, group or flag is unknown": np.all(np.isin(column["group"], GROUP_SIZES))
+        and np.all(column["layout"] == ROW) and not column["flags"].any(),
+        "a vertex is out of range": np.all(
+            (column["first_vertex"] >= 0) & (column["first_vertex"] <= column["last_vertex"])
+            & (column["last_vertex"] < meta.vertices)
+        ),
+        "a page is overfull or empty": _sizes_fit(column, layout),
+        "small pages overlap": _small_ascend({name: values[:count] for name, values in column.items()}),
+        "large pages are out of order": _large_join(
+            {name: values[count:] for name, values in column.items()}, layout.longest_list
+        ),
     }  # fmt: skip
     for rule, holds in rules.items():
         if not holds:
             raise StoreError(f"{where}: {rule}. {REBUILD}")
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(edges)])
-    if before[-1] != meta.edges or np.any(before[:-1] != rows["edges_before"].astype(np.int64)):
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(column["edges"])])
+    if before[-1] != meta.edges or np.any(before[:-1] != column["edges_before"]):
         raise StoreError(f"{where}: its edges don't add up to {meta.edges}. {REBUILD}")
+
+
+def _sizes_fit(column: dict[str, np.ndarray], layout: PageLayout) -> bool:
+    """Records and slots fit the page, and no record is empty (edges first: later sums then can't overflow)."""
+    records, edges = column["records"], column["edges"]
+    inside = (edges >= 0) & (edges <= layout.words)
+    used = layout.header_words + records * (1 + SLOT_WORDS) + np.where(inside, edges, 0)
+    vertices = column["last_vertex"] - column["first_vertex"] + 1
+    return bool(np.all(inside & (records >= 1) & (edges >= records) & (used <= layout.words) & (records <= vertices)))
+
+
+def _small_ascend(column: dict[str, np.ndarray]) -> bool:
+    later = column["first_vertex"][1:] > column["last_vertex"][:-1]
+    return bool(later.all() and not column["position"].any())
+
+
+def _large_join(column: dict[str, np.ndarray], longest: int) -> bool:
+    """Each hub has at least two pages, all full but the last, with positions that follow each other."""
+    hub, position = column["first_vertex"], column["position"]
+    if len(hub) == 0:
+        return True
+    again = hub[1:] == hub[:-1]  # page k + 1 continues the hub of page k
+    last = np.append(~again, True)
+    return bool(
+        np.all(column["records"] == 1)
+        and np.all(hub == column["last_vertex"])
+        and np.all(hub[1:] >= hub[:-1])
+        and np.all(column["edges"][:-1][again] == longest)
+        and position[0] == 0
+        and np.all(position[1:] == np.where(again, position[:-1] + longest, 0))
+        and np.all(position[last] > 0)
+    )

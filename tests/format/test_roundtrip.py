@@ -1,0 +1,155 @@
+"""Edges through plan, pack, write and the reference decoder: any graph, ID width, weight type and cut."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_stores import Edges, random_edges, write_store
+
+from pagestore import open_store
+from pagestore.decode import decode_edges
+from pagestore.layout import PageLayout
+from pagestore.pack import new_pages, pack_heads, pack_large, pack_range, pack_small, plan_pages
+from pagestore.verify import verify
+
+WEIGHTS = [None, "u1", "i4", "u4", "f4"]
+
+
+@st.composite
+def graphs(draw) -> Edges:
+    """Few vertices, so that edges repeat and self-loops occur, and up to two hubs over several 4 KiB pages."""
+    vertices = draw(st.integers(1, 60))
+    rng = np.random.default_rng(draw(st.integers(0, 1 << 32)))
+    count = draw(st.integers(0, 400))
+    source, target = rng.integers(0, vertices, (2, count))
+    for _ in range(draw(st.integers(0, 2))):
+        hub, degree = int(rng.integers(0, vertices)), draw(st.sampled_from([505, 1013, 1014, 2026, 2027, 5000]))
+        source = np.append(source, np.full(degree, hub))
+        target = np.append(target, rng.integers(0, vertices, degree))
+    dtype = draw(st.sampled_from(WEIGHTS))
+    weight = None if dtype is None else rng.integers(0, 250, len(source)).astype(dtype)
+    return Edges(source.astype(np.uint64), target.astype(np.uint64), vertices, weight)
+
+
+@settings(max_examples=60, deadline=None)
+@given(edges=graphs(), id_bytes=st.sampled_from([4, 8]), split=st.integers(1, 3000), heads=st.booleans())
+def test_any_graph_comes_back(tmp_path_factory, edges, id_bytes, split, heads):
+    path = str(tmp_path_factory.mktemp("round") / "g.gs")
+    write_store(path, edges, id_bytes=id_bytes, split=split, heads=heads)
+    with open_store(path) as store:
+        source, target, weight = decode_edges(store.topology("out"))
+        assert Edges(source, target, edges.vertices, weight).rows() == edges.rows()
+        target, source, weight = decode_edges(store.topology("in"))
+        assert Edges(source, target, edges.vertices, weight).rows() == edges.rows()
+    report = verify(path, threads=1)
+    assert report.ok, report.problems
+
+
+def test_the_cut_does_not_change_a_byte(tmp_path):
+    edges = random_edges(hub=5000, weight="f4")
+    paths = [str(tmp_path / f"{split}.gs") for split in (1, 700, 100_000)]
+    for path, split in zip(paths, (1, 700, 100_000), strict=True):
+        write_store(path, edges, split=split)
+    assert len({open(path, "rb").read() for path in paths}) == 1
+
+
+@pytest.fixture(scope="module")
+def prepared():
+    """Plan, degrees, ends, and sorted keys (source << 32 | target) of a graph with hubs next to and inside pages."""
+    edges = random_edges(seed=9, vertices=400, edges=6000, hub=2500, weight="i4")
+    extra = np.full(1500, 17, np.uint64)
+    edges = Edges(
+        np.append(edges.source, extra), np.append(edges.target, extra % 7), 400,
+        np.append(edges.weight, extra.astype("i4")),
+    ).sorted()  # fmt: skip
+    degrees = np.bincount(edges.source.astype(np.int64), minlength=400).astype(np.uint32)
+    plan = plan_pages(PageLayout(4096, 4), degrees)
+    ends = np.concatenate([[0], np.cumsum(degrees.astype(np.int64))])
+    keys = edges.source << np.uint64(32) | edges.target
+    whole = pack_range(plan, 0, 400, degrees, keys, (1 << 32) - 1, edges.weight)
+    return plan, degrees, ends, keys, edges.weight, whole
+
+
+@pytest.mark.parametrize("width", [1, 7, 90])
+def test_ranges_that_share_pages_add_up(prepared, width):
+    """Each range writes its own words: zeroed buffers of neighbours can be added."""
+    plan, degrees, ends, keys, weight, whole = prepared
+    total = np.zeros_like(whole.small)
+    total_weights = np.zeros_like(whole.small_weights)
+    for a in range(0, 400, width):
+        b = min(a + width, 400)
+        p, q = plan.small_range(a, b)
+        pages, weights = new_pages(plan, p, q), new_pages(plan, p, q, weight.dtype)
+        start = min(a, int(plan.directory["first_vertex"][p])) if p < q else a
+        pack_small(
+            plan, a, b, degrees[a:b], keys[ends[a] : ends[b]], (1 << 32) - 1, pages,
+            weight[ends[a] : ends[b]], weights, before=degrees[start:a],
+        )  # fmt: skip
+        total[p:q] |= pages
+        total_weights[p:q] |= weights
+    np.testing.assert_array_equal(total, whole.small)
+    np.testing.assert_array_equal(total_weights, whole.small_weights)
+
+
+@pytest.mark.parametrize("step", [1, 500, 1013, 1100, 9000])
+def test_a_hub_can_be_packed_in_pieces(prepared, step):
+    plan, degrees, ends, keys, weight, whole = prepared
+    pages = new_pages(plan, plan.small_pages, plan.pages)
+    weights = new_pages(plan, plan.small_pages, plan.pages, weight.dtype)
+    for hub in np.unique(plan.directory["first_vertex"][plan.small_pages :]).tolist():
+        low, high = int(ends[hub]), int(ends[hub + 1])
+        for at in reversed(range(low, high, step)):
+            to = min(at + step, high)
+            pack_large(plan, hub, at - low, keys[at:to], (1 << 32) - 1, pages, plan.small_pages, weight[at:to], weights)
+    np.testing.assert_array_equal(pages, whole.large)
+    np.testing.assert_array_equal(weights, whole.large_weights)
+
+
+def test_targets_alone_and_threads_give_the_same_pages(prepared):
+    """4-byte targets instead of keys, one thread for each part, straight into one buffer."""
+    plan, degrees, ends, keys, weight, whole = prepared
+    targets = (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+    pages = new_pages(plan, 0, plan.small_pages)
+
+    def work(part):
+        a, b = part.first, part.last
+        pack_small(plan, a, b, degrees[a:b], targets[ends[a] : ends[b]], (1 << 64) - 1, pages[slice(*part.small)])
+
+    threads = [threading.Thread(target=work, args=(part,)) for part in plan.split(900)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_array_equal(pages, whole.small)
+
+
+def test_heads_are_the_first_neighbours(prepared):
+    plan, degrees, ends, keys, _, _ = prepared
+    heads = np.zeros((400, 4), np.uint32)
+    pack_heads(degrees, keys, (1 << 32) - 1, heads)
+    for vertex in range(400):
+        row = (keys[ends[vertex] : ends[vertex + 1]][:4] & np.uint64(0xFFFFFFFF)).tolist()
+        assert heads[vertex].tolist() == row + [0xFFFFFFFF] * (4 - len(row))
+
+
+def test_contradictions_are_refused_before_anything_is_written(prepared):
+    plan, degrees, ends, keys, _, _ = prepared
+    with pytest.raises(ValueError, match="degrees with sum"):
+        pack_range(plan, 0, 400, degrees, keys[:-1])
+    with pytest.raises(ValueError, match="not those of the plan"):
+        pack_range(plan, 0, 400, degrees[::-1], keys)
+    with pytest.raises(ValueError, match="no large pages"):
+        pack_large(plan, 0, 0, keys[:5], 1, new_pages(plan, 0, 1), 0)
+
+
+def test_ids_up_to_the_largest(tmp_path):
+    """8-byte IDs keep all 64 bits of a neighbour; 4-byte IDs all 32."""
+    for id_bytes, target in ((4, (1 << 32) - 2), (8, (1 << 63) - 1)):
+        plan = plan_pages(PageLayout(4096, id_bytes), np.array([1], np.uint32))
+        packed = pack_range(plan, 0, 1, np.array([1], np.uint32), np.array([target], np.uint64))
+        words = packed.small.view(plan.layout.id_dtype)
+        assert int(words[0, plan.layout.header_words + 1]) == target
