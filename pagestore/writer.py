@@ -165,16 +165,23 @@ class StoreWriter:
             self.close()
             raise UsageError(f"{self.partial}: can't be continued. Remove it and convert without --resume.") from error
         found = {name: (extent.dtype, extent.shape) for name, extent in self._extents.items()}
-        if resume and (found != self.datasets or any(attributes.get(n) != getattr(self.meta, n) for n in _FIXED)):
+        if not resume:
+            return
+        same = found == self.datasets and all(attributes.get(n) == getattr(self.meta, n) for n in _FIXED)
+        if not same or not all(self._take_crcs(name) for name in self.directories):
             self.close()
             raise UsageError(
                 f"{self.partial}: was made from other input or options. Remove it and convert without --resume."
             )
-        for name, planned in self.directories.items() if resume else ():
-            rows = np.empty(len(planned), DIRECTORY)
-            extent = self._extents[f"topology/{name}/directory"]
-            read_into(self._fd, extent.offset, rows, self.partial)
-            planned["crc"], planned["weights_crc"] = rows["crc"], rows["weights_crc"]
+
+    def _take_crcs(self, topology: str) -> bool:
+        """Take the CRCs of a partial file's directory; False when its pages are not those of the plan."""
+        planned = self.directories[topology]
+        rows = np.empty(len(planned), DIRECTORY)
+        read_into(self._fd, self._extents[f"topology/{topology}/directory"].offset, rows, self.partial)
+        planned["crc"], planned["weights_crc"] = rows["crc"], rows["weights_crc"]
+        untouched = not rows.view(np.uint8).any()  # killed before the directory was first written
+        return untouched or bool(np.all(rows == planned))
 
     def _locked(self) -> int:
         """Descriptor of the partial file with an exclusive lock, which ends with the process."""

@@ -1,0 +1,231 @@
+"""Writing: nothing appears before it is complete, a killed run goes on, and every path gives the same bytes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_stores import random_edges, write_store
+
+from pagestore import open_store
+from pagestore.arrays import BLOCK_BYTES
+from pagestore.errors import ResourceError, UsageError
+from pagestore.meta import META_BYTES, Meta, decode_meta, encode_meta
+from pagestore.writer import StoreWriter
+
+EDGES = random_edges(seed=3, hub=3000, weight="f4")
+
+
+@pytest.fixture
+def path(tmp_path) -> str:
+    return str(tmp_path / "g.gs")
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory) -> str:
+    path = str(tmp_path_factory.mktemp("writer") / "complete.gs")
+    write_store(path, EDGES)
+    return path
+
+
+def parts_of(complete: str) -> dict:
+    """Pages, weights and arrays of a finished store, to be written again."""
+    parts: dict = {"pages": {}, "arrays": {}}
+    with open_store(complete) as store:
+        for name in store.meta.topologies:
+            topology = store.topology(name)
+            with topology.reader() as reader:
+                parts["pages"][name] = (
+                    reader.read(0, topology.pages).copy(), reader.read_weights(0, topology.pages).copy(),
+                )  # fmt: skip
+            parts["arrays"][f"topology/{name}/heads"] = topology.heads()
+        parts["arrays"]["vertices/out_degree"] = store.out_degree()
+        parts["arrays"]["vertices/in_degree"] = store.in_degree()
+    return parts
+
+
+def test_nothing_appears_before_the_end(path):
+    writer = write_store(path, EDGES, finish=False)
+    assert os.listdir(os.path.dirname(path)) == ["g.gs.partial"]
+    writer.finish()
+    assert os.listdir(os.path.dirname(path)) == ["g.gs"]
+
+
+def test_an_old_store_stays_until_the_new_one_is_complete(path, complete):
+    Path(path).write_bytes(b"old")
+    writer = write_store(path, EDGES, finish=False)
+    assert Path(path).read_bytes() == b"old"
+    writer.finish()
+    assert Path(path).read_bytes() == Path(complete).read_bytes()
+
+
+def test_abort_leaves_nothing(path):
+    write_store(path, EDGES, finish=False).abort()
+    assert os.listdir(os.path.dirname(path)) == []
+
+
+def test_an_unwritten_page_is_noticed(path):
+    writer = write_store(path, EDGES, finish=False)
+    writer._written["in"][2] = False
+    with pytest.raises(ValueError, match="topology in: page 2 was never written"):
+        writer.finish()
+    writer.abort()
+
+
+def test_any_order_and_threads_give_the_same_bytes(path, complete):
+    """Pages one by one and backwards from 4 threads, arrays in odd slices, some twice."""
+    parts, first = parts_of(complete), write_store(path, EDGES, finish=False)
+    first.close()
+    writer = StoreWriter(path, first.meta, first.plans)
+
+    def put(job):
+        name, page = job
+        pages, weights = parts["pages"][name]
+        writer.write_pages(name, page, pages[page : page + 1], weights[page : page + 1])
+
+    jobs = [(name, page) for name in ("in", "out") for page in reversed(range(len(parts["pages"][name][0])))]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(put, jobs + jobs[::3]))
+    for name, rows in parts["arrays"].items():
+        for begin in reversed(range(0, len(rows), 37)):
+            writer.write_array(name, begin, rows[begin : begin + 37])
+    writer.finish()
+    assert Path(path).read_bytes() == Path(complete).read_bytes()
+
+
+def test_block_crcs_do_not_depend_on_the_slices(path):
+    """An array of several MiB: whole blocks keep their CRC from the write, cut ones are read back."""
+    degrees = np.zeros(700_000, np.uint32)
+    meta = Meta(len(degrees), 0, False, 4096, 4, heads=False, uuid="0" * 32)
+    from pagestore.layout import PageLayout
+    from pagestore.pack import plan_pages
+
+    plan = plan_pages(PageLayout(4096, 4), degrees)
+    whole, cut = path + "1", path + "2"
+    for name, step in ((whole, len(degrees)), (cut, 99_991)):
+        writer = StoreWriter(name, meta, {"out": plan})
+        for begin in range(0, len(degrees), step):
+            writer.write_array("vertices/out_degree", begin, degrees[begin : begin + step])
+        writer.finish()
+    assert Path(whole).read_bytes() == Path(cut).read_bytes()
+    with open_store(whole) as store:
+        assert store.out_degree().nbytes > 2 * BLOCK_BYTES
+
+
+def test_resume_keeps_accepted_pages_and_gives_the_same_bytes(path, complete):
+    parts, first = parts_of(complete), write_store(path, EDGES, finish=False)
+    first.close()
+    fresh = StoreWriter(path, first.meta, first.plans)
+    pages, weights = parts["pages"]["out"]
+    fresh.write_pages("out", 0, pages[:3], weights[:3])
+    fresh.close()
+    writer = StoreWriter(path, first.meta, first.plans, resume=True)
+    assert writer.accept("out", 0, 3)
+    assert not writer.accept("out", 3, 1) and not writer.accept("in", 0, 2)
+    writer.write_pages("out", 3, pages[3:], weights[3:])
+    writer.write_pages("in", 0, *parts["pages"]["in"])
+    for name, rows in parts["arrays"].items():
+        writer.write_array(name, 0, rows)
+    writer.finish()
+    assert Path(path).read_bytes() == Path(complete).read_bytes()
+
+
+def test_resume_does_not_accept_a_torn_page(path, complete):
+    """The page's row reached the disk, half of its bytes did not."""
+    first = write_store(path, EDGES, finish=False)
+    extent = first._extents["topology/out/pages"]
+    first.close()
+    fd = os.open(path + ".partial", os.O_RDWR)
+    os.pwrite(fd, bytes(2048), extent.offset + 4096 + 2048)
+    os.close(fd)
+    writer = StoreWriter(path, first.meta, first.plans, resume=True)
+    assert writer.accept("out", 0, 1) and not writer.accept("out", 0, 2)
+    writer.abort()
+
+
+def test_resume_refuses_another_conversion(path):
+    first = write_store(path, EDGES, finish=False)
+    first.close()
+    other = write_store(path + "x", random_edges(seed=4, hub=3000, weight="f4"), finish=False)
+    with pytest.raises(UsageError, match=r"g\.gs\.partial: was made from other input or options"):
+        StoreWriter(path, other.meta, other.plans, resume=True)
+    other.abort()
+    Path(path + ".partial").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
+    with pytest.raises(UsageError, match="can't be continued. Remove it"):
+        StoreWriter(path, first.meta, first.plans, resume=True)
+
+
+def test_two_processes_can_not_write_one_store(path):
+    writer = write_store(path, EDGES, finish=False)
+    with pytest.raises(UsageError, match=r"g\.gs\.partial: another process is writing it"):
+        StoreWriter(path, writer.meta, writer.plans, resume=True)
+    with pytest.raises(UsageError, match="another process is writing it"):
+        StoreWriter(path, writer.meta, writer.plans)
+    writer.finish()
+    assert open_store(path).meta.vertices == 300
+
+
+def test_a_killed_writer_leaves_the_old_store(path, complete):
+    """SIGKILL in the middle of finish, just before the rename."""
+    Path(path).write_bytes(b"old")
+    code = textwrap.dedent(f"""
+        import os, signal, sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from small_stores import random_edges, write_store
+        os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        write_store({path!r}, random_edges(seed=3, hub=3000, weight="f4"))
+    """)
+    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True)
+    assert done.returncode == -signal.SIGKILL
+    assert Path(path).read_bytes() == b"old"
+    assert Path(path + ".partial").read_bytes() == Path(complete).read_bytes()
+
+
+@pytest.mark.parametrize("code, words", [(errno.ENOSPC, "no space left"), (errno.EIO, "writing failed")])
+def test_a_full_disk_is_a_resource_error(path, monkeypatch, code, words):
+    writer = write_store(path, EDGES, finish=False)
+
+    def fail(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "pwritev", fail)
+    with pytest.raises(ResourceError, match=rf"g\.gs\.partial: {words}"):
+        writer.write_array("vertices/out_degree", 0, np.zeros(3, np.uint32))
+    monkeypatch.undo()
+    writer.abort()
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(ResourceError, match="writing failed|No such file"):
+        write_store(str(tmp_path / "no" / "g.gs"), EDGES)
+
+
+def test_pages_of_another_plan_are_refused(path, complete):
+    writer = write_store(path, EDGES, finish=False)
+    pages, weights = parts_of(complete)["pages"]["out"]
+    with pytest.raises(ValueError, match="are not those of the plan"):
+        writer.write_pages("out", 1, pages[:1], weights[:1])
+    with pytest.raises(ValueError, match="needs the weights"):
+        writer.write_pages("out", 0, pages[:1])
+    writer.abort()
+
+
+def test_meta_survives_its_encoding_and_cuts_long_provenance():
+    meta = Meta(
+        5, 7, True, 4096, 4, uuid="ab", provenance={"inputs": [f"file {i}" for i in range(20_000)], "note": "é"}
+    )
+    data = encode_meta(meta, {"vertices/out_degree": 5})
+    assert len(data) == META_BYTES
+    back, checksums = decode_meta(data, "x.gs")
+    assert checksums == {"vertices/out_degree": 5} and back.provenance["note"] == "é"
+    assert back.provenance["inputs_in_all"] == 20_000 and back.provenance["inputs"][0] == "file 0"
+    huge = Meta(5, 7, True, 4096, 4, provenance={"note": "x" * 100_000, "kept": 1})
+    assert decode_meta(encode_meta(huge, {}), "x.gs")[0].provenance == {"kept": 1}
