@@ -1,0 +1,126 @@
+"""Writing a generated graph as an edge list: .npy, .parquet, or text (.txt, .el, .tsv, .csv; .wel with weights).
+
+.npy is [edges, 2] of u4 or u8 without weights, a structured array (source, target, weight u1) with them. The file is
+written under NAME.partial and renamed, so it is whole or absent; chunks are made on several threads, written in order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from pagestore.convert.crew import Ticker
+from pagestore.convert.options import ProgressHook, usable_cores
+from pagestore.convert.storage import disk_errors
+from pagestore.errors import UsageError
+from pagestore.generate import GeneratedSource
+from pagestore.inputs.base import EdgeChunk
+
+SEPARATORS = {".txt": "\t", ".tsv": "\t", ".el": " ", ".wel": " ", ".csv": ","}
+Put = Callable[[EdgeChunk], None]
+
+
+def write_edge_list(
+    source: GeneratedSource, path: str | os.PathLike, threads: int | None = None, progress: ProgressHook | None = None
+) -> int:
+    """Write all edges; returns the bytes of the file. Raises UsageError for other suffixes, ResourceError."""
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in (".npy", ".parquet", *SEPARATORS):
+        known = ", ".join([".npy", ".parquet", *SEPARATORS])
+        raise UsageError(f"{target}: no edge list is called {suffix or 'that'}; known are {known}, and .gs for a store.")
+    partial = target.with_name(target.name + ".partial")
+    ticker = Ticker(progress, "write", source.edge_count, "edges")
+    try:
+        with disk_errors(target):
+            with open(partial, "wb") as file:
+                put, close = _sink(suffix, file, source)
+                for chunk in chunks_ahead(source, threads or usable_cores()):
+                    put(chunk)
+                    ticker.add(len(chunk))
+                close()
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    ticker.finish()
+    return target.stat().st_size
+
+
+def chunks_ahead(source: GeneratedSource, threads: int) -> Iterator[EdgeChunk]:
+    """All chunks in order, up to `threads` + 1 of them made ahead."""
+    waiting: deque[Future[EdgeChunk]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for number in range(source.chunk_count):
+            waiting.append(pool.submit(source.chunk, number))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _sink(suffix: str, file: IO[bytes], source: GeneratedSource) -> tuple[Put, Callable[[], None]]:
+    if suffix == ".npy":
+        return _npy(file, source), lambda: None
+    if suffix == ".parquet":
+        return _parquet(file, source)
+    return _text(file, source, SEPARATORS[suffix], header=suffix == ".csv"), lambda: None
+
+
+def _npy(file: IO[bytes], source: GeneratedSource) -> Put:
+    width = "<u4" if source.scale <= 32 else "<u8"
+    dtype = np.dtype([("source", width), ("target", width), ("weight", "u1")]) if source.weighted else np.dtype(width)
+    shape = (source.edge_count,) if source.weighted else (source.edge_count, 2)
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+
+    def put(chunk: EdgeChunk) -> None:
+        rows = np.empty((len(chunk), *shape[1:]), dtype)
+        if chunk.weight is None:
+            rows[:, 0], rows[:, 1] = chunk.source, chunk.target
+        else:
+            rows["source"], rows["target"], rows["weight"] = chunk.source, chunk.target, chunk.weight
+        file.write(rows.data)
+
+    return put
+
+
+def _columns(chunk: EdgeChunk) -> dict[str, Any]:
+    columns: dict[str, Any] = {"source": chunk.source.view(np.int64), "target": chunk.target.view(np.int64)}
+    if chunk.weight is not None:
+        columns["weight"] = chunk.weight.astype(np.uint8)
+    return columns
+
+
+def _parquet(file: IO[bytes], source: GeneratedSource) -> tuple[Put, Callable[[], None]]:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    fields = [("source", pa.int64()), ("target", pa.int64())]
+    schema = pa.schema([*fields, ("weight", pa.uint8())] if source.weighted else fields)
+    writer = pyarrow.parquet.ParquetWriter(file, schema, compression="zstd")
+
+    def put(chunk: EdgeChunk) -> None:
+        writer.write_table(pa.table(_columns(chunk), schema=schema))
+
+    return put, writer.close
+
+
+def _text(file: IO[bytes], source: GeneratedSource, separator: str, header: bool) -> Put:
+    import polars as pl
+
+    if header:
+        file.write(b"source,target,weight\n" if source.weighted else b"source,target\n")
+
+    def put(chunk: EdgeChunk) -> None:
+        pl.DataFrame(_columns(chunk)).write_csv(file, separator=separator, include_header=False)
+
+    return put
