@@ -54,13 +54,22 @@ class UserIds:
         """Natural indices (u4 or u8[n]) of store IDs. Reordered stores build the inverse once: id_bytes a vertex."""
         if self._store.meta.order == "natural":
             return np.asarray(store_ids, self._store.layout.id_dtype)
+        return self._all_natural()[np.asarray(store_ids, np.intp)]
+
+    def natural_ids(self, first: int, last: int) -> np.ndarray:
+        """Natural indices (u4 or u8[n]) of store IDs [first, last); of a reordered store, a view of the inverse."""
+        if self._store.meta.order == "natural":
+            return np.arange(first, last, dtype=self._store.layout.id_dtype)
+        return self._all_natural()[first:last]
+
+    def _all_natural(self) -> np.ndarray:
         if self._inverse is None:
             count = self._store.meta.vertices
             store_of = self.store_ids(0, count)
             inverse = np.empty(count, self._store.layout.id_dtype)
             inverse[store_of] = np.arange(count, dtype=inverse.dtype)
             self._inverse = inverse
-        return self._inverse[np.asarray(store_ids, np.intp)]
+        return self._inverse
 
     def lookup(self, ids: Sequence[Any], what: str = "source") -> np.ndarray:
         """Store IDs (u8[n]) of the user's IDs, given as integers or strings (numbers in strings are converted).

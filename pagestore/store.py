@@ -109,6 +109,10 @@ class Store:
         """Natural indices of store IDs, as an array of the store's ID type."""
         return self._ids.natural_of(store_ids)
 
+    def natural_ids(self, first: int = 0, last: int | None = None) -> np.ndarray:
+        """Natural indices (u4 or u8[n]) of store IDs [first, last); reordered stores hold the inverse from then on."""
+        return self._ids.natural_ids(first, self.meta.vertices if last is None else last)
+
     def lookup(self, ids: Sequence[Any], what: str = "source") -> np.ndarray:
         """Store IDs (u8[n]) of user IDs. Raises InputError for one that is not a vertex."""
         return self._ids.lookup(ids, what)
