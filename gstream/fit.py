@@ -69,11 +69,6 @@ def layouts(code: Any, graph: Graph, direction: str, use_heads: bool) -> list[La
     return found
 
 
-def open_bits(code: Any, layout: Layout) -> bool:
-    """Whether bitmaps of open vertices are kept; a compiled pull of a program with `done` reads them in any case."""
-    return code.has_done and "pull" in layout.directions
-
-
 def takes_message(code: Any, layout: Layout) -> bool:
     return code.premessage and "pull" in layout.directions
 
@@ -90,7 +85,7 @@ def chunk_unit(code: Any) -> int:
 def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[str, int]:
     """Bytes on a device that do not depend on the chunk; `copies`: a device with memory of its own."""
     words = 8 * -(-graph.vertices // 64)
-    held = {"bitmaps": words * (2 + open_bits(code, layout) + layout.heads)}
+    held = {"bitmaps": words * (2 + code.has_done + layout.heads)}
     held["totals"] = 8 * len(code.totals) * -(-graph.vertices // BLOCK)
     if takes_message(code, layout):
         held["RA (messages)"] = graph.vertices * message_dtype(code).itemsize
@@ -153,20 +148,22 @@ def fit_device(
         fixed = fixed_bytes(code, layout, graph, copies)
         a_vertex = vertex_bytes(code, graph, copies)
         unit = chunk_unit(code)
-        smallest = graph.vertices if layout.resident else min(unit, graph.vertices)
+        smallest = graph.vertices if layout.resident else min(BLOCK, graph.vertices)  # `start` works by blocks
         if layout.resident and most is not None and most < graph.vertices:
             continue  # chunks were asked for: only the layouts that have them
         for streams, batch_pages in _rings(ring):
             buffers = _ring_bytes(code, graph, layout, ring, streams, batch_pages)
             room = capacity - sum(fixed.values()) - buffers
             chunk = graph.vertices if room >= graph.vertices * a_vertex else room // a_vertex // unit * unit
-            if most is not None:
-                chunk = min(chunk, max(unit, most // unit * unit))
             need = sum(fixed.values()) + buffers + smallest * a_vertex
             least = min(least, (need, layout), key=lambda pair: pair[0]) if least else (need, layout)
-            if chunk >= smallest:
-                held = fixed | {"WA": chunk * a_vertex} | ({"batch buffers": buffers} if copies else {})
-                return DeviceFit(layout, chunk, streams, batch_pages, held, room - chunk * a_vertex)
+            if chunk < smallest:
+                continue
+            if most is not None:
+                chunk = min(chunk, max(unit, most // unit * unit))
+            attributes = max(chunk, smallest) * a_vertex
+            held = fixed | {"WA": attributes} | ({"batch buffers": buffers} if copies else {})
+            return DeviceFit(layout, chunk, streams, batch_pages, held, room - attributes)
     if least is None:
         raise ResourceError(f"{option}: the program runs with all vertices resident only. Leave out chunks.")
     raise ResourceError(

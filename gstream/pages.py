@@ -132,7 +132,9 @@ class PageSource:
     def _cut(self, numbers: np.ndarray) -> list[np.ndarray]:
         return cut_batches(numbers, self.table.stretch, self.plan.batch_pages, self.table.small_pages)
 
-    def _resident_batches(self, numbers: np.ndarray, whole: bool, weights: np.ndarray | None) -> Generator[Batch, None, None]:
+    def _resident_batches(
+        self, numbers: np.ndarray, whole: bool, weights: np.ndarray | None
+    ) -> Generator[Batch, None, None]:
         missing = numbers[~self._loaded[numbers]]
         if len(missing) == 0 and whole:
             if len(numbers):

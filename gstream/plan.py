@@ -22,7 +22,6 @@ from gstream.fit import (
     copies_source,
     fit_device,
     layouts,
-    open_bits,
     takes_message,
 )
 from gstream.options import DeviceSpec, RunOptions
@@ -167,7 +166,7 @@ def make_plan(
     device = DevicePlan(
         resident=fit.layout.resident, message=takes_message(code, fit.layout),
         source_copy=copies_source(code, fit.layout), chunk=fit.chunk, reach=reach, heads=fit.layout.heads,
-        open_bits=open_bits(code, fit.layout), streams=max(1, fit.streams), batch_pages=fit.batch_pages or largest,
+        open_bits=code.has_done, streams=max(1, fit.streams), batch_pages=fit.batch_pages or largest,
         cache_pages=_device_cache(used, fit, copies, options, weights), policy=options.cache_policy,
     )  # fmt: skip
     held = fit.held | {f"page cache ({name})": n * page for name, n in device.cache_pages.items() if n}
@@ -192,7 +191,7 @@ def _times(held: dict[str, int], devices: int) -> dict[str, int]:
 
 
 def _ranges(vertices: int, chunk: int, unit: int) -> list[Range]:
-    step = max(unit, chunk // unit * unit)
+    step = max(1, vertices) if chunk >= vertices else max(unit, chunk // unit * unit)
     return [(first, min(first + step, vertices)) for first in range(0, vertices, step)]
 
 

@@ -54,8 +54,9 @@ class VertexState:
         self.active, self.next = np.zeros(words, dtype=np.uint64), np.zeros(words, dtype=np.uint64)
         self.open = np.full(words if job.plan.open_bits else 0, ~np.uint64(0), dtype=np.uint64)
         self.remain = np.zeros(words if job.plan.heads else 0, dtype=np.uint64)
-        self.value = np.empty(self.chunk[1], dtype=code.value_dtype)
-        self.got = np.full(0 if code.in_place else self.chunk[1], code.identity, dtype=code.got_dtype)
+        room = max(job.plan.chunk, min(BLOCK, job.vertices))  # `start` works by whole blocks
+        self.value = np.empty(room, dtype=code.value_dtype)
+        self.got = np.full(0 if code.in_place else room, code.identity, dtype=code.got_dtype)
         self.partial_sums = np.zeros((-(-job.vertices // BLOCK), len(code.totals)), dtype=np.float64)
         self.source = self._new_source()
         self.attribute_bytes = 0

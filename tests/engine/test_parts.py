@@ -1,0 +1,124 @@
+"""Ownership, page cache and worker threads, each by itself."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gstream.cache import PageCache
+from gstream.devices.threads import Workers
+from gstream.ownership import cut_batches, owners, share, stretch_pages
+
+
+@given(st.integers(1, 5000), st.integers(1, 9), st.integers(1, 64))
+def test_every_page_has_one_owner_and_the_load_is_even(pages, devices, largest):
+    numbers = np.arange(pages)
+    stretch = stretch_pages(pages, devices, largest)
+    shares = [share(numbers, stretch, devices, device) for device in range(devices)]
+    assert np.array_equal(np.sort(np.concatenate(shares)), numbers)
+    sizes = [len(part) for part in shares]
+    assert max(sizes) - min(sizes) <= stretch <= largest
+    for device, part in enumerate(shares):
+        assert (owners(part, stretch, devices) == device).all()
+
+
+@given(st.sets(st.integers(0, 300)), st.integers(1, 40), st.integers(1, 20), st.integers(0, 300))
+def test_batches_keep_order_and_never_cross_a_stretch_or_mix_kinds(pages, stretch, batch_pages, small_pages):
+    numbers = np.array(sorted(pages), dtype=np.int64)
+    batches = cut_batches(numbers, stretch, batch_pages, small_pages)
+    assert np.array_equal(np.concatenate([numbers[:0], *batches]), numbers)
+    for batch in batches:
+        assert 1 <= len(batch) <= batch_pages
+        assert len(np.unique(batch // stretch)) == 1
+        assert len(np.unique(batch >= small_pages)) == 1
+
+
+def sweep(cache, pages):
+    """Ask for `pages` one after the other; how many were there."""
+    before = cache.hits
+    for page in pages:
+        one = np.array([page])
+        if cache.look_up(one)[0] < 0:
+            cache.admit(one)
+    return cache.hits - before
+
+
+def test_a_sweep_larger_than_the_cache_hits_pinned_pages_but_no_lru_ones():
+    pinned, lru = PageCache(100, 40, "pinned"), PageCache(100, 40, "lru")
+    for cache in (pinned, lru):
+        assert sweep(cache, range(100)) == 0
+    assert sweep(pinned, range(100)) == 40
+    assert sweep(lru, range(100)) == 0
+    assert (pinned.hits, pinned.misses) == (40, 160)
+
+
+def test_lru_gives_up_the_page_used_longest_ago_unless_it_is_pinned():
+    cache = PageCache(10, 3, "lru")
+    sweep(cache, [0, 1, 2, 0])
+    assert cache.admit(np.array([3]))[0] == 1  # page 1 lay in slot 1
+    assert cache.slot_of_page.tolist()[:4] == [0, -1, 2, 1]
+    cache.pin(np.array([2]))
+    assert sorted(cache.admit(np.array([4, 5])).tolist()) == [0, 1]
+    assert cache.slot_of_page[2] == 2
+    cache.pin(np.array([0, 1]))
+    assert cache.admit(np.array([6]))[0] == -1  # every slot is in use: the page passes through
+
+
+@given(st.lists(st.sets(st.integers(0, 30), min_size=1, max_size=6), max_size=40), st.integers(1, 12), st.booleans())
+def test_cache_stays_consistent(requests, slots, lru):
+    cache = PageCache(31, slots, "lru" if lru else "pinned")
+    asked = 0
+    for request in requests:
+        pages = np.array(sorted(request))
+        found = cache.look_up(pages)
+        cache.pin(found[found >= 0])
+        found_before = found.copy()
+        found[found < 0] = cache.admit(pages[found < 0])
+        cache.unpin(found_before[found_before >= 0])
+        taken = found[found >= 0]
+        assert len(np.unique(taken)) == len(taken)
+        assert (cache.page_of_slot[taken] == pages[found >= 0]).all()
+        resident = np.flatnonzero(cache.slot_of_page >= 0)
+        assert (cache.page_of_slot[cache.slot_of_page[resident]] == resident).all()
+        asked += len(pages)
+    assert cache.hits + cache.misses == asked
+    assert (cache.pins == 0).all()
+
+
+def test_workers_all_call_the_function_and_sum_what_it_returns():
+    seen = set()
+    barrier = threading.Barrier(3)
+
+    def call(number):
+        seen.add(threading.get_ident())
+        barrier.wait(timeout=10)
+        return number
+
+    workers = Workers(3)
+    try:
+        assert workers.run(call, 5) == 15
+        assert len(seen) == 3
+        assert workers.run(lambda: 1, limit=1) == 1
+    finally:
+        workers.close()
+
+
+def test_workers_raise_the_error_of_any_thread_and_go_on():
+    main = threading.get_ident()
+
+    def fail():
+        if threading.get_ident() != main:
+            raise ValueError("in a helper")
+        return 1
+
+    workers = Workers(2)
+    try:
+        with pytest.raises(ValueError, match="in a helper"):
+            workers.run(fail)
+        assert workers.run(lambda: 2) == 4
+    finally:
+        workers.close()
