@@ -50,12 +50,12 @@ class PageCache:
         slots = np.full(len(numbers), -1, dtype=np.int64)
         fresh = min(len(numbers), self.slots - self.used)
         slots[:fresh] = np.arange(self.used, self.used + fresh)
-        self.used += fresh
         wanted = len(numbers) - fresh
         if wanted and self.policy == "lru":
-            victims = self._oldest(wanted)
+            victims = self._oldest(wanted)  # of the slots taken before this call
             slots[fresh : fresh + len(victims)] = victims
             self.slot_of_page[self.page_of_slot[victims]] = -1
+        self.used += fresh
         taken = slots >= 0
         self.page_of_slot[slots[taken]] = numbers[taken]
         self.slot_of_page[numbers[taken]] = slots[taken]
@@ -76,7 +76,7 @@ class PageCache:
 
     def _oldest(self, count: int) -> np.ndarray:
         """Up to `count` unpinned slots, least recently used first."""
-        free = np.flatnonzero(self.pins == 0)
+        free = np.flatnonzero(self.pins[: self.used] == 0)
         if len(free) > count:
             free = free[np.argpartition(self._stamp[free], count - 1)[:count]]
         return free[np.argsort(self._stamp[free], kind="stable")]
