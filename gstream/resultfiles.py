@@ -108,7 +108,7 @@ def _write_npy(result: Result, stream: IO[bytes]) -> None:
     }
     np.lib.format.write_array_header_2_0(stream, header)
     for _, rows in result._rows():
-        stream.write(memoryview(rows).cast("B") if not dtype.hasobject and len(rows) else b"")
+        stream.write(rows.tobytes())
 
 
 def _write_ldbc(result: Result, stream: IO[bytes]) -> None:

@@ -8,7 +8,7 @@ of one chunk beside the columns (stores with listed IDs: and of the IDs, when a 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -305,8 +305,7 @@ def _as_numpy(ids: Any) -> np.ndarray:
 
 def _plain(value: Any) -> Any:
     """A NumPy or Arrow scalar as Python's int, float or str."""
-    convert: Callable[[], Any] = getattr(value, "as_py", None) or getattr(value, "item", lambda: value)
-    return convert()
+    return value.as_py() if hasattr(value, "as_py") else value.item()
 
 
 def _missing_number(dtype: np.dtype) -> float | int:

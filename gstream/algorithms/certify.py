@@ -104,7 +104,7 @@ def _unproven(predecessor: np.ndarray, none: int, proven: np.ndarray) -> int | N
 def certify_wcc(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove components (labels are natural indices); returns what was proven. Raises CertificateError."""
     label = columns[0].values
-    natural = session.store.natural_of(np.arange(len(label), dtype=session.id_dtype))
+    natural = session.store.natural_ids()
     high = np.flatnonzero(label > natural)
     if len(high):
         raise _refuse(f"the component of vertex {session.user_ids(high[:1])[0]} is named by a greater one")

@@ -118,20 +118,20 @@ def link_pages(words, parts, counter, parent, giant, use_giant, lower_only):
 
 
 @kernel
-def least_natural(parent, store_of, first, least, counter):
-    """least[root] = the least natural index in the tree of `root`, over the vertices store_of[i], i = first, ...
+def least_natural(parent, natural, least, counter):
+    """least[root] = the least natural index in the tree of `root`. natural: id[V]; least: id[V], all bits set at first.
 
-    store_of: id[n], store IDs of natural indices first..first+n-1. least: id[V], all bits set at first.
+    Trees must be compressed.
     """
     while True:
         begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(store_of)):
+        if begin >= u64(len(parent)):
             return u64(0)
-        for i in range(begin, min(begin + u64(BLOCK), u64(len(store_of)))):
-            root, mine = u64(parent[store_of[i]]), u64(first) + i
+        for v in range(begin, min(begin + u64(BLOCK), u64(len(parent)))):
+            root, mine = parent[v], natural[v]
             seen = least[root]
-            while mine < u64(seen):
-                written, seen = compare_and_swap(least, root, seen, least.dtype.type(mine))
+            while mine < seen:
+                written, seen = compare_and_swap(least, u64(root), seen, mine)
                 if written:
                     break
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import unionfind
-from gstream.algorithms.session import HEAD_ROWS, Session, SharedKernel
+from gstream.algorithms.session import Session, SharedKernel
 from gstream.results import Column
 from pagestore.errors import UsageError
 from pagestore.layout import HEAD_NEIGHBOURS
@@ -105,13 +105,10 @@ def _link_by_heads(session: Session, parent: np.ndarray, names: tuple[str, ...])
 
 def _least_members(session: Session, parent: np.ndarray) -> np.ndarray:
     """id[V] in store order: natural index of the least vertex of each vertex's tree. `parent` must be compressed."""
-    store, count = session.store, len(parent)
     if session.meta.order == "natural":
         return parent  # a root is the least store ID of its tree, and store IDs are natural indices
-    least = np.full(count, session.none, parent.dtype)
-    for first in range(0, count, HEAD_ROWS):
-        ids = store.store_ids(first, min(first + HEAD_ROWS, count))
-        session.each(unionfind.least_natural, parent, ids, first, least)
+    least = np.full(len(parent), session.none, parent.dtype)
+    session.each(unionfind.least_natural, parent, session.store.natural_ids(), least)
     labels = np.empty_like(parent)
     session.each(unionfind.relabel, parent, least, labels)
     return labels
