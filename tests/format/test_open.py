@@ -157,9 +157,9 @@ def test_a_directory_that_no_planner_makes(tmp_path):
     wrong = [
         (0, "kind", 1), (0, "kind", 2), (last, "kind", 0), (0, "layout", 1), (0, "group", 3), (0, "flags", 1),
         (0, "first_vertex", 1 << 63), (0, "last_vertex", 302), (0, "records", 0), (0, "edges", 1 << 63),
-        (0, "edges", 0), (0, "edges", 1000), (0, "records", 340), (1, "first_vertex", 0), (0, "position", 1), (last, "position", 5),
-        (last, "records", 2), (last, "last_vertex", 300), (last - 1, "edges", 1012), (last, "first_vertex", 299),
-        (2, "edges_before", 7), (last, "edges", 2),
+        (0, "edges", 0), (0, "edges", 1000), (0, "records", 340), (1, "first_vertex", 0), (0, "position", 1),
+        (last, "position", 5), (last, "records", 2), (last, "last_vertex", 300), (last - 1, "edges", 1012),
+        (last, "first_vertex", 299), (2, "edges_before", 7), (last, "edges", 2),
     ]  # fmt: skip
     for row, name, value in wrong:
         broken = rows.copy()

@@ -1,0 +1,123 @@
+"""The three names of a vertex translate into each other, and a name that is none is refused in plain words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_stores import Edges, random_edges, write_store
+
+from pagestore import ids as ids_module
+from pagestore import open_store
+from pagestore.errors import InputError
+
+NONE = np.empty(0, np.uint64)
+
+
+def store_with(path: str, ids=None, vertices: int | None = None, store_of=None):
+    count = vertices if vertices is not None else len(ids)
+    write_store(path, Edges(NONE, NONE, count), ids=ids, store_of=store_of)
+    return open_store(path)
+
+
+def test_a_range(tmp_path):
+    with store_with(str(tmp_path / "g.gs"), vertices=10) as store:
+        assert store.user_ids().tolist() == list(range(10))
+        assert store.lookup([0, 9, "3"]).tolist() == [0, 9, 3]
+        assert store.lookup([0, 9]).dtype == np.uint64
+        with pytest.raises(InputError) as caught:
+            store.lookup([3, 10])
+        assert str(caught.value) == (
+            f"source 10 is not a vertex of {store.path}; its 10 IDs run from 0 to 9. Name one of them."
+        )
+        for wrong in (-1, 1 << 70, "9999999999999999999999"):
+            with pytest.raises(InputError, match="is not a vertex"):
+                store.lookup([wrong])
+        with pytest.raises(InputError, match="source 'abc' is not a vertex of .*, whose IDs are whole numbers"):
+            store.lookup(["abc"])
+
+
+def test_no_vertices(tmp_path):
+    with store_with(str(tmp_path / "g.gs"), vertices=0) as store:
+        assert len(store.user_ids()) == 0
+        with pytest.raises(InputError, match="which has no vertices"):
+            store.lookup([0])
+
+
+def test_sparse_integers_and_an_order(tmp_path):
+    ids = np.array([2, 3, 5, 7, 11, (1 << 63) - 1])
+    store_of = np.array([5, 4, 3, 2, 1, 0])
+    with store_with(str(tmp_path / "g.gs"), ids, store_of=store_of) as store:
+        assert store.user_ids(1, 4).tolist() == [3, 5, 7]
+        assert store.lookup([(1 << 63) - 1, 2, 7, 7]).tolist() == [0, 5, 2, 2]
+        assert store.store_ids(2, 5).tolist() == [3, 2, 1]
+        assert store.natural_of(np.array([0, 5, 3])).tolist() == [5, 0, 2]
+        with pytest.raises(InputError, match="target 4 is not a vertex of .* run from 2 to 9223372036854775807"):
+            store.lookup([2, 4], what="target")
+        for wrong in (-5, 1 << 63, 12, 1):
+            with pytest.raises(InputError):
+                store.lookup([wrong])
+
+
+def test_strings(tmp_path):
+    names = sorted(["", "a", "b c", "Zürich", "日本", "𝄞", "z", "aa", "x" * 300], key=str.encode)
+    with store_with(str(tmp_path / "g.gs"), names) as store:
+        assert store.user_ids().to_pylist() == names
+        assert store.user_ids(3, 6).to_pylist() == names[3:6]
+        assert store.lookup(list(reversed(names))).tolist() == list(reversed(range(len(names))))
+        with pytest.raises(InputError, match="source Zurich is not a vertex"):
+            store.lookup(["a", "Zurich"])
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), block=st.integers(1, 9), strings=st.booleans())
+def test_any_lookup_over_several_blocks(tmp_path_factory, data, block, strings):
+    """Blocks of a few IDs, so that the search crosses many; lookups in any order, present or not."""
+    one = st.text(max_size=3) if strings else st.integers(0, 60)
+    known = sorted(data.draw(st.sets(one, min_size=1, max_size=40)), key=str.encode if strings else None)
+    asked = data.draw(st.lists(st.one_of(st.sampled_from(known), one), max_size=30))
+    path = str(tmp_path_factory.mktemp("ids") / "g.gs")
+    before, ids_module.BLOCK_IDS = ids_module.BLOCK_IDS, block
+    try:
+        with store_with(path, known if strings else np.array(known)) as store:
+            if set(asked) <= set(known):
+                assert store.lookup(asked).tolist() == [known.index(value) for value in asked]
+            else:
+                with pytest.raises(InputError, match="is not a vertex"):
+                    store.lookup(asked)
+    finally:
+        ids_module.BLOCK_IDS = before
+
+
+def test_a_search_over_real_blocks(tmp_path):
+    """Three MiB of IDs: first, last and middle of each block."""
+    ids = np.arange(400_000, dtype=np.int64) * 3 + 1
+    with store_with(str(tmp_path / "g.gs"), ids) as store:
+        places = np.array([0, 1, 131_071, 131_072, 131_073, 262_143, 262_144, 399_999])
+        assert store.lookup(ids[places].tolist()).tolist() == places.tolist()
+        with pytest.raises(InputError):
+            store.lookup([int(ids[131_072]) + 1])
+        many = np.random.default_rng(0).permutation(400_000)[:70_000]
+        np.testing.assert_array_equal(store.lookup(ids[many].tolist()), many)
+
+
+def test_many_lookups_in_an_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(ids_module, "MANY", 10)
+    order = np.random.default_rng(1).permutation(50)
+    with store_with(str(tmp_path / "g.gs"), vertices=50, store_of=order) as store:
+        assert store.lookup(range(50)).tolist() == order.tolist()
+        np.testing.assert_array_equal(store.natural_of(order), np.arange(50))
+
+
+def test_degrees_and_slices(tmp_path):
+    edges = random_edges(vertices=200)
+    write_store(str(tmp_path / "g.gs"), edges)
+    with open_store(str(tmp_path / "g.gs")) as store:
+        out = np.bincount(edges.source.astype(int), minlength=200)
+        np.testing.assert_array_equal(store.out_degree(), out)
+        np.testing.assert_array_equal(store.out_degree(17, 60), out[17:60])
+        np.testing.assert_array_equal(store.in_degree(199), np.bincount(edges.target.astype(int), minlength=200)[199:])
+        assert len(store.out_degree(200)) == 0
+        with pytest.raises(IndexError):
+            store.out_degree(0, 201)

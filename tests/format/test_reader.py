@@ -1,0 +1,131 @@
+"""Reading pages: ordinary and direct, into given buffers, from many threads, at any alignment."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from small_stores import random_edges, write_store
+
+from pagestore import crc, crc_native, open_store
+from pagestore.crc import block_crcs, page_crc, page_crcs
+from pagestore.errors import StoreError
+from pagestore.io import aligned_empty
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """Byte weights: their pages are 1 KiB wide and start anywhere, so direct reads must be rounded out."""
+    path = str(tmp_path_factory.mktemp("reader") / "g.gs")
+    write_store(path, random_edges(vertices=900, edges=20_000, hub=5000, weight="u1"))
+    with open_store(path) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def expected(store):
+    """Pages and weights of the out-topology, straight from the file."""
+    data = open(store.path, "rb").read()
+    parts = []
+    for name in ("pages", "weights"):
+        extent = store.extents[f"topology/out/{name}"]
+        parts.append(np.frombuffer(data, np.uint8, extent.nbytes, extent.offset).reshape(extent.shape))
+    return parts
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_every_run_of_pages(store, expected, direct):
+    topology = store.topology("out")
+    with topology.reader(direct=direct) as reader:
+        for first in range(0, topology.pages, 3):
+            for count in (0, 1, 2, topology.pages - first):
+                if first + count > topology.pages:
+                    continue
+                np.testing.assert_array_equal(reader.read(first, count), expected[0][first : first + count])
+                np.testing.assert_array_equal(reader.read_weights(first, count), expected[1][first : first + count])
+
+
+@pytest.mark.parametrize("direct", [False, True])
+@pytest.mark.parametrize("shift", [0, 8])
+def test_given_buffers(store, expected, direct, shift):
+    """`shift` 8: a buffer that O_DIRECT can't fill itself."""
+    space = aligned_empty(3 * 4096 + 8)
+    out = space[shift : shift + 3 * 4096].reshape(3, 4096)
+    with store.topology("out").reader(direct=direct) as reader:
+        assert reader.read(2, 3, out=out) is out
+        np.testing.assert_array_equal(out, expected[0][2:5])
+        with pytest.raises(ValueError, match="contiguous uint8"):
+            reader.read(2, 2, out=out)
+
+
+def test_pages_are_aligned_to_their_size(store):
+    assert store.topology("out").pages_offset % 4096 == 0
+    assert aligned_empty(5).ctypes.data % 4096 == 0
+
+
+def test_many_threads(store, expected):
+    topology = store.topology("out")
+    with topology.reader(direct=True) as reader, ThreadPoolExecutor(8) as pool:
+        firsts = [i % (topology.pages - 1) for i in range(200)]
+        for first, pages in zip(firsts, pool.map(lambda at: reader.read(at, 2), firsts), strict=True):
+            np.testing.assert_array_equal(pages, expected[0][first : first + 2])
+
+
+def test_a_reader_outlives_its_store(store, expected):
+    with open_store(store.path) as second:
+        reader = second.topology("out").reader()
+    np.testing.assert_array_equal(reader.read(0, 1), expected[0][:1])
+    reader.close()
+
+
+def test_out_of_range_and_missing_weights(store, tmp_path):
+    topology = store.topology("out")
+    with topology.reader() as reader:
+        for first, count in ((-1, 1), (0, topology.pages + 1), (topology.pages, 1), (0, -1)):
+            with pytest.raises(IndexError):
+                reader.read(first, count)
+    write_store(str(tmp_path / "plain.gs"), random_edges())
+    with open_store(str(tmp_path / "plain.gs")) as plain, plain.topology("out").reader() as reader:
+        with pytest.raises(ValueError, match="no weights"):
+            reader.read_weights(0, 1)
+
+
+def test_unchecked_reads_return_what_is_there(store, tmp_path):
+    path = tmp_path / "bad.gs"
+    data = bytearray(open(store.path, "rb").read())
+    data[store.topology("out").pages_offset + 100] ^= 1
+    path.write_bytes(data)
+    with open_store(str(path)) as bad, bad.topology("out").reader() as reader:
+        reader.read(0, 1, check=False)
+        with pytest.raises(StoreError, match=r"page 0 of topology out \(vertices 0 to \d+, store IDs\) fails"):
+            reader.read(0, 2)
+
+
+def test_a_file_cut_while_open(store, tmp_path):
+    path = tmp_path / "cut.gs"
+    path.write_bytes(open(store.path, "rb").read())
+    with open_store(str(path)) as cut:
+        topology = cut.topology("out")
+        end = topology.pages_offset + topology.pages * 4096 - 100
+        os.truncate(path, end)
+        for direct in (False, True):
+            with topology.reader(direct=direct) as reader, pytest.raises(StoreError, match=f"ends at byte {end}"):
+                reader.read(topology.pages - 1, 1)
+
+
+def test_crcs_with_and_without_isal(monkeypatch):
+    """Compiled rows, single calls and zlib agree; the number is part of the CRC."""
+    pages = np.random.default_rng(0).integers(0, 256, (5, 4096), dtype=np.uint8)
+    single = [page_crc(7 + i, page) for i, page in enumerate(pages)]
+    assert page_crcs(7, pages).tolist() == single
+    monkeypatch.setattr(crc_native, "crc_rows", None)
+    assert page_crcs(7, pages).tolist() == single
+    monkeypatch.setattr(crc, "crc32", crc.zlib.crc32)
+    assert page_crcs(7, pages).tolist() == single
+    assert page_crcs(8, pages)[0] != single[0]
+    blocks = block_crcs(pages.reshape(-1)[:10_000], 7, 4096)
+    assert blocks.tolist() == [*single[:2], page_crc(9, pages.reshape(-1)[8192:10_000])]
+    with pytest.raises(ValueError, match="contiguous"):
+        page_crcs(0, pages[:, ::2])
