@@ -68,16 +68,7 @@ def interpreted(program: Any, emitter: Emitter, methods: Sequence[str]) -> Simpl
     names["is_member"] = lambda members, first, end, v: v in members[first:end]
     for name in methods:
         exec(emitter.method(name), names)
-    found = {name: names.get(name, names.get(f"total_{name}")) for name in methods}
-
-    def quiet(function: Any) -> Any:
-        def call(*arguments: Any) -> Any:
-            with np.errstate(all="ignore"):
-                return function(*arguments)
-
-        return call
-
-    return SimpleNamespace(**{name: quiet(function) for name, function in found.items()})
+    return SimpleNamespace(**{name: names.get(name, names.get(f"total_{name}")) for name in methods})
 
 
 @dataclass(frozen=True)
@@ -99,7 +90,8 @@ def interpret(
     max_supersteps: int = 1000,
 ) -> Interpreted:
     """Run a Program over edges source[i] -> target[i] of vertices 0..vertices-1 (Vertex parameters are such IDs)."""
-    return _Interpreter(program, vertices, source, target, weight).run(max_supersteps)
+    with np.errstate(all="ignore"):  # integers wrap and x / 0 is inf, silently
+        return _Interpreter(program, vertices, source, target, weight).run(max_supersteps)
 
 
 class _Interpreter:
@@ -179,8 +171,7 @@ class _Interpreter:
     @staticmethod
     def combined(name: str, old: Any, new: Any) -> Any:
         if name == "SUM":
-            with np.errstate(all="ignore"):
-                return old + new
+            return old + new
         if name == "OR":
             return old | new
         return new if (new < old if name == "MIN" else new > old) else old

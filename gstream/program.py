@@ -184,7 +184,8 @@ class Program:
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         cls.parameters = {**cls.parameters, **_own_parameters(cls)}
-        own = {name: member for name, member in vars(cls).items() if callable(member) and not name.startswith("__")}
+        taken = {"combine", "value", *cls.parameters}
+        own = {n: m for n, m in vars(cls).items() if callable(m) and n not in taken and not n.startswith("__")}
         cls.methods = {**cls.methods, **{name: read_method(cls.__name__, name, own[name]) for name in own}}
         fresh = tuple(name for name, member in own.items() if hasattr(member, "__gstream_total__"))
         cls.totals = cls.totals + tuple(name for name in fresh if name not in cls.totals)

@@ -5,7 +5,7 @@ A type is a short string. What arrays hold: u8 u32 u64 i32 i64 f32 f64. What onl
     n64    a count or an ID: an i64 that is never negative, so it meets u64 as u64
     weak   a float constant or float parameter: float64, but f32 when it meets f32
            (a bare 0.85 must not turn a float32 kernel into float64)
-    lit    an integer constant: takes the other operand's type
+    lit    an integer constant below 2^63: takes the other operand's type
 Arithmetic is done in i64, u64, f32 or f64 only; integers wrap at 64 bits.
 """
 
@@ -19,7 +19,7 @@ UNSIGNED = ("u8", "u32", "u64")
 SIGNED = ("i32", "i64")
 INTEGERS = (*UNSIGNED, *SIGNED, "n64", "lit", "bool")
 FLOATS = ("f32", "f64", "weak")
-NUMPY = {
+NUMPY: dict[str, np.dtype] = {
     "u8": np.dtype("<u1"),
     "u32": np.dtype("<u4"),
     "u64": np.dtype("<u8"),
@@ -68,11 +68,9 @@ def type_of_dtype(dtype: np.dtype) -> str:
     return {dtype_of: name for name, dtype_of in NUMPY.items()}[np.dtype(dtype)]
 
 
-def carrier(kind: str, literal: int | None = None) -> str:
+def carrier(kind: str) -> str:
     """The type that arithmetic on one operand of `kind` is done in: i64, u64, f32, f64 or bool."""
-    if kind == "lit":
-        return "u64" if literal is not None and literal >= 1 << 63 else "i64"
-    return {"weak": "f64", "u8": "u64", "u32": "u64", "i32": "i64", "n64": "i64"}.get(kind, kind)
+    return {"weak": "f64", "u8": "u64", "u32": "u64", "i32": "i64", "n64": "i64", "lit": "i64"}.get(kind, kind)
 
 
 def meet(left: str, right: str, negative: bool = False) -> str:
@@ -87,7 +85,7 @@ def meet(left: str, right: str, negative: bool = False) -> str:
             return "f64"
         if "f32" in pair:
             return "f32" if pair <= {"f32", "weak", "lit", "u8", "bool"} else "f64"
-        return "weak"
+        return "weak" if pair <= {"weak", "lit", "bool"} else "f64"
     if pair == {"bool"}:
         return "i64"
     if pair <= {*UNSIGNED, "n64", "lit"} and pair & set(UNSIGNED) and not negative:

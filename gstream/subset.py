@@ -1,7 +1,7 @@
 """The accepted subset of Python: a method's syntax tree becomes a typed tree, or is refused with line and remedy.
 
 The typed tree (`Expr`, `Assign`, `If`, `Return`) is what every back end prints: Numba source for the host and the
-interpreter (gstream.hostcode.emit), CUDA C++ for GPUs. Types and promotion are gstream.scalars'.
+interpreter (gstream.emit), CUDA C++ for GPUs. Types and promotion are gstream.scalars'.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ class _Lowering:
     def literal(self, node: ast.AST, value: int) -> Expr:
         if not -(1 << 63) <= value < 1 << 64:
             self.method.refuse(node, "is past 64 bits", "Use a float, or INF.")
-        return Expr("const", "lit", data=value)
+        return Expr("const", "lit" if value < 1 << 63 else "u64", data=value)
 
     def name(self, node: ast.Name, known: set[str]) -> Expr:
         role = self.roles.get(node.id)
@@ -303,9 +303,9 @@ class _Lowering:
         if isinstance(node.op, ast.Invert):
             self.method.refuse(node, "uses an operator that is not in the accepted subset", SUBSET + ".")
         sign = -1 if isinstance(node.op, ast.USub) else 1
-        if operand.op == "const" and operand.type in ("lit", "weak"):
+        if operand.op == "const" and (operand.type in ("lit", "weak") or operand.data == 1 << 63):
             value = sign * operand.data
-            return self.literal(node, value) if operand.type == "lit" else Expr("const", "weak", data=value)
+            return self.literal(node, value) if isinstance(value, int) else Expr("const", "weak", data=value)
         if sign > 0:
             return operand
         kind = {"n64": "i64", "i32": "i64", "bool": "i64", "u8": "i64", "u32": "i64"}.get(operand.type, operand.type)
@@ -323,13 +323,15 @@ class _Lowering:
     def comparison(self, node: ast.Compare, known: set[str]) -> Expr:
         if len(node.ops) == 1 and isinstance(node.ops[0], ast.In):
             return self.membership(node, known)
-        links = []
-        sides = [self.expression(side, known) for side in (node.left, *node.comparators)]
-        for index, operator in enumerate(node.ops):
+        for operator in node.ops:
             if type(operator) not in COMPARE:
                 limit = "uses a comparison that is not in the accepted subset"
                 self.method.refuse(node, limit, "Use < <= > >= == or !=.")
-            links.append(Expr("compare", "bool", (sides[index], sides[index + 1]), COMPARE[type(operator)]))
+        sides = [self.expression(side, known) for side in (node.left, *node.comparators)]
+        links = [
+            Expr("compare", "bool", (sides[index], sides[index + 1]), COMPARE[type(operator)])
+            for index, operator in enumerate(node.ops)
+        ]
         return links[0] if len(links) == 1 else Expr("and", "bool", tuple(links))
 
     def membership(self, node: ast.Compare, known: set[str]) -> Expr:

@@ -122,7 +122,8 @@ class HostCode:
 
     def halt(self) -> bool:
         """Whether the program wants to stop, with the totals last set."""
-        return self._halt is not None and bool(self._halt((*self.ints, *self.floats)))
+        with np.errstate(all="ignore"):
+            return self._halt is not None and bool(self._halt((*self.ints, *self.floats)))
 
     def compiled(self) -> int:
         """How many kernels this process compiled because the cache on disk had none."""

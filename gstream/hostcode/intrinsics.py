@@ -21,35 +21,35 @@ def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any
 
 
 @intrinsic
-def atomic_add(typingctx, array, index, value):  # type: ignore[no-untyped-def]
+def atomic_add(typingctx, array, index, value):
     """array[index] += value; returns what stood there before. Integers and floats; index unsigned or constant."""
     signature = array.dtype(array, types.uint64, array.dtype)
     operation = "fadd" if isinstance(array.dtype, types.Float) else "add"
 
-    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def generate(context, builder, sig, args):
         return builder.atomic_rmw(operation, _pointer(context, builder, sig.args[0], *args[:2]), args[2], "monotonic")
 
     return signature, generate
 
 
 @intrinsic
-def atomic_or(typingctx, array, index, value):  # type: ignore[no-untyped-def]
+def atomic_or(typingctx, array, index, value):
     """array[index] |= value; returns what stood there before."""
     signature = array.dtype(array, types.uint64, array.dtype)
 
-    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def generate(context, builder, sig, args):
         return builder.atomic_rmw("or", _pointer(context, builder, sig.args[0], *args[:2]), args[2], "monotonic")
 
     return signature, generate
 
 
 @intrinsic
-def compare_and_swap(typingctx, array, index, expected, new):  # type: ignore[no-untyped-def]
+def compare_and_swap(typingctx, array, index, expected, new):
     """If array[index] has the bits of `expected`, write `new`; returns (written, what stood there before)."""
     result = types.Tuple((types.boolean, array.dtype))
     signature = result(array, types.uint64, array.dtype, array.dtype)
 
-    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def generate(context, builder, sig, args):
         dtype = sig.args[0].dtype
         where = _pointer(context, builder, sig.args[0], *args[:2])
         old, fresh = args[2], args[3]
@@ -69,11 +69,11 @@ def compare_and_swap(typingctx, array, index, expected, new):  # type: ignore[no
 
 
 @intrinsic
-def prefetch(typingctx, array, index):  # type: ignore[no-untyped-def]
+def prefetch(typingctx, array, index):
     """Ask for the cache line of array[index]; it is read once soon."""
     signature = types.void(array, types.uint64)
 
-    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def generate(context, builder, sig, args):
         where = builder.bitcast(_pointer(context, builder, sig.args[0], *args), cgutils.voidptr_t)
         flag = ir.IntType(32)
         call = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, flag, flag, flag])
@@ -85,20 +85,20 @@ def prefetch(typingctx, array, index):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def trailing_zeros(typingctx, word):  # type: ignore[no-untyped-def]
+def trailing_zeros(typingctx, word):
     """Index of the lowest set bit of a u64 that is not 0."""
 
-    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def generate(context, builder, sig, args):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return types.uint64(types.uint64), generate
 
 
 @intrinsic
-def population(typingctx, word):  # type: ignore[no-untyped-def]
+def population(typingctx, word):
     """How many bits of a u64 are set."""
 
-    def generate(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    def generate(context, builder, sig, args):
         return builder.ctpop(args[0])
 
     return types.uint64(types.uint64), generate

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from pages import make_pages
+from handmade import make_pages
 
 from gstream.hostcode import (
     BLOCK,
@@ -62,9 +62,8 @@ class Run:
     def launch(self, kernel, *arguments):
         counter = np.zeros(1, np.int64)
         arguments = [counter if item is COUNTER else item for item in arguments]
-        with ThreadPoolExecutor(self.threads) as pool:
-            futures = [pool.submit(kernel, *arguments) for _ in range(self.threads)]
-            self.edges += sum(int(future.result()) for future in futures)
+        futures = [POOL.submit(kernel, *arguments) for _ in range(self.threads)]
+        self.edges += sum(int(future.result()) for future in futures)
 
     def vertex_arguments(self):
         return self.graph.out.degree, self.graph.into.degree, self.code.own
@@ -145,4 +144,5 @@ class Run:
                 code.fold(pages.words, parts, carry, dst, 0, n)
 
 
-COUNTER = object()
+POOL = ThreadPoolExecutor(4)
+COUNTER = object()  # stands for a fresh counter among a kernel's arguments

@@ -1,0 +1,177 @@
+"""The oracle is right: random methods give the same in plain Python, in the interpreter and compiled by Numba."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from written import program
+
+from gstream.emit import Emitter
+from gstream.hostcode import casts
+from gstream.hostcode.jit import helper
+from gstream.interpret import interpreted
+
+LEAVES = (
+    "u.value",
+    "u.value",
+    "u.id",
+    "u.degree",
+    "e.weight",
+    "g.vertices",
+    "g.superstep",
+    "self.p",
+    "self.n",
+    "self.z",
+)
+CONSTANTS = ("0", "1", "2", "7", "0.5", "-3", "1e-3", "0.85", "INF", "3.0")
+
+
+def expressions():
+    leaf = st.sampled_from(LEAVES) | st.sampled_from(CONSTANTS)
+
+    def wider(inner):
+        pair = st.tuples(inner, inner)
+        condition = st.builds("{0[0]} {1} {0[1]}".format, pair, st.sampled_from(["<", "<=", "==", "!=", ">", ">="]))
+        conditions = (
+            condition
+            | st.builds("not {}".format, condition)
+            | st.builds("({} {} {})".format, condition, st.sampled_from(["and", "or"]), condition)
+        )
+        return (
+            st.builds("({0[0]} {1} {0[1]})".format, pair, st.sampled_from(["+", "-", "*", "/", "//", "%"]))
+            | st.builds("({} ** {})".format, inner, st.sampled_from(["0", "1", "2", "3"]))
+            | st.builds("(-{})".format, inner)
+            | st.builds("abs({})".format, inner)
+            | st.builds("math.{}({})".format, st.sampled_from(["sqrt", "floor", "ceil", "trunc"]), inner)
+            | st.builds("{1}({0[0]}, {0[1]})".format, pair, st.sampled_from(["min", "max"]))
+            | st.builds("({0[0]} if {1} else {0[1]})".format, pair, conditions)
+        )
+
+    return st.recursive(leaf, wider, max_leaves=8)
+
+
+PARAMETERS = "p: float = 0.3\nn: int = -5\nz: u32 = 4000000000\n"
+NUMBERS = [0, 1, 2, 3, 5, 100, 65535, 2**31 - 1, 2**31, 2**32 - 1]
+REALS = [0.0, 0.25, 1.0, -1.5, 3.0, 1e10, math.inf, 7.5, 100.0, 2.0**33]
+
+
+def inputs(kind: str, weight: np.dtype):
+    """Ten rows of (id, value, degree, weight), the context is added by the caller."""
+    values = REALS if kind in ("f32", "f64") else NUMBERS
+    dtype = np.dtype({"f": "f", "u": "u", "i": "i"}[kind[0]] + str(int(kind[1:]) // 8))
+    for index in range(10):
+        with np.errstate(all="ignore"):
+            value = np.array(values[index]).astype(dtype)[()]
+        small = np.array([1, 2, 255, 3, 0, 9, 100, 4, 5, 6][index]).astype(weight)[()]
+        yield np.int64(index * 37 % 11), value, np.int64(NUMBERS[-index - 1] % 1000), small
+
+
+def compiled(emitter: Emitter, name: str):
+    names = {item: getattr(casts, item) for item in casts.__all__}
+    exec(emitter.method(name), names)
+    from numba import njit
+
+    from gstream.hostcode.jit import OPTIONS
+
+    return njit(**OPTIONS)(names[name])
+
+
+def same(a, b, tolerance) -> bool:
+    if a.dtype.kind != "f":
+        return bool(a == b)
+    return bool(a == b or (np.isnan(a) and np.isnan(b)) or abs(a - b) <= tolerance * abs(a))
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64", "u32", "u64", "i32", "i64"])
+@given(text=expressions(), weight=st.sampled_from(["u1", "i4", "u4", "f4"]))
+@settings(max_examples=25)
+def test_compiled_is_interpreted(tmp_path_factory, kind, text, weight):
+    try:
+        cls = program(tmp_path_factory.mktemp("p"), value=kind, send=text, rest=PARAMETERS)
+    except Exception as refused:
+        assert "has no value" in str(refused) or "past 64 bits" in str(refused)
+        return
+    weight = np.dtype(weight)
+    names = {"u1": "u8", "i4": "i32", "u4": "u32", "f4": "f32"}
+    emitter = Emitter(cls, names[weight.str[1:]])
+    context = (np.int64(50), np.int64(7), np.int64(3), np.int64(-5), np.int64(4000000000), np.float64(0.3))
+    assert emitter.int_names == ["vertices", "edges", "superstep", "n", "z"] and emitter.float_names == ["p"]
+    plain, fast = interpreted(cls, emitter, ["send"]).send, compiled(emitter, "send")
+    for row in inputs(kind, weight):
+        wanted, got = plain(*row, context), cls.value.dtype.type(fast(*row, context))
+        assert wanted.dtype == cls.value.dtype
+        assert same(wanted, got, 1e-6 if kind == "f32" else 1e-14), (text, row)
+
+
+@given(text=expressions())
+@settings(max_examples=60)
+def test_interpreted_is_python(tmp_path_factory, text):
+    """With float64 values and small integers the declared types are Python's own: run the method as it was written."""
+    try:
+        cls = program(tmp_path_factory.mktemp("p"), value="f64", send=text, rest=PARAMETERS)
+    except Exception as refused:
+        assert "has no value" in str(refused) or "past 64 bits" in str(refused)
+        return
+    emitter = Emitter(cls, "f32")
+    method = interpreted(cls, emitter, ["send"]).send
+    function = cls.send
+    function.__globals__["INF"] = math.inf
+    for value in (0.0, 0.25, 3.0, -7.5, 1e10):
+        u, e = SimpleNamespace(id=5, value=value, degree=12), SimpleNamespace(weight=2.5)
+        g = SimpleNamespace(vertices=50, edges=7, superstep=3)
+        context = (np.int64(50), np.int64(7), np.int64(3), np.int64(-5), np.int64(4000000000), np.float64(0.3))
+        try:
+            wanted = function(SimpleNamespace(p=0.3, n=-5, z=4000000000), u, e, g)
+        except (ArithmeticError, ValueError, TypeError):
+            continue  # Python raises where compiled code has inf, nan or a wrapped integer
+        if isinstance(wanted, complex) or abs(wanted) > 2**53:
+            continue
+        got = method(np.int64(5), np.float64(value), np.int64(12), np.float32(2.5), context)
+        assert same(np.float64(wanted), got, 1e-14), (text, value)
+
+
+SATURATE = [-1.5, -0.5, 0.0, 0.5, 2.9, 2.0**31, 2.0**32, 2.0**63, 2.0**64, 1e30, -1e30, math.inf, -math.inf, math.nan]
+
+
+@pytest.mark.parametrize("kind", ["u32", "u64", "i32", "i64"])
+def test_floats_become_integers_as_on_a_gpu(kind):
+    limits = np.iinfo({"u": "u", "i": "i"}[kind[0]] + str(int(kind[1:]) // 8))
+    convert = getattr(casts, f"saturate_{kind}")
+    from numba import njit
+
+    host = njit(lambda x: convert(x))
+    for value in SATURATE:
+        wanted = 0 if math.isnan(value) else max(limits.min, min(limits.max, value))
+        assert int(host(value)) == int(wanted if math.isinf(value) or abs(wanted) < 2**53 else wanted), value
+
+
+def test_local_names_and_branches(tmp_path):
+    body = """
+    def apply(self, v, got, g):
+        x = 1
+        if got > 3:
+            x = got * 0.5
+            y = x
+        elif v.id == 2:
+            return INF
+        else:
+            y = 7
+        x += y
+        return x if v.degree else -x
+    """
+    cls = program(tmp_path, value="f32", rest=body)
+    emitter = Emitter(cls, None)
+    plain, fast = interpreted(cls, emitter, ["apply"]).apply, compiled(emitter, "apply")
+    own, context = np.zeros((0, 0)), (np.int64(1), np.int64(1), np.int64(1))
+    for v, got, degree, wanted in ((1, 8, 1, 8.0), (1, 8, 0, -8.0), (2, 1, 1, math.inf), (3, 1, 1, 8.0)):
+        row = (np.int64(v), np.float32(0), np.int64(degree), np.int64(0), np.float32(got), own, v, context)
+        assert plain(*row) == fast(*row) == wanted
+
+
+def test_helpers_are_only_for_kernels():
+    assert helper(lambda x: x).targetoptions["no_cpython_wrapper"]

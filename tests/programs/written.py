@@ -1,0 +1,35 @@
+"""Programs written to files and loaded by path, as a user's are."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import sys
+import textwrap
+from pathlib import Path
+
+HEAD = "import math\n\nfrom gstream.program import *\n\n\n"
+_numbers = itertools.count()
+
+
+def load(folder: Path, text: str, name: str = "P"):
+    """Write `text` (a class body is indented as given) to a new file and return its class `name`."""
+    path = folder / f"written_{next(_numbers)}.py"
+    path.write_text(HEAD + textwrap.dedent(text))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return getattr(module, name)
+
+
+def program(folder: Path, combine="MIN", value="f32", start="0", send="u.value", rest="") -> type:
+    """A program of one-line methods; `rest` is more of the class, unindented."""
+    lines = [
+        "class P(Program):",
+        f"    combine, value = {combine}, {value}",
+        f"    def start(self, v, g): return {start}",
+        f"    def send(self, u, e, g): return {send}",
+        textwrap.indent(textwrap.dedent(rest), "    "),
+    ]
+    return load(folder, "\n".join(lines))
