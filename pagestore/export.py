@@ -141,6 +141,8 @@ class _Sink:
     def __init__(self, path: str, kind: str, compression: str | None, names: _Names, weight_dtype: np.dtype | None):
         import pyarrow as pa
 
+        self._stdout = path == "-"
+
         columns = [("source", names.type), ("target", names.type)]
         if weight_dtype is not None:
             columns.append(("weight", pa.from_numpy_dtype(weight_dtype)))
@@ -183,5 +185,7 @@ class _Sink:
 
     def __exit__(self, *error: object) -> None:
         self._writer.close()
-        if self._file is not None and not self._file.closed:
+        if self._stdout:
+            self._file.flush()  # stdout belongs to the process: closing it would break whoever writes next
+        elif self._file is not None and not self._file.closed:
             self._file.close()

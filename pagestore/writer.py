@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 
 import numpy as np
 
@@ -155,6 +156,8 @@ class StoreWriter:
         try:
             hdf5.create(self.partial, self.datasets, attributes, min(meta.page_bytes, MOST_ALIGNED))
         except OSError as error:
+            with suppress(OSError):
+                os.unlink(self.partial)  # half a file: nobody can go on from it
             raise disk_error(error, self.partial) from error
 
     def _open(self, resume: bool) -> None:
