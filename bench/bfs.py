@@ -6,6 +6,8 @@ must be a neighbour one step nearer.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bench import ours, peers, stores
@@ -47,40 +49,40 @@ def check_predecessors(csr: Csr, source: int, distance: np.ndarray, predecessor:
     check(bool((rest < 0).sum() >= len(rest) - 1), f"BFS from {source}: an unreached vertex has a predecessor")
 
 
-def networkit_times(csr: Csr, sources: np.ndarray, threads: int) -> tuple[Samples, Samples, list[np.ndarray]]:
+def networkit_times(csr: Csr, sources: list[int], threads: int) -> tuple[Samples, Samples, list[np.ndarray]]:
     """(distances alone, with paths, distances i8[V] of each source); only `run()` is timed."""
     from networkit import distance
 
     graph = peers.networkit_graph(csr, threads)
-    alone = [peers.networkit_distances(graph, int(source), weighted=False) for source in sources]
+    alone = [peers.networkit_distances(graph, source, weighted=False) for source in sources]
     samples, _ = timed_each(alone, lambda algorithm: algorithm.run())
     answers = [peers.finite(algorithm.getDistances()).astype(np.int64) for algorithm in alone]
     del alone
     few = sources[: max(1, len(sources) // 4)]
-    paths, _ = timed_each(few, lambda source: distance.BFS(graph, int(source), storePaths=True).run())
+    paths, _ = timed_each(few, lambda source: distance.BFS(graph, source, storePaths=True).run())
     return samples, paths, answers
 
 
-def igraph_times(csr: Csr, sources: np.ndarray) -> Samples:
+def igraph_times(csr: Csr, sources: list[int]) -> Samples:
     graph, _ = peers.igraph_graph(csr)
-    samples, _ = timed_each(sources, lambda source: graph.distances(source=int(source)))
+    samples, _ = timed_each(sources, lambda source: graph.distances(source=source))
     return samples
 
 
-def measure_order(context: Context, order: str, sources: np.ndarray, expected: list[np.ndarray]) -> list[Samples]:
+def measure_order(context: Context, order: str, sources: list[int], expected: list[np.ndarray]) -> list[Samples]:
     """Seconds of (distances alone, with predecessors) on the store in one order; answers checked."""
     csr = context.graph.kron
     found = []
     with ours.opened(stores.kron(context.graph, order)) as session:
         for with_predecessors in (False, True):
-            session.bfs(int(sources[0]), with_predecessors)  # warm-up: compiles, and brings the pages into memory
-            samples, answers = timed_each(sources, lambda source, p=with_predecessors: session.bfs(int(source), p))
+            session.bfs(sources[0], with_predecessors)  # warm-up: compiles, and brings the pages into memory
+            samples, answers = timed_each(sources, lambda source, p=with_predecessors: session.bfs(source, p))
             found.append(samples)
             for source, reference, answer in zip(sources, expected, answers, strict=True):
                 distance = session.distances(answer)
                 check(np.array_equal(distance, reference), f"BFS from {source}, {order} order: distances differ")
                 if with_predecessors:
-                    check_predecessors(csr, int(source), distance, session.predecessors(answer))
+                    check_predecessors(csr, source, distance, session.predecessors(answer))
             del answers
     return found
 
@@ -93,22 +95,27 @@ def measure(context: Context) -> list[Figure]:
     figures = []
     for order in stores.ORDERS:
         alone, with_predecessors = measure_order(context, order, sources, expected)
-        base = {
-            "graph": f"{context.graph_name} undirected, {order} order",
-            "unit": "ms",
-            "checked": "distances equal networkit's for every source",
-            "note": f"{len(sources)} random sources, seed {context.graph.seed}",
-        }
-        first = base | {"what": "BFS, distances", "value": alone.median * 1e3, "spread": alone.spread(1e3)}
-        faster = {"need": 1.0, "target": "faster than networkit and igraph"}
-        figures.append(Figure(**first, **faster, against="networkit BFS", against_value=networkit.median * 1e3))
-        figures.append(Figure(**first, **faster, against="igraph distances", against_value=igraph.median * 1e3))
+        distances = Figure(
+            what="BFS, distances",
+            graph=f"{context.graph_name} undirected, {order} order",
+            value=alone.median * 1e3,
+            unit="ms",
+            spread=alone.spread(1e3),
+            checked="distances equal networkit's for every source",
+            note=f"{len(sources)} random sources, seed {context.graph.seed}",
+        )
+        faster = (1.0, "faster than networkit and igraph")
+        figures.append(distances.versus("networkit BFS", networkit.median * 1e3, *faster))
+        figures.append(distances.versus("igraph distances", igraph.median * 1e3, *faster))
         if context.graph_name == GAP_GRAPH:
-            gap = {"against": "GAP bfs", "against_value": GAP_MILLISECONDS, "recorded": GAP_RECORD}
-            named = {"need": 1.0, "target": "as fast as GAP (degree order)"} if order == "degree" else {}
-            figures.append(Figure(**first, **gap, **named))
-        second = base | {"what": "BFS, distances and predecessors", "value": with_predecessors.median * 1e3}
-        second["checked"] = "distances equal networkit's; every predecessor is a neighbour one step nearer"
-        second["spread"] = with_predecessors.spread(1e3)
-        figures.append(Figure(**second, against="networkit BFS, storePaths", against_value=with_paths.median * 1e3))
+            named = (1.0, "as fast as GAP") if order == "degree" else (None, "")
+            figures.append(distances.versus("GAP bfs", GAP_MILLISECONDS, *named, recorded=GAP_RECORD))
+        whole = replace(
+            distances,
+            what="BFS, distances and predecessors",
+            value=with_predecessors.median * 1e3,
+            spread=with_predecessors.spread(1e3),
+            checked="distances equal networkit's; every predecessor is a neighbour one step nearer",
+        )
+        figures.append(whole.versus("networkit BFS, storePaths", with_paths.median * 1e3))
     return figures

@@ -10,6 +10,7 @@ import itertools
 import mmap
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -65,7 +66,7 @@ class CsrPageRank:
         self.message = np.zeros(csr.vertices, dtype=np.float32)
         self.rank = np.full(csr.vertices, 1 / csr.vertices, dtype=np.float32)
 
-    def _sum(self, function) -> float:
+    def _sum(self, function: Callable[[int, int], float]) -> float:
         """Sum of function(first, last) over all parts; threads take the next part until none is left."""
         turn = itertools.count()
 

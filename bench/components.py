@@ -52,21 +52,18 @@ def measure(context: Context) -> list[Figure]:
             session.components()  # warm-up: compiles, and brings the pages into memory
             mine[order], answer = timed(context.times(RUNS), session.components)
             check(np.array_equal(session.labels(answer), expected), f"components, {order} order: labels differ")
+    theirs = peer_times(csr, context)
     figures = []
-    for name, samples in peer_times(csr, context).items():
-        for order in stores.ORDERS:
-            figures.append(
-                Figure(
-                    what="components",
-                    graph=f"{context.graph_name} undirected, {order} order",
-                    value=mine[order].median * 1e3,
-                    unit="ms",
-                    against=name,
-                    against_value=samples.median * 1e3,
-                    need=1.0 if "networkit" in name else None,
-                    target="faster than networkit" if "networkit" in name else "",
-                    spread=mine[order].spread(1e3),
-                    checked=CHECKED,
-                )
-            )
+    for order, samples in mine.items():
+        found = Figure(
+            what="components",
+            graph=f"{context.graph_name} undirected, {order} order",
+            value=samples.median * 1e3,
+            unit="ms",
+            spread=samples.spread(1e3),
+            checked=CHECKED,
+        )
+        for name, peer in theirs.items():
+            named = (1.0, "faster than networkit") if "networkit" in name else (None, "")
+            figures.append(found.versus(name, peer.median * 1e3, *named))
     return figures

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 HIGHER_IS_BETTER = {"M edges/s", "G edges/s", "MB/s", "GB/s", "%"}
@@ -89,6 +89,12 @@ class Figure:
         if self.need is None:
             return None
         return self.ratio is not None and self.ratio >= self.need
+
+    def versus(
+        self, against: str, value: float, need: float | None = None, target: str = "", recorded: str = ""
+    ) -> Figure:
+        """The same figure against a peer or ceiling, `value` in the same unit."""
+        return replace(self, against=against, against_value=value, need=need, target=target, recorded=recorded)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"ratio": self.ratio, "passed": self.passed}

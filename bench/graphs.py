@@ -176,10 +176,11 @@ class Graph:
             partial.rename(path)
         return path
 
-    def sources(self, count: int) -> np.ndarray:
-        """`count` distinct random vertices with neighbours (i8), from the seed."""
+    def sources(self, count: int) -> list[int]:
+        """`count` distinct random vertices with neighbours, from the seed."""
         candidates = np.flatnonzero(self.kron.degree)
-        return np.random.default_rng(self.seed).choice(candidates, size=min(count, len(candidates)), replace=False)
+        generator = np.random.default_rng(self.seed)
+        return generator.choice(candidates, size=min(count, len(candidates)), replace=False).tolist()
 
 
 def write_text(edges: np.ndarray, path: Path) -> None:

@@ -1,7 +1,7 @@
 """Our side of every comparison: the Python interface a user has, and answers as plain arrays in vertex order.
 
 Only the calls of `Session` are timed; turning a result into arrays (`ranks`, `labels`, ...) is not, nor is it for
-networkit. The graphs have the IDs 0..V-1 (the shipped one: names in byte order), so row v of a result is vertex v.
+networkit. All measured stores have the IDs 0..V-1, so row v of a result is vertex v.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import gstream
 import pagestore
 from bench.peers import UNREACHED
 from bench.stores import mixed_sum
+from pagestore.decode import decode_topology
 
 
 class Session:
@@ -38,16 +39,13 @@ class Session:
         return self.graph.pagerank(alpha=alpha, float64=float64, **stop, **self.options)
 
     def bfs(self, source: int, predecessors: bool) -> Any:
-        return self.graph.bfs(source=self.user_id(source), predecessors=predecessors, **self.options)
+        return self.graph.bfs(source=source, predecessors=predecessors, **self.options)
 
     def sssp(self, source: int) -> Any:
-        return self.graph.sssp(source=self.user_id(source), predecessors=False, **self.options)
+        return self.graph.sssp(source=source, predecessors=False, **self.options)
 
     def components(self) -> Any:
         return self.graph.wcc(**self.options)
-
-    def user_id(self, vertex: int) -> Any:
-        return vertex
 
     @staticmethod
     def ranks(answer: Any) -> np.ndarray:
@@ -81,10 +79,16 @@ def opened(path: Path, **options: Any) -> Iterator[Session]:
 
 
 def decoded_sum(path: Path, topology: str) -> tuple[int, int]:
-    """(edges, `mixed_sum` of them as source -> target) of one topology, by the reference decoder."""
+    """(edges, `mixed_sum` of them as source -> target in user IDs) of one topology, by the reference decoder.
+
+    String IDs count as their numbers in byte order, as in bench.graphs.
+    """
     count = total = 0
     with pagestore.open_store(path) as store:
-        for source, target in pagestore.decode_edges(store, topology):
-            count += len(source)
-            total += mixed_sum(source, target)
+        strings = store.meta.id_kind == "strings"
+        ids = np.arange(store.meta.vertices) if strings else store.user_ids()
+        for _, page in decode_topology(store.topology(topology)):
+            ends = ids[page.source.astype(np.int64)], ids[page.target.astype(np.int64)]
+            count += len(ends[0])
+            total += mixed_sum(*(ends if topology == "out" else ends[::-1]))
     return count, total % (1 << 64)

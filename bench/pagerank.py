@@ -10,6 +10,7 @@ float64 to 1e-10). Ranks are compared with a power iteration by scipy in float64
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -69,26 +70,25 @@ def iterations(context: Context, order: str, reference: np.ndarray) -> list[Figu
         with ours.opened(stores.kron(context.graph, order)) as session:
             mine, ranks = iteration_seconds(session, runs, dtype == "float64")
         check_ranks(ranks, reference, RELATIVE[dtype], f"{order} order, {dtype}")
-        base: dict[str, Any] = {
-            "what": f"PageRank iteration, {dtype}",
-            "graph": f"{context.graph_name} undirected, {order} order",
-            "value": mine.median * 1e3,
-            "unit": "ms",
-            "spread": mine.spread(1e3),
-            "checked": f"ranks within {RELATIVE[dtype]:.0e} relative of scipy's power iteration",
-            "note": f"{csr.edges} stored edges",
-        }
+        iteration = Figure(
+            what=f"PageRank iteration, {dtype}",
+            graph=f"{context.graph_name} undirected, {order} order",
+            value=mine.median * 1e3,
+            unit="ms",
+            spread=mine.spread(1e3),
+            checked=f"ranks within {RELATIVE[dtype]:.0e} relative of scipy's power iteration",
+            note=f"{csr.edges} stored edges",
+        )
         matvec = matvec_seconds(csr, dtype, runs).median * 1e3
-        twice = {"need": 2.0, "target": "2 times as fast as a mat-vec"}
-        figures.append(Figure(**base, **twice, against=f"scipy CSR mat-vec, {dtype}, 1 core", against_value=matvec))
+        peer = f"scipy CSR mat-vec, {dtype}, 1 core"
+        figures.append(iteration.versus(peer, matvec, 2.0, "2 times as fast as a mat-vec"))
         if dtype == "float32":
-            plain = plain_seconds(csr, context.threads, runs).median * 1e3
-            price = {"need": 0.8, "target": "pages cost at most a fifth"}
-            name = f"plain CSR in Numba, {context.threads} threads"
-            figures.append(Figure(**base, **price, against=name, against_value=plain))
-            rate = base | {"what": "PageRank rate, float32", "value": csr.edges / mine.median / 1e9}
-            rate |= {"unit": "G edges/s", "spread": None}
-            figures.append(Figure(**rate, against=name, against_value=csr.edges / plain / 1e6))
+            plain = plain_seconds(csr, context.threads, runs).median
+            peer = f"plain CSR in Numba, {context.threads} threads"
+            figures.append(iteration.versus(peer, plain * 1e3, 0.8, "pages cost at most a fifth"))
+            rate = replace(iteration, what="PageRank rate, float32", unit="G edges/s", spread=None)
+            rate.value = csr.edges / mine.median / 1e9
+            figures.append(rate.versus(peer, csr.edges / plain / 1e9))
     return figures
 
 

@@ -53,29 +53,51 @@ def _machine_lines(machine: dict[str, Any]) -> list[str]:
     ]
 
 
+def rows(figures: list[Figure]) -> list[str]:
+    """Table rows; what a row shares with the one above it (same measurement, other peer) is left blank."""
+    lines: list[str] = []
+    last: tuple[str, ...] = ()
+    for figure in figures:
+        row = cells(figure)
+        shown = ("", "", "", "") if row[:4] == last else row[:4]
+        last = row[:4]
+        lines.append("| " + " | ".join(shown + row[4:]) + " |")
+    return lines
+
+
+def notes(figures: list[Figure]) -> list[str]:
+    """Sources of recorded figures, remarks, and how answers were checked, each said once for all it holds for."""
+    holds_for: dict[str, list[str]] = {}
+    for figure in figures:
+        texts = [f"recorded: {figure.recorded}"] if figure.recorded else []
+        texts += [figure.note] if figure.note else []
+        texts += [f"answer checked: {figure.checked}"] if figure.checked else []
+        for text in texts:
+            name = f"{figure.what} ({figure.graph})" if text == figure.note else figure.what
+            holds_for.setdefault(text, []).append(name)
+    return [f"- {'; '.join(dict.fromkeys(names))}: {text}" for text, names in holds_for.items()]
+
+
 def markdown(result: dict[str, Any], figures: list[Figure]) -> str:
-    """The whole report; `result` holds machine, command, seconds and failures."""
+    """The whole report; `result` holds machine, graphs, command, seconds and failures."""
     lines = ["# Benchmarks on the host's cores", "", f"Made by `{result['command']}` in {result['seconds']:.0f} s.", ""]
     lines += _machine_lines(result["machine"])
     lines += [
+        f"- {result['graphs']}",
         "",
         "A ratio above 1 means that ours is better. Every figure that ours stands against was measured in the same run",
-        "on the same cores, except those marked *recorded*. Times are medians. *busy*: other processes kept more than",
-        f"{QUIET_CORES} cores busy meanwhile, so the figure says little.",
+        "on the same cores, except those marked *recorded*. Figures are medians. *busy*: others kept more than",
+        f"{QUIET_CORES} cores busy meanwhile, so the figure says little. A blank measurement is the one above it.",
         "",
         "| " + " | ".join(HEADINGS) + " |",
         "|" + "---|" * len(HEADINGS),
+        *rows(figures),
     ]
-    lines += ["| " + " | ".join(cells(figure)) + " |" for figure in figures]
     named = [figure for figure in figures if figure.passed is not None]
     lines += ["", f"Targets met: {sum(bool(figure.passed) for figure in named)} of {len(named)}."]
-    lines += [f"\nNot measured: {failure['measurement']} on {failure['graph']}: `{failure['error']}`"
-              for failure in result["failures"]]  # fmt: skip
-    lines += ["", "## Notes", ""]
-    recorded = [f"{figure.against}: {figure.recorded}" for figure in figures if figure.recorded]
-    notes = [f"{figure.what}: {figure.note}" for figure in figures if figure.note]
-    checked = [f"{figure.what}, answer checked: {figure.checked}" for figure in figures if figure.checked]
-    lines += [f"- {line}" for line in dict.fromkeys(recorded + notes + checked)]
+    for failure in result["failures"]:
+        lines += ["", f"Not measured: {failure['measurement']} on {failure['graph']}: `{failure['error']}`"]
+    lines += ["", "## Notes", "", *notes(figures)]
     return "\n".join(lines) + "\n"
 
 

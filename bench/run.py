@@ -21,12 +21,17 @@ if str(ROOT) not in sys.path:
 
 from bench import machine, report  # noqa: E402
 from bench.figures import Figure, WrongAnswerError  # noqa: E402
+from bench.graphs import EDGE_FACTOR, SEED  # noqa: E402
 
 MEASUREMENTS = ("cli", "convert", "pagerank", "bfs", "components", "sssp", "stream")
 ONCE = ("cli",)  # measured without a graph
 DEFAULT_SCALES = (20, 22)
 QUICK_SCALES = (16,)
 WRONG_EXIT = 10
+GRAPHS = (
+    f"rmat-S: 2^S vertices, {EDGE_FACTOR} edges a vertex, Graph500 parameters (.57, .19, .19), seed {SEED}, scrambled "
+    "IDs; undirected: both directions, no duplicates, no self-loops. debian: the graph that ships with gstream"
+)
 LONGEST_SECONDS = 3600  # of one measurement on one graph
 
 
@@ -78,7 +83,7 @@ def measure_apart(name: str, graph_name: str, quick: bool, folder: Path) -> tupl
     if done.returncode or not answer.exists():
         print(done.stderr, file=sys.stderr)
         last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        return [], last[0]
+        return [], last[0].replace(f"{ROOT}/", "")
     return load_figures(answer), ""
 
 
@@ -116,6 +121,7 @@ def main(arguments: list[str] | None = None) -> int:
     result = {
         "command": " ".join(["python bench/run.py", *(arguments if arguments is not None else sys.argv[1:])]),
         "machine": facts,
+        "graphs": GRAPHS,
         "seconds": time.perf_counter() - start,
         "failures": failures,
     }

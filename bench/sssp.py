@@ -17,24 +17,24 @@ PEER_SOURCES = 2  # a Dijkstra at scale 22 takes networkit half a minute
 LARGEST_SCIPY_EDGES = 40_000_000  # scipy's Fibonacci heap takes minutes above
 
 
-def networkit_times(csr: Csr, sources: np.ndarray, threads: int) -> tuple[Samples, list[np.ndarray]]:
+def networkit_times(csr: Csr, sources: list[int], threads: int) -> tuple[Samples, list[np.ndarray]]:
     graph = peers.networkit_graph(csr, threads, weighted=True)
-    runs = [peers.networkit_distances(graph, int(source), weighted=True) for source in sources]
+    runs = [peers.networkit_distances(graph, source, weighted=True) for source in sources]
     samples, _ = timed_each(runs, lambda algorithm: algorithm.run())
     return samples, [peers.finite(algorithm.getDistances()) for algorithm in runs]
 
 
-def igraph_times(csr: Csr, sources: np.ndarray) -> Samples:
+def igraph_times(csr: Csr, sources: list[int]) -> Samples:
     graph, weights = peers.igraph_graph(csr, weighted=True)
-    samples, _ = timed_each(sources, lambda source: graph.distances(source=int(source), weights=weights))
+    samples, _ = timed_each(sources, lambda source: graph.distances(source=source, weights=weights))
     return samples
 
 
-def scipy_times(csr: Csr, sources: np.ndarray) -> Samples:
+def scipy_times(csr: Csr, sources: list[int]) -> Samples:
     from scipy.sparse.csgraph import dijkstra
 
     matrix = peers.scipy_matrix(csr, "float64", weighted=True)
-    samples, _ = timed_each(sources, lambda source: dijkstra(matrix, indices=int(source)))
+    samples, _ = timed_each(sources, lambda source: dijkstra(matrix, indices=source))
     return samples
 
 
@@ -49,22 +49,18 @@ def measure(context: Context) -> list[Figure]:
     figures = []
     for order in stores.ORDERS:
         with ours.opened(stores.kron(context.graph, order, weighted=True)) as session:
-            session.sssp(int(sources[0]))  # warm-up: compiles, and brings the pages into memory
-            mine, answers = timed_each(sources, lambda source, run=session.sssp: run(int(source)))
+            session.sssp(sources[0])  # warm-up: compiles, and brings the pages into memory
+            mine, answers = timed_each(sources, session.sssp)
             for source, reference, answer in zip(few, expected, answers, strict=False):
                 same = np.array_equal(session.distances(answer), reference)
                 check(same, f"SSSP from {source}, {order} order: distances differ from networkit's")
-        for name, samples in against.items():
-            figures.append(
-                Figure(
-                    what="SSSP, distances",
-                    graph=f"{context.graph_name} undirected, weights 1..255, {order} order",
-                    value=mine.median * 1e3,
-                    unit="ms",
-                    against=name,
-                    against_value=samples.median * 1e3,
-                    spread=mine.spread(1e3),
-                    checked=f"distances equal networkit's for {len(few)} sources",
-                )
-            )
+        found = Figure(
+            what="SSSP, distances",
+            graph=f"{context.graph_name} undirected, weights 1..255, {order} order",
+            value=mine.median * 1e3,
+            unit="ms",
+            spread=mine.spread(1e3),
+            checked=f"distances equal networkit's for {len(few)} sources",
+        )
+        figures += [found.versus(name, samples.median * 1e3) for name, samples in against.items()]
     return figures
