@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from io import FileIO
 
 import numpy as np
 
@@ -73,17 +74,17 @@ def datasets_of(meta: Meta, pages: dict[str, int], head_rows: dict[str, int], na
 class CheckedArray:
     """An array of the store, read by element ranges; each read checks the CRCs of the blocks it touches."""
 
-    def __init__(self, path: str, name: str, fd: int, extent: Extent, crcs: np.ndarray):
+    def __init__(self, path: str, name: str, file: FileIO, extent: Extent, crcs: np.ndarray):
         self.path, self.name, self.dtype = path, name, extent.dtype
         self.rows = extent.shape[0]
-        self._fd, self._extent, self._crcs = fd, extent, crcs
+        self._file, self._extent, self._crcs = file, extent, crcs
         self._row_shape = extent.shape[1:]
         self._row_bytes = extent.dtype.itemsize * int(np.prod(self._row_shape, dtype=np.int64))
         self._cache: OrderedDict[int, np.ndarray] = OrderedDict()
         self._lock = threading.Lock()
 
     def read(self, first: int = 0, last: int | None = None) -> np.ndarray:
-        """Rows [first, last) as a new or read-only array. Raises StoreError on a wrong CRC."""
+        """Rows [first, last) as a new array. Raises StoreError on a wrong CRC."""
         last = self.rows if last is None else last
         if not 0 <= first <= last <= self.rows:
             raise IndexError(f"rows {first} to {last} of {self.name}, which has {self.rows}")
@@ -92,7 +93,7 @@ class CheckedArray:
             data = np.empty(0, np.uint8)
         elif begin // BLOCK_BYTES == (end - 1) // BLOCK_BYTES:
             start = begin // BLOCK_BYTES * BLOCK_BYTES
-            data = self._block(begin // BLOCK_BYTES)[begin - start : end - start]
+            data = self._block(begin // BLOCK_BYTES)[begin - start : end - start].copy()
         else:
             start = begin // BLOCK_BYTES * BLOCK_BYTES
             data = self._blocks(begin // BLOCK_BYTES, -(-end // BLOCK_BYTES))[begin - start : end - start]
@@ -106,7 +107,6 @@ class CheckedArray:
                 self._cache.move_to_end(number)
                 return self._cache[number]
         block = self._blocks(number, number + 1)
-        block.flags.writeable = False
         with self._lock:
             self._cache[number] = block
             while len(self._cache) > CACHED_BLOCKS:
@@ -117,7 +117,7 @@ class CheckedArray:
         """Bytes of blocks [first, last), checked."""
         begin = first * BLOCK_BYTES
         data = np.empty(min(last * BLOCK_BYTES, self._extent.nbytes) - begin, np.uint8)
-        read_into(self._fd, self._extent.offset + begin, data, f"{self.path}: {self.name}")
+        read_into(self._file.fileno(), self._extent.offset + begin, data, f"{self.path}: {self.name}")
         wrong = np.flatnonzero(block_crcs(data, first, BLOCK_BYTES) != self._crcs[first:last])
         if len(wrong):
             number = first + int(wrong[0])

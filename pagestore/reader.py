@@ -28,11 +28,7 @@ class PageReader:
         self.topology = topology
         self.direct = False
         if direct:
-            try:
-                self._fd = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_DIRECT)
-                self.direct = True
-            except OSError:
-                pass
+            self.direct = self._open_direct(fd)
         if not self.direct:
             self._fd = os.dup(fd)
 
@@ -65,6 +61,19 @@ class PageReader:
     def __del__(self) -> None:
         if getattr(self, "_fd", -1) >= 0:
             self.close()
+
+    def _open_direct(self, fd: int) -> bool:
+        """Open the same file with O_DIRECT and try it: some file systems accept the flag and then refuse to read."""
+        try:
+            self._fd = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_DIRECT)
+        except OSError:
+            return False
+        try:
+            os.preadv(self._fd, [aligned_empty(DIRECT_ALIGN).data], 0)
+        except OSError:
+            os.close(self._fd)
+            return False
+        return True
 
     def _read(
         self, first: int, count: int, offset: int, width: int, out: np.ndarray | None, check: bool, crc_name: str

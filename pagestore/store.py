@@ -35,11 +35,10 @@ class Store:
 
     def __init__(self, path: str):
         self.path = path
-        self._fd = -1
         self._extents, attributes = hdf5.locate(path)
         _check_version(path, attributes)
         try:
-            self._fd = os.open(path, os.O_RDONLY)
+            self._file = open(path, "rb", buffering=0)
         except OSError as error:
             raise StoreError(f"{path}: can't be opened ({error.strerror}).") from error
         try:
@@ -48,7 +47,7 @@ class Store:
             self._check_datasets()
             self._arrays = self._open_arrays(checksums)
             self._topologies = {
-                name: open_topology(path, name, self.meta, self._extents, self._arrays, self._fd)
+                name: open_topology(path, name, self.meta, self._extents, self._arrays, self._file)
                 for name in self.meta.topologies
             }
         except BaseException:
@@ -62,15 +61,9 @@ class Store:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if getattr(self, "_fd", -1) >= 0:
-            self.close()
-
     def close(self) -> None:
         """Close the file. Readers made before keep working: they hold descriptors of their own."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        self._file.close()
 
     def has(self, name: str) -> bool:
         """True when topology `name` ("out" or "in") is there; an undirected store has both in one."""
@@ -132,14 +125,14 @@ class Store:
 
     @property
     def file_bytes(self) -> int:
-        return os.fstat(self._fd).st_size
+        return os.fstat(self._file.fileno()).st_size
 
     def _read_meta(self, attributes: dict) -> tuple[Meta, dict[str, int]]:
         extent = self._extents.get("meta")
         if extent is None or extent.nbytes != META_BYTES:
             raise StoreError(f"{self.path}: its description (/meta) is missing. {REBUILD}")
         data = np.empty(META_BYTES, np.uint8)
-        read_into(self._fd, extent.offset, data, self.path)
+        read_into(self._file.fileno(), extent.offset, data, self.path)
         meta, checksums = decode_meta(data.tobytes(), self.path)
         for name, value in attributes.items():
             if name not in ("format", "version") and value != getattr(meta, name, None):
@@ -152,7 +145,8 @@ class Store:
         pages, heads = {}, {}
         for name in self.meta.topologies:
             pages[name] = found.get(f"topology/{name}/directory", (None, (0,)))[1][0]
-            heads[name] = found.get(f"topology/{name}/heads", (None, (0,)))[1][0]
+            rows = found.get(f"topology/{name}/heads", (None, (0,)))[1][0]
+            heads[name] = self.meta.vertices if self.meta.order == "natural" else min(rows, self.meta.vertices)
         names_bytes = found.get("vertices/names/bytes", (None, (0,)))[1][0]
         for name, expected in datasets_of(self.meta, pages, heads, names_bytes).items():
             if found.get(name) != expected:
@@ -167,10 +161,10 @@ class Store:
             crcs = np.empty(block_count(extent.nbytes), "<u4")
             if sums.nbytes != crcs.nbytes:
                 raise StoreError(f"{self.path}: {checksum_name(name)} has {sums.count} entries. {REBUILD}")
-            read_into(self._fd, sums.offset, crcs, self.path)
+            read_into(self._file.fileno(), sums.offset, crcs, self.path)
             if checksums.get(name) != crc32(crcs.tobytes()):
                 raise StoreError(f"{self.path}: {checksum_name(name)} fails its checksum. {REBUILD}")
-            arrays[name] = CheckedArray(self.path, name, self._fd, extent, crcs)
+            arrays[name] = CheckedArray(self.path, name, self._file, extent, crcs)
         return arrays
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from io import FileIO
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class Topology:
     weight_dtype: np.dtype | None
     weight_page_bytes: int
     weights_offset: int
-    _fd: int
+    _file: FileIO
     _heads: CheckedArray | None
 
     @property
@@ -60,7 +61,7 @@ class Topology:
 
     def reader(self, direct: bool = False) -> PageReader:
         """A reader of this topology's pages; `direct` reads past the page cache (O_DIRECT) where the disk can."""
-        return PageReader(self, self._fd, direct)
+        return PageReader(self, self._file.fileno(), direct)
 
     def name_page(self, number: int) -> str:
         """How messages name a page: topology, number, vertices."""
@@ -72,7 +73,7 @@ class Topology:
 
 
 def open_topology(
-    path: str, name: str, meta: Meta, extents: dict[str, Extent], arrays: dict[str, CheckedArray], fd: int
+    path: str, name: str, meta: Meta, extents: dict[str, Extent], arrays: dict[str, CheckedArray], file: FileIO
 ) -> Topology:
     """Read and check the directory of topology `name`. Raises StoreError."""
     base = f"topology/{name}"
@@ -92,7 +93,7 @@ def open_topology(
         weight_dtype=None if weights is None else np.dtype(f"<{meta.weight_dtype}"),
         weight_page_bytes=0 if weights is None else weights.shape[1],
         weights_offset=0 if weights is None else weights.offset,
-        _fd=fd,
+        _file=file,
         _heads=arrays.get(f"{base}/heads"),
     )
 

@@ -80,6 +80,32 @@ def test_a_reader_outlives_its_store(store, expected):
     reader.close()
 
 
+def test_a_closed_store_reads_nothing(store):
+    """Its descriptor's number may belong to another file by then."""
+    closed = open_store(store.path)
+    closed.close()
+    for read in (closed.out_degree, closed.topology("out").heads, closed.topology("out").reader):
+        with pytest.raises(ValueError, match="closed file"):
+            read()
+
+
+@pytest.mark.parametrize("name", ["open", "preadv"])
+def test_file_systems_without_direct_reads(store, expected, monkeypatch, name):
+    """One refuses the flag, another accepts it and refuses to read."""
+    real, calls = getattr(os, name), []
+
+    def refuse(*arguments):
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise OSError(22, "Invalid argument")
+        return real(*arguments)
+
+    monkeypatch.setattr(os, name, refuse)
+    with store.topology("out").reader(direct=True) as reader:
+        assert not reader.direct
+        np.testing.assert_array_equal(reader.read(0, 2), expected[0][:2])
+
+
 def test_out_of_range_and_missing_weights(store, tmp_path):
     topology = store.topology("out")
     with topology.reader() as reader:
