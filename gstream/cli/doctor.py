@@ -28,7 +28,7 @@ QUERY_SECONDS = 20  # a driver that hangs must not hang the doctor
 
 def add_to(app: typer.Typer) -> None:
     """Register the command."""
-    app.command("doctor")(doctor)
+    app.command("doctor", short_help="What this machine has.")(doctor)
 
 
 def doctor(
@@ -183,7 +183,10 @@ def lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("python", f"{found['python']} ({sys.executable})"),
         ("system", found["system"]),
         ("cores", str(found["cores"])),
-        ("memory", "{total} of which {available} available".format(**{k: show_bytes(v) for k, v in found["memory"].items()})),
+        (
+            "memory",
+            "{total} of which {available} available".format(**{k: show_bytes(v) for k, v in found["memory"].items()}),
+        ),
         ("disk", f"{disk['folder']}: {show_bytes(disk['free'])} free of {show_bytes(disk['total'])}, {rate}"),
         ("libraries", ", ".join(f"{name} {known or 'MISSING'}" for name, known in found["libraries"].items())),
         ("compiler", f"numba for {compiles['processor']}" if compiles["works"] else "numba does not work"),

@@ -33,7 +33,13 @@ def show_bytes(count: float) -> str:
     value, unit = float(count), 0
     while abs(value) >= 1024 and unit < len(BYTE_UNITS) - 1:
         value, unit = value / 1024, unit + 1
-    return f"{value:.0f} B" if unit == 0 else f"{value:.4g} {BYTE_UNITS[unit]}" if value < 1000 else f"{value:.0f} {BYTE_UNITS[unit]}"
+    return (
+        f"{value:.0f} B"
+        if unit == 0
+        else f"{value:.4g} {BYTE_UNITS[unit]}"
+        if value < 1000
+        else f"{value:.0f} {BYTE_UNITS[unit]}"
+    )
 
 
 def show_count(count: float) -> str:

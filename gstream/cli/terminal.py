@@ -10,7 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from gstream.cli.sizes import show_bytes, show_count, show_seconds
 
@@ -77,35 +77,45 @@ def _is_number(text: str) -> bool:
     return True
 
 
-class Progress:
-    """Shows how far a long step is; silent when `quiet`. Call it as `progress(stage, done, total, unit)`.
+class Step(Protocol):
+    """How far a long step is: `done` of `total` (None: unknown) `unit`s ("bytes", "edges", "pages") of `phase`."""
 
-    done, total: in `unit` ("bytes", "edges", "pages", ...); total None when unknown. Leaving the `with` clears the bar.
-    """
+    @property
+    def phase(self) -> str: ...
+    @property
+    def done(self) -> int: ...
+    @property
+    def total(self) -> int | None: ...
+    @property
+    def unit(self) -> str: ...
+
+
+class ProgressBar:
+    """Shows the steps it is called with, with rate and time left; silent when `quiet`. Leaving the `with` clears it."""
 
     def __init__(self, quiet: bool = False, stream: Any = None) -> None:
         self.stream = stream or sys.stderr
         self.quiet = quiet
         self.terminal = bool(getattr(self.stream, "isatty", lambda: False)())
-        self.stage = ""
+        self.phase = ""
         self.began = self.shown = time.monotonic()
         self.drawn = False
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressBar:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._clear()
 
-    def __call__(self, stage: str, done: float = 0, total: float | None = None, unit: str = "bytes") -> None:
+    def __call__(self, step: Step) -> None:
         now = time.monotonic()
-        if stage != self.stage:
-            # The 30 s of plain lines run on across stages, so that many short stages stay quiet.
-            self.stage, self.began = stage, now
+        if step.phase != self.phase:
+            # The 30 s of plain lines run on across phases, so that many short phases stay quiet.
+            self.phase, self.began = step.phase, now
         if self.quiet or now - self.shown < (REDRAW_SECONDS if self.terminal else PLAIN_SECONDS):
             return
         self.shown = now
-        line = self._line(done, total, unit, now - self.began)
+        line = self._line(step, now - self.began)
         if self.terminal:
             self.stream.write(f"\r\x1b[2K{line}")
             self.drawn = True
@@ -113,19 +123,19 @@ class Progress:
             self.stream.write(line + "\n")
         self.stream.flush()
 
-    def _line(self, done: float, total: float | None, unit: str, seconds: float) -> str:
-        show = show_bytes if unit == "bytes" else show_count
-        noun = "" if unit == "bytes" else f" {unit}"
-        rate = f", {show(done / seconds)}{noun}/s" if seconds > 0 and done else ""
-        if not total:
-            return f"{self.stage}: {show(done)}{noun}{rate}"
-        share = min(1.0, done / total)
+    def _line(self, step: Step, seconds: float) -> str:
+        show = show_bytes if step.unit == "bytes" else show_count
+        noun = "" if step.unit == "bytes" else f" {step.unit}"
+        rate = f", {show(step.done / seconds)}{noun}/s" if seconds > 0 and step.done else ""
+        if not step.total:
+            return f"{step.phase}: {show(step.done)}{noun}{rate}"
+        share = min(1.0, step.done / step.total)
         left = f", {show_seconds(seconds * (1 - share) / share)} left" if share > 0.001 else ""
         bar = ""
         if self.terminal:
             filled = int(20 * share)
             bar = f" [{'#' * filled}{'.' * (20 - filled)}]"
-        return f"{self.stage}:{bar} {share:4.0%} of {show(total)}{noun}{rate}{left}"
+        return f"{step.phase}:{bar} {share:4.0%} of {show(step.total)}{noun}{rate}{left}"
 
     def _clear(self) -> None:
         if self.drawn:

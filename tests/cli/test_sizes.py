@@ -28,7 +28,9 @@ def test_sizes(text: str, expected: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "much", "2 gigs", "-1GiB", "1e9", "GiB", "1 2", "0x10"])
 def test_no_sizes(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^--memory .*: not a size\. Write a number with a unit, as 512MiB or 2GiB\.$"):
+    with pytest.raises(
+        UsageError, match=r"^--memory .*: not a size\. Write a number with a unit, as 512MiB or 2GiB\.$"
+    ):
         parse_size(text, "--memory")
 
 
@@ -40,7 +42,14 @@ def test_shown() -> None:
     assert [show_bytes(n) for n in (0, 1023, 1024, 3 << 19, 1020 << 20, 5 << 40)] == [
         "0 B", "1023 B", "1 KiB", "1.5 MiB", "1020 MiB", "5 TiB",
     ]  # fmt: skip
-    assert [show_count(n) for n in (0, 999, 1000, 282_402, 999_999, 1.47e9)] == ["0", "999", "1 k", "282 k", "1 M", "1.47 G"]
+    assert [show_count(n) for n in (0, 999, 1000, 282_402, 999_999, 1.47e9)] == [
+        "0",
+        "999",
+        "1 k",
+        "282 k",
+        "1 M",
+        "1.47 G",
+    ]
     assert show_rate(10_000_000, 2, "edges") == "5 M edges/s"
     assert show_rate(1, 0, "edges") == "-"
     assert [show_seconds(s) for s in (0.01234, 99, 200, 7500)] == ["0.0123 s", "99 s", "3 min 20 s", "2 h 05 min"]

@@ -5,12 +5,20 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from gstream.cli import terminal
-from gstream.cli.terminal import Progress, print_json, print_table
+from gstream.cli.terminal import ProgressBar, print_json, print_table
+
+
+class Step(NamedTuple):
+    phase: str
+    done: int
+    total: int | None = None
+    unit: str = "bytes"
 
 
 class Terminal(io.StringIO):
@@ -30,10 +38,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_bar_on_a_terminal(clock: list[float]) -> None:
     stream = Terminal()
-    with Progress(stream=stream) as progress:
-        progress("partition", 0, 100 << 20)
+    with ProgressBar(stream=stream) as progress:
+        progress(Step("partition", 0, 100 << 20))
         clock[0] = 10.0
-        progress("partition", 25 << 20, 100 << 20)
+        progress(Step("partition", 25 << 20, 100 << 20))
     drawn = stream.getvalue()
     assert "partition: [#####...............]  25% of 100 MiB, 2.5 MiB/s, 30 s left" in drawn
     assert drawn.endswith("\r\x1b[2K"), "the bar is cleared at the end"
@@ -41,10 +49,10 @@ def test_bar_on_a_terminal(clock: list[float]) -> None:
 
 def test_plain_lines_every_30_s_elsewhere(clock: list[float]) -> None:
     stream = io.StringIO()
-    with Progress(stream=stream) as progress:
+    with ProgressBar(stream=stream) as progress:
         for second in range(100):
             clock[0] = float(second)
-            progress("sort", second * 10, 1000, "edges")
+            progress(Step("sort", second * 10, 1000, "edges"))
     assert stream.getvalue().splitlines() == [
         "sort:  30% of 1 k edges, 10 edges/s, 70 s left",
         "sort:  60% of 1 k edges, 10 edges/s, 40 s left",
@@ -54,12 +62,12 @@ def test_plain_lines_every_30_s_elsewhere(clock: list[float]) -> None:
 
 def test_total_unknown_and_quiet(clock: list[float]) -> None:
     stream, silent = io.StringIO(), io.StringIO()
-    with Progress(stream=stream) as progress, Progress(quiet=True, stream=silent) as nothing:
-        progress("read", 0)
-        nothing("read", 0)
+    with ProgressBar(stream=stream) as progress, ProgressBar(quiet=True, stream=silent) as nothing:
+        progress(Step("read", 0))
+        nothing(Step("read", 0))
         clock[0] = 31.0
-        progress("read", 31 << 20)
-        nothing("read", 31 << 20)
+        progress(Step("read", 31 << 20))
+        nothing(Step("read", 31 << 20))
     assert stream.getvalue() == "read: 31 MiB, 1 MiB/s\n"
     assert silent.getvalue() == ""
 
@@ -70,7 +78,9 @@ def test_table_is_aligned(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_json_is_one_object_of_plain_values(capsys: pytest.CaptureFixture[str]) -> None:
-    print_json({"a": np.float32(0.5), "b": [np.int64(3), float("inf"), float("nan")], "p": Path("x.gs"), "n": None, "t": True})
+    print_json(
+        {"a": np.float32(0.5), "b": [np.int64(3), float("inf"), float("nan")], "p": Path("x.gs"), "n": None, "t": True}
+    )
     out = capsys.readouterr().out
     assert out.count("\n") == 1
     assert json.loads(out) == {"a": 0.5, "b": [3, None, None], "p": "x.gs", "n": None, "t": True}

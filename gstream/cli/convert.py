@@ -1,0 +1,184 @@
+"""`gstream convert INPUT... STORE`: any edge list to a store, within a memory budget."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from gstream.cli.sizes import parse_size, show_bytes, show_count, show_seconds
+from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs
+from pagestore.errors import UsageError
+
+if TYPE_CHECKING:
+    from pagestore.convert import ConvertOptions, Estimate, Report
+    from pagestore.inputs.base import EdgeSource
+
+DEFAULT_MEMORY = "2GiB"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command("convert", short_help="Turn edge lists into a store.")(convert)
+
+
+def convert(
+    inputs: list[Path] = typer.Argument(..., metavar="INPUT", help="Files of one graph; - is standard input."),
+    store: Path = typer.Argument(..., metavar="STORE", help="The store to write, as web.gs."),
+    directed: bool | None = typer.Option(
+        None, "--directed/--undirected", help="Default: as the format says, else directed.", show_default=False
+    ),
+    no_weights: bool = typer.Option(False, "--no-weights", help="Leave weights out of the store."),
+    weight_column: str = typer.Option(None, metavar="N|NAME", help="Column of the weight, from 1, or its name."),
+    dedupe: bool = typer.Option(False, "--dedupe", help="Keep one of equal edges, with the least weight."),
+    drop_self_loops: bool = typer.Option(False, "--drop-self-loops", help="Drop edges from a vertex to itself."),
+    topology: str = typer.Option("both", metavar="both|out|in", help="Page sets of a directed graph."),
+    order: str = typer.Option("natural", metavar="natural|degree|in|out", help="Numbering inside the store."),
+    page_size: str = typer.Option("1MiB", metavar="SIZE", help="Bytes of a page: a power of two from 4KiB."),
+    id_bytes: int = typer.Option(None, metavar="4|8", help="Bytes of an ID in pages. Default: the fewest that do."),
+    num_vertices: int = typer.Option(None, metavar="N", help="The vertices are 0..N-1, edges or not."),
+    id_base: int = typer.Option(None, metavar="0|1", help="With --num-vertices: the first vertex's ID."),
+    memory: str = typer.Option(DEFAULT_MEMORY, metavar="SIZE", help="Memory that the conversion may take."),
+    threads: int = typer.Option(None, metavar="N", help="Threads. Default: all cores."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Show sizes, free space and time; write nothing."),
+    bad_lines: str = typer.Option("fail", metavar="fail|skip", help="skip lists them in STORE.skipped.txt."),
+    format: str = typer.Option(None, metavar="NAME", help="Input format. Default: by suffix and content."),
+    string_ids: bool = typer.Option(False, "--string-ids", help="Vertices are named by words, not numbers."),
+    resume: bool = typer.Option(False, "--resume", help="Go on from the finished parts of a killed conversion."),
+    force: bool = typer.Option(False, "--force", help="Replace STORE if it exists."),
+    workdir: Path = typer.Option(None, metavar="FOLDER", help="For temporary files. Default: beside STORE."),
+    json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+) -> None:
+    """Convert edge lists (text, CSV, Matrix Market, DIMACS, GAP, METIS, LDBC, Graph500, Parquet, NumPy) to a store."""
+    from pagestore.convert.options import ConvertOptions, usable_cores
+    from pagestore.inputs import InputOptions, open_source
+
+    refuse_existing(store, force)
+    options = ConvertOptions(
+        memory_bytes=parse_size(memory, "--memory") or 0,
+        threads=threads,
+        directed=directed,
+        weights=not no_weights,
+        dedupe=dedupe,
+        drop_self_loops=drop_self_loops,
+        topology=topology,
+        order=order,
+        page_bytes=parse_size(page_size, "--page-size") or 0,
+        id_bytes=id_bytes,
+        workdir=workdir,
+        resume=resume,
+        num_vertices=num_vertices,
+    )
+    reading = InputOptions(
+        format=format,
+        weights=not no_weights,
+        weight_column=int(weight_column) if weight_column and weight_column.isdigit() else weight_column,
+        string_ids=string_ids,
+        bad_lines=bad_lines,
+        skipped_path=store.with_name(store.name + ".skipped.txt") if bad_lines == "skip" else None,
+        num_vertices=num_vertices,
+        id_base=id_base,
+        threads=threads or usable_cores(),
+        duplicates=dedupe,
+    )
+    with reading_folder(store, workdir) as scratch:
+        source = open_source(inputs, reading, scratch, options.memory_bytes)
+        build(source, store, options, dry_run, json)
+
+
+def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: bool, json: bool) -> None:
+    """Write `source` as a store, or estimate what that takes; print the outcome."""
+    try:
+        if dry_run:
+            from pagestore.convert.estimate import estimate
+
+            print_estimate(estimate(source, store, options), store, json)
+            return
+        from pagestore.convert import convert as convert_source
+
+        with ProgressBar() as bar:
+            report = convert_source(source, store, options, bar)
+    finally:
+        source.close()
+    for line in (*source.skipped.first, *report.notes):
+        note(line)
+    if json:
+        print_json(report.as_dict())
+    else:
+        print_pairs(report_lines(report))
+
+
+def refuse_existing(path: Path, force: bool) -> None:
+    """UsageError when `path` is there already (a forgotten STORE would be an input), or its folder is not."""
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder. Name a file, as {path / 'graph.gs'}.")
+    if path.exists() and not force:
+        raise UsageError(f"{path}: exists. Pass --force to replace it, or another name.")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: folder {path.parent} does not exist. Make it first.")
+    if not os.access(path.parent, os.W_OK):
+        raise UsageError(f"{path}: folder {path.parent} is not writable. Write elsewhere.")
+
+
+@contextmanager
+def reading_folder(store: Path, workdir: Path | None) -> Iterator[Path]:
+    """A folder for what reading needs on disk (dictionaries of names); gone afterwards, also when interrupted."""
+    parent = workdir or store.parent
+    for leftover in parent.glob(f"{glob.escape(store.name)}.*.reading.partial.d"):  # of a killed conversion
+        owner = leftover.name.removeprefix(f"{store.name}.").split(".")[0]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(leftover, ignore_errors=True)
+    folder = parent / f"{store.name}.{os.getpid()}.reading.partial.d"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def report_lines(report: Report) -> list[tuple[str, str]]:
+    """What a conversion did, for people."""
+    kind = "directed" if report.directed else "undirected"
+    weights = f", weights {report.weight_dtype}" if report.weighted else ""
+    edges = report.out_edges or report.in_edges
+    pages = ", ".join(f"{count} {name}" for name, count in report.pages.items())
+    lines = [
+        ("graph", f"{report.vertices:,} vertices, {edges:,} edges stored, {kind}{weights}"),
+        ("input", f"{report.input_edges:,} edges read"),
+        ("repeated", f"{report.duplicates:,} duplicate edges and {report.self_loops:,} self-loops kept, "
+                     f"{report.dropped_duplicates:,} and {report.dropped_self_loops:,} dropped"),
+        ("store", f"{report.path}: {show_bytes(report.store_bytes)}; pages of {show_bytes(report.page_bytes)}: "
+                  f"{pages}"),
+        ("took", f"{show_seconds(report.seconds)}, {show_count(report.edges_per_second)} edges/s, "
+                 f"peak memory {show_bytes(report.peak_memory_bytes)}"),
+    ]  # fmt: skip
+    if report.skipped_lines:
+        lines.append(("skipped", f"{report.skipped_lines:,} lines, listed in {report.path}.skipped.txt"))
+    return lines
+
+
+def print_estimate(found: Estimate, store: Path, json: bool) -> None:
+    """What a conversion would take."""
+    if json:
+        print_json({**asdict(found), "fits": found.fits})
+        return
+    about = "" if found.exact else "about "
+    where = "in memory" if found.in_memory else "on disk"
+    print_pairs(
+        [
+            ("graph", f"{about}{show_count(found.vertices)} vertices, {show_count(found.input_edges)} edges read, "
+                      f"{show_count(found.stored_edges)} stored {found.topologies} time(s)"),
+            ("store", f"about {show_bytes(found.store_bytes)} of {show_bytes(found.free_store_bytes)} free at {store}"),
+            ("temporary", f"about {show_bytes(found.work_bytes)} of {show_bytes(found.free_work_bytes)} free; "
+                          f"edges are sorted {where}"),
+            ("time", f"about {show_seconds(found.seconds)} on {found.threads} threads"),
+            ("fits", "yes" if found.fits else "NO: free some space, or pass --workdir on another disk"),
+        ]
+    )  # fmt: skip

@@ -1,0 +1,94 @@
+"""`gstream generate rmat|uniform|grid OUT`: graphs from a seed, as a store or an edge list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from gstream.cli.convert import DEFAULT_MEMORY, build, refuse_existing
+from gstream.cli.sizes import parse_size, show_bytes
+from gstream.cli.terminal import ProgressBar, print_json
+from pagestore.errors import UsageError
+
+if TYPE_CHECKING:
+    from pagestore.generate import GeneratedSource
+
+KINDS = ("rmat", "uniform", "grid")
+STORE_SUFFIX = ".gs"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command("generate", short_help="Generate a graph from a seed.")(generate)
+
+
+def generate(
+    kind: str = typer.Argument(
+        ..., metavar="rmat|uniform|grid", help="rmat: Graph500's; uniform: random; grid: a mesh."
+    ),
+    out: Path = typer.Argument(..., metavar="OUT", help="A store (.gs) or an edge list (.txt, .csv, .npy, .parquet)."),
+    scale: int = typer.Option(20, metavar="N", help="2^N vertices."),
+    edge_factor: int = typer.Option(16, metavar="N", help="Edges a vertex; a grid has its own."),
+    seed: int = typer.Option(1, metavar="N", help="The same seed gives the same edges on any machine."),
+    scramble: bool = typer.Option(False, "--scramble", help="Number the vertices at random."),
+    weights: bool = typer.Option(False, "--weights", help="Integer weights from 1 to 255."),
+    undirected: bool = typer.Option(False, "--undirected", help="Store every edge in both directions."),
+    dedupe: bool = typer.Option(False, "--dedupe", help="Keep one of equal edges."),
+    drop_self_loops: bool = typer.Option(False, "--drop-self-loops", help="Drop edges from a vertex to itself."),
+    topology: str = typer.Option("both", metavar="both|out|in", help="Page sets of a directed graph."),
+    order: str = typer.Option("natural", metavar="natural|degree|in|out", help="Numbering inside the store."),
+    page_size: str = typer.Option("1MiB", metavar="SIZE", help="Bytes of a page: a power of two from 4KiB."),
+    id_bytes: int = typer.Option(None, metavar="4|8", help="Bytes of an ID in pages. Default: the fewest that do."),
+    memory: str = typer.Option(DEFAULT_MEMORY, metavar="SIZE", help="Memory that this may take."),
+    threads: int = typer.Option(None, metavar="N", help="Threads. Default: all cores."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Show sizes, free space and time; write nothing."),
+    resume: bool = typer.Option(False, "--resume", help="Go on from the finished parts of a killed run."),
+    force: bool = typer.Option(False, "--force", help="Replace OUT if it exists."),
+    workdir: Path = typer.Option(None, metavar="FOLDER", help="For temporary files. Default: beside OUT."),
+    json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+) -> None:
+    """Generate a graph: Graph500's RMAT, uniformly random edges, or a grid."""
+    from pagestore import generate as generators
+    from pagestore.convert import ConvertOptions
+
+    if kind not in KINDS:
+        raise UsageError(f"{kind}: no such graph; it is one of {', '.join(KINDS)}.")
+    refuse_existing(out, force)
+    make = {"rmat": generators.rmat, "uniform": generators.uniform}.get(kind)
+    if make is None:
+        source = generators.grid(scale, seed, scramble=scramble, weights=weights)
+    else:
+        source = make(scale, edge_factor, seed, scramble=scramble, weights=weights)
+    if out.suffix.lower() != STORE_SUFFIX:
+        if undirected or dedupe or drop_self_loops:
+            raise UsageError(f"{out}: an edge list holds the edges as they come; those options are for stores (.gs).")
+        write_list(source, out, threads, json)
+        return
+    options = ConvertOptions(
+        memory_bytes=parse_size(memory, "--memory") or 0,
+        threads=threads,
+        directed=False if undirected else None,
+        dedupe=dedupe,
+        drop_self_loops=drop_self_loops,
+        topology=topology,
+        order=order,
+        page_bytes=parse_size(page_size, "--page-size") or 0,
+        id_bytes=id_bytes,
+        workdir=workdir,
+        resume=resume,
+    )
+    build(source, out, options, dry_run, json)
+
+
+def write_list(source: GeneratedSource, out: Path, threads: int | None, json: bool) -> None:
+    """Write the edges as a file."""
+    from pagestore.edgelist import write_edge_list
+
+    with ProgressBar() as bar:
+        size = write_edge_list(source, out, threads, bar)
+    if json:
+        print_json({"path": out, "edges": source.edge_count, "bytes": size})
+    else:
+        print(f"{out}: {source.edge_count:,} edges, {show_bytes(size)}")

@@ -1,0 +1,132 @@
+"""`gstream info`, `gstream verify` and `gstream export`: what is in a store, whether it is whole, and back to edges."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import typer
+
+from gstream.cli.sizes import show_bytes, show_seconds
+from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
+from pagestore.errors import StoreError, UsageError
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the commands."""
+    app.command("info", short_help="What a store holds.")(info)
+    app.command("verify", short_help="Check every page of a store.")(verify)
+    app.command("export", short_help="Write a store's edges as an edge list.")(export)
+
+
+class Step(NamedTuple):
+    """What the progress bar is told."""
+
+    phase: str
+    done: int
+    total: int | None
+    unit: str
+
+
+def info(
+    store: Path = typer.Argument(..., metavar="STORE"),
+    simd: bool = typer.Option(False, "--simd", help="Lanes that GPU kernels would use: UA, UR, ME by group size."),
+    json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+) -> None:
+    """Show what a store holds: graph, pages, sizes, and what it was made from."""
+    from pagestore.info import store_info
+    from pagestore.store import open_store
+
+    with open_store(store) as opened:
+        facts = store_info(opened, simd=simd)
+    if json:
+        print_json(facts)
+        return
+    print_pairs(info_lines(facts))
+    if simd:
+        for name, topology in facts["topologies"].items():
+            rows = [(size, r["UA"], r["UR"], r["ME"]) for size, r in topology["simd"].items()]
+            print_table(("lanes", "UA", "UR", "ME"), rows, title=f"\n{name}-pages, share of lanes by group size")
+
+
+def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """The facts of a store, for people."""
+    ids, weights = facts["ids"], facts["weights"]
+    direction = "directed" if facts["directed"] else "undirected"
+    lines = [
+        ("store", f"{facts['path']}, {show_bytes(facts['file_bytes'])}, version {facts['version']}"),
+        ("graph", f"{facts['vertices']:,} vertices, {facts['edges']:,} edges stored, {direction}"),
+        ("weights", f"{weights['dtype']}, {weights['least']:g} to {weights['greatest']:g}" if weights else "none"),
+        ("IDs", f"{ids['kind']}, {ids['first']} to {ids['last']}" if facts["vertices"] else ids["kind"]),
+        ("degrees", f"mean {facts['mean_degree']:.3g}, greatest out {facts['max_out_degree']:,}, "
+                    f"in {facts['max_in_degree']:,}"),
+        ("repeated", f"{facts['duplicates']:,} duplicate edges, {facts['self_loops']:,} self-loops"),
+        ("order", f"{facts['order']}, {facts['id_bytes']}-byte IDs, pages of {show_bytes(facts['page_bytes'])}"),
+    ]  # fmt: skip
+    for name, topology in facts["topologies"].items():
+        lines.append(
+            (f"{name}-pages", f"{topology['small_pages']:,} small, {topology['large_pages']:,} large of "
+                              f"{topology['hubs']:,} hubs; {topology['fill']:.0%} full, "
+                              f"{topology['bytes_per_edge']:.3g} B an edge")
+        )  # fmt: skip
+    made = facts["provenance"]
+    inputs = made.get("inputs") or made.get("input")
+    if inputs:
+        lines.append(("made from", ", ".join(map(str, inputs)) if isinstance(inputs, list) else str(inputs)))
+    lines.append(("uuid", facts["uuid"]))
+    return lines
+
+
+def verify(
+    store: Path = typer.Argument(..., metavar="STORE"),
+    threads: int = typer.Option(None, metavar="N", help="Threads. Default: all cores."),
+    json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+) -> None:
+    """Read every page and array of a store and check it; name what is wrong (exit 4)."""
+    from pagestore.verify import verify as scrub
+
+    with ProgressBar() as bar:
+        report = scrub(str(store), threads, lambda done, total: bar(Step("verify", done, total, "bytes")))
+    if json:
+        print_json({**asdict(report), "ok": report.ok})
+    for problem in report.problems:
+        note(problem)
+    if not report.ok:
+        count = len(report.problems) + report.more_problems
+        more = f" ({report.more_problems} not listed)" if report.more_problems else ""
+        raise StoreError(f"{store}: {count} problem(s) found{more}. Convert the graph again.")
+    if not json:
+        rate = show_bytes(report.bytes_read / report.seconds) if report.seconds else "-"
+        print(
+            f"{store}: whole. {report.pages:,} pages, {report.edges:,} edges, {show_bytes(report.bytes_read)} read "
+            f"in {show_seconds(report.seconds)} ({rate}/s)"
+        )
+
+
+def export(
+    store: Path = typer.Argument(..., metavar="STORE"),
+    out: str = typer.Argument(..., metavar="OUT", help=".txt, .el, .wel, .csv (.gz, .zst) or .parquet; - is stdout."),
+    format: str = typer.Option(None, metavar="NAME", help="text, el, wel, csv or parquet. Default: by suffix."),
+    no_weights: bool = typer.Option(False, "--no-weights", help="Leave the weights out."),
+    force: bool = typer.Option(False, "--force", help="Replace OUT if it exists."),
+    json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+) -> None:
+    """Write a store's edges as an edge list, by the user's IDs."""
+    from gstream.cli.convert import refuse_existing
+    from pagestore.export import export_edges
+    from pagestore.store import open_store
+
+    if out != "-":
+        refuse_existing(Path(out), force)
+    elif json:
+        raise UsageError("--json and - both want standard output. Export to a file.")
+    with open_store(store) as opened, ProgressBar() as bar:
+        report = export_edges(
+            opened, out, format, not no_weights, lambda done, total: bar(Step("export", done, total, "pages"))
+        )
+    if json:
+        print_json({"path": out, **asdict(report)})
+        return
+    left = f"; {report.isolated:,} vertices without edges are not in it" if report.isolated else ""
+    note(f"{out}: {report.edges:,} edges{left}")

@@ -1,0 +1,225 @@
+"""`gstream run ALGORITHM STORE`: BFS, PageRank, SSSP, components, or a program of the user's own."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from gstream.cli.sizes import parse_size, show_bytes, show_count, show_seconds
+from gstream.cli.terminal import note, print_json, print_pairs, print_table
+from pagestore.errors import UsageError
+
+if TYPE_CHECKING:
+    from gstream.graph import Graph
+    from gstream.results import Result
+
+TOP_ROWS = 20
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the command."""
+    app.command("run", short_help="Run an algorithm on a store.")(run)
+
+
+def run(
+    algorithm: str = typer.Argument(..., metavar="ALGORITHM", help="bfs, pagerank, sssp, wcc or my.py:MyProgram."),
+    store: Path = typer.Argument(..., metavar="STORE"),
+    output: Path = typer.Option(None, "-o", "--output", metavar="FILE", help=".parquet, .csv, .npy or .arrow."),
+    source: list[str] = typer.Option(None, metavar="ID", help="bfs, sssp: start here; may be repeated."),
+    depth_limit: int = typer.Option(None, metavar="N", help="bfs: go at most N edges far."),
+    predecessors: bool = typer.Option(None, "--predecessors/--no-predecessors", help="bfs, sssp: default yes."),
+    alpha: float = typer.Option(None, help="pagerank: share of rank that follows edges. Default: 0.85."),
+    iterations: int = typer.Option(None, metavar="N", help="pagerank: exactly N iterations."),
+    tol: float = typer.Option(None, help="pagerank: end at this L1 change, not times n as NetworkX. Default: 1e-6."),
+    max_iter: int = typer.Option(None, metavar="N", help="pagerank: end after N iterations. Default: 100."),
+    personalization: Path = typer.Option(None, metavar="FILE", help="pagerank: lines of `vertex weight`."),
+    float64: bool = typer.Option(None, "--float64", help="pagerank: values in double precision."),
+    param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
+    max_supersteps: int = typer.Option(None, metavar="N", help="A program of your own: stop after N supersteps."),
+    devices: list[str] = typer.Option(None, metavar="NAME", help="host, host:N, fake:SEED[:N]. Default: host."),
+    device_memory: str = typer.Option(None, metavar="SIZE", help="Memory of a device that the run may use."),
+    host_memory: str = typer.Option(None, metavar="SIZE", help="Memory that the run may use; pages come from disk."),
+    batch: str = typer.Option(None, metavar="SIZE", help="Pages moved and processed together. Default: 16MiB."),
+    streams: int = typer.Option(None, metavar="N", help="Streams of a device that copies. Default: 32."),
+    cache: str = typer.Option("auto", metavar="auto|lru|pinned|0", help="Policy of the page caches."),
+    direction: str = typer.Option("auto", metavar="auto|push|pull", help="Fixed direction of all supersteps."),
+    no_heads: bool = typer.Option(False, "--no-heads", help="Do without the first neighbours of each vertex."),
+    threads: int = typer.Option(None, metavar="N", help="Threads of the host. Default: all cores."),
+    certify: bool = typer.Option(False, "--certify", help="Prove the answer in one more sweep."),
+    ldbc: bool = typer.Option(False, "--ldbc", help="Write FILE as LDBC Graphalytics does."),
+    json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+) -> None:
+    """Run an algorithm; show the top 20 vertices and the run's figures, or write every vertex with -o."""
+    import gstream
+    from gstream.resultfiles import check_output
+
+    if output is not None:
+        check_output(output, ldbc)
+    elif ldbc:
+        raise UsageError("--ldbc says how a file is written. Pass -o FILE too.")
+    own = {
+        "source": source or None,
+        "depth_limit": depth_limit,
+        "predecessors": predecessors,
+        "alpha": alpha,
+        "iterations": iterations,
+        "tol": tol,
+        "max_iter": max_iter,
+        "personalization": personalization,
+        "float64": float64 or None,
+    }
+    options = engine_options(
+        devices=devices,
+        device_memory=device_memory,
+        host_memory=host_memory,
+        batch=batch,
+        streams=streams,
+        cache=cache,
+        direction=direction,
+        no_heads=no_heads,
+        threads=threads,
+        max_supersteps=max_supersteps,
+    )
+    with gstream.open(store, **options) as graph:
+        result = start(graph, algorithm, chosen(own), param or [], certify)
+    if output is not None:
+        result.write(output, ldbc=ldbc)
+    show(result, output, json)
+
+
+def chosen(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def start(graph: Graph, algorithm: str, own: dict[str, Any], parameters: list[str], certify: bool) -> Result:
+    """Run an algorithm of gstream's, or a program by its path."""
+    from gstream.algorithms.registry import find_algorithm
+    from gstream.loading import is_program_path
+
+    if not is_program_path(algorithm):
+        if parameters:
+            raise UsageError(
+                f"--param {parameters[0]}: is for programs of your own; {algorithm} has options. See --help."
+            )
+        check_own(algorithm, own)
+        required = {name: None for name in ("source",) if name in find_algorithm(algorithm).options}
+        return graph.execute(algorithm, {**required, **own}, certify)
+    if own:
+        raise UsageError(
+            f"--{next(iter(own)).replace('_', '-')}: is no option of {algorithm}. Pass --param NAME=VALUE."
+        )
+    if certify:
+        raise UsageError(f"--certify: {algorithm} has no certificate; bfs, pagerank, sssp and wcc have. Leave it out.")
+    return graph.run(algorithm, **parse_parameters(parameters))
+
+
+def check_own(algorithm: str, own: dict[str, Any]) -> None:
+    """UsageError, in the command line's words, for an option that `algorithm` does not have."""
+    from gstream.algorithms.registry import find_algorithm
+
+    known = find_algorithm(algorithm).options
+    for name in own:
+        if name not in known:
+            flags = ", ".join(f"--{option.replace('_', '-')}" for option in known) or "none of its own"
+            raise UsageError(
+                f"--{name.replace('_', '-')}: is no option of {algorithm}, which has {flags}. Leave it out."
+            )
+
+
+def parse_parameters(given: list[str]) -> dict[str, str]:
+    """`NAME=VALUE` texts as a dictionary; programs read the values by their parameters' types."""
+    parsed: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(f"--param {text}: must be NAME=VALUE, as --param damping=0.9.")
+        parsed[name] = value
+    return parsed
+
+
+def show(result: Result, output: Path | None, json: bool) -> None:
+    """The top rows and the figures, or one JSON object; a note where PageRank did not converge."""
+    summary = dict(result.summary)
+    if not summary.get("converged", True):
+        note(f"not converged after {summary['supersteps']} supersteps: the result is as far as it came.")
+    top = result.top(TOP_ROWS)
+    if json:
+        print_json({**summary, "output": output, "rows": len(result), "top": top})
+        return
+    if output is None and top:
+        print_table(list(top[0]), [list(row.values()) for row in top])
+        print()
+    print_pairs(summary_lines(summary, output, len(result)))
+
+
+def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> list[tuple[str, str]]:
+    """A run's figures, for people."""
+    stats = summary["stats"]
+    seconds = stats["seconds"]
+    ended = "" if summary.get("converged", True) else ", not converged"
+    asked = stats["cache_hits"] + stats["cache_misses"]
+    planned = f"; planned {show_bytes(stats['predicted_bytes'])}" if stats["predicted_bytes"] else ""
+    lines = [
+        ("run", f"{summary['algorithm']} on {summary['store']}: {show_seconds(seconds)}"),
+        ("supersteps", f"{summary['supersteps']}{ended}"),
+        ("pages moved", f"{stats['pages_moved']:,}, {show_bytes(stats['bytes_moved'])} "
+                        f"({stats['bytes_per_second'] / 1e9:.3g} GB/s){planned}"),
+        ("read from disk", show_bytes(stats["bytes_read_disk"])),
+        ("edges", f"{stats['edges_visited']:,} visited, {show_count(stats['edges_per_second'])} edges/s"),
+        ("cache hits", f"{stats['cache_hits']:,} of {asked:,} pages ({stats['r_hit']:.0%})" if asked else "none used"),
+        ("peak memory", f"{show_bytes(stats['peak_memory_bytes'])} of pages and attributes, "
+                        f"{show_bytes(peak_rss())} in all"),
+    ]  # fmt: skip
+    for name in ("reached", "components", "l1_change"):
+        if name in summary:
+            value = summary[name]
+            lines.append((name.replace("_", " "), f"{value:,}" if isinstance(value, int) else f"{value:.3g}"))
+    if summary.get("certificate"):
+        lines.append(("certificate", certificate_text(summary["certificate"])))
+    if output is not None:
+        lines.append(("written", f"{output}: {rows:,} rows"))
+    return lines
+
+
+def certificate_text(certificate: Any) -> str:
+    """What --certify proved, on one line."""
+    if isinstance(certificate, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in certificate.items())
+    return str(certificate)
+
+
+def peak_rss() -> int:
+    """Most memory that this process has held, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def engine_options(
+    devices: list[str] | None = None,
+    device_memory: str | None = None,
+    host_memory: str | None = None,
+    batch: str | None = None,
+    streams: int | None = None,
+    cache: str = "auto",
+    direction: str = "auto",
+    no_heads: bool = False,
+    threads: int | None = None,
+    max_supersteps: int | None = None,
+) -> dict[str, Any]:
+    """Options of the driver as `gstream.options.RunOptions` names them; what was not given is left out."""
+    given = {
+        "devices": [name for entry in devices or [] for name in entry.split(",")] or None,
+        "device_memory": parse_size(device_memory, "--device-memory"),
+        "host_memory": parse_size(host_memory, "--host-memory"),
+        "batch_bytes": parse_size(batch, "--batch"),
+        "streams": streams,
+        "cache": cache,
+        "direction": direction,
+        "use_heads": not no_heads,
+        "threads": threads,
+        "max_supersteps": max_supersteps,
+    }
+    return chosen(given)

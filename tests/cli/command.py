@@ -1,0 +1,44 @@
+"""The command line for tests: in this process, which is quick, or as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+EDGES = "# a small graph\n1 2\n2 3\n3 1\n3 4\n4 5\n6 7\n"
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Command = Callable[..., Done]
+
+
+def start(*arguments: object, cwd: Path) -> subprocess.Popen[str]:
+    """`python -m gstream ARGUMENTS` as a process with text pipes."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "gstream", *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def run(*arguments: object, cwd: Path, stdin: str | None = None) -> Done:
+    """Run a process to its end."""
+    process = start(*arguments, cwd=cwd)
+    out, err = process.communicate(stdin, timeout=120)
+    return Done(process.returncode, out, err)

@@ -1,0 +1,41 @@
+"""Fixtures: a command in a folder of its own, and a small store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gstream.cli.main import run_command_line
+from tests.cli.command import EDGES, Command, Done
+
+
+@pytest.fixture
+def gstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run a command in this process, in `tmp_path`."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: object) -> Done:
+        capsys.readouterr()
+        code = run_command_line([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Done(code, captured.out, captured.err)
+
+    return command
+
+
+@pytest.fixture(scope="session")
+def small_store(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Bytes of the small graph's store."""
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "edges.txt").write_text(EDGES)
+    assert run_command_line(["convert", str(folder / "edges.txt"), str(folder / "graph.gs")]) == 0
+    return (folder / "graph.gs").read_bytes()
+
+
+@pytest.fixture
+def store(tmp_path: Path, small_store: bytes) -> Path:
+    """The small graph as graph.gs, its text beside it."""
+    (tmp_path / "edges.txt").write_text(EDGES)
+    (tmp_path / "graph.gs").write_bytes(small_store)
+    return Path("graph.gs")

@@ -1,0 +1,85 @@
+"""What only a process of its own shows: signals, closed pipes, a full disk, quick start, `python -m gstream`."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import ROOT, run, start
+
+STARTED_SECONDS = 60.0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_removes_temporary_files(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    process = start("generate", "rmat", "big.gs", "--scale", "22", "--memory", "256MiB", cwd=tmp_path)
+    until = time.monotonic() + STARTED_SECONDS
+    while not list(tmp_path.iterdir()) and time.monotonic() < until and process.poll() is None:
+        time.sleep(0.02)
+    assert list(tmp_path.iterdir()), "the conversion began to write"
+    time.sleep(0.3)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    assert out == ""
+    assert err == f"stopped by {number.name}; temporary files are removed.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+    assert run("generate", "uniform", "g.gs", "--scale", "14", cwd=tmp_path).returncode == 0
+    process = start("export", "g.gs", "-", cwd=tmp_path)
+    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout.readline().count("\t") == 1
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(60) == 128 + signal.SIGPIPE
+
+
+def test_a_full_disk_is_exit_5_and_leaves_nothing(tmp_path: Path) -> None:
+    limited = (
+        "import resource, signal, sys; from gstream.cli.main import main;"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({1 << 20}, {resource.RLIM_INFINITY}));"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); main()"
+    )
+    command = [sys.executable, "-c", limited, "generate", "uniform", "g.gs", "--scale", "16"]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT), "PATH": ""}, timeout=120
+    )
+    assert done.returncode == 5, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
+    script = (
+        "import sys; from gstream.cli.main import run_command_line; code = run_command_line(['--help']);"
+        "heavy = {'numpy', 'numba', 'h5py', 'pyarrow', 'polars', 'pandas', 'duckdb', 'rich'} & set(sys.modules);"
+        "sys.exit(f'loaded {heavy}' if heavy else code)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    for command in ("convert", "generate", "run", "plan", "info", "verify", "export", "doctor"):
+        assert f"\n  {command} " in done.stdout
+
+
+def test_version_and_usage(tmp_path: Path) -> None:
+    assert run("--version", cwd=tmp_path).stdout == "gstream 0.1.0\n"
+    done = run("fly", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "gstream: No such command 'fly'. See gstream --help.\n"
+
+
+def test_doctor_says_what_is_there(tmp_path: Path) -> None:
+    done = run("doctor", "--json", "--disk", tmp_path, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith('{"python": "3.')
+    for name in ("cores", "memory", "read_rate", "libraries", "compiler", "gpus", "advice"):
+        assert f'"{name}"' in done.stdout

@@ -1,0 +1,147 @@
+"""`gstream run` and `gstream plan`: answers on the terminal and in files, options, messages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.command import Command
+
+PROGRAM = '''
+from gstream import MIN, Program, u32
+
+class Least(Program):
+    """The least vertex that reaches v."""
+    combine, value = MIN, u32
+    bias: int = 0
+
+    def start(self, v, g):
+        return v.id + self.bias
+
+    def send(self, u, e, g):
+        return u.value
+'''
+
+
+def test_table_and_figures(store: Path, gstream: Command) -> None:
+    done = gstream("run", "bfs", store, "--source", "1")
+    assert done.returncode == 0, done.stderr
+    table, figures = done.stdout.split("\n\n")
+    assert [line.split() for line in table.splitlines()] == [
+        ["vertex", "distance", "predecessor"],
+        ["1", "0", "-"],
+        ["2", "1", "1"],
+        ["3", "2", "2"],
+        ["4", "3", "3"],
+        ["5", "4", "4"],
+    ]
+    for name in ("supersteps", "pages moved", "edges", "cache hits", "peak memory", "GB/s", "edges/s"):
+        assert name in figures
+
+
+def test_json_object(store: Path, gstream: Command) -> None:
+    done = gstream("run", "pagerank", store, "--json", "--certify", "--float64")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["algorithm"] == "pagerank"
+    assert found["converged"] is True
+    assert found["stats"]["edges_visited"] == 6 * found["supersteps"]
+    assert found["top"][0]["vertex"] == 3
+    assert found["certificate"]
+
+
+def test_not_converged_is_said_and_exits_0(store: Path, gstream: Command) -> None:
+    done = gstream("run", "pagerank", store, "--max-iter", "2", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["converged"] is False
+    assert "not converged after 2 supersteps" in done.stderr
+
+
+def test_files(tmp_path: Path, store: Path, gstream: Command) -> None:
+    for suffix in (".csv", ".parquet", ".npy", ".arrow"):
+        done = gstream("run", "bfs", store, "--source", "3", "-o", f"out{suffix}")
+        assert done.returncode == 0, done.stderr
+        assert f"out{suffix}: 7 rows" in done.stdout
+    assert (tmp_path / "out.csv").read_text().splitlines() == [
+        "vertex,distance,predecessor", "1,1,3", "2,2,1", "3,0,", "4,1,3", "5,2,4", "6,,", "7,,",
+    ]  # fmt: skip
+    assert np.load(tmp_path / "out.npy")["distance"].tolist() == [1, 2, 0, 1, 2, -1, -1]
+    assert gstream("run", "bfs", store, "--source", "3", "-o", "ldbc.txt", "--ldbc").returncode == 0
+    assert (tmp_path / "ldbc.txt").read_text().splitlines()[-1] == "7 9223372036854775807"
+
+
+def test_several_sources_and_a_limit(store: Path, gstream: Command) -> None:
+    done = gstream("run", "bfs", store, "--source", "4", "--source", "6", "--depth-limit", "1", "--json")
+    assert {row["vertex"]: row["distance"] for row in json.loads(done.stdout)["top"]} == {4: 0, 6: 0, 5: 1, 7: 1}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--devices", "host:2"],
+        ["--devices", "fake:1,fake:2"],
+        ["--direction", "push"],
+        ["--direction", "pull", "--no-heads"],
+        ["--threads", "1", "--batch", "1MiB"],
+    ],
+)
+def test_how_it_runs_does_not_change_the_answer(store: Path, gstream: Command, options: list[str]) -> None:
+    done = gstream("run", "wcc", store, "--json", *options)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["top"] == [{"component": 1, "vertices": 5}, {"component": 6, "vertices": 2}]
+    done = gstream("run", "bfs", store, "--source", "1", "--json", *options)
+    assert done.returncode == 0, done.stderr
+    assert [row["distance"] for row in json.loads(done.stdout)["top"]] == [0, 1, 2, 3, 4]
+
+
+def test_a_program_by_path(tmp_path: Path, store: Path, gstream: Command) -> None:
+    (tmp_path / "least.py").write_text(PROGRAM)
+    done = gstream("run", "least.py:Least", store, "--param", "bias=10", "--json")
+    assert done.returncode == 0, done.stderr
+    assert [row["value"] for row in json.loads(done.stdout)["top"]] == [10, 10, 10, 10, 10, 15, 15]
+    assert gstream("plan", "least.py:Least", store).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["bfs"], 2, "bfs: no source was given. Pass --source ID"),
+        (["bfs", "--source", "99"], 4, "source 99 is not a vertex of graph.gs"),
+        (["bfs", "--source", "one"], 4, "source 'one' is not a vertex of graph.gs"),
+        (["bfs", "--source", "1", "--alpha", "0.5"], 2, "--alpha: is no option of bfs"),
+        (["bfs", "--source", "1", "--devices", "cuda:0"], 3, "--devices cuda:0: this build has no CUDA device."),
+        (["bfs", "--source", "1", "--devices", "abacus"], 2, "--devices abacus: not a device"),
+        (["bfs", "--source", "1", "-o", "out.doc"], 2, "out.doc: the ending says the format"),
+        (["bfs", "--source", "1", "-o", "no/out.csv"], 4, "no/out.csv: its folder no does not exist."),
+        (["bfs", "--source", "1", "--ldbc"], 2, "--ldbc says how a file is written."),
+        (["bfs", "--source", "1", "--param", "x=1"], 2, "--param x=1: is for programs of your own"),
+        (["bfs", "--source", "1", "--host-memory", "lots"], 2, "--host-memory lots: not a size."),
+        (["bfs", "--source", "1", "--host-memory", "10"], 5, "--host-memory"),
+        (["bfs", "--source", "1", "--cache", "big"], 2, "--cache: 'big' is unknown"),
+        (["sssp", "--source", "1"], 2, "graph.gs: has no edge weights, which sssp needs."),
+        (["pagerank", "--alpha", "2"], 2, "--alpha 2.0: must be at least 0 and less than 1."),
+        (["pagerank", "--personalization", "none.txt"], 4, "none.txt: can't be read"),
+        (["walk"], 2, "walk: no such algorithm; there are bfs, pagerank, sssp, wcc"),
+        (["none.py:Walk"], 4, "none.py: no such file."),
+    ],
+)
+def test_what_can_not_be_run(store: Path, gstream: Command, arguments: list[str], code: int, message: str) -> None:
+    done = gstream("run", arguments[0], store, *arguments[1:])
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+    assert sorted(path.name for path in Path().iterdir()) == ["edges.txt", "graph.gs"]
+
+
+def test_plan_tells_what_a_cap_changes(store: Path, gstream: Command) -> None:
+    free = json.loads(gstream("plan", "pagerank", store, "--json").stdout)
+    assert (free["case"], free["supersteps"], free["bytes_moved"]) == (1, 20, 20 << 20)
+    assert free["in_host_memory"] == {"in": True}
+    for algorithm in ("bfs", "sssp", "wcc", "pagerank"):
+        done = gstream("plan", algorithm, store)
+        assert done.returncode == (2 if algorithm == "sssp" else 0), done.stderr
+        assert ("case" in done.stdout) == (algorithm != "sssp")

@@ -1,0 +1,143 @@
+"""convert, info, verify and export as a user runs them: output, exit codes, messages, files left behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import EDGES, Command, run
+
+
+def test_convert_reports_and_leaves_only_the_store(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "edges.txt").write_text(EDGES)
+    done = gstream("convert", "edges.txt", "graph.gs")
+    assert done.returncode == 0, done.stderr
+    assert "7 vertices, 6 edges stored, directed" in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.txt", "graph.gs"]
+
+
+def test_convert_from_stdin_and_export_to_stdout(tmp_path: Path) -> None:
+    assert run("convert", "-", "graph.gs", cwd=tmp_path, stdin=EDGES).returncode == 0
+    done = run("export", "graph.gs", "-", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "1\t2\n2\t3\n3\t1\n3\t4\n4\t5\n6\t7\n"
+
+
+def test_an_existing_store_is_kept_unless_forced(store: Path, gstream: Command) -> None:
+    before = store.read_bytes()
+    refused = gstream("convert", "edges.txt", "graph.gs", "--undirected")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == "graph.gs: exists. Pass --force to replace it, or another name.\n"
+    assert store.read_bytes() == before
+    assert gstream("convert", "edges.txt", "graph.gs", "--undirected", "--force").returncode == 0
+    assert store.read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "code", "message"),
+    [
+        ("1 2\n1 -3\n", [], 4, "edges.txt:2:3: vertex ID -3 is negative"),
+        ("1 2\n1\n", [], 4, "edges.txt:2:"),
+        ("", [], 4, "edges.txt"),
+        (EDGES, ["--page-size", "5000"], 2, "--page-size 5000: it must be a power of two from 4096 bytes."),
+        (EDGES, ["--page-size", "big"], 2, "--page-size big: not a size."),
+        (EDGES, ["--order", "random"], 2, "--order random: unknown; it is one of natural, degree, in, out."),
+        (EDGES, ["--topology", "up"], 2, "--topology up: unknown"),
+        (EDGES, ["--id-bytes", "5"], 2, "--id-bytes 5: it must be 4 or 8."),
+        (EDGES, ["--bad-lines", "maybe"], 2, "--bad-lines maybe: unknown; it is fail or skip."),
+        (EDGES, ["--format", "word"], 2, "--format word: unknown"),
+        (EDGES, ["--no-such-option"], 2, "gstream convert: No such option: --no-such-option"),
+        (EDGES, ["--num-vertices", "3"], 4, ""),
+    ],
+)
+def test_what_can_not_be_converted(
+    tmp_path: Path, gstream: Command, text: str, arguments: list[str], code: int, message: str
+) -> None:
+    (tmp_path / "edges.txt").write_text(text)
+    done = gstream("convert", "edges.txt", "graph.gs", *arguments)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["edges.txt"], "no half-written file"
+
+
+def test_missing_input_and_folder(tmp_path: Path, gstream: Command) -> None:
+    done = gstream("convert", "nope.txt", "graph.gs")
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.startswith("nope.txt: ")
+    (tmp_path / "edges.txt").write_text(EDGES)
+    done = gstream("convert", "edges.txt", "no/where.gs")
+    assert done.returncode == 2
+    assert done.stderr == "no/where.gs: folder no does not exist. Make it first.\n"
+
+
+def test_skipped_lines_are_counted_and_listed(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "edges.txt").write_text("1 2\n2 -3\n3 4\n5\n")
+    done = gstream("convert", "edges.txt", "graph.gs", "--bad-lines", "skip")
+    assert done.returncode == 0, done.stderr
+    assert "2 lines, listed in graph.gs.skipped.txt" in done.stdout
+    listed = (tmp_path / "graph.gs.skipped.txt").read_text().splitlines()
+    assert [line.split("\t")[0].split(":")[1] for line in listed] == ["2", "4"]
+
+
+def test_dry_run_writes_nothing(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "edges.txt").write_text(EDGES)
+    done = gstream("convert", "edges.txt", "graph.gs", "--dry-run", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["input_edges"] == 6
+    assert found["fits"] is True
+    assert found["store_bytes"] > 0
+    assert [path.name for path in tmp_path.iterdir()] == ["edges.txt"]
+
+
+def test_json_is_one_object_and_nothing_else(store: Path, gstream: Command) -> None:
+    for arguments in (
+        ("info", store, "--json"),
+        ("info", store, "--simd", "--json"),
+        ("verify", store, "--json"),
+        ("export", store, "out.csv", "--json"),
+        ("convert", "edges.txt", "again.gs", "--json"),
+        ("generate", "grid", "grid.gs", "--scale", "6", "--json"),
+    ):
+        done = gstream(*arguments)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("\n") == 1
+        assert isinstance(json.loads(done.stdout), dict)
+
+
+def test_verify_names_the_bad_page(store: Path, gstream: Command) -> None:
+    facts = json.loads(gstream("info", store, "--json").stdout)
+    assert (facts["vertices"], facts["edges"], facts["directed"]) == (7, 6, True)
+    assert "whole" in gstream("verify", store).stdout
+    data = bytearray(store.read_bytes())
+    data[1 << 20] ^= 1  # the out-pages start at 1 MiB
+    store.write_bytes(data)
+    done = gstream("verify", store)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "page 0 of topology" in done.stderr
+    assert "Convert the graph again." in done.stderr.splitlines()[-1]
+
+
+def test_what_is_no_store(tmp_path: Path, store: Path, gstream: Command) -> None:
+    (tmp_path / "cut.gs").write_bytes(store.read_bytes()[:5000])
+    (tmp_path / "empty.gs").write_bytes(b"")
+    for name in ("edges.txt", "cut.gs", "empty.gs", "none.gs"):
+        for command in ("info", "verify", "export"):
+            done = gstream(command, name, *(["-"] if command == "export" else []))
+            assert (done.returncode, done.stdout) == (4, ""), name
+            assert done.stderr.startswith(f"{name}: "), done.stderr
+            assert done.stderr.count("\n") == 1
+
+
+def test_export_by_suffix(tmp_path: Path, store: Path, gstream: Command) -> None:
+    assert gstream("export", store, "out.csv").returncode == 0
+    assert (tmp_path / "out.csv").read_text().splitlines()[:2] == ["source,target", "1,2"]
+    refused = gstream("export", store, "out.csv")
+    assert refused.returncode == 2
+    assert gstream("convert", "out.csv", "again.gs").returncode == 0
+    assert gstream("export", "again.gs", "-").stdout == gstream("export", store, "-").stdout
