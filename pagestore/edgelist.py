@@ -34,7 +34,7 @@ def write_edge_list(
     suffix = target.suffix.lower()
     if suffix not in (".npy", ".parquet", *SEPARATORS):
         known = ", ".join([".npy", ".parquet", *SEPARATORS])
-        raise UsageError(f"{target}: no edge list is called {suffix or 'that'}; known are {known}, and .gs for a store.")
+        raise UsageError(f"{target}: unknown kind of edge list. Name it {known}, or .gs for a store.")
     partial = target.with_name(target.name + ".partial")
     ticker = Ticker(progress, "write", source.edge_count, "edges")
     try:

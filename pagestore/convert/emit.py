@@ -64,6 +64,16 @@ class Tail:
     loops: int
     hash: int
     first_duplicate: tuple[int, int] | None
+    weights: tuple[float, float] | None  # least and greatest kept
+
+
+def merged_range(
+    first: tuple[float, float] | None, second: tuple[float, float] | None
+) -> tuple[float, float] | None:
+    """The range that covers both; None covers nothing."""
+    if first is None or second is None:
+        return second if first is None else first
+    return min(first[0], second[0]), max(first[1], second[1])
 
 
 class Emitter:
@@ -77,6 +87,7 @@ class Emitter:
         self.bits, self.first = np.uint64(bits), np.uint64(first)
         self.degrees, self.dedupe, self.mirrored = degrees, dedupe, mirrored
         self.state = np.zeros(8, np.uint64)
+        self.weights: tuple[float, float] | None = None
 
     def emit(
         self,
@@ -96,8 +107,14 @@ class Emitter:
             )
         )  # fmt: skip
 
+    def note_weights(self, kept: np.ndarray) -> None:
+        """Widen the range of weights by those kept."""
+        if len(kept):
+            low, high = float(kept.min()), float(kept.max())
+            self.weights = merged_range(self.weights, (low, high))
+
     def tail(self) -> Tail:
         """The sums, after the last part."""
         state = [int(value) for value in self.state]
         first = (state[FIRST_NEAR], state[FIRST_FAR]) if state[DUPLICATES] else None
-        return Tail(state[KEPT], state[DUPLICATES], state[LOOPS], state[HASH], first)
+        return Tail(state[KEPT], state[DUPLICATES], state[LOOPS], state[HASH], first, self.weights)

@@ -57,17 +57,13 @@ def describe(
     degrees: dict[str, Vector],
 ) -> Meta:  # fmt: skip
     """The store's description; its UUID follows from input, options and content."""
-    tally, identity, options = job.tally, job.identity, job.options
+    identity, options = job.identity, job.options
     one = next(iter(edges.values()))
     weights: dict[str, Any] = {}
     if job.weight_dtype is not None:
-        seen = tally.min_weight <= tally.max_weight
-        low, high = (tally.min_weight, tally.max_weight) if seen else (0, 0)
-        weights = {
-            "weight_dtype": f"{job.weight_dtype.kind}{job.weight_dtype.itemsize}",
-            "min_weight": float(job.weight_dtype.type(low)),
-            "max_weight": float(job.weight_dtype.type(high)),
-        }
+        low, high = first.weight_range or (None, None)
+        dtype = f"{job.weight_dtype.kind}{job.weight_dtype.itemsize}"
+        weights = {"weight_dtype": dtype, "min_weight": low, "max_weight": high}
     provenance = {
         "input": job.source.name,
         "input_bytes": job.source.total_bytes,

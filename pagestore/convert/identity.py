@@ -57,10 +57,10 @@ class Identity:
         text = hashlib.sha256(f"{self.kind} {self.vertices} {self.id_base}".encode())
         if self.kind == "integers":
             for window in self.user_ids():
-                text.update(np.ascontiguousarray(window, "<i8"))
+                text.update(np.ascontiguousarray(window, "<i8").data)
         elif self.kind == "strings":
             for first in range(0, len(self.names.data), ID_WINDOW):
-                text.update(np.ascontiguousarray(self.names.data[first : first + ID_WINDOW]))
+                text.update(np.ascontiguousarray(self.names.data[first : first + ID_WINDOW]).data)
         return text.hexdigest()
 
 

@@ -38,6 +38,7 @@ from pagestore.errors import InputError, UsageError
 
 FIRST = "first"  # name of the shuffle that reads the source; then come "ordered" and "turned"
 MOST_4_BYTE_VERTICES = (1 << 32) - 1
+SAMPLE_EDGES = 1 << 14  # a generator's edges looked at in one place, to balance the buckets
 SPILL_SHARE = 4  # a spill log may take this part of the budget before it goes to a file
 
 
@@ -139,8 +140,9 @@ class _Conversion:
         vertices = source.vertices if source.vertices is not None else options.num_vertices
         if self._trusted(vertices):
             assert vertices is not None
-            source.chunk_edges = Budget(options.memory_bytes, self.threads, 4, 4, 0, 0, 0, 1).chunk_edges
+            source.chunk_edges = SAMPLE_EDGES
             self.tally = sample_counts(source, vertices)
+            source.chunk_edges = Budget(options.memory_bytes, self.threads, 4, 4, 0, 0, 0, 1).chunk_edges
             self.tally.edges, self.edges_from = source.edge_count, source
             if source.weight_range is not None:
                 self.tally.min_weight, self.tally.max_weight = source.weight_range

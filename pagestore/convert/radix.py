@@ -29,7 +29,7 @@ def insertion_sort(keys, weights, first, last):
             keys[j] = keys[j - U1]
             if weights is not None:
                 weights[j] = weights[j - U1]
-            j -= U1
+            j -= U1  # type: ignore[assignment]
         keys[j] = key
         if weights is not None:
             weights[j] = weight

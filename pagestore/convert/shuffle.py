@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from functools import reduce
 from typing import Any, Protocol
 
 import numpy as np
 
 from pagestore.convert.bucketstore import BucketStore, FileBuckets, MemoryBuckets
 from pagestore.convert.crew import Ticker, run_crew
-from pagestore.convert.emit import Emitter, Tail
+from pagestore.convert.emit import Emitter, Tail, merged_range
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.presence import ranks
 from pagestore.convert.scatter import BINS, BOTH, Buckets, scatter
@@ -182,7 +183,7 @@ class Shuffler:
         for bucket in range(buckets.count):
             if journal and str(bucket) in done:
                 kept = done[str(bucket)]
-                tails[bucket] = Tail(*kept[:4], tuple(kept[4]) if kept[4] else None)
+                tails[bucket] = Tail(*kept[:4], *(tuple(pair) if pair else None for pair in kept[4:]))
                 store.free(bucket)
                 ticker.add(int(store.sizes[bucket]))
 
@@ -192,7 +193,7 @@ class Shuffler:
             tails[bucket] = tail
             with self._lock:
                 if journal:
-                    done[str(bucket)] = [tail.kept, tail.duplicates, tail.loops, tail.hash, tail.first_duplicate]
+                    done[str(bucket)] = astuple(tail)
                     self.work.save()
                 store.free(bucket)
             ticker.add(int(store.sizes[bucket]))
@@ -206,6 +207,7 @@ class Shuffler:
             sum(tail.duplicates for tail in ends), sum(tail.loops for tail in ends),
             sum(tail.hash for tail in ends) & ((1 << 64) - 1),
             next((tail.first_duplicate for tail in ends if tail.first_duplicate), None),
+            reduce(merged_range, (tail.weights for tail in ends), None),
         )  # fmt: skip
 
     def _sort_bucket(
@@ -232,6 +234,7 @@ class Shuffler:
             targets.put(bucket, at, kept[:count].copy() if short else kept)
             if weights is not None and kept_weights is not None:
                 weights.put(bucket, at, kept_weights[:count].copy() if short else kept_weights)
+                emitter.note_weights(kept_weights[:count])
             at += count
         degrees.write(first, emitter.degrees)
         return emitter.tail()

@@ -61,6 +61,7 @@ class SortedEdges:
     """Edges by (near, far). `counts` int64[parts]; edge number e is the e-th of all in that order.
 
     `hash`: a sum over edges (emit.py). `first_duplicate`: (near, far) dense IDs of the first edge met twice.
+    `weight_range`: least and greatest weight.
     """
 
     vertices: int
@@ -73,6 +74,7 @@ class SortedEdges:
     loops: int
     hash: int
     first_duplicate: tuple[int, int] | None
+    weight_range: tuple[float, float] | None
 
     def __post_init__(self) -> None:
         self.starts = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)

@@ -7,6 +7,7 @@ a part are equal (one edge repeated) it goes by weight; when those are equal too
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -105,9 +106,8 @@ def sorted_parts(
         parts.close_files()
         for part in range(len(parts.sizes)):
             part_size = int(parts.sizes[part])
-            yield from sorted_parts(
-                lambda part=part: parts.blocks(part), part_size, bits, limit, scratch, folder, f"{name}-{part}"
-            )
+            read_part = partial(parts.blocks, part)
+            yield from sorted_parts(read_part, part_size, bits, limit, scratch, folder, f"{name}-{part}")
             parts.free(part)
     finally:
         parts.close_files()

@@ -45,7 +45,7 @@ def disk_errors(path: Path, needed: int = 0) -> Iterator[None]:
 
 def write_all(file: int, data: np.ndarray, offset: int, path: Path) -> None:
     """Write a contiguous array at byte `offset`, in as many calls as it takes; thread-safe."""
-    view = memoryview(data.reshape(-1).view(np.uint8))
+    view = data.reshape(-1).view(np.uint8).data
     with disk_errors(path, len(view)):
         while view:
             written = os.pwrite(file, view[:MAX_IO_BYTES], offset)
@@ -54,7 +54,7 @@ def write_all(file: int, data: np.ndarray, offset: int, path: Path) -> None:
 
 def read_all(file: int, out: np.ndarray, offset: int, path: Path) -> None:
     """Fill a contiguous array from byte `offset`; raises ResourceError when the file is shorter than expected."""
-    view = memoryview(out.reshape(-1).view(np.uint8))
+    view = out.reshape(-1).view(np.uint8).data
     with disk_errors(path):
         while view:
             count = os.preadv(file, [view[:MAX_IO_BYTES]], offset)

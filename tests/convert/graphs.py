@@ -39,6 +39,14 @@ class Graph:
         return rows
 
 
+def skewed(edges: int, vertices: int, seed: int = 1) -> Graph:
+    """A graph with a few large hubs, duplicates, self-loops and gaps; weights with many repeats."""
+    rng = np.random.default_rng(seed)
+    source = (rng.random(edges) ** 6 * vertices).astype(np.int64) * 3
+    target = (rng.random(edges) ** 2 * vertices).astype(np.int64) * 3
+    return Graph(source, target, rng.integers(0, 5, edges) / 4)
+
+
 def stored_rows(path: Path, topology: str = "out") -> Rows:
     """All edges of a topology as sorted (source, target, weight) in user IDs; in-lists are turned back."""
     with open_store(path) as store:

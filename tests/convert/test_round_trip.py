@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagestore import convert_arrays, open_store
-from tests.convert.graphs import Graph, check_store, stored_rows, user_ids
+from tests.convert.graphs import Graph, check_store, skewed, stored_rows, user_ids
 
 WEIGHTS = {
     "none": None,
@@ -85,14 +85,6 @@ def test_bytes_depend_on_nothing_but_graph_and_options(tmp_path_factory, graph, 
         )  # fmt: skip
         found.append(path.read_bytes())
     assert len(set(found)) == 1
-
-
-def skewed(edges: int, vertices: int, seed: int = 1) -> Graph:
-    """A graph with a few large hubs, duplicates, self-loops and gaps; weights with many repeats."""
-    rng = np.random.default_rng(seed)
-    source = (rng.random(edges) ** 6 * vertices).astype(np.int64) * 3
-    target = (rng.random(edges) ** 2 * vertices).astype(np.int64) * 3
-    return Graph(source, target, rng.integers(0, 5, edges) / 4)
 
 
 @pytest.mark.parametrize("order", ["natural", "degree"])
