@@ -15,7 +15,6 @@ from typing import Any
 from gstream.devices.state import message_dtype
 from gstream.hostcode.compile import BLOCK
 from gstream.pagetable import PageTable
-from pagestore.errors import ResourceError
 
 IN_FLIGHT_BYTES = 256 << 20  # a link is kept busy by a few hundred MiB of batches; more streams than that add nothing
 HEAD_NEIGHBOURS = 4
@@ -52,7 +51,7 @@ def layouts(code: Any, graph: Graph, direction: str, use_heads: bool) -> list[La
     push = "out" in graph.tables and direction != "pull"
     pull = "in" in graph.tables and direction != "push"
     found: list[Layout] = []
-    if code.idempotent:
+    if code.idempotent and (push or pull):
         both = ("push",) * push + ("pull",) * pull
         name = graph.tables["in"].name if pull else ""
         if use_heads and pull and code.has_done and code.pull_heads is not None and graph.head_rows.get(name):
@@ -60,8 +59,8 @@ def layouts(code: Any, graph: Graph, direction: str, use_heads: bool) -> list[La
         found.append(Layout(True, both))
         if push and pull:
             found.append(Layout(True, ("push",)))
-    else:
-        found += [Layout(True, ("pull",))] * pull
+    elif pull:
+        found.append(Layout(True, ("pull",)))
     if pull and not code.in_place:
         found.append(Layout(False, ("pull",)))
     if push:
@@ -135,12 +134,20 @@ class Ring:
     reach: int  # vertices of RA that a batch may span
 
 
+class TooLittleError(Exception):
+    """No layout fits a device; `bytes_needed` is what the smallest one takes."""
+
+    def __init__(self, bytes_needed: int, layout: Layout) -> None:
+        super().__init__(bytes_needed, layout)
+        self.bytes_needed, self.layout = bytes_needed, layout
+
+
 def fit_device(
-    code: Any, graph: Graph, candidates: list[Layout], ring: Ring, capacity: int, most: int | None, option: str
+    code: Any, graph: Graph, candidates: list[Layout], ring: Ring, capacity: int, most: int | None
 ) -> DeviceFit:
     """The first layout that fits `capacity` bytes, with the largest batches and chunk that do.
 
-    most: at most so many vertices a chunk. Raises ResourceError, naming the bytes of the smallest layout.
+    most: at most so many vertices a chunk. Raises TooLittleError.
     """
     copies = ring.streams > 0
     least: tuple[int, Layout] | None = None
@@ -164,12 +171,8 @@ def fit_device(
             attributes = max(chunk, smallest) * a_vertex
             held = fixed | {"WA": attributes} | ({"batch buffers": buffers} if copies else {})
             return DeviceFit(layout, chunk, streams, batch_pages, held, room - attributes)
-    if least is None:
-        raise ResourceError(f"{option}: the program runs with all vertices resident only. Leave out chunks.")
-    raise ResourceError(
-        f"{option} {capacity} bytes: too little for this program; {least[0]} bytes are needed at least "
-        f"({least[1].name}, {graph.vertices} vertices). Raise {option}."
-    )
+    assert least is not None, "every list of layouts ends with one that has chunks"
+    raise TooLittleError(*least)
 
 
 def _rings(ring: Ring) -> list[tuple[int, int]]:

@@ -96,6 +96,8 @@ def parse_devices(names: list[str]) -> list[DeviceSpec]:
         else:
             seed, count = (values + [0, 1][len(values) :])[:2]
             specs += [DeviceSpec("fake", seed + offset) for offset in range(count)]
+    if len({spec.kind for spec in specs}) > 1:
+        raise UsageError(f"--devices {','.join(names)}: devices of one run are all of one kind. Name one kind")
     if not specs:
         raise UsageError(f"--devices {','.join(names)}: names no device. Pass --devices host")
     return specs

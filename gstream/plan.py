@@ -17,7 +17,9 @@ from gstream.fit import (
     BLOCK,
     DeviceFit,
     Graph,
+    Layout,
     Ring,
+    TooLittleError,
     chunk_unit,
     copies_source,
     fit_device,
@@ -151,14 +153,21 @@ def make_plan(
     page = max(table.bytes_of(1, weights) for table in tables.values())
     largest = min(table.stretch for table in tables.values())
     largest = max(1, min(options.batch_bytes // page, largest, max(table.pages for table in tables.values())))
-    own = len(specs) if any(spec.kind == "host" for spec in specs) else 0
-    capacity, option = _device_capacity(options, graph, code, host_memory, len(specs), own, page)
+    own = not copies  # host devices live in host memory: both caps bind
+    common = _common_bytes(code, graph, len(specs), page) if own else 0
+    cap = options.device_memory if options.device_memory is not None else 1 << 62
+    share_of_host = max(0, (host_memory - common) // len(specs))
     reach = max(table.reach for table in tables.values())
     ring = Ring(options.streams if copies else 0, largest, page, reach)
-    fit = fit_device(code, graph, candidates, ring, capacity, options.chunk_vertices, option)
-    host = _host_bytes(code, graph, fit, copies) | (_times(fit.held, len(specs)) if own or copies else {})
-    used = {name: tables[graph.tables["out" if way == "push" else "in"].name] for way in fit.layout.directions
-            for name in [graph.tables["out" if way == "push" else "in"].name]}  # fmt: skip
+    try:
+        capacity = min(cap, share_of_host) if own else cap
+        fit = fit_device(code, graph, candidates, ring, capacity, options.chunk_vertices)
+    except TooLittleError as error:
+        host_binds = own and share_of_host < cap
+        raise _too_little(error, graph, host_memory if host_binds else cap, common, len(specs), host_binds) from None
+    host = _host_bytes(code, graph, fit, copies) | (_times(fit.held, len(specs)) if own else {})
+    ways = [graph.tables["out" if way == "push" else "in"] for way in fit.layout.directions]
+    used = {table.name: table for table in ways}
     left = host_memory - sum(host.values())
     sources = plan_sources(used, weights, options, len(specs), left, host_memory)
     host |= {f"pages ({name})": plan.bytes_held(tables[name]) * (1 if plan.resident else len(specs))
@@ -210,17 +219,21 @@ def _host_bytes(code: Any, graph: Graph, fit: DeviceFit, copies: bool) -> dict[s
     return {name: size for name, size in held.items() if size}
 
 
-def _device_capacity(
-    options: RunOptions, graph: Graph, code: Any, host_memory: int, devices: int, own: int, page: int
-) -> tuple[int, str]:
-    """What one device may hold, and the option that says so. Host devices live in host memory, so both caps bind."""
-    cap = options.device_memory if options.device_memory is not None else 1 << 62
-    if not own:
-        return cap, "--device-memory"
-    nothing = DeviceFit(layouts(code, graph, "auto", False)[0], 0, 0, 0, {}, 0)
-    common = sum(_host_bytes(code, graph, nothing, copies=False).values()) + devices * LEAST_GROUPS * page
-    left = max(0, (host_memory - common) // devices)
-    return (cap, "--device-memory") if cap <= left else (left, "--host-memory")
+def _common_bytes(code: Any, graph: Graph, devices: int, page: int) -> int:
+    """Host memory that is needed beside what host devices hold: arrays of all vertices, and the smallest ring."""
+    by_chunks = DeviceFit(Layout(False, ()), 0, 0, 0, {}, 0)
+    return sum(_host_bytes(code, graph, by_chunks, copies=False).values()) + devices * LEAST_GROUPS * page
+
+
+def _too_little(
+    error: TooLittleError, graph: Graph, cap: int, common: int, devices: int, host_binds: bool
+) -> ResourceError:
+    option = "--host-memory" if host_binds else "--device-memory"
+    need = common + devices * error.bytes_needed if host_binds else error.bytes_needed
+    return ResourceError(
+        f"{option} {cap} bytes: too little for this program on {graph.vertices} vertices; {need} bytes are needed "
+        f"at least ({error.layout.name}). Raise {option}."
+    )
 
 
 def plan_sources(
