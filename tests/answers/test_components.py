@@ -1,0 +1,69 @@
+"""Weakly connected components against networkx, and which pages the union-find may leave out."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import gstream
+from pagestore.errors import UsageError
+from tests.answers.graphs import Example, column, examples, hub_example
+
+
+def reference(example):
+    graph = example.networkx()
+    find = nx.weakly_connected_components if example.directed else nx.connected_components
+    return {v: min(members) for members in find(graph) for v in members}
+
+
+@settings(max_examples=60)
+@given(example=examples())
+def test_components_are_networkx(example, tmp_path_factory):
+    expected = reference(example)
+    with gstream.open(example.stored(tmp_path_factory.mktemp("wcc"))) as graph:
+        result = graph.wcc(certify=True)
+        assert column(result, "component") == expected
+        assert result.summary["components"] == len(set(expected.values()))
+        assert column(graph.wcc(use_heads=False), "component") == expected
+        if not example.directed:
+            assert column(graph.wcc(propagate=True, certify=True), "component") == expected
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("topology", ["both", "out", "in"])
+@pytest.mark.parametrize("devices", ["host", "host:2", "fake:5:3"])
+@pytest.mark.parametrize("order", ["natural", "degree"])
+def test_hubs_and_devices(directed, topology, devices, order, tmp_path):
+    example = hub_example(directed, topology=topology, order=order)
+    with gstream.open(example.stored(tmp_path), devices=devices) as graph:
+        assert column(graph.wcc(certify=True), "component") == reference(example)
+
+
+@pytest.mark.parametrize("topology", ["both", "out", "in"])
+def test_a_list_of_the_giant_component_may_hold_the_only_edge_out(topology, tmp_path):
+    """Vertex 0 of the giant component points, past its four heads, to a far vertex with no list of its own."""
+    ring = np.arange(100)
+    source = np.concatenate([ring, np.zeros(6, np.int64)])
+    target = np.concatenate([(ring + 1) % 100, [2, 3, 4, 5, 6, 150]])
+    for ends in ((source, target), (target, source)):
+        example = Example(200, *ends, topology=topology)
+        with gstream.open(example.stored(tmp_path)) as graph:
+            found = column(graph.wcc(certify=True), "component")
+        assert found[150] == 0 and found[151] == 151
+        assert found == reference(example)
+
+
+def test_pages_are_left_out_where_the_heads_suffice(tmp_path):
+    random = np.random.default_rng(2)
+    example = Example(3000, *random.integers(0, 3000, (2, 60000)), directed=False, order="degree")
+    with gstream.open(example.stored(tmp_path)) as graph:
+        assert graph.wcc(certify=False).summary["stats"]["pages_moved"] == 0
+        assert graph.wcc(use_heads=False).summary["stats"]["pages_moved"] > 100
+
+
+def test_label_propagation_needs_an_undirected_store(tmp_path):
+    with gstream.open(Example(2, np.array([0]), np.array([1])).stored(tmp_path)) as graph:
+        with pytest.raises(UsageError, match="is directed"):
+            graph.wcc(propagate=True)

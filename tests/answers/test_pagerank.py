@@ -1,0 +1,123 @@
+"""PageRank against networkx: dangling vertices, personalization, alpha, tolerance, iterations."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gstream
+from pagestore.errors import InputError, UsageError
+from tests.answers.graphs import Example, column, examples, hub_example
+
+
+def reference(example, **options):
+    return nx.pagerank(example.networkx(), weight=None, tol=1e-15, max_iter=2000, **options)
+
+
+def worst(found, expected):
+    assert found.keys() == expected.keys()
+    return max(abs(found[v] - expected[v]) / max(expected[v], 1e-12) for v in expected)
+
+
+@settings(max_examples=40)
+@given(example=examples(), alpha=st.sampled_from([0.85, 0.5, 0.99, 0.0]), data=st.data())
+def test_pagerank_is_networkx(example, alpha, data, tmp_path_factory):
+    options = {}
+    if data.draw(st.booleans()):
+        some = data.draw(st.lists(st.sampled_from(list(example.networkx())), min_size=1, max_size=4, unique=True))
+        options["personalization"] = {v: number + 0.5 for number, v in enumerate(some)}
+    expected = reference(example, alpha=alpha, **options)
+    with gstream.open(example.stored(tmp_path_factory.mktemp("rank"))) as graph:
+        double = graph.pagerank(alpha=alpha, tol=1e-14, max_iter=3000, float64=True, certify=True, **options)
+        assert worst(column(double, "pagerank"), expected) < 1e-9
+        single = graph.pagerank(alpha=alpha, tol=1e-7, max_iter=3000, certify=True, **options)
+    found = column(single, "pagerank")
+    assert abs(sum(found.values()) - 1) < 1e-5
+    assert sum(abs(found[v] - expected[v]) for v in expected) < 1e-5 + 1e-7 / (1 - alpha)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("topology", ["both", "out", "in"])
+@pytest.mark.parametrize("devices", ["host", "host:3", "fake:1:2"])
+def test_hubs_and_devices(directed, topology, devices, tmp_path):
+    example = hub_example(directed, topology=topology, order="degree")
+    with gstream.open(example.stored(tmp_path), devices=devices) as graph:
+        result = graph.pagerank(tol=1e-13, float64=True, certify=True)
+    assert worst(column(result, "pagerank"), reference(example)) < 1e-9
+
+
+def test_iterations_are_counted_exactly(tmp_path):
+    example = hub_example()
+    matrix = nx.to_scipy_sparse_array(example.networkx(), weight=None, dtype=float)
+    degree = np.asarray(matrix.sum(axis=1)).ravel()
+    with gstream.open(example.stored(tmp_path)) as graph:
+        for count in (0, 1, 2, 7):
+            rank = np.full(example.vertices, 1 / example.vertices)
+            for _ in range(count):
+                share = np.divide(rank, degree, out=np.zeros_like(rank), where=degree > 0)
+                adrift = rank[degree == 0].sum()
+                rank = 0.15 / len(rank) + 0.85 * (matrix.T @ share + adrift / len(rank))
+            result = graph.pagerank(iterations=count, float64=True, certify=True)
+            assert result.summary["supersteps"] == count and result.summary["converged"]
+            assert np.allclose(result.to_numpy()["pagerank"], rank, rtol=1e-12)
+
+
+def test_the_tolerance_is_absolute(tmp_path):
+    with gstream.open(hub_example().stored(tmp_path)) as graph:
+        loose, tight = graph.pagerank(tol=1e-2).summary, graph.pagerank(tol=1e-5).summary
+        assert 1e-5 < loose["l1_change"] < 1e-2 and tight["l1_change"] < 1e-5
+        assert loose["supersteps"] < tight["supersteps"]
+        cut = graph.pagerank(tol=1e-12, max_iter=3, certify=True).summary
+        assert not cut["converged"] and cut["supersteps"] == 3
+
+
+def test_personalization_from_a_file(tmp_path):
+    example = Example(4, np.array([0, 1, 2]), np.array([1, 2, 0]), kind="listed")
+    file = tmp_path / "preference.txt"
+    file.write_text("# vertex weight\n3 1\n\n10,0.5\n")
+    with gstream.open(example.stored(tmp_path)) as graph:
+        found = column(graph.pagerank(personalization=file, tol=1e-13, max_iter=400, float64=True), "pagerank")
+        assert worst(found, reference(example, personalization={3: 1, 10: 0.5})) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("3\n", r"preference.txt:1: `3` has one field"),
+        ("3 1\n3 2\n", r"preference.txt:2: 3 stands there for the second time"),
+        ("3 -1\n", r"the weight of 3 is -1; it must be a finite number"),
+        ("3 nan\n", r"the weight of 3 is nan; it must be a finite number"),
+        ("3 much\n", r"the weight of 3 is 'much'; it must be a number"),
+        ("99 1\n", r"personalization vertex 99 is not a vertex of"),
+        ("3 0\n", r"its weights sum to 0; the sum must be positive"),
+        ("", r"its weights sum to 0"),
+    ],
+)
+def test_bad_personalizations(text, message, tmp_path):
+    file = tmp_path / "preference.txt"
+    file.write_text(text)
+    example = Example(4, np.array([0, 1, 2]), np.array([1, 2, 0]), kind="listed")
+    with gstream.open(example.stored(tmp_path)) as graph, pytest.raises(InputError, match=message):
+        graph.pagerank(personalization=file)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alpha": 1.0}, "--alpha 1.0: must be at least 0 and less than 1"),
+        ({"alpha": float("nan")}, "--alpha nan"),
+        ({"tol": -1e-3}, "--tol -0.001"),
+        ({"tol": float("inf")}, "--tol inf"),
+        ({"max_iter": -1}, "--max-iter -1"),
+        ({"iterations": -2}, "--iterations -2"),
+        ({"personalization": [1, 2]}, "must be a mapping"),
+        ({"damping": 0.5}, "damping: no such option"),
+    ],
+)
+def test_numbers_out_of_range(options, message, tmp_path):
+    with gstream.open(Example(2, np.array([0]), np.array([1])).stored(tmp_path)) as graph:
+        with pytest.raises(UsageError, match=message):
+            graph.pagerank(**options)
