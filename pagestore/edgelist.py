@@ -35,6 +35,9 @@ def write_edge_list(
     if suffix not in (".npy", ".parquet", *SEPARATORS):
         known = ", ".join([".npy", ".parquet", *SEPARATORS])
         raise UsageError(f"{target}: unknown kind of edge list. Name it {known}, or .gs for a store.")
+    if (suffix, source.weighted) in ((".el", True), (".wel", False)):
+        other = ".wel" if source.weighted else ".el"
+        raise UsageError(f"{target}: .el has no weights and .wel has them. Name it {other}.")
     partial = target.with_name(target.name + ".partial")
     ticker = Ticker(progress, "write", source.edge_count, "edges")
     try:

@@ -1,7 +1,7 @@
 """The converter: any EdgeSource to a store, external, bounded in memory, parallel, resumable.
 
     report = convert(source, "web.gs", ConvertOptions(memory_bytes=2 << 30), progress)
-    print(estimate(source, "web.gs", options))     # --dry-run
+    print(estimate.estimate(source, "web.gs", options))     # --dry-run
 
 The steps, in the order of reading: pipeline, scan, shuffle (scatter, bucketstore, radix, split, emit), order, expand,
 build, finish. `pagestore.memory.convert_arrays` is the same for arrays at hand.
@@ -13,11 +13,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pagestore.convert.estimate import Estimate, estimate
+    from pagestore.convert.estimate import Estimate
     from pagestore.convert.options import ConvertOptions, Progress, Report
     from pagestore.convert.pipeline import convert
 
-__all__ = ["ConvertOptions", "Estimate", "Progress", "Report", "convert", "estimate"]
+__all__ = ["ConvertOptions", "Estimate", "Progress", "Report", "convert"]
 
 _WHERE = {
     "ConvertOptions": "options",
@@ -25,7 +25,6 @@ _WHERE = {
     "Progress": "options",
     "Report": "options",
     "convert": "pipeline",
-    "estimate": "estimate",
 }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from pagestore.layout import HEAD_NEIGHBOURS, PageLayout
 
 RECORD_WORDS = 3  # size word and slot of a list
 SLACK = 1.02  # small pages end where the next list doesn't fit
-SAMPLE_CHUNKS = 4  # chunks that a dry run reads
+SAMPLE_EDGES = 1 << 22  # edges that a dry run reads: 60 MB of text, so that what readers take ahead counts little
 NS_PER_KEY = 60.0  # one core's time for a stored edge, from chunk to page (measured: bench/results)
 
 
@@ -93,7 +92,7 @@ class Estimate:
 
 
 def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> Estimate:
-    """Sizes, free space and time for converting `source`; reads a few chunks of it (a pipe's are then gone)."""
+    """Sizes, free space and time for converting `source`; reads up to SAMPLE_EDGES of it (a pipe's are then gone)."""
     store = Path(path)
     directed = options.directed if options.directed is not None else source.directed is not False
     weighted = bool(options.weights and source.weighted)
@@ -102,13 +101,17 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
     counted = getattr(source, "edge_count", None)
     chunks = (source.chunk(i) for i in range(source.chunk_count)) if counted is not None else source.chunks()
     started = time.perf_counter()
-    for chunk in islice(chunks, SAMPLE_CHUNKS):
+    ended = True
+    for chunk in chunks:
         tally.add(chunk, weighted)
+        if tally.edges >= SAMPLE_EDGES:
+            ended = False
+            break
     read_seconds = (time.perf_counter() - started) / max(1, tally.edges)
-    edges, exact = tally.edges, counted is not None
+    edges, exact = tally.edges, counted is not None or ended
     if counted is not None:
         edges = counted
-    elif source.total_bytes and source.position():
+    elif not ended and source.total_bytes and source.position():
         edges = max(tally.edges, int(tally.edges * source.total_bytes / source.position()))
     known = source.vertices if source.vertices is not None else options.num_vertices
     vertices = known if known is not None else min(tally.max_id + 1, 2 * edges)
