@@ -11,8 +11,8 @@ import math
 from typing import Any
 
 from gstream.scalars import INTEGERS, NUMPY, carrier, meet
-from gstream.subset import lower, types_of
-from gstream.typed import MATH_TO_BOOL, MATH_TO_INTEGER, Assign, Expr, If, Lowered, Return, Statement, Types
+from gstream.subset import lower
+from gstream.typed import MATH_TO_BOOL, MATH_TO_INTEGER, Assign, Expr, If, Lowered, Return, Statement, Types, types_of
 
 ARGUMENTS = {
     "start": "v_id, v_degree, v_in_degree, own, at, members, ctx",
@@ -133,6 +133,8 @@ class Emitter:
             left, right = (self._cast(side, value.type) for side in value.args)
             return f"{value.op}2({left}, {right})"
         kind = carrier(value.type)
+        if value.op == "arithmetic" and value.data == "**" and kind in ("i64", "u64"):
+            return f"int_power({self._cast(value.args[0], kind)}, {value.args[1].data})"
         if value.op == "arithmetic":
             left, right = (self._cast(side, kind) for side in value.args)
             return f"({left} {value.data} {right})"
@@ -177,6 +179,8 @@ class Emitter:
             return self._float(name) if name in self.float_names else self._int(name)
         if owner == "v" and name in self.own_names:
             return f"own[at, {self.own_names.index(name)}]"
+        if owner == "e" and self.types.weight == "f32" and self.types.value.name != "f32":
+            return "f64(e_weight)"
         return f"{owner}_{name}"
 
 

@@ -26,6 +26,7 @@ from gstream.typed import (
     Return,
     Statement,
     Types,
+    types_of,
 )
 
 ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**"}
@@ -34,16 +35,6 @@ SUBSET = (
     "A method is arithmetic, comparisons, and/or/not, `x if c else y`, local names, `if`, min, max, abs, math.*, "
     "parameters and the fields of its arguments"
 )
-
-
-def types_of(program: Any, weight: str | None) -> Types:
-    """The types of a Program class on a graph whose weights have scalar type `weight` (None: no weights)."""
-    value = program.value
-    got = value.name
-    if not program.combine.idempotent:
-        got = "f64" if value.is_float else ("i64" if value.name.startswith("i") else "u64")
-    kinds = {name: parameter.kind for name, parameter in program.parameters.items()}
-    return Types(value, got, weight, kinds, program.totals)
 
 
 def check_program(program: Any) -> None:
@@ -132,8 +123,11 @@ class _Lowering:
 
     def assignment(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign, known: set[str]) -> Assign:
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        several = isinstance(node, ast.Assign) and len(node.targets) > 1
-        if several or not isinstance(target, ast.Name) or node.value is None:
+        if (
+            (isinstance(node, ast.Assign) and len(node.targets) > 1)
+            or not isinstance(target, ast.Name)
+            or node.value is None
+        ):
             self.method.refuse(node, "assigns to something else than one local name", "Return the new value instead.")
         if target.id in self.roles or target.id in ("INF", "math", "min", "max", "abs"):
             self.method.refuse(node, f"assigns to {target.id}, which has a meaning already", "Use another name.")
@@ -243,7 +237,9 @@ class _Lowering:
         if owner == "u" and owner in self.roles.values():
             return value | {"degree": "n64"}
         if owner == "e" and owner in self.roles.values():
-            return {"weight": self.types.weight or "f32"}
+            # f32 weights are f64 in programs of other values, or a constant would round to f32 beside them
+            wide = self.types.weight == "f32" and self.types.value.name != "f32"
+            return {"weight": "f64" if wide else self.types.weight or "f32"}
         if owner == "g" and owner in self.roles.values():
             totals = {} if self.method.name == "start" else dict.fromkeys(self.types.totals, "f64")
             return dict.fromkeys(GLOBALS, "n64") | totals
@@ -269,6 +265,8 @@ class _Lowering:
             return self.folded(node, op, left.data, right.data)
         negative = any(side.op == "const" and side.type == "lit" and side.data < 0 for side in (left, right))
         kind = meet(left.type, right.type, negative)
+        if op == "**" and kind in INTEGERS and right.op == "const" and right.data == 0:
+            return Expr("const", "lit", data=1)
         if op == "/" and kind in INTEGERS:
             kind = "f64"
         if op == "**" and kind in INTEGERS:

@@ -9,7 +9,7 @@ import numpy as np
 from gstream.hostcode.jit import helper
 
 __all__ = [
-    "f32", "f64", "i32", "i64", "is_member", "math", "max2", "min2", "np", "saturate_i32", "saturate_i64",
+    "f32", "f64", "i32", "i64", "int_power", "is_member", "math", "max2", "min2", "np", "saturate_i32", "saturate_i64",
     "saturate_u32", "saturate_u64", "u8", "u32", "u64", "wrap_i32", "wrap_i64", "wrap_u32", "wrap_u64",
 ]  # fmt: skip
 
@@ -51,6 +51,15 @@ def saturate_i64(x):
     if x <= -9223372036854775808.0:
         return i64(-9223372036854775808)
     return i64(9223372036854775807) if x >= 9223372036854775808.0 else i64(x)
+
+
+@helper
+def int_power(x, n):
+    """x to the constant n > 0, wrapping at 64 bits (Numba's own x ** 2 takes overflow for impossible)."""
+    power = x
+    for _ in range(n - 1):
+        power = power * x
+    return power
 
 
 @helper

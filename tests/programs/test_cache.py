@@ -33,7 +33,8 @@ def start(folder: Path, supersteps: int = 0) -> subprocess.Popen:
     paths = os.pathsep.join([str(here), str(here.parents[1])])
     given = {**os.environ, "XDG_CACHE_HOME": str(folder), "PYTHONPATH": paths}
     given.pop("NUMBA_CACHE_DIR", None)
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(supersteps)], env=given, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", SCRIPT, str(supersteps)]
+    return subprocess.Popen(command, env=given, stdout=subprocess.PIPE, text=True)
 
 
 def finish(process: subprocess.Popen):
