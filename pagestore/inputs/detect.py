@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.base import EdgeSource, InputOptions
+from pagestore.inputs.ldbcfiles import ldbc_file, ldbc_stem
 from pagestore.inputs.streams import MAGIC as COMPRESSED
 from pagestore.inputs.streams import STDIN, SUFFIXES, ByteStream, check_file
 
@@ -55,7 +56,7 @@ def detect_format(path: str | Path) -> str:
     name = str(path)
     if name == STDIN or not stat.S_ISREG(os.stat(path).st_mode if os.path.exists(path) else stat.S_IFREG):
         return "text"
-    if not os.path.exists(path) and is_ldbc_prefix(path):
+    if not os.path.exists(path) and ldbc_file(str(path), ".e") is not None:
         return "ldbc"
     stream = ByteStream(path)
     try:
@@ -83,11 +84,6 @@ def _looks_like_dimacs(head: bytes) -> bool:
         if line[:2] not in (b"c", b"c ", b""):
             return False
     return False
-
-
-def is_ldbc_prefix(path: str | Path) -> bool:
-    """Whether PATH.v and PATH.e (perhaps compressed) stand for `path`."""
-    return any(os.path.exists(f"{path}.e{end}") for end in ("", *SUFFIXES))
 
 
 def open_source(
@@ -146,15 +142,16 @@ def _with_dictionary(
 
 
 def _pair_ldbc(inputs: list[str | Path], options: InputOptions) -> list[str | Path]:
-    """Name a .v and .e pair once, by its .e."""
-    names = {str(path) for path in inputs}
-    paired = []
+    """Name a .v and .e pair once, by what was named first."""
+    paired: list[str | Path] = []
+    stems: set[str] = set()
     for path in inputs:
-        edges = str(path)[:-2] + ".e"
-        if str(path).endswith(".v") and (edges in names or os.path.exists(edges)):
-            if edges in names:
-                continue
-            path = edges
+        stem = ldbc_stem(path)
+        is_pair = stem != str(path) and Path(path).name.removeprefix(Path(stem).name)[:2] in (".e", ".v")
+        if is_pair and stem in stems:
+            continue
+        if is_pair:
+            stems.add(stem)
         paired.append(path)
     return paired
 

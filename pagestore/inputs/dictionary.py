@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -45,15 +47,16 @@ def compact_integers(source: EdgeSource, workdir: str | Path, memory_bytes: int)
         write_array(file, ids)
     table = RankTable(ids)
     edges = EdgeFile(folder / "edges", 4 if len(ids) <= 1 << 32 else 8, source.weighted)
-    for chunk in source.chunks():
-        near, far = ranks_of(source, table, chunk.source), ranks_of(source, table, chunk.target)
-        edges.append(near, far, chunk.weight)
+    with ThreadPoolExecutor(2) as pool:  # look-ups wait for memory and release the GIL
+        for chunk in source.chunks():
+            near, far = pool.map(partial(ranks_of, source, table), (chunk.source, chunk.target))
+            edges.append(near, far, chunk.weight)
     edges.finish()
     return DenseSource(source, edges, map_file(path, "<i8", len(ids)), None, [path])
 
 
 def all_ids(source: EdgeSource) -> Iterator[np.ndarray]:
-    """Uint64 arrays that together hold every vertex: of the vertex file, and of the edges unless that file is closed."""
+    """Uint64 arrays that together hold every vertex: of the vertex file, and of the edges unless it is closed."""
     for ids in source.vertex_ids() or ():
         yield np.ascontiguousarray(ids).view(np.uint64)
     if not source.closed:

@@ -19,10 +19,9 @@ from numba import njit
 from pagestore.errors import ResourceError
 from pagestore.inputs.base import EdgeSource
 from pagestore.inputs.edgefile import DenseSource, EdgeFile, map_file, write_array
-from pagestore.inputs.idtable import IdSet, RankTable
+from pagestore.inputs.idtable import IdSet, RankTable, distinct
 
 PARTS = 64
-U0 = np.uint64(0)
 
 
 @njit(nogil=True, cache=True)
@@ -45,7 +44,7 @@ class Parts:
 
     def __init__(self, known: np.ndarray, parts: int) -> None:
         picked = known[np.linspace(0, len(known), parts, endpoint=False).astype(np.int64)[1:]]
-        self.splitters = np.unique(picked)
+        self.splitters = distinct(picked)
         self.parts = len(self.splitters) + 1
 
     def split(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -108,7 +107,7 @@ def _distribute(source: EdgeSource, folder: Path, parts: Parts) -> tuple[list[Ed
     for chunk in source.chunks():
         _scatter(near, parts, chunk.source, chunk.target, chunk.weight)
         if not source.closed:
-            ids = np.unique(chunk.target)
+            ids = distinct(chunk.target)
             _scatter(far, parts, ids, ids, None)
     for file in (*near, *far):
         file.finish()

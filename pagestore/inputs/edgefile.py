@@ -19,9 +19,11 @@ from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, EdgeSource, StringName
 
 
 def write_array(file: IO[bytes], array: np.ndarray) -> None:
-    """Append the bytes of `array`; ResourceError when the disk is full."""
+    """Append the bytes of `array` to an unbuffered file; ResourceError when the disk is full."""
+    left = memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
     try:
-        file.write(memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b"")
+        while left:
+            left = left[file.write(left) :]
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise ResourceError(
@@ -32,10 +34,14 @@ def write_array(file: IO[bytes], array: np.ndarray) -> None:
 
 
 def read_array(file: IO[bytes], dtype: np.dtype, count: int) -> np.ndarray:
-    """The next `count` elements."""
+    """The next `count` elements of an unbuffered file."""
     array = np.empty(count, dtype=dtype)
-    if file.readinto(memoryview(array).cast("B")) != array.nbytes:  # type: ignore[attr-defined]
-        raise ResourceError(f"{file.name}: a temporary file was cut by another program. Start again.")
+    left = memoryview(array.view(np.uint8))  # type: ignore[arg-type]
+    while left:
+        taken = file.readinto(left)  # type: ignore[attr-defined]
+        if not taken:
+            raise ResourceError(f"{file.name}: a temporary file was cut by another program. Start again.")
+        left = left[taken:]
     return array
 
 

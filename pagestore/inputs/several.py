@@ -44,9 +44,13 @@ class SeveralSources(EdgeSource):
                 )
         return values[0]
 
-    def chunks(self) -> Iterator[EdgeChunk]:
+    def begin_lines(self) -> None:
+        """A pass over all inputs begins: forget the lines that were skipped before."""
         if self._lines:
             self._lines[0].bad.begin()
+
+    def chunks(self) -> Iterator[EdgeChunk]:
+        self.begin_lines()
         try:
             for source in self.sources:
                 yield from source.chunks()

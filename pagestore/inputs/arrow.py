@@ -1,0 +1,195 @@
+"""Tables: Parquet, Arrow IPC (files, streams, Feather), read batch by batch.
+
+Columns by name (source/target, src/dst, from/to, ... and weight), else the first two and a numeric third. IDs are
+integers or strings; a null is refused.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.compute as compute
+import pyarrow.parquet as parquet
+
+from pagestore.errors import InputError, UsageError
+from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions, split_chunk
+from pagestore.inputs.columns import checked_chunk, checked_weights, option_range
+from pagestore.inputs.linesource import NameChunk
+from pagestore.inputs.sniff import SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
+
+BATCH_ROWS = 1 << 17
+
+
+class TableSource(EdgeSource):
+    """Base of both: `schema` and `batches` differ. `strings` is True when the IDs are names (then `names_of_edges`)."""
+
+    def __init__(self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
+        super().__init__()
+        self._path, self._options, self._ids = path, options, option_range(options)
+        self.name, self.replayable = str(path), True
+        self.total_bytes = Path(path).stat().st_size
+        self._done, self._rows = 0, 0
+        try:
+            schema = self.schema()
+        except (pyarrow.ArrowException, OSError, ValueError) as error:
+            raise self._damaged(error) from None
+        self._columns = self._find_columns(schema)
+        self.weighted = len(self._columns) > 2
+        kinds = [schema.field(column).type for column in self._columns[:2]]
+        self.strings = options.string_ids or any(_is_string(kind) for kind in kinds)
+        if self.strings and options.num_vertices is not None:
+            raise UsageError(
+                f"{self.name}: --num-vertices is about numbers, but the IDs here are text. Drop the option."
+            )
+        self.vertices, self.id_base = options.num_vertices, self._ids.low
+
+    @abstractmethod
+    def schema(self) -> pyarrow.Schema:
+        """Columns of the table."""
+
+    @abstractmethod
+    def batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
+        """Record batches of up to BATCH_ROWS rows or as the file has them; keeps `_done` up to date."""
+
+    def _damaged(self, error: Exception) -> InputError:
+        return InputError(f"{self.name}: can't be read as a table ({str(error).splitlines()[0]}). Write it again.")
+
+    def _find_columns(self, schema: pyarrow.Schema) -> list[str]:
+        lowered = {name.lower(): name for name in schema.names}
+        source = next((lowered[n] for n in SOURCE_NAMES if n in lowered), None)
+        target = next((lowered[n] for n in TARGET_NAMES if n in lowered), None)
+        if source is None or target is None:
+            if len(schema.names) < 2:
+                raise InputError(
+                    f"{self.name}: has the columns {', '.join(schema.names)}; edges need a source and a target."
+                )
+            source, target = schema.names[:2]
+        weight = self._find_weight(schema, lowered, (source, target))
+        return [source, target] + ([] if weight is None else [weight])
+
+    def _find_weight(self, schema: pyarrow.Schema, lowered: dict[str, str], used: tuple[str, str]) -> str | None:
+        if not self._options.weights:
+            return None
+        asked = self._options.weight_column
+        if isinstance(asked, int):
+            if not 1 <= asked <= len(schema.names):
+                raise InputError(f"{self.name}: --weight-column {asked}: there are {len(schema.names)} columns.")
+            asked = schema.names[asked - 1]
+        if asked is not None:
+            if asked not in schema.names or asked in used:
+                raise InputError(
+                    f"{self.name}: --weight-column {asked}: no such column of weights ({', '.join(schema.names)}). "
+                    f"Give its name or number."
+                )
+            return asked
+        named = next((lowered[n] for n in WEIGHT_NAMES if n in lowered), None)
+        if named is not None:
+            return named
+        third = schema.names[2] if len(schema.names) > 2 and schema.names[2] not in used else None
+        return third if third is not None and _is_number(schema.field(third).type) else None
+
+    def _rows_of(self) -> Iterator[list[Any]]:
+        """Columns of one batch after the other; InputError for nulls and for a damaged file."""
+        row = 0
+        batches = self.batches(self._columns)
+        while True:
+            try:
+                batch = next(batches, None)
+            except (pyarrow.ArrowException, OSError, ValueError) as error:
+                raise self._damaged(error) from None
+            if batch is None:
+                return
+            columns = [batch.column(batch.schema.get_field_index(name)) for name in self._columns]
+            for name, column in zip(self._columns, columns, strict=True):
+                if column.null_count:
+                    at = row + compute.index(column.is_null(), True).as_py()
+                    raise InputError(f"{self.name}: row {at}: {name} is null; an edge has a value there. Drop the row.")
+            self._rows = row
+            yield columns
+            row += batch.num_rows
+
+    def chunks(self) -> Iterator[EdgeChunk]:
+        for columns in self._rows_of():
+            source, target, *weight = (_to_numpy(self.name, column) for column in columns)
+            chunk = checked_chunk(self.name, self._rows, source, target, weight[0] if weight else None, self._ids)
+            yield from split_chunk(chunk, self._options.chunk_edges)
+
+    def names_of_edges(self) -> Iterator[NameChunk]:
+        """Edges as pairs of names, when `strings`."""
+        kind = pyarrow.large_string()
+        for columns in self._rows_of():
+            try:
+                source, target = (column.cast(kind) for column in columns[:2])
+            except pyarrow.ArrowException as error:
+                raise self._damaged(error) from None
+            weight = None
+            if len(columns) > 2:
+                weight = checked_weights(self.name, self._rows, _to_numpy(self.name, columns[2]))
+            yield NameChunk(source, target, weight)
+
+    def position(self) -> int:
+        return self._done
+
+
+def _is_string(kind: pyarrow.DataType) -> bool:
+    if pyarrow.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind) or pyarrow.types.is_string_view(kind)
+    )
+
+
+def _is_number(kind: pyarrow.DataType) -> bool:
+    return bool(pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind) or pyarrow.types.is_decimal(kind))
+
+
+def _to_numpy(name: str, column: pyarrow.Array) -> np.ndarray:
+    if pyarrow.types.is_decimal(column.type):
+        column = column.cast(pyarrow.float64())
+    if not (_is_number(column.type) or pyarrow.types.is_boolean(column.type)):
+        raise InputError(f"{name}: a column is of type {column.type}; IDs and weights are numbers. Convert the column.")
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+class ParquetSource(TableSource):
+    """A .parquet file, replayable; a row group is decoded in batches."""
+
+    def schema(self) -> pyarrow.Schema:
+        with parquet.ParquetFile(self._path) as file:
+            return file.schema_arrow
+
+    def batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
+        with parquet.ParquetFile(self._path, pre_buffer=False) as file:
+            rows, total = 0, max(file.metadata.num_rows, 1)
+            for batch in file.iter_batches(BATCH_ROWS, columns=columns):
+                rows += batch.num_rows
+                self._done = (self.total_bytes or 0) * rows // total
+                yield batch
+
+
+class ArrowSource(TableSource):
+    """An Arrow IPC file (Feather V2 too) or stream, replayable; batches as the file has them."""
+
+    def _open(self, file: Any) -> tuple[pyarrow.Schema, Iterator[pyarrow.RecordBatch]]:
+        head = file.read(6)
+        file.seek(0)
+        if head == b"ARROW1":
+            reader = pyarrow.ipc.open_file(file)
+            return reader.schema, (reader.get_batch(n) for n in range(reader.num_record_batches))
+        stream = pyarrow.ipc.open_stream(file)
+        return stream.schema, iter(stream)
+
+    def schema(self) -> pyarrow.Schema:
+        with pyarrow.OSFile(str(self._path)) as file:
+            return self._open(file)[0]
+
+    def batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
+        with pyarrow.OSFile(str(self._path)) as file:
+            for batch in self._open(file)[1]:
+                self._done = file.tell()
+                yield batch
