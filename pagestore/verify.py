@@ -1,6 +1,7 @@
 """The full scrub behind `gstream verify`: reads every page and array, names what is wrong, and goes on.
 
-Checked: every CRC; every rule of the format in every page (pagestore/decode.py); lists against degrees, heads and the
+Checked: every CRC; every rule of the format in every page (compiled: pagestore/check.py; words for what is wrong:
+pagestore/decode.py); lists against degrees, heads and the
 directory; that all lists of a hub's pages join up; that out- and in-pages hold the same edges; ID tables.
 
 Equality of edge sets is tested by a sum over all edges of a 64-bit mix of (source, target, weight), modulo 2^64:
@@ -18,11 +19,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pagestore.arrays import BLOCK_BYTES
-from pagestore.crc import page_crcs
-from pagestore.decode import BATCH_BYTES, DecodedPage, RuleError, decode_page
+from pagestore.decode import BATCH_BYTES
 from pagestore.errors import StoreError
 from pagestore.store import Store, open_store
 from pagestore.topology import Topology
+from pagestore.verify_pages import check_run
 from pagestore.verify_tables import check_tables
 
 MOST_PROBLEMS = 100  # later ones are only counted
@@ -53,23 +54,9 @@ class VerifyReport:
             self.more_problems += 1
 
 
-@dataclass
-class _Batch:
-    """What one run of pages says: its problems and what neighbouring runs need to know.
-
-    `forward`, `backward`: mixes of its edges as (first, second) and as (second, first). `ends`: number of a large
-    page -> its first and last neighbour.
-    """
-
-    problems: list[tuple[int, str]] = field(default_factory=list)
-    forward: int = 0
-    backward: int = 0
-    edges: int = 0
-    ends: dict[int, tuple[int, int]] = field(default_factory=dict)
-
-
 def verify(path: str, threads: int | None = None, progress: Progress | None = None) -> VerifyReport:
-    """Scrub the store at `path` with `threads` threads (all cores by default); memory: 200 MiB a thread at most.
+    """Scrub the store at `path` with `threads` threads (all cores by default); memory: about 40 MiB a thread (more when
+    a page is larger than 16 MiB).
 
     Raises StoreError only when the store can't be opened at all; all else is in the report.
     """
@@ -106,9 +93,7 @@ def _check_topology(
     ends: dict[int, tuple[int, int]] = {}
     bad: list[int] = []
     width = topology.layout.page_bytes + topology.weight_page_bytes
-    for first, batch in _in_order(
-        pool, threads, lambda at: _check_batch(store, topology, at, step), topology.pages, step
-    ):
+    for first, batch in _in_order(pool, threads, lambda at: check_run(store, topology, at, step), topology.pages, step):
         for number, problem in batch.problems:
             bad.append(number)
             report.add(problem)
@@ -122,7 +107,7 @@ def _check_topology(
             progress(report.bytes_read, total)
     for problem in _check_joints(topology, ends):
         report.add(problem)
-    for problem in _check_gaps(store, topology):
+    for problem in _check_cover(store, topology):
         report.add(problem)
     if bad:
         report.bad_pages[topology.name] = bad
@@ -141,73 +126,6 @@ def _in_order(pool: ThreadPoolExecutor, ahead: int, work: Callable, count: int, 
         yield at, future.result()
 
 
-def _check_batch(store: Store, topology: Topology, first: int, step: int) -> _Batch:
-    """Pages first..first+step-1: CRCs, rules, degrees and heads."""
-    count = min(step, topology.pages - first)
-    batch = _Batch()
-    with topology.reader() as reader:
-        try:
-            pages = reader.read(first, count, check=False)
-            weights = None if topology.weight_dtype is None else reader.read_weights(first, count, check=False)
-        except StoreError as error:
-            batch.problems.append((first, str(error)))
-            return batch
-    rows = topology.directory[first : first + count]
-    wrong = page_crcs(first, pages) != rows["crc"]
-    wrong_weights = np.zeros(count, bool) if weights is None else page_crcs(first, weights) != rows["weights_crc"]
-    for i in range(count):
-        name = topology.name_page(first + i)
-        if wrong[i] or wrong_weights[i]:
-            what = "fails its checksum" if wrong[i] else "has weights that fail their checksum"
-            batch.problems.append((first + i, f"{name} {what}."))
-            continue
-        try:
-            page = decode_page(
-                pages[i], topology.layout.id_bytes, topology.vertices, rows[i],
-                None if weights is None else weights[i], topology.weight_dtype,
-            )  # fmt: skip
-            _check_against_arrays(store, topology, page)
-        except (RuleError, StoreError) as error:
-            batch.problems.append((first + i, f"{name} breaks the format: {error}."))
-            continue
-        batch.edges += len(page.source)
-        batch.forward += _mix(page.source, page.target, page.weight)
-        batch.backward += _mix(page.target, page.source, page.weight)
-        if page.large:
-            batch.ends[first + i] = (int(page.target[0]), int(page.target[-1]))
-    return batch
-
-
-def _check_against_arrays(store: Store, topology: Topology, page: DecodedPage) -> None:
-    """Sizes are the vertices' degrees, and heads are the first 4 neighbours. Raises RuleError."""
-    low, high = int(page.vertex[0]), int(page.vertex[-1]) + 1
-    degrees = store.out_degree(low, high) if topology.name == "out" else store.in_degree(low, high)
-    longest = topology.layout.longest_list
-    if page.large:
-        if int(degrees[0]) <= longest:
-            raise RuleError(f"vertex {low} has degree {degrees[0]}, which fits a small page")
-    else:
-        listed = np.zeros(high - low, np.int64)
-        listed[(page.vertex - np.uint64(low)).astype(np.int64)] = page.size
-        expected = np.where(degrees <= longest, degrees, 0).astype(np.int64)
-        if np.any(listed != expected):
-            at = int(np.argmax(listed != expected))
-            raise RuleError(f"vertex {low + at} has {listed[at]} neighbours here and degree {degrees[at]}")
-    if topology.head_rows and page.position == 0:
-        if high > topology.head_rows:
-            raise RuleError(f"heads have {topology.head_rows} rows; vertex {high - 1} has edges")
-        heads = topology.heads(low, high)
-        starts = np.cumsum(page.size) - page.size
-        column = np.arange(heads.shape[1])
-        there = column < page.size[:, None]
-        index = np.where(there, starts[:, None] + column, 0)
-        expected_heads = np.where(there, page.target[index], np.uint64(topology.layout.none))
-        stored = heads[(page.vertex - np.uint64(low)).astype(np.int64)]
-        if np.any(stored != expected_heads):
-            at = int(np.argmax(np.any(stored != expected_heads, axis=1)))
-            raise RuleError(f"the heads of vertex {page.vertex[at]} are not its first neighbours")
-
-
 def _check_joints(topology: Topology, ends: dict[int, tuple[int, int]]) -> Iterator[str]:
     """A hub's list ascends from one of its pages to the next."""
     vertices = topology.directory["first_vertex"]
@@ -216,17 +134,21 @@ def _check_joints(topology: Topology, ends: dict[int, tuple[int, int]]) -> Itera
             yield f"{topology.name_page(number)} starts with a neighbour below the last of the page before."
 
 
-def _check_gaps(store: Store, topology: Topology) -> Iterator[str]:
-    """Each vertex with edges has its list in some page: degrees against the directory, in bounded memory."""
+def _check_cover(store: Store, topology: Topology) -> Iterator[str]:
+    """Every vertex with edges has its list in the pages.
+
+    Slots ascend and each one's size is its vertex's degree (checked page by page), so it is enough that there are as
+    many slots as vertices with a degree that fits small pages, and that the hubs' stretches add up to their degrees.
+    """
     degree_of = store.out_degree if topology.name == "out" else store.in_degree
-    small = topology.directory[: topology.small_pages]
     large = topology.directory[topology.small_pages :]
     hubs, where = np.unique(large["first_vertex"], return_inverse=True)
-    listed = np.bincount(where, weights=large["edges"].astype(np.float64), minlength=len(hubs)).astype(np.uint64)
+    listed = np.zeros(len(hubs), np.uint64)
+    np.add.at(listed, where, large["edges"])
     longest = topology.layout.longest_list
-    step = BLOCK_BYTES
-    for low in range(0, topology.vertices, step):
-        high = min(low + step, topology.vertices)
+    lists = 0
+    for low in range(0, topology.vertices, BLOCK_BYTES):
+        high = min(low + BLOCK_BYTES, topology.vertices)
         try:
             degrees = degree_of(low, high).astype(np.uint64)
         except StoreError as error:
@@ -236,29 +158,7 @@ def _check_gaps(store: Store, topology: Topology) -> Iterator[str]:
         a, b = np.searchsorted(hubs, np.array([low, high], np.uint64))
         if not np.array_equal(expected + low, hubs[a:b]) or np.any(degrees[expected] != listed[a:b]):
             yield f"{store.path}: large pages of topology {topology.name} don't match the degrees of {low} to {high}."
-        covered = np.zeros(high - low + 1, np.int64)
-        i, j = (
-            np.searchsorted(small["last_vertex"], np.uint64(low)),
-            np.searchsorted(small["first_vertex"], np.uint64(high)),
-        )
-        starts = np.maximum(small["first_vertex"][i:j].astype(np.int64), low) - low
-        stops = np.minimum(small["last_vertex"][i:j].astype(np.int64) + 1, high) - low
-        np.add.at(covered, starts, 1)
-        np.add.at(covered, stops, -1)
-        outside = (np.cumsum(covered)[:-1] == 0) & (degrees > 0) & (degrees <= longest)
-        if outside.any():
-            vertex = low + int(np.argmax(outside))
-            yield f"{store.path}: vertex {vertex} has edges, but no page of topology {topology.name} holds its list."
-
-
-def _mix(source: np.ndarray, target: np.ndarray, weight: np.ndarray | None) -> int:
-    """Sum over edges of a 64-bit mix of the edge, modulo 2^64 (multiplications and shifts of splitmix64)."""
-    value = source * np.uint64(0x9E3779B97F4A7C15)
-    value ^= (target + np.uint64(0x632BE59BD9B4E019)) * np.uint64(0xBF58476D1CE4E5B9)
-    if weight is not None:
-        value += weight.view(f"<u{weight.dtype.itemsize}").astype(np.uint64) * np.uint64(0xD6E8FEB86659FD93)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        value ^= value >> np.uint64(shift)
-        value *= np.uint64(factor)
-    value ^= value >> np.uint64(31)
-    return int(value.sum(dtype=np.uint64))
+        lists += int(np.count_nonzero(degrees)) - len(expected)
+    records = int(topology.directory["records"][: topology.small_pages].sum(dtype=np.uint64))
+    if lists != records:
+        yield f"{store.path}: topology {topology.name} has {records} lists in small pages; the degrees say {lists}."

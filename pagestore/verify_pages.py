@@ -1,0 +1,124 @@
+"""The part of a scrub that reads pages: one run of pages at a time, on any number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pagestore.arrays import BLOCK_BYTES
+from pagestore.check import scan_neighbours, walk_records
+from pagestore.crc import page_crcs
+from pagestore.decode import RuleError, best_group_size, decode_page
+from pagestore.errors import StoreError
+from pagestore.layout import HEAD_NEIGHBOURS, HEADER, HEADER_BYTES, LARGE
+from pagestore.store import Store
+from pagestore.topology import Topology
+
+WINDOW_ROWS = BLOCK_BYTES // 8  # rows of an array fetched at once: bounds memory when vertices lie far apart
+
+
+@dataclass
+class RunResult:
+    """What one run of pages says: its problems and what neighbouring runs need to know.
+
+    `forward`, `backward`: mixes of its edges as (first, second) and as (second, first), modulo 2^64. `ends`: number
+    of a large page -> its first and last neighbour.
+    """
+
+    problems: list[tuple[int, str]] = field(default_factory=list)
+    forward: int = 0
+    backward: int = 0
+    edges: int = 0
+    ends: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+
+def check_run(store: Store, topology: Topology, first: int, step: int) -> RunResult:
+    """Pages first..first+step-1 (or to the last): CRCs, all rules, degrees and heads."""
+    count = min(step, topology.pages - first)
+    result = RunResult()
+    with topology.reader() as reader:
+        try:
+            pages = reader.read(first, count, check=False)
+            weights = None if topology.weight_dtype is None else reader.read_weights(first, count, check=False)
+        except StoreError as error:
+            result.problems.append((first, str(error)))
+            return result
+    rows = topology.directory[first : first + count]
+    wrong = page_crcs(first, pages) != rows["crc"]
+    wrong_weights = np.zeros(count, bool) if weights is None else page_crcs(first, weights) != rows["weights_crc"]
+    headers = pages[:, :HEADER_BYTES].copy().view(HEADER)[:, 0]
+    headers_differ = np.any([headers[name] != rows[name] for name in HEADER.names or ()], axis=0)
+    for i in range(count):
+        if wrong[i] or wrong_weights[i]:
+            what = "fails its checksum" if wrong[i] else "has weights that fail their checksum"
+            result.problems.append((first + i, f"{topology.name_page(first + i)} {what}."))
+            continue
+        try:
+            _check_page(store, topology, first + i, pages[i], None if weights is None else weights[i],
+                        bool(headers_differ[i]), result)  # fmt: skip
+        except (RuleError, StoreError) as error:
+            result.problems.append((first + i, f"{topology.name_page(first + i)} breaks the format: {error}."))
+    return result
+
+
+def _check_page(
+    store: Store, topology: Topology, number: int, page: np.ndarray, weights: np.ndarray | None, header_differs: bool,
+    result: RunResult,
+) -> None:  # fmt: skip
+    """One page whose CRCs are right, against the rules, the degrees and the heads. Raises RuleError."""
+    layout, row = topology.layout, topology.directory[number]
+    words = page.view(layout.id_dtype)
+    carrier = np.empty(0, np.uint8)
+    if weights is not None and topology.weight_dtype is not None:
+        carrier = weights.view(f"<u{topology.weight_dtype.itemsize}")
+    vertex, size = np.zeros((2, int(row["records"])), np.uint64)
+    heads = np.empty((len(vertex), HEAD_NEIGHBOURS), layout.id_dtype)
+    sums = np.zeros(4, np.uint64)
+    vertices, begin = np.uint64(topology.vertices), np.uint64(layout.header_words)
+    sound = not header_differs and walk_records(words, begin, vertices, vertex, size) == 0
+    sound = sound and scan_neighbours(words, carrier, begin, vertices, vertex, size, heads, sums) == 0
+    sound = sound and int(vertex[0]) == row["first_vertex"] and int(vertex[-1]) == row["last_vertex"]
+    sound = sound and int(size.sum()) == row["edges"] and best_group_size(size.astype(np.int64)) == row["group"]
+    if not sound:
+        decode_page(page, layout.id_bytes, topology.vertices, row, weights, topology.weight_dtype)
+        raise RuleError("the quick check refuses what the reference decoder accepts; please report this store")
+    _check_degrees(store, topology, row["kind"] == LARGE, vertex, size)
+    if topology.head_rows and row["position"] == 0:
+        _check_heads(topology, vertex, heads)
+    result.edges += int(row["edges"])
+    result.forward = (result.forward + int(sums[0])) % (1 << 64)
+    result.backward = (result.backward + int(sums[1])) % (1 << 64)
+    if row["kind"] == LARGE:
+        result.ends[number] = (int(sums[2]), int(sums[3]))
+
+
+def _check_degrees(store: Store, topology: Topology, large: bool, vertex: np.ndarray, size: np.ndarray) -> None:
+    degrees = _gather(store.out_degree if topology.name == "out" else store.in_degree, vertex)
+    if large:
+        if int(degrees[0]) <= topology.layout.longest_list:
+            raise RuleError(f"vertex {vertex[0]} has degree {degrees[0]}, which fits a small page")
+    elif np.any(degrees != size):
+        at = int(np.argmax(degrees != size))
+        raise RuleError(f"vertex {vertex[at]} has {size[at]} neighbours here and degree {degrees[at]}")
+
+
+def _check_heads(topology: Topology, vertex: np.ndarray, expected: np.ndarray) -> None:
+    if int(vertex[-1]) >= topology.head_rows:
+        raise RuleError(f"heads have {topology.head_rows} rows; vertex {vertex[-1]} has edges")
+    differ = np.any(_gather(topology.heads, vertex) != expected, axis=1)
+    if differ.any():
+        raise RuleError(f"the heads of vertex {vertex[int(np.argmax(differ))]} are not its first neighbours")
+
+
+def _gather(read: Callable[[int, int], np.ndarray], vertex: np.ndarray) -> np.ndarray:
+    """Rows of an array at ascending `vertex`, fetched in windows of at most WINDOW_ROWS rows."""
+    parts, at = [], 0
+    while at < len(vertex):
+        low = int(vertex[at])
+        end = int(np.searchsorted(vertex, np.uint64(low + WINDOW_ROWS), "left"))
+        rows = read(low, int(vertex[end - 1]) + 1)
+        parts.append(rows[(vertex[at:end] - np.uint64(low)).astype(np.intp)])
+        at = end
+    return np.concatenate(parts)

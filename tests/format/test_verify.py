@@ -1,0 +1,180 @@
+"""The scrub names what is wrong even where every checksum is right: rules, degrees, heads, ID tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_stores import Edges, random_edges, write_store
+
+from pagestore import open_store
+from pagestore.check import scan_neighbours, walk_records
+from pagestore.decode import RuleError, decode_page
+from pagestore.verify import MOST_PROBLEMS, VerifyReport, verify
+
+EDGES = random_edges(seed=11, vertices=200, edges=3000, hub=2500, weight="u1")
+
+
+def written(tmp_path, change, edges: Edges = EDGES, **options) -> str:
+    """A store of `edges` to which `change(writer, pages, weights)` did something before the checksums were made."""
+    path = str(tmp_path / "whole.gs")
+    write_store(path, edges, **options)
+    with open_store(path) as store, store.topology("out").reader() as reader:
+        pages = reader.read(0, store.topology("out").pages)
+        weights = reader.read_weights(0, store.topology("out").pages) if edges.weight is not None else None
+    path = str(tmp_path / "changed.gs")
+    writer = write_store(path, edges, finish=False, **options)
+    change(writer, pages, weights)
+    writer.finish()
+    return path
+
+
+def page_problem(tmp_path, number: int, word: int, value: int) -> str:
+    """The one problem of a store whose page `number` has `value` in word `word`."""
+
+    def change(writer, pages, weights):
+        pages.view(np.uint32)[number, word] = value
+        writer.write_pages("out", number, pages[number : number + 1], weights[number : number + 1])
+
+    report = verify(written(tmp_path, change))
+    assert report.bad_pages == {"out": [number]} and len(report.problems) == 1
+    return report.problems[0]
+
+
+def test_changed_pages_with_right_checksums(tmp_path):
+    """Word 8 of a small page is the size of its first record, words 1022 and 1023 are its first slot."""
+    for word, value, rule in (
+        (8, 2000, "R3"), (8, 3, "R3"), (9, 200, "R5"), (9, 199, "R5"), (1022, 199, "R2"), (1023, 9, "R3"),
+    ):  # fmt: skip
+        text = page_problem(tmp_path, 0, word, value)
+        assert "page 0 of topology out (vertices 0 to" in text and f"breaks the format: {rule}" in text
+    with open_store(str(tmp_path / "whole.gs")) as store:
+        topology = store.topology("out")
+        last_small = topology.small_pages - 1
+        used = 8 + int(topology.directory[last_small]["edges"] + topology.directory[last_small]["records"])
+    assert "R6" in page_problem(tmp_path, last_small, used, 1)
+
+
+def test_hub_stretches_that_do_not_join(tmp_path):
+    """Two full large pages of one hub with their lists exchanged: each page is sound, the list is not."""
+
+    def change(writer, pages, weights):
+        plan = writer.plans["out"]
+        a, b = plan.small_pages + 1, plan.small_pages + 2
+        pages[[a, b], 32:] = pages[[b, a], 32:]
+        weights[[a, b]] = weights[[b, a]]
+        writer.write_pages("out", a, pages[a : b + 1], weights[a : b + 1])
+
+    edges = random_edges(seed=11, vertices=200, edges=3000, hub=4000, weight="u1")
+    report = verify(written(tmp_path, change, edges))
+    assert any("starts with a neighbour below the last of the page before" in text for text in report.problems)
+
+
+@pytest.mark.parametrize(
+    "name, row, value, words",
+    [
+        ("vertices/out_degree", 5, 3, "out_degree sums to"),
+        ("topology/out/heads", 7, np.array([9, 9, 9, 9]), "the heads of vertex 7 are not its first neighbours"),
+        ("vertices/in_degree", 0, 0, "in_degree sums to"),
+    ],
+)
+def test_arrays_that_contradict_the_pages(tmp_path, name, row, value, words):
+    path = written(tmp_path, lambda writer, *_: writer.write_array(name, row, np.array([value])))
+    assert any(words in text for text in verify(path).problems)
+
+
+def test_degrees_exchanged_between_two_vertices(tmp_path):
+    """Sum and maximum stay right; the pages tell."""
+
+    def change(writer, *_):
+        degrees = np.bincount(EDGES.source.astype(int), minlength=200)
+        at = next(v for v in range(60) if degrees[v] != degrees[v + 1])
+        writer.write_array("vertices/out_degree", at, degrees[[at + 1, at]])
+
+    report = verify(written(tmp_path, change))
+    assert any("neighbours here and degree" in text for text in report.problems)
+
+
+def test_a_list_without_a_page_and_a_head_without_edges(tmp_path):
+    """Vertex 3 has no edges; its degree or its head says that it has."""
+    edges = Edges(np.array([0, 1], np.uint64), np.array([1, 0], np.uint64), 4)
+    path = written(tmp_path, lambda w, *_: w.write_array("vertices/out_degree", 3, np.array([1])), edges)
+    assert any("has 2 lists in small pages; the degrees say 3" in text for text in verify(path).problems)
+    path = written(tmp_path, lambda w, *_: w.write_array("topology/out/heads", 3, np.zeros((1, 4))), edges)
+    assert any("don't fit the degrees" in text for text in verify(path).problems)
+
+
+@pytest.mark.parametrize(
+    "ids, order, words",
+    [
+        (np.array([1, 5, 5, 9]), None, "vertices/ids don't ascend"),
+        (np.array([-1, 5, 6, 9]), None, "vertices/ids don't ascend"),
+        (["a", "c", "b", "d"], None, "names don't ascend"),
+        (["a", "b", "b", "d"], None, "names don't ascend"),
+        (None, np.array([0, 1, 1, 3]), "is no permutation; store ID 2 is missing"),
+        (None, np.array([0, 1, 2, 4]), "holds 4; the last vertex is 3"),
+    ],
+)
+def test_id_tables_that_make_no_sense(tmp_path, ids, order, words):
+    path = str(tmp_path / "g.gs")
+    write_store(path, Edges(np.array([0], np.uint64), np.array([1], np.uint64), 4), ids=ids, store_of=order)
+    assert any(words in text for text in verify(path).problems)
+
+
+def test_sound_stores_of_every_shape(tmp_path):
+    path = str(tmp_path / "g.gs")
+    none = np.empty(0, np.uint64)
+    for edges, options in (
+        (Edges(none, none, 0), {}),
+        (Edges(none, none, 5), {"heads": False}),
+        (EDGES, {"id_bytes": 8, "topologies": ("in",)}),
+        (random_edges(hub=4000), {"store_of": np.random.default_rng(1).permutation(300)}),
+        (random_edges(vertices=3, edges=9), {"ids": ["", "x", "é"]}),
+    ):
+        write_store(path, edges, **options)
+        seen: list[int] = []
+        report = verify(path, threads=2, progress=lambda done, total, seen=seen: seen.append(total - done))
+        assert report.ok, report.problems
+        assert seen == sorted(seen, reverse=True) and (not seen or seen[-1] >= 0)
+
+
+def test_a_report_is_bounded():
+    report = VerifyReport("g.gs")
+    for number in range(MOST_PROBLEMS + 7):
+        report.add(f"problem {number}")
+    assert len(report.problems) == MOST_PROBLEMS and report.more_problems == 7 and not report.ok
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    seed=st.integers(0, 1 << 32), spot=st.integers(0, 1023), value=st.integers(0, 1 << 32).map(lambda v: v % (1 << 32))
+)
+def test_the_quick_check_agrees_with_the_decoder(seed, spot, value):
+    """One word of a sound page changed: both refuse, or both accept."""
+    rng = np.random.default_rng(seed)
+    vertices, records = 40, int(rng.integers(1, 30))
+    words = np.zeros(1024, np.uint32)
+    vertex = np.sort(rng.permutation(vertices)[:records])
+    at = 8
+    for i, owner in enumerate(vertex):
+        size = int(rng.integers(1, 25))
+        words[at] = size
+        words[at + 1 : at + 1 + size] = np.sort(rng.integers(0, vertices, size))
+        words[1022 - 2 * i : 1024 - 2 * i] = owner, at
+        at += 1 + size
+    edges = at - 8 - records
+    words[:8] = 0, records, vertex[0], 0, edges, 0, 0, 0
+    if spot >= 8:  # the header is compared with the directory elsewhere
+        words[spot] = value if rng.integers(2) else value % vertices
+    owners, sizes = np.zeros((2, records), np.uint64)
+    heads, sums = np.empty((records, 4), np.uint32), np.zeros(4, np.uint64)
+    limit, begin = np.uint64(vertices), np.uint64(8)
+    quick = walk_records(words, begin, limit, owners, sizes) == 0 and int(owners[0]) == vertex[0]
+    quick = quick and int(sizes.sum()) == edges
+    quick = quick and scan_neighbours(words, np.empty(0, np.uint8), begin, limit, owners, sizes, heads, sums) == 0
+    try:
+        decode_page(words.view(np.uint8), 4, vertices)
+        assert quick
+    except RuleError:
+        assert not quick
