@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gstream.results import Result
 
 TOP_ROWS = 20
+COMPILING = "numba:compiler_lock"  # held while Numba compiles a kernel or loads one that it kept
 
 
 def add_to(app: typer.Typer) -> None:
@@ -53,6 +54,8 @@ def run(
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Run an algorithm; show the top 20 vertices and the run's figures, or write every vertex with -o."""
+    from numba.core.event import install_timer
+
     import gstream
     from gstream.resultfiles import check_output
 
@@ -83,11 +86,11 @@ def run(
         threads=threads,
         max_supersteps=max_supersteps,
     )
-    with gstream.open(store, **options) as graph:
+    with gstream.open(store, **options) as graph, install_timer(COMPILING, lambda seconds: None) as timer:
         result = start(graph, algorithm, chosen(own), param or [], certify)
     if output is not None:
         result.write(output, ldbc=ldbc)
-    show(result, output, json)
+    show(result, timer.duration if timer.done else 0.0, output, json)
 
 
 def chosen(options: dict[str, Any]) -> dict[str, Any]:
@@ -141,9 +144,9 @@ def parse_parameters(given: list[str]) -> dict[str, str]:
     return parsed
 
 
-def show(result: Result, output: Path | None, json: bool) -> None:
+def show(result: Result, compile_seconds: float, output: Path | None, json: bool) -> None:
     """The top rows and the figures, or one JSON object; a note where PageRank did not converge."""
-    summary = dict(result.summary)
+    summary = apart(result.summary, compile_seconds)
     if not summary.get("converged", True):
         note(f"not converged after {summary['supersteps']} supersteps: the result is as far as it came.")
     top = result.top(TOP_ROWS)
@@ -156,15 +159,27 @@ def show(result: Result, output: Path | None, json: bool) -> None:
     print_pairs(summary_lines(summary, output, len(result)))
 
 
+def apart(summary: dict[str, Any], compile_seconds: float) -> dict[str, Any]:
+    """The summary with the time of compiling named apart from the run's, and rates without it."""
+    stats = dict(summary["stats"])
+    stats["compile_seconds"] = min(compile_seconds, stats["seconds"])
+    seconds = stats["seconds"] = stats["seconds"] - stats["compile_seconds"]
+    for rate, amount in (("edges_per_second", "edges_visited"), ("bytes_per_second", "bytes_moved")):
+        stats[rate] = stats[amount] / seconds if seconds > 0 else 0.0
+    return {**summary, "stats": stats}
+
+
 def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> list[tuple[str, str]]:
     """A run's figures, for people."""
     stats = summary["stats"]
     seconds = stats["seconds"]
     ended = "" if summary.get("converged", True) else ", not converged"
+    compiled = stats["compile_seconds"]
+    compiling = f", after {show_seconds(compiled)} to compile or load kernels" if compiled > 0.001 else ""
     asked = stats["cache_hits"] + stats["cache_misses"]
     planned = f"; planned {show_bytes(stats['predicted_bytes'])}" if stats["predicted_bytes"] else ""
     lines = [
-        ("run", f"{summary['algorithm']} on {summary['store']}: {show_seconds(seconds)}"),
+        ("run", f"{summary['algorithm']} on {summary['store']}: {show_seconds(seconds)}{compiling}"),
         ("supersteps", f"{summary['supersteps']}{ended}"),
         ("pages moved", f"{stats['pages_moved']:,}, {show_bytes(stats['bytes_moved'])} "
                         f"({stats['bytes_per_second'] / 1e9:.3g} GB/s){planned}"),
