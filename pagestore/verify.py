@@ -63,18 +63,20 @@ def verify(path: str, threads: int | None = None, progress: Progress | None = No
     report = VerifyReport(os.fspath(path))
     began = time.monotonic()
     with open_store(path) as store, ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-        total = sum(extent.nbytes for extent in store.extents.values())
-        for problem in check_tables(store):
+        paged = [extent.nbytes for name, extent in store.extents.items() if name.endswith(("/pages", "/weights"))]
+        total = sum(paged) + sum(store.extents[name].nbytes for name in store.array_names)
+
+        def advance(nbytes: int) -> None:
+            report.bytes_read += nbytes
+            if progress is not None:
+                progress(report.bytes_read, total)
+
+        for problem in check_tables(store, advance):
             report.add(problem)
-        report.bytes_read = sum(
-            extent.nbytes for name, extent in store.extents.items() if not name.endswith(("/pages", "/weights"))
-        )
         mixes = {}
         for name in store.meta.topologies:
             topology = store.topology(name)
-            mixes[name] = _check_topology(
-                store, topology, pool, threads or os.cpu_count() or 1, report, progress, total
-            )
+            mixes[name] = _check_topology(store, topology, pool, threads or os.cpu_count() or 1, report, advance)
         if report.ok and len(mixes) == 2 and mixes["out"][0] != mixes["in"][1]:
             report.add(f"{path}: the in-pages hold other edges than the out-pages.")
         if report.ok and not store.meta.directed and mixes["out"][0] != mixes["out"][1]:
@@ -85,7 +87,7 @@ def verify(path: str, threads: int | None = None, progress: Progress | None = No
 
 def _check_topology(
     store: Store, topology: Topology, pool: ThreadPoolExecutor, threads: int, report: VerifyReport,
-    progress: Progress | None, total: int,
+    advance: Callable[[int], None],
 ) -> tuple[int, int]:  # fmt: skip
     """Scrub one topology; returns the mixes of its edges as (first, second) and as (second, first)."""
     step = max(1, BATCH_BYTES // topology.layout.page_bytes)
@@ -102,9 +104,7 @@ def _check_topology(
         ends.update(batch.ends)
         count = min(step, topology.pages - first)
         report.pages += count
-        report.bytes_read += count * width
-        if progress is not None:
-            progress(report.bytes_read, total)
+        advance(count * width)
     for problem in _check_joints(topology, ends):
         report.add(problem)
     for problem in _check_cover(store, topology):

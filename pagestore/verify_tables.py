@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -13,14 +13,17 @@ from pagestore.store import Store
 STEP_ROWS = BLOCK_BYTES  # rows read at once: at most 8 MiB of an ID table
 
 
-def check_tables(store: Store) -> Iterator[str]:
-    """One plain line for each array that fails its checksum or contradicts the description in /meta."""
+def check_tables(store: Store, advance: Callable[[int], None]) -> Iterator[str]:
+    """One plain line for each array that fails its checksum or contradicts the description in /meta.
+
+    `advance` is told how many bytes were read since it was last called.
+    """
     whole = True
     for name in store.array_names:
         array = store.array(name)
         try:
             for first in range(0, array.rows, STEP_ROWS):
-                array.read(first, min(first + STEP_ROWS, array.rows))
+                advance(array.read(first, min(first + STEP_ROWS, array.rows)).nbytes)
         except StoreError as error:
             whole = False
             yield str(error)

@@ -1,6 +1,6 @@
 """Damage: each flipped bit, cut or exchanged page is refused by a StoreError or changes nothing that can be read.
 
-GSTREAM_FLIPS sets how many bits are flipped (default 2500, spread over all parts of the file); "hdf5" flips every bit
+GSTREAM_FLIPS sets how many bits are flipped (default 1500, spread over all parts of the file); "hdf5" flips every bit
 outside the datasets (5 minutes), "all" every bit of the file (2 hours).
 """
 
@@ -19,7 +19,7 @@ from pagestore import open_store
 from pagestore.errors import StoreError
 from pagestore.verify import verify
 
-FLIPS = os.environ.get("GSTREAM_FLIPS", "2500")
+FLIPS = os.environ.get("GSTREAM_FLIPS", "1500")
 
 
 @pytest.fixture(scope="module")
