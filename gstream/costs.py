@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Constants:
-    """Rates in bytes/s and edges/s, times in seconds. The defaults are one core of 2020; see `measure`."""
+    """Rates in bytes/s and edges/s, times in seconds. The defaults are two cores of 2020; see gstream.measure."""
 
     c1: float = 8e9
     c2: float = 8e9

@@ -13,15 +13,17 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from gstream.costs import Constants
+from gstream import measure
+from gstream.costs import Constants, level_seconds
 from gstream.devices.base import Device, DevicePlan, HostVertices, Job
 from gstream.devices.fake import FakeDevice
 from gstream.devices.host import HostDevice
+from gstream.devices.threads import Workers
 from gstream.fit import IN_FLIGHT_BYTES, Graph
 from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.options import RunOptions, parse_devices
@@ -33,6 +35,7 @@ from gstream.stats import RunStats
 from gstream.superstep import Run
 from gstream.sweep import PageKernel
 
+LEARN_EDGES = 1 << 21  # supersteps of so many edges say how fast kernels are on this machine
 SPARE = 0.85  # of the memory that is free at the start: what a run may take where no cap is given
 
 
@@ -78,8 +81,9 @@ class Engine:
         self._readers = ThreadPoolExecutor(self.options.read_threads, thread_name_prefix="read-ahead")
         self._servers = ThreadPoolExecutor(len(self.devices), thread_name_prefix="device")
         self._arrays: dict[str, np.ndarray] = {}
-        self._constants = Constants()
+        self._constants: Constants | None = None
         self._peak = 0
+        self.beside_bytes = 0  # host memory that the caller of `sweep` holds for its kernels' state
 
     def __enter__(self) -> Engine:
         return self
@@ -124,7 +128,22 @@ class Engine:
     def plan(self, program: Any, code: Any = None) -> Plan:
         """What running `program` will hold and move. Raises UsageError or ResourceError where it can't be run."""
         code = code or self.compile(program)
-        return make_plan(code, self.graph, self.options, self.specs, self.host_memory, self._constants)
+        room = self.host_memory - self.beside_bytes
+        plan = make_plan(code, self.graph, self.options, self.specs, room, Constants())
+        return replace(plan, constants=self._measured(plan))
+
+    def _measured(self, plan: Plan) -> Constants:
+        """Constants of the cost model: measured once on a machine, the disk's where the plan reads from it."""
+        if self._constants is None:
+            workers = Workers(self.options.host_threads, "measure")
+            self._constants = measure.constants(workers)
+            workers.close()
+        for name, source in plan.sources.items():
+            if not source.resident:
+                reader, table = self.store.topology(name).reader(direct=True), _by_name(self.graph.tables)[name]
+                threads = self.options.read_threads
+                return measure.with_disk(self._constants, reader, table, self.store.path, self._readers, threads)
+        return self._constants
 
     def run(self, program: Any, max_supersteps: int | None = None) -> RunOutcome:
         """Run a Program to its end, or for max_supersteps (default: the options').
@@ -135,6 +154,9 @@ class Engine:
         began = time.perf_counter()
         code = self.compile(program)
         plan = self.plan(program, code)
+        if self.options.host_memory is not None:  # what the plan has no room for goes
+            needed = {"degree", "in_degree", f"heads/{plan.heads}"}
+            self._arrays = {name: array for name, array in self._arrays.items() if name in needed}
         self._prepare_sources(plan.sources)
         job = Job(code, plan.device, self.graph.vertices, _by_name(self.graph.tables), self._host_vertices(code, plan))
         read_before = self.bytes_read()
@@ -166,7 +188,7 @@ class Engine:
         self.store.topology(name)  # names the converter's option where the topology is missing
         table = self.graph.tables[name]
         if not self._fits(table, kernel.needs_weights):
-            left = self.host_memory - sum(array.nbytes for array in self._arrays.values())
+            left = self.host_memory - self.beside_bytes - sum(array.nbytes for array in self._arrays.values())
             cap, devices = self.host_memory, len(self.devices)
             plans = plan_sources({table.name: table}, kernel.needs_weights, self.options, devices, left, cap)
             self._prepare_sources(plans)
@@ -236,9 +258,11 @@ class Engine:
         return sum(s.pages for s in stats), sum(s.bytes_moved for s in stats), sum(s.edges for s in stats)
 
     def _fits(self, table: PageTable, weights: bool) -> bool:
-        """Whether the page source that is there serves; a resident one with weights serves those without."""
-        have = self._sources.get(table.name)
-        return have is not None and (have[0].plan.weights or not weights)
+        """Whether the page source that is there serves (a resident one with weights also without) and leaves room."""
+        have, cap = self._sources.get(table.name), self.options.host_memory
+        if have is None or (weights and not have[0].plan.weights):
+            return False
+        return cap is None or self._held_bytes() + self.beside_bytes <= cap
 
     def _prepare_sources(self, plans: dict[str, SourcePlan]) -> None:
         """Page sources as planned; those that are there and hold the same stay, with what they hold."""
@@ -322,7 +346,7 @@ class Engine:
                 stats.cache_misses += source.cache.misses
                 source.cache.hits = source.cache.misses = 0
         stats.devices = len(self.devices)
-        self._peak = max(self._peak, self._held_bytes())
+        self._peak = max(self._peak, self._held_bytes() + self.beside_bytes)
         stats.peak_memory_bytes = self._peak
 
     def _fill_stats(self, stats: RunStats, plan: Plan, supersteps: int) -> None:
@@ -331,7 +355,22 @@ class Engine:
         stats.case, stats.chunks = plan.case, len(plan.chunks)
         stats.on_device_bytes = sum(plan.device_bytes.values())
         stats.predicted_bytes = plan.sweep_bytes(supersteps)
-        stats.predicted_seconds = plan.superstep_seconds() * supersteps if plan.sweep else 0.0
+        steps = [step for step in stats.per_superstep if step.edges_visited >= LEARN_EDGES]
+        if steps and not plan.copies:
+            best = max(steps, key=lambda step: step.edges_visited / step.seconds)
+            measure.learn(self.options.host_threads, best.direction, best.edges_visited / best.seconds)
+        if plan.sweep:
+            stats.predicted_seconds = plan.superstep_seconds() * supersteps
+            return
+        streamed = not all(source.resident for source in plan.sources.values())
+        stats.predicted_seconds = sum(
+            level_seconds(
+                plan.constants, devices=len(self.devices), page_bytes=step.bytes_moved if plan.copies else 0,
+                disk_bytes=step.bytes_moved if streamed else 0, batches=step.pages / max(1, plan.device.batch_pages),
+                edges=step.edges_visited, direction=step.direction, d_skew=stats.d_skew,
+            )
+            for step in stats.per_superstep
+        )  # fmt: skip
 
 
 def _by_name(tables: dict[str, PageTable]) -> dict[str, PageTable]:

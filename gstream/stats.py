@@ -26,7 +26,8 @@ class RunStats:
     weights; a host device reads them where they lie. attribute_bytes_moved: WA and RA copied to and from devices.
     bytes_read_disk: pages read from the store's file during the run. cache_*: hits and misses of the caches (device
     memory over the link, host memory over the disk). peak_memory_bytes: tracked bytes of host memory; on_device_bytes:
-    of the fullest device. predicted_*: by the planner, before the run (0 where it cannot know).
+    of the fullest device. predicted_*: by the planner, before the run; for programs with a frontier, whose pages no
+    plan knows, predicted_bytes is 0 and predicted_seconds is equation (2) over the pages that the run visited.
     r_hit and d_skew are those of equation (2); merge_seconds / supersteps is t_sync of equation (1).
     """
 
