@@ -28,9 +28,9 @@ from gstream.fit import IN_FLIGHT_BYTES, Graph
 from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.options import RunOptions, parse_devices
 from gstream.ownership import share
-from gstream.pages import PageSource, SourcePlan
 from gstream.pagetable import PageTable, page_table
 from gstream.plan import Plan, make_plan, plan_sources
+from gstream.sources import Sources
 from gstream.stats import RunStats
 from gstream.superstep import Run
 from gstream.sweep import PageKernel
@@ -77,8 +77,10 @@ class Engine:
             id_bytes=store.meta.id_bytes,
         )  # fmt: skip
         self.devices: list[Device] = self._make_devices()
-        self._sources: dict[str, list[PageSource]] = {}
         self._readers = ThreadPoolExecutor(self.options.read_threads, thread_name_prefix="read-ahead")
+        poison = any(isinstance(device, FakeDevice) for device in self.devices)
+        capped = self.options.host_memory is not None
+        self._sources = Sources(store, len(self.devices), self._readers, capped, poison, self.options.trace)
         self._servers = ThreadPoolExecutor(len(self.devices), thread_name_prefix="device")
         self._arrays: dict[str, np.ndarray] = {}
         self._constants: Constants | None = None
@@ -106,7 +108,8 @@ class Engine:
         made: list[Device] = []
         for number, spec in enumerate(self.specs):
             name = f"{spec.kind}:{number}"
-            made.append(HostDevice(name, threads) if spec.kind == "host" else FakeDevice(name, spec.seed))
+            host = spec.kind == "host"
+            made.append(HostDevice(name, threads, self.options.trace) if host else FakeDevice(name, spec.seed))
         return made
 
     @property
@@ -155,9 +158,9 @@ class Engine:
         code = self.compile(program)
         plan = self.plan(program, code)
         if self.options.host_memory is not None:  # what the plan has no room for goes
-            needed = {"degree", "in_degree", f"heads/{plan.heads}"}
+            needed = code.reads() | ({"degree"} if code.idempotent else set()) | {f"heads/{plan.heads}"}
             self._arrays = {name: array for name, array in self._arrays.items() if name in needed}
-        self._prepare_sources(plan.sources)
+        self._sources.prepare(plan.sources, _by_name(self.graph.tables))
         job = Job(code, plan.device, self.graph.vertices, _by_name(self.graph.tables), self._host_vertices(code, plan))
         read_before = self.bytes_read()
         try:
@@ -169,7 +172,7 @@ class Engine:
             value = run.values()
             self._note_peak(plan)
         except BaseException:
-            self._drop_streamed()
+            self._sources.drop_streamed()
             raise
         finally:
             for device in self.devices:
@@ -191,7 +194,7 @@ class Engine:
             left = self.host_memory - self.beside_bytes - sum(array.nbytes for array in self._arrays.values())
             cap, devices = self.host_memory, len(self.devices)
             plans = plan_sources({table.name: table}, kernel.needs_weights, self.options, devices, left, cap)
-            self._prepare_sources(plans)
+            self._sources.prepare(plans, {table.name: table})
         pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)
         try:
             for device in self.devices:
@@ -199,7 +202,9 @@ class Engine:
             self.stream(table, pages, kernel.needs_weights)
             return kernel.merge([device.end_sweep() for device in self.devices])
         except BaseException:
-            self._drop_streamed()
+            self._sources.drop_streamed()
+            for device in self.devices:
+                device.detach()
             raise
 
     def _sweep_plan(self, table: PageTable, weights: bool) -> DevicePlan:
@@ -241,7 +246,7 @@ class Engine:
 
     def stream(self, table: PageTable, pages: np.ndarray, weights: bool) -> None:
         """Submit pages (int64[n], ascending) to the devices that own them, small pages first; finish all."""
-        sources = self._sources[table.name]
+        sources = self._sources.of(table)
 
         def feed(number: int) -> None:
             device, source = self.devices[number], sources[number]
@@ -258,36 +263,17 @@ class Engine:
         return sum(s.pages for s in stats), sum(s.bytes_moved for s in stats), sum(s.edges for s in stats)
 
     def _fits(self, table: PageTable, weights: bool) -> bool:
-        """Whether the page source that is there serves (a resident one with weights also without) and leaves room."""
-        have, cap = self._sources.get(table.name), self.options.host_memory
-        if have is None or (weights and not have[0].plan.weights):
-            return False
-        return cap is None or self._held_bytes() + self.beside_bytes <= cap
+        """Whether the page source that is there serves a sweep, and leaves room for what the caller holds."""
+        return self._sources.serve(table, weights) and not self._over_cap()
 
-    def _prepare_sources(self, plans: dict[str, SourcePlan]) -> None:
-        """Page sources as planned; those that are there and hold the same stay, with what they hold."""
-        tables = _by_name(self.graph.tables)
-        for name in [name for name in self._sources if name not in plans]:
-            if self.options.host_memory is not None or not all(plan.resident for plan in plans.values()):
-                del self._sources[name]  # its memory was not planned for
-        for name, plan in plans.items():
-            have = self._sources.get(name)
-            if have is not None and have[0].plan.serves(plan):
-                continue
-            self._sources.pop(name, None)
-            reader = self.store.topology(name).reader(direct=not plan.resident)
-            poison = any(isinstance(device, FakeDevice) for device in self.devices)
-            if plan.resident:
-                self._sources[name] = [PageSource(tables[name], reader, plan, self._readers)] * len(self.devices)
-            else:
-                self._sources[name] = [
-                    PageSource(tables[name], reader, plan, self._readers, poison) for _ in self.devices
-                ]
+    def _over_cap(self) -> bool:
+        cap = self.options.host_memory
+        return cap is not None and self._held_bytes() + self.beside_bytes > cap
 
-    def _drop_streamed(self) -> None:
-        """After an error ring groups and cache slots may be in any state: streamed sources are made anew."""
-        for name in [name for name, have in self._sources.items() if not have[0].plan.resident]:
-            del self._sources[name]
+    def trim(self) -> None:
+        """Drop pages where, with what the caller of `sweep` holds, memory is over its cap."""
+        if self._over_cap():
+            self._sources.clear()
 
     def _host_vertices(self, code: Any, plan: Plan) -> HostVertices:
         """Attributes in host memory, read from the store where they are not there yet."""
@@ -311,18 +297,14 @@ class Engine:
             self._arrays[name] = read()
         return self._arrays[name]
 
-    def _distinct_sources(self) -> list[PageSource]:
-        return list({id(source): source for have in self._sources.values() for source in have}.values())
-
     def bytes_read(self) -> int:
-        """Bytes of pages and weights read from the store's file by the sources that are there."""
-        return sum(source.bytes_read for source in self._distinct_sources())
+        """Bytes of pages and weights read from the store's file since the engine was made."""
+        return self._sources.bytes_read
 
     def _held_bytes(self) -> int:
         """Tracked bytes of host memory: pages, arrays of all vertices, host devices' attributes."""
-        pages = sum(source.bytes_held for source in self._distinct_sources())
         arrays = sum(array.nbytes for array in self._arrays.values())
-        return pages + arrays + sum(device.memory_bytes for device in self.devices if isinstance(device, HostDevice))
+        return self._sources.bytes_held + arrays + sum(device.memory_bytes for device in self.devices if isinstance(device, HostDevice))
 
     def _note_peak(self, plan: Plan) -> None:
         values = 0 if plan.device.resident else plan.host_bytes.get("values", 0)
@@ -340,11 +322,9 @@ class Engine:
             stats.cache_hits += counted.cache_hits
             stats.cache_misses += counted.cache_misses
             stats.device_bytes_moved[number] += counted.bytes_moved
-        for source in self._distinct_sources():
-            if source.cache is not None:
-                stats.cache_hits += source.cache.hits
-                stats.cache_misses += source.cache.misses
-                source.cache.hits = source.cache.misses = 0
+        hits, misses = self._sources.take_hits()
+        stats.cache_hits += hits
+        stats.cache_misses += misses
         stats.devices = len(self.devices)
         self._peak = max(self._peak, self._held_bytes() + self.beside_bytes)
         stats.peak_memory_bytes = self._peak

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Protocol
 
+from gstream.trace import Trace
 from pagestore.errors import DeviceMissingError, UsageError
 
 DEFAULT_BATCH_BYTES = 16 << 20  # at 16 MiB a link reaches 55.0 of its 55.4 GB/s
 DEFAULT_STREAMS = 32  # throughput rises up to 32, the concurrent-kernel limit (thesis 3.2)
 CACHE_POLICIES = ("auto", "lru", "pinned", "0")
 DIRECTIONS = ("auto", "push", "pull")
-
-
-class Trace(Protocol):
-    """Takes one finished span: `process` is a device or "host", `track` a stream or thread, times in seconds."""
-
-    def span(self, process: str, track: str, name: str, start_s: float, end_s: float) -> None: ...
 
 
 @dataclass

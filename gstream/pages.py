@@ -24,6 +24,7 @@ import numpy as np
 from gstream.cache import PageCache
 from gstream.ownership import cut_batches
 from gstream.pagetable import PageTable
+from gstream.trace import Trace, timed
 
 POISON = 0xA5  # released rows are filled with it when a fake device takes part: a late reader is found out
 
@@ -93,9 +94,10 @@ class PageSource:
     """Feeds batches of one topology's pages. One thread consumes a streamed source; a resident one may be shared."""
 
     def __init__(
-        self, table: PageTable, reader: Reader, plan: SourcePlan, readers: ThreadPoolExecutor, poison: bool = False
-    ) -> None:
-        self.table = table
+        self, table: PageTable, reader: Reader, plan: SourcePlan, readers: ThreadPoolExecutor, poison: bool = False,
+        trace: Trace | None = None,
+    ) -> None:  # fmt: skip
+        self.table, self._trace = table, trace
         self.plan = plan
         self.bytes_read = 0
         self.poison = poison
@@ -209,9 +211,11 @@ class PageSource:
         bounds = [0, *breaks.tolist(), len(numbers)]
         for start, end in zip(bounds[:-1], bounds[1:], strict=True):
             first, row, count = int(numbers[start]), int(rows[start]), end - start
-            self._reader.read(first, count, out=self.pages[row : row + count])
-            if self.weights is not None:
-                self._reader.read_weights(first, count, out=self.weights[row : row + count])
+            what = f"{count} pages of {self.table.name}"
+            with timed(self._trace, "disk", threading.current_thread().name, what):
+                self._reader.read(first, count, out=self.pages[row : row + count])
+                if self.weights is not None:
+                    self._reader.read_weights(first, count, out=self.weights[row : row + count])
         with self._lock:
             self.bytes_read += self.table.bytes_of(len(numbers), self.weights is not None)
 

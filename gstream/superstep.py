@@ -17,6 +17,7 @@ import numpy as np
 from gstream.devices.base import Device, Job, Range, Step
 from gstream.direction import LISTED, Chooser, Frontier
 from gstream.fit import BLOCK
+from gstream.options import RunOptions
 from gstream.pagetable import PageTable
 from gstream.plan import Plan
 from gstream.stats import RunStats, StepStats
@@ -26,6 +27,7 @@ class Streamer(Protocol):
     """What the driver needs of the engine: its devices, and pages streamed to them."""
 
     devices: list[Device]
+    options: RunOptions
 
     def each(self, call: Callable[[int], None]) -> None:
         """call(device number) for every device, side by side where they allow it; then finish all: a barrier."""
@@ -49,6 +51,7 @@ class Run:
         self.stats = RunStats()
         self.stale = False  # open bits may hold vertices that are done
         self.merge_seconds = 0.0
+        self.trace = engine.options.trace
 
     def go(self, max_supersteps: int | None) -> tuple[int, bool]:
         """Run to the end; (supersteps, converged)."""
@@ -99,11 +102,14 @@ class Run:
         for device in self.devices:
             device.advance()
         after = self.engine.counts()
+        ended = time.perf_counter()
+        if self.trace is not None:
+            self.trace.span("driver", "supersteps", f"{direction}, {frontier.vertices} active", began, ended)
         self.stats.per_superstep.append(
             StepStats(
                 direction=direction, frontier=frontier.vertices, pages=after[0] - before[0],
                 bytes_moved=after[1] - before[1], edges_visited=after[2] - before[2],
-                seconds=time.perf_counter() - began,
+                seconds=ended - began,
             )
         )  # fmt: skip
 
@@ -164,7 +170,10 @@ class Run:
         if not self.code.in_place or self.code.totals:
             self.each(lambda d: self.devices[d].apply(slices[d]) if slices[d][0] < slices[d][1] else None)
         self.hand_round(slices)
-        self.merge_seconds += time.perf_counter() - began
+        ended = time.perf_counter()
+        self.merge_seconds += ended - began
+        if self.trace is not None:
+            self.trace.span("driver", "merges", f"vertices {chunk[0]} to {chunk[1]}", began, ended)
 
     def add_hubs(self, table: PageTable, slices: list[Range]) -> None:
         """Sums of the hubs' large pages, in page order whichever device had them, to the owner of the hub's slice."""

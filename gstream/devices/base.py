@@ -147,7 +147,7 @@ class Device(ABC):
 
     @abstractmethod
     def detach(self) -> None:
-        """Give the job's memory back; page caches may stay for the next job on the same store."""
+        """Forget the job or sweep, and what is queued of it; give its memory back (page caches may stay)."""
 
     @abstractmethod
     def close(self) -> None:

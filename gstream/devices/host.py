@@ -13,6 +13,7 @@ from gstream.devices.memory import MemoryDevice
 from gstream.devices.state import parts_of, records_of
 from gstream.devices.threads import Workers
 from gstream.pages import Batch
+from gstream.trace import Trace, timed
 
 
 class HostDevice(MemoryDevice):
@@ -20,8 +21,8 @@ class HostDevice(MemoryDevice):
 
     in_place = True
 
-    def __init__(self, name: str, threads: int) -> None:
-        self._workers = Workers(threads, name)
+    def __init__(self, name: str, threads: int, trace: Trace | None = None) -> None:
+        self._workers, self._trace = Workers(threads, name), trace
         super().__init__(name, self._workers.run, copies=False)
         self._all_parts: dict[str, tuple[np.ndarray, np.ndarray]] = {}  # page set -> its resident pages, their parts
 
@@ -37,12 +38,13 @@ class HostDevice(MemoryDevice):
     def submit(self, batch: Batch) -> None:
         words = batch.table.words_of(batch.pages)
         weights = None if batch.weights is None else batch.table.weights_of(batch.weights)
-        if self._sweep is not None:
-            kernel, state = self._sweep
-            counter = np.zeros(1, dtype=np.int64)
-            edges = self._workers.run(kernel.run, words, weights, self._parts(words, batch), counter, state)
-        else:
-            edges = self._process(batch, words, self.state.code.no_weights if weights is None else weights)
+        with timed(self._trace, self.name, "kernels", f"{len(batch.numbers)} pages of {batch.table.name}"):
+            if self._sweep is not None:
+                kernel, state = self._sweep
+                counter = np.zeros(1, dtype=np.int64)
+                edges = self._workers.run(kernel.run, words, weights, self._parts(words, batch), counter, state)
+            else:
+                edges = self._process(batch, words, self.state.code.no_weights if weights is None else weights)
         self.stats.edges += edges
         self.stats.pages += len(batch.numbers)
         self.stats.pages_moved += len(batch.numbers)

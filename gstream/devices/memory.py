@@ -43,7 +43,7 @@ class MemoryDevice(Device):
     def detach(self) -> None:
         if self._state is not None:
             self.stats.attribute_bytes += self._state.attribute_bytes
-        self._state = self._step = None
+        self._state = self._step = self._sweep = None
 
     def close(self) -> None:
         self.detach()

@@ -1,0 +1,206 @@
+"""The engine's corners: sweeps of page kernels, stores without edges, wide IDs, damaged pages, traces, options."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from engine_graphs import both_ways, levels, make_store, skewed_edges
+from numba import njit
+
+from gstream.driver import Engine, run_program
+from gstream.hostcode.intrinsics import atomic_add
+from gstream.options import RunOptions, parse_devices
+from gstream.programs.bfs import BFS
+from gstream.programs.pagerank import PageRank
+from gstream.programs.sssp import SSSP
+from gstream.trace import ChromeTrace
+from pagestore.errors import DeviceMissingError, StoreError, UsageError
+from pagestore.store import open_store
+
+V, E = 1500, 20000
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    source, target = skewed_edges(V, E, seed=21)
+    weight = np.random.default_rng(22).integers(1, 9, E).astype(np.float64)
+    with make_store(tmp_path_factory.mktemp("stores"), source, target, weight, vertices=V) as made:
+        made.source, made.target, made.weight = source, target, weight
+        yield made
+
+
+@njit(nogil=True)
+def sum_weights(words, weights, parts, counter, sums, degrees):
+    """Per vertex: weights and number of its edges, whatever part of a list a part holds."""
+    edges, width = 0, words.shape[1]
+    while True:
+        part = atomic_add(counter, 0, 1)
+        if part >= len(parts):
+            return edges
+        row, first, end = parts[part]
+        large = np.int64(words[row, 0]) & 0xFFFFFFFF == 1
+        for slot in range(0 if large else first, 1 if large else end):
+            vertex, head = np.int64(words[row, width - 2 * slot - 2]), np.int64(words[row, width - 2 * slot - 1])
+            begin = first if large else head + 1
+            stop = end if large else begin + np.int64(words[row, head])
+            for word in range(begin, stop):
+                atomic_add(sums, np.uint64(vertex), np.float64(weights[row, word]))
+            atomic_add(degrees, np.uint64(vertex), stop - begin)
+            edges += stop - begin
+
+
+class WeightOfLists:
+    """Sum of weights and length of each vertex's list; each device counts by itself."""
+
+    needs_weights = True
+
+    def make_state(self):
+        return np.zeros(V), np.zeros(V, dtype=np.int64)
+
+    def run(self, words, weights, parts, counter, state):
+        return sum_weights(words, weights, parts, counter, *state)
+
+    def merge(self, states):
+        return tuple(sum(column) for column in zip(*states, strict=True))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"devices": ["host:3"]}, {"host_memory": 60_000, "batch_bytes": 8192}, {"devices": ["fake:4:2"]},
+     {"devices": ["fake:5:3"], "device_memory": 40_000, "host_memory": 90_000, "cache": "lru", "batch_bytes": 8192}],
+    ids=["host", "hosts", "from disk", "fakes", "fakes from disk"],
+)  # fmt: skip
+def test_sweeps_visit_every_page_once(store, options):
+    with Engine(store, RunOptions(**options)) as engine:
+        for name, ends in (("out", store.source), ("in", store.target), ("out", store.source)):
+            weights, degrees = engine.sweep(name, WeightOfLists())
+            assert np.array_equal(degrees, np.bincount(ends, minlength=V))
+            assert np.array_equal(weights, np.bincount(ends, weights=store.weight, minlength=V))
+        table = engine.graph.tables["out"]
+        wanted = np.zeros(table.pages, dtype=bool)
+        wanted[[0, 3, table.pages - 1]] = True
+        _, degrees = engine.sweep("out", WeightOfLists(), wanted)
+        assert degrees.sum() == table.edges[wanted].sum()
+        program = engine.run(BFS(source=1))  # a program after sweeps, on the same pages
+    assert np.array_equal(program.value, levels(V, store.source, store.target, [1]))
+
+
+def test_a_sweep_names_the_missing_topology(tmp_path):
+    with make_store(tmp_path, np.array([0]), np.array([1]), topology="in") as made, Engine(made) as engine:
+        with pytest.raises(UsageError, match="no out-topology"):
+            engine.sweep("out", WeightOfLists())
+
+
+@pytest.mark.parametrize("devices", ["host", "host:2", "fake:1:2"])
+@pytest.mark.parametrize("vertices", [1, 70, 70_000])
+def test_graphs_without_edges(tmp_path, devices, vertices):
+    none = np.zeros(0, dtype=np.int64)
+    with make_store(tmp_path, none, none, vertices=vertices) as made:
+        options = RunOptions(devices=[devices])
+        ranks = run_program(made, PageRank(), options)
+        assert np.allclose(ranks.value, 1 / vertices) and ranks.converged
+        found = run_program(made, BFS(source=vertices - 1), options)
+        assert found.converged and (found.value != 2**32 - 1).sum() == 1
+
+
+def test_wide_ids_and_float_weights(tmp_path):
+    source, target = skewed_edges(900, 9000, seed=2)
+    weight = np.random.default_rng(1).random(9000)
+    narrow = make_store(tmp_path / "a", source, target, weight, vertices=900, directed=False)
+    wide = make_store(tmp_path / "b", source, target, weight, vertices=900, directed=False, id_bytes=8)
+    with narrow, wide:
+        assert wide.meta.id_bytes == 8
+        for program in (BFS(source=5), SSSP(source=5), PageRank()):
+            assert np.array_equal(run_program(narrow, program).value, run_program(wide, program).value)
+        assert np.array_equal(run_program(wide, BFS(source=5)).value, levels(900, *both_ways(source, target), [5]))
+
+
+@pytest.mark.parametrize("options", [{}, {"host_memory": 60_000, "batch_bytes": 8192}, {"devices": ["fake:1:2"]}])
+def test_a_damaged_page_is_an_error_and_the_engine_goes_on(tmp_path, options):
+    source, target = skewed_edges(V, E, seed=3)
+    with make_store(tmp_path, source, target, vertices=V) as made:
+        path, offset = made.path, made.topology("in").pages_offset
+    good = 4096 * 5 + 100
+    with open_store(path) as made, Engine(made, RunOptions(**options)) as engine:
+        flip(path, offset + good)
+        for _ in range(2):
+            with pytest.raises(StoreError, match="page 5 of topology in"):
+                engine.run(PageRank(), max_supersteps=2)
+        flip(path, offset + good)
+        assert engine.run(PageRank(), max_supersteps=2).supersteps == 2
+
+
+def flip(path, at):
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1]))
+
+
+def test_supersteps_end_at_the_limit(store):
+    found = run_program(store, BFS(source=1), RunOptions(max_supersteps=1))
+    assert (found.supersteps, found.converged) == (1, False)
+    assert set(np.unique(found.value)) == {0, 1, 2**32 - 1}
+    nothing = run_program(store, PageRank(), RunOptions(max_supersteps=0))
+    assert nothing.supersteps == 0 and np.allclose(nothing.value, 1 / V)
+
+
+def test_only_pages_with_frontier_vertices_move(store):
+    with Engine(store, RunOptions(direction="push")) as engine:
+        found = engine.run(BFS(source=1))
+        table = engine.graph.tables["out"]
+    level = levels(V, store.source, store.target, [1])
+    for depth, step in enumerate(found.stats.per_superstep):
+        frontier = np.flatnonzero(level == depth).astype(np.uint64)
+        assert step.frontier == len(frontier)
+        holds = [((frontier >= a) & (frontier <= b)).any() for a, b in zip(table.first_vertex, table.last_vertex)]
+        assert step.pages == sum(holds)
+    assert found.stats.edges_visited == sum(np.bincount(store.source, minlength=V)[level != 2**32 - 1])
+
+
+def test_caches_count_hits_and_stay_warm(store):
+    with Engine(store, RunOptions(host_memory=120_000, batch_bytes=8192)) as engine:
+        first = engine.run(PageRank(tolerance=0.0), max_supersteps=3).stats
+        second = engine.run(PageRank(tolerance=0.0), max_supersteps=3).stats
+        pages = engine.graph.tables["in"].pages
+    assert first.cache_hits + first.cache_misses == second.cache_hits + second.cache_misses == 3 * pages
+    assert 0 < first.cache_hits < second.cache_hits
+    assert second.bytes_read_disk == second.cache_misses * 4096 < first.bytes_read_disk
+
+
+def test_traces_open_as_json_and_cover_the_run(store, tmp_path):
+    trace = ChromeTrace()
+    run_program(store, PageRank(), RunOptions(trace=trace, host_memory=60_000, batch_bytes=8192))
+    trace.write(tmp_path / "run.json")
+    events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
+    named = {event["args"]["name"] for event in events if event["ph"] == "M"}
+    assert {"disk", "driver", "host:0", "kernels", "merges", "supersteps"} <= named
+    spans = [event for event in events if event["ph"] == "X"]
+    assert all(event["dur"] >= 0 and event["ts"] >= 0 for event in spans)
+    assert any("pages of in" in event["name"] for event in spans)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"devices": ["gpu"]}, "--devices gpu: not a device"),
+        ({"devices": ["host:two"]}, "after a colon comes a number"),
+        ({"devices": ["host:0"]}, "names no device"),
+        ({"devices": ["host", "fake:1"]}, "all of one kind"),
+        ({"cache": "fifo"}, "--cache: 'fifo' is unknown"),
+        ({"direction": "up"}, "--direction: 'up' is unknown"),
+        ({"host_memory": 0}, "--host-memory: 0 is too small"),
+        ({"batch_bytes": 0}, "--batch: 0 is too small"),
+    ],
+)
+def test_options_outside_their_limits_are_refused(store, options, message):
+    with pytest.raises(UsageError, match=message):
+        Engine(store, RunOptions(**options)).close()
+
+
+def test_a_device_that_is_not_there():
+    with pytest.raises(DeviceMissingError, match="--devices cuda:0"):
+        parse_devices(["cuda:0"])
