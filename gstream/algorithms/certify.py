@@ -52,6 +52,7 @@ def _certify_distances(session: Session, columns: list[Column], options: dict[st
         predecessor = columns[1].values
     else:
         predecessor = find_predecessors(session, distance, sources, weighted)
+    session.hold(distance, predecessor)
     _check_ends(session, distance, none, predecessor, sources, limit)
     name, pull = session.gathers()
     proven, failure = bitmap(len(distance)), np.zeros(3, np.int64)
@@ -110,6 +111,7 @@ def certify_wcc(session: Session, columns: list[Column], options: dict[str, Any]
         raise _refuse(f"the component of vertex {session.user_ids(high[:1])[0]} is named by a greater one")
     tree, failure = np.arange(len(label), dtype=session.id_dtype), np.zeros(3, np.int64)
     kernel = SharedKernel(proofs.check_labels, (label, tree, failure))
+    session.hold(label, tree)
     session.sweep("out" if session.store.has("out") else "in", kernel)
     if failure[0]:
         u, v = session.user_ids(failure[1:])
@@ -149,6 +151,7 @@ def pagerank_residual(session: Session, rank: np.ndarray, alpha: float, preferen
     share = np.divide(x, degree, out=np.zeros_like(x), where=degree != 0)
     received = np.zeros_like(x)
     name, pull = session.gathers()
+    session.hold(rank, x, share, received)
     session.sweep(name, SharedKernel(proofs.spread_rank, (share, received, pull)))
     spread = 1 / len(x) if preference is None else preference
     received += adrift * spread

@@ -26,6 +26,7 @@ def find_predecessors(session: Session, distance: np.ndarray, sources: np.ndarra
     vertices = len(distance)
     predecessor = np.full(vertices, session.none, session.id_dtype)
     is_source, open_bits = bitmap(vertices), bitmap(vertices)
+    session.hold(distance, predecessor, is_source, open_bits)
     set_bits(is_source, np.asarray(sources, np.uint64))
     session.each(nearest.open_vertices, distance, unreached(distance.dtype), is_source, open_bits)
     if weighted:
@@ -60,6 +61,7 @@ def _by_weight(
     """One sweep where every reached vertex has a nearer candidate; else hops by rounds, and one more sweep."""
     name, pull = session.gathers()
     hops = np.zeros(len(distance), np.uint32)
+    session.hold(hops)
     kernel = SharedKernel(nearest.nearest_by_weight, (distance, hops, predecessor, open_bits, pull), True)
     wanted = session.pages_of(name, open_bits) if pull else None
     session.sweep(name, kernel, wanted)

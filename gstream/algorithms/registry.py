@@ -49,7 +49,7 @@ class Algorithm:
             columns, found = _function(self.runs)(session, **options)
             summary = {"algorithm": self.name, "store": session.store.path, "options": _shown(options)} | found
             if certify:
-                summary["certificate"] = _function(self.proves)(session, columns, options, found)
+                summary["certificate"] = session.prove(_function(self.proves), columns, options, found)
         return Result(session.store, columns, summary, self.best, self.groups)
 
 

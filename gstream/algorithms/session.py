@@ -14,6 +14,7 @@ import numpy as np
 
 from gstream.devices.threads import Workers
 from gstream.stats import RunStats
+from pagestore.errors import ResourceError
 
 HEAD_ROWS = 1 << 20  # rows of heads a step where they are read in bounded memory; a multiple of 64
 
@@ -53,13 +54,32 @@ class Session:
         self.stats = RunStats()
         self.workers = Workers(engine.options.host_threads, "vertices")
         self._counter = np.zeros(1, np.int64)
+        self._read_before = engine.bytes_read()
         self._began = time.perf_counter()
 
     def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.engine.beside_bytes = 0
         self.workers.close()
+
+    def hold(self, *arrays: np.ndarray) -> None:
+        """Count arrays of all vertices as held: sweeps have so much less for pages. Raises ResourceError."""
+        self.engine.beside_bytes += sum(array.nbytes for array in arrays)
+        held, cap = self.engine.beside_bytes, self.engine.options.host_memory
+        if cap is not None and held > cap:
+            raise ResourceError(
+                f"--host-memory {cap} bytes: too little; the attributes of {self.meta.vertices} vertices alone take "
+                f"{held} bytes. Raise --host-memory."
+            )
+        self.engine.trim()
+
+    def _array(self, name: str, read: Callable[[], np.ndarray]) -> np.ndarray:
+        """An array that the engine keeps, as far as memory goes."""
+        array = self.engine.array(name, read)
+        self.engine.trim()
+        return array
 
     @property
     def id_dtype(self) -> np.dtype:
@@ -110,7 +130,7 @@ class Session:
             return
         size = rows * 4 * self.id_dtype.itemsize
         if self.engine.options.host_memory is None or size <= self.engine.options.host_memory // 4:
-            yield 0, self.engine.array(f"heads/{topology.name}", topology.heads)
+            yield 0, self._array(f"heads/{topology.name}", topology.heads)
             return
         for first in range(0, rows, HEAD_ROWS):
             yield first, topology.heads(first, min(first + HEAD_ROWS, rows))
@@ -118,8 +138,8 @@ class Session:
     def degree(self, name: str) -> np.ndarray:
         """Lengths of the lists of topology `name` ("out": out-degrees, "in": in-degrees): u4 or u8[V]."""
         if name == "in" and self.meta.directed:
-            return self.engine.array("in_degree", self.store.in_degree)
-        return self.engine.array("degree", self.store.out_degree)
+            return self._array("in_degree", self.store.in_degree)
+        return self._array("degree", self.store.out_degree)
 
     def pages_of(self, name: str, bits: np.ndarray) -> np.ndarray:
         """bool[pages]: the pages of topology `name` whose range of vertices has a bit set (uint64[ceil(V / 64)])."""
@@ -130,8 +150,17 @@ class Session:
         mark_pages(bits, table.first_vertex, table.last_vertex, wanted)
         return wanted
 
+    def prove(self, certificate: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+        """certificate(self, *arguments) with its seconds; what it moves is not counted as the run's."""
+        began = time.perf_counter()
+        self.engine.beside_bytes = 0
+        proof = certificate(self, *arguments)
+        self.engine.add_counts(RunStats())
+        return {**proof, "seconds": time.perf_counter() - began}
+
     def finish(self, supersteps: int, converged: bool) -> dict[str, Any]:
         """The summary of the call: supersteps, converged, figures with those of all sweeps."""
         self.engine.add_counts(self.stats)
+        self.stats.bytes_read_disk = self.engine.bytes_read() - self._read_before
         self.stats.seconds = time.perf_counter() - self._began
         return {"supersteps": supersteps, "converged": converged, "stats": self.stats.as_dict()}

@@ -59,6 +59,7 @@ def _propagated(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
 def _united(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
     """(parent, summary): id[V], compressed trees of union-find."""
     parent = np.arange(session.meta.vertices, dtype=session.id_dtype)
+    session.hold(parent)
     names = session.meta.topologies
     giant = _link_by_heads(session, parent, names)
     may_skip = giant is not None and (not session.meta.directed or len(names) == 2)
