@@ -74,7 +74,7 @@ class UserIds:
     def lookup(self, ids: Sequence[Any], what: str = "source") -> np.ndarray:
         """Store IDs (u8[n]) of the user's IDs, given as integers or strings (numbers in strings are converted).
 
-        Raises InputError naming the first that is not a vertex; `what` is the word for it in the message.
+        An integer array is translated without a Python loop. Raises InputError naming the first that is not a vertex; `what` is the word for it in the message.
         """
         store, meta = self._store, self._store.meta
         wanted: Any
@@ -82,17 +82,26 @@ class UserIds:
             wanted = np.array([str(value) for value in ids], object)
             natural = self._search(wanted, self._string_block)
         else:
-            wanted = np.array([self._number(value, what) for value in ids], object)
-            if meta.id_kind == "range":
-                inside = [0 <= int(value) - meta.id_base < meta.vertices for value in wanted]
-                natural = np.array([int(v) - meta.id_base if ok else -1 for v, ok in zip(wanted, inside, strict=True)])
+            wanted = self._numbers(ids, what)
+            if wanted.dtype == object:
+                known = np.array([v if -1 <= v < 1 << 63 else -1 for v in wanted], np.int64)
             else:
-                bounded = np.array([v if -1 <= v < 1 << 63 else -1 for v in wanted], np.int64)
-                natural = self._search(bounded, lambda a, b: store.array("vertices/ids").read(a, b))
+                known = wanted.astype(np.int64)  # an unsigned value past the limit turns negative: no vertex either
+            if meta.id_kind == "range":
+                natural = known - meta.id_base
+                natural = np.where((known < 0) | (natural >= meta.vertices), -1, natural)
+            else:
+                natural = self._search(known, lambda a, b: store.array("vertices/ids").read(a, b))
         missing = np.flatnonzero(natural < 0)
         if len(missing):
             raise InputError(f"{what} {wanted[missing[0]]} is not a vertex of {store.path}{self._range_text()}")
         return self._stored(natural.astype(np.int64)).astype(np.uint64)
+
+    def _numbers(self, ids: Sequence[Any], what: str) -> np.ndarray:
+        """Integers as they are in an integer array, else Python's, which have no limit."""
+        if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
+            return ids
+        return np.array([self._number(value, what) for value in ids], object)
 
     def _number(self, value: Any, what: str) -> int:
         try:

@@ -31,6 +31,10 @@ def test_a_range(tmp_path):
         assert str(caught.value) == (
             f"source 10 is not a vertex of {store.path}; its 10 IDs run from 0 to 9. Name one of them."
         )
+        assert store.lookup(np.array([9, 2, 2], np.uint32)).tolist() == [9, 2, 2]
+        for wrong in (np.array([3, 10]), np.array([-1]), np.array([(1 << 64) - 1], np.uint64)):
+            with pytest.raises(InputError, match=f"source {wrong[-1]} is not a vertex"):
+                store.lookup(wrong)
         for wrong in (-1, 1 << 70, "9999999999999999999999"):
             with pytest.raises(InputError, match="is not a vertex"):
                 store.lookup([wrong])
@@ -96,6 +100,7 @@ def test_a_search_over_real_blocks(tmp_path):
     with store_with(str(tmp_path / "g.gs"), ids) as store:
         places = np.array([0, 1, 131_071, 131_072, 131_073, 262_143, 262_144, 399_999])
         assert store.lookup(ids[places].tolist()).tolist() == places.tolist()
+        assert store.lookup(ids[places]).tolist() == places.tolist()
         with pytest.raises(InputError):
             store.lookup([int(ids[131_072]) + 1])
         many = np.random.default_rng(0).permutation(400_000)[:70_000]
