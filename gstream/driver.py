@@ -304,7 +304,8 @@ class Engine:
     def _held_bytes(self) -> int:
         """Tracked bytes of host memory: pages, arrays of all vertices, host devices' attributes."""
         arrays = sum(array.nbytes for array in self._arrays.values())
-        return self._sources.bytes_held + arrays + sum(device.memory_bytes for device in self.devices if isinstance(device, HostDevice))
+        hosts = sum(device.memory_bytes for device in self.devices if isinstance(device, HostDevice))
+        return self._sources.bytes_held + arrays + hosts
 
     def _note_peak(self, plan: Plan) -> None:
         values = 0 if plan.device.resident else plan.host_bytes.get("values", 0)

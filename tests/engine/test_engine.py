@@ -156,8 +156,8 @@ def test_only_pages_with_frontier_vertices_move(store):
     for depth, step in enumerate(found.stats.per_superstep):
         frontier = np.flatnonzero(level == depth).astype(np.uint64)
         assert step.frontier == len(frontier)
-        holds = [((frontier >= a) & (frontier <= b)).any() for a, b in zip(table.first_vertex, table.last_vertex)]
-        assert step.pages == sum(holds)
+        first, last = table.first_vertex[:, None], table.last_vertex[:, None]
+        assert step.pages == ((frontier >= first) & (frontier <= last)).any(axis=1).sum()
     assert found.stats.edges_visited == sum(np.bincount(store.source, minlength=V)[level != 2**32 - 1])
 
 
