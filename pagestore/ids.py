@@ -74,7 +74,8 @@ class UserIds:
     def lookup(self, ids: Sequence[Any], what: str = "source") -> np.ndarray:
         """Store IDs (u8[n]) of the user's IDs, given as integers or strings (numbers in strings are converted).
 
-        An integer array is translated without a Python loop. Raises InputError naming the first that is not a vertex; `what` is the word for it in the message.
+        An integer array is translated without a Python loop. Raises InputError naming the first ID that is not a
+        vertex; `what` is the word for it in the message.
         """
         store, meta = self._store, self._store.meta
         wanted: Any
