@@ -18,7 +18,8 @@ from pagestore.convert.scatter import Scattered
 from pagestore.convert.storage import disk_errors, read_all, write_all
 
 HEADER_BYTES = 8
-
+BLOCK_BYTES = 1 << 18  # of keys in a block in memory
+MOST_BLOCKS = 1 << 14  # Linux allows a process 65,530 mappings
 
 Block = tuple[np.ndarray, np.ndarray | None]  # keys u8[n], weights[n]
 
@@ -49,25 +50,49 @@ def load(blocks: Iterable[Block], keys: np.ndarray, weights: np.ndarray | None) 
 
 
 class MemoryBuckets:
-    """Buckets in memory: a list of blocks each."""
+    """Buckets in memory: blocks of BLOCK_BYTES and more, so that freed ones go back to the system (storage.py).
 
-    def __init__(self, count: int):
+    `keys`: how many are expected in all; there are at most about MOST_BLOCKS blocks, since each is a mapping.
+    """
+
+    def __init__(self, count: int, weight_dtype: np.dtype | None, keys: int):
         self.sizes = np.zeros(count, np.int64)
+        self.weight_dtype = weight_dtype
+        self.block_keys = max(BLOCK_BYTES // 8, keys // MOST_BLOCKS)
         self._blocks: list[list[Block]] = [[] for _ in range(count)]
+        self._room = [0] * count  # in each bucket's last block
         self._lock = threading.Lock()
 
     def append(self, piece: Scattered) -> None:
-        """Keep a copy of each bucket's part, so that a bucket's memory is its own and can go early."""
+        """See BucketStore."""
         for bucket in np.flatnonzero(np.diff(piece.starts)).tolist():
-            part = slice(piece.starts[bucket], piece.starts[bucket + 1])
-            weights = None if piece.weights is None else piece.weights[part].copy()
-            self._blocks[bucket].append((piece.keys[part].copy(), weights))
+            first, end = int(piece.starts[bucket]), int(piece.starts[bucket + 1])
+            while first < end:
+                block, at, count = self._reserve(bucket, end - first)
+                block[0][at : at + count] = piece.keys[first : first + count]
+                if block[1] is not None and piece.weights is not None:
+                    block[1][at : at + count] = piece.weights[first : first + count]
+                first += count
+
+    def _reserve(self, bucket: int, count: int) -> tuple[Block, int, int]:
+        """A block, a place in it, and how many of `count` keys go there."""
         with self._lock:
-            self.sizes += np.diff(piece.starts)
+            if self._room[bucket] == 0:
+                weights = None if self.weight_dtype is None else np.empty(self.block_keys, self.weight_dtype)
+                self._blocks[bucket].append((np.empty(self.block_keys, np.uint64), weights))
+                self._room[bucket] = self.block_keys
+            count = min(count, self._room[bucket])
+            at = self.block_keys - self._room[bucket]
+            self._room[bucket] -= count
+            self.sizes[bucket] += count
+            return self._blocks[bucket][-1], at, count
 
     def blocks(self, bucket: int) -> Iterator[Block]:
         """See BucketStore."""
-        return iter(self._blocks[bucket])
+        left = int(self.sizes[bucket])
+        for keys, weights in self._blocks[bucket]:
+            yield keys[:left], None if weights is None else weights[:left]
+            left -= len(keys)
 
     def free(self, bucket: int) -> None:
         """See BucketStore."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 KEY_BYTES = 8
 USED_SHARE = 0.9  # of the budget; the rest is the allocator's slack and small things
+CODE_BYTES = 24 << 20  # machine code of all kernels beyond the 150 MiB that interpreter and libraries may take
+LEAST_SHARE = 0.4  # of tiny budgets, which the code alone would use up
 IDS_PER_BYTE = 1  # a rank table for IDs below `memory_bytes` takes a quarter of it (presence.py)
 LEAST_IDS = 1 << 20
 LEAST_SORT_KEYS = 1 << 10
@@ -22,6 +24,7 @@ LEAST_PIECE_EDGES = 1 << 10
 RANGE_EDGES = 1 << 20  # edges packed into pages at a time: 4 MiB of pages
 PACK_BYTES_PER_EDGE = 32
 CHUNK_EDGES = 1 << 20
+MOST_BUCKETS = 1 << 10  # where vertices without edges are many
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,8 @@ class Budget:
     @property
     def usable(self) -> int:
         """Bytes to share out."""
-        return max(0, int(self.memory_bytes * USED_SHARE) - self.table_bytes)
+        share = max(self.memory_bytes * USED_SHARE - CODE_BYTES, self.memory_bytes * LEAST_SHARE)
+        return max(0, int(share) - self.table_bytes)
 
     @property
     def chunk_edges(self) -> int:
@@ -51,8 +55,12 @@ class Budget:
     @property
     def sort_limit(self) -> int:
         """Keys that a thread may sort at once when keys and results are in files."""
-        per_key = 2 * (KEY_BYTES + self.weight_bytes) + 2 * (self.target_bytes + self.weight_bytes)
-        return max(LEAST_SORT_KEYS, self.usable // (self.threads * per_key))
+        return max(LEAST_SORT_KEYS, self.usable // (self.threads * self._sort_bytes))
+
+    @property
+    def _sort_bytes(self) -> int:
+        """Bytes a key while its bucket is sorted: both buffers, the result, its copy, half a degree."""
+        return 2 * (KEY_BYTES + self.weight_bytes) + 2 * (self.target_bytes + self.weight_bytes) + 2
 
     @property
     def bucket_keys(self) -> int:
@@ -71,9 +79,9 @@ class Budget:
 
     @property
     def _working_bytes(self) -> int:
-        per_key = 2 * (KEY_BYTES + self.weight_bytes) + 2 * (self.target_bytes + self.weight_bytes)
         chunk = CHUNK_EDGES * (16 + 8) + PIECE_EDGES * 2 * (KEY_BYTES + self.weight_bytes)
-        return self.threads * max(min(BUCKET_KEYS, self.keys) * per_key, min(chunk, self.usable // self.threads // 4))
+        bucket = min(BUCKET_KEYS, self.keys) * self._sort_bytes
+        return self.threads * max(bucket, min(chunk, self.usable // self.threads // 4))
 
     @property
     def results_in_memory(self) -> bool:
@@ -95,7 +103,7 @@ class Budget:
     @property
     def bucket_vertices(self) -> int:
         """Vertices a bucket may span: their degrees are counted in memory."""
-        return max(2 * self.sort_limit, self.vertices // 64, 1)
+        return max(self.sort_limit // 2, self.vertices // MOST_BUCKETS, 1)
 
     @property
     def range_edges(self) -> int:

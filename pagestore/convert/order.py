@@ -21,7 +21,6 @@ from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.storage import Vector
 
 MAX_ORDER_BUCKETS = 1 << 20  # 8 MiB of counters; at most edges / 2^20 vertices have a greater degree
-READ_EDGES = 1 << 20
 
 
 @njit(nogil=True, cache=True)
@@ -33,11 +32,12 @@ def _count(targets, low, high, counts):
 
 
 def count_far_ends(
-    edges: SortedEdges, threads: int, memory_bytes: int, path: Path | None, hook: ProgressHook | None
+    edges: SortedEdges, threads: int, piece: int, memory_bytes: int, path: Path | None, hook: ProgressHook | None
 ) -> Vector:
     """How many edges each vertex is the far end of: the degree in the other direction.
 
-    u4 or u8[vertices], in a file when `path` is given; counted in ranges of vertices that fit `memory_bytes`.
+    u4 or u8[vertices], in a file when `path` is given; counted in ranges of vertices that fit `memory_bytes`;
+    `piece` edges are read at a time.
     """
     dtype = edges.degrees.dtype
     result = Vector(edges.vertices, dtype, path)
@@ -54,7 +54,7 @@ def count_far_ends(
             _count(edges.read_targets(*piece), np.uint64(low), np.uint64(high), counts)
             ticker.add(piece[1] - piece[0])
 
-        run_crew(threads, edges.windows(READ_EDGES), count)
+        run_crew(threads, edges.windows(piece), count)
         if result.array is None:
             result.write(low, counts)
     ticker.finish()

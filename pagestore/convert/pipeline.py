@@ -31,7 +31,7 @@ from pagestore.convert.scatter import BOTH, IN, OUT
 from pagestore.convert.shuffle import Shuffle, Shuffler, plan_buckets
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.spill import SpillLog
-from pagestore.convert.storage import Vector
+from pagestore.convert.storage import Vector, return_freed_memory
 from pagestore.convert.survey import Tally, weight_dtype
 from pagestore.convert.workfolder import WorkFolder
 from pagestore.errors import InputError, UsageError
@@ -73,6 +73,7 @@ class _Conversion:
     def run(self) -> Report:
         """Everything, with the lock held."""
         started = time.perf_counter()
+        return_freed_memory()
         fingerprint = {"source": [self.source.name, self.source.total_bytes], **self.options.lasting()}
         self.work = WorkFolder(self.path, self.options.workdir, self.options.resume, fingerprint)
         self.report.resumed = self.work.resumed
@@ -250,7 +251,9 @@ class _Conversion:
 
     def _far_degrees(self, edges: SortedEdges, name: str) -> Vector:
         path = None if self.budget.results_in_memory else self.work.file(f"{name}.far")
-        result = count_far_ends(edges, self.threads, self.budget.vertex_window_bytes, path, self.hook)
+        result = count_far_ends(
+            edges, self.threads, self.budget.chunk_edges, self.budget.vertex_window_bytes, path, self.hook
+        )
         self.open.append(result)
         return result
 

@@ -130,7 +130,8 @@ class Shuffler:
             )  # fmt: skip
         store: MemoryBuckets | FileBuckets
         if job.keys_in_memory:
-            store = MemoryBuckets(job.buckets.count)
+            expected = (total or 0) * (2 if job.buckets.direction == BOTH else 1)
+            store = MemoryBuckets(job.buckets.count, job.weight_dtype, expected)
         else:
             store = FileBuckets(self.work.path, job.name, job.buckets.count, job.weight_dtype)
         ticker = Ticker(self.hook, f"partition {self.label}", total, "edges")
