@@ -17,6 +17,7 @@ from gstream.algorithms.session import Session
 from gstream.programs.sssp import SSSP, SSSP64, SSSPInteger, SSSPLong
 from gstream.results import LDBC_NO_PATH, Column
 from pagestore.errors import InputError, UsageError
+from pagestore.meta import Meta
 
 
 def run_sssp(
@@ -31,7 +32,7 @@ def run_sssp(
     ids = source_ids(source, "sssp")
     check_weights(session)
     sources = session.store.lookup(ids)
-    outcome = session.run(program_for(session, float64)(source=ids))
+    outcome = session.run(program_for(session.meta, float64)(source=ids))
     # Tables hold float64 for whole-number sums: exact up to 2^53, and "not reached" is inf in every .npy.
     column = distance_column(outcome.value, LDBC_NO_PATH)
     columns = [column if column.dtype.kind == "f" else replace(column, dtype=np.dtype(np.float64))]
@@ -41,9 +42,8 @@ def run_sssp(
     return columns, found | {"reached": count_reached(outcome.value)}
 
 
-def program_for(session: Session, float64: bool) -> type[SSSP]:
+def program_for(meta: Meta, float64: bool = False) -> type[SSSP]:
     """The program whose arithmetic fits the store's weights."""
-    meta = session.meta
     if meta.weight_dtype == "f4":
         return SSSP64 if float64 else SSSP
     longest = (meta.vertices - 1) * int(meta.max_weight or 0)

@@ -90,9 +90,9 @@ def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: 
 
         return (PageRank64 if wide else PageRank)()
     if algorithm == "sssp":
-        from gstream.programs.sssp import SSSP, SSSP64
+        from gstream.algorithms.sssp import program_for
 
-        return (SSSP64 if wide else SSSP)(source=source)
+        return program_for(meta, wide)(source=source)
     from gstream.programs.wcc import WCC, WCC64
 
     # Union-find visits each edge at most once: one sweep of label propagation is its upper bound.
