@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from pagestore.generate import GeneratedSource
 from pagestore.inputs.base import EdgeChunk
 
 SEPARATORS = {".txt": "\t", ".tsv": "\t", ".el": " ", ".wel": " ", ".csv": ","}
-Put = Callable[[EdgeChunk], None]
+Make = Callable[[EdgeChunk], Any]
 
 
 def write_edge_list(
@@ -43,11 +43,11 @@ def write_edge_list(
     try:
         with disk_errors(target):
             with open(partial, "wb") as file:
-                put, close = _sink(suffix, file, source)
-                for chunk in chunks_ahead(source, threads or usable_cores()):
-                    put(chunk)
-                    ticker.add(len(chunk))
-                close()
+                sink = _sink(suffix, file, source)
+                for edges, made in made_ahead(source, threads or usable_cores(), sink.make):
+                    sink.put(made)
+                    ticker.add(edges)
+                sink.close()
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(partial, target)
@@ -58,42 +58,55 @@ def write_edge_list(
     return target.stat().st_size
 
 
-def chunks_ahead(source: GeneratedSource, threads: int) -> Iterator[EdgeChunk]:
-    """All chunks in order, up to `threads` + 1 of them made ahead."""
-    waiting: deque[Future[EdgeChunk]] = deque()
+def made_ahead(source: GeneratedSource, threads: int, make: Make) -> Iterator[tuple[int, Any]]:
+    """(edges, `make` of the chunk) of all chunks in order, up to `threads` + 1 of them made ahead."""
+
+    def work(number: int) -> tuple[int, Any]:
+        chunk = source.chunk(number)
+        return len(chunk), make(chunk)
+
+    waiting: deque[Future[tuple[int, Any]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         for number in range(source.chunk_count):
-            waiting.append(pool.submit(source.chunk, number))
+            waiting.append(pool.submit(work, number))
             if len(waiting) > threads:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
 
 
-def _sink(suffix: str, file: IO[bytes], source: GeneratedSource) -> tuple[Put, Callable[[], None]]:
+class _Sink(NamedTuple):
+    """`make` turns a chunk, in any thread, into what `put` writes, in order; `close` ends the file."""
+
+    make: Make
+    put: Callable[[Any], Any]
+    close: Callable[[], None] = lambda: None
+
+
+def _sink(suffix: str, file: IO[bytes], source: GeneratedSource) -> _Sink:
     if suffix == ".npy":
-        return _npy(file, source), lambda: None
+        return _npy(file, source)
     if suffix == ".parquet":
         return _parquet(file, source)
-    return _text(file, source, SEPARATORS[suffix], header=suffix == ".csv"), lambda: None
+    return _text(file, source, SEPARATORS[suffix], header=suffix == ".csv")
 
 
-def _npy(file: IO[bytes], source: GeneratedSource) -> Put:
+def _npy(file: IO[bytes], source: GeneratedSource) -> _Sink:
     width = "<u4" if source.scale <= 32 else "<u8"
     dtype = np.dtype([("source", width), ("target", width), ("weight", "u1")]) if source.weighted else np.dtype(width)
     shape = (source.edge_count,) if source.weighted else (source.edge_count, 2)
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(file, header)
 
-    def put(chunk: EdgeChunk) -> None:
+    def make(chunk: EdgeChunk) -> Any:
         rows = np.empty((len(chunk), *shape[1:]), dtype)
         if chunk.weight is None:
             rows[:, 0], rows[:, 1] = chunk.source, chunk.target
         else:
             rows["source"], rows["target"], rows["weight"] = chunk.source, chunk.target, chunk.weight
-        file.write(rows.data)
+        return rows.data
 
-    return put
+    return _Sink(make, file.write)
 
 
 def _columns(chunk: EdgeChunk) -> dict[str, Any]:
@@ -103,27 +116,27 @@ def _columns(chunk: EdgeChunk) -> dict[str, Any]:
     return columns
 
 
-def _parquet(file: IO[bytes], source: GeneratedSource) -> tuple[Put, Callable[[], None]]:
+def _parquet(file: IO[bytes], source: GeneratedSource) -> _Sink:
     import pyarrow as pa
     import pyarrow.parquet
 
     fields = [("source", pa.int64()), ("target", pa.int64())]
     schema = pa.schema([*fields, ("weight", pa.uint8())] if source.weighted else fields)
     writer = pyarrow.parquet.ParquetWriter(file, schema, compression="zstd")
-
-    def put(chunk: EdgeChunk) -> None:
-        writer.write_table(pa.table(_columns(chunk), schema=schema))
-
-    return put, writer.close
+    return _Sink(lambda chunk: pa.table(_columns(chunk), schema=schema), writer.write_table, writer.close)
 
 
-def _text(file: IO[bytes], source: GeneratedSource, separator: str, header: bool) -> Put:
-    import polars as pl
+def _text(file: IO[bytes], source: GeneratedSource, separator: str, header: bool) -> _Sink:
+    import pyarrow as pa
+    import pyarrow.csv
 
+    options = pyarrow.csv.WriteOptions(include_header=False, delimiter=separator)
     if header:
         file.write(b"source,target,weight\n" if source.weighted else b"source,target\n")
 
-    def put(chunk: EdgeChunk) -> None:
-        pl.DataFrame(_columns(chunk)).write_csv(file, separator=separator, include_header=False)
+    def make(chunk: EdgeChunk) -> Any:
+        lines = pa.BufferOutputStream()
+        pyarrow.csv.write_csv(pa.table(_columns(chunk)), lines, options)
+        return lines.getvalue()
 
-    return put
+    return _Sink(make, file.write)
