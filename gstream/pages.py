@@ -79,6 +79,21 @@ class SourcePlan:
         return self == other or (self.resident and other.resident and self.weights >= other.weights)
 
 
+def join_batches(batches: list[Batch]) -> Batch:
+    """One batch of the pages of several, which follow each other."""
+    joined = Batch(
+        batches[0].table, np.concatenate([batch.numbers for batch in batches]),
+        np.concatenate([batch.rows for batch in batches]), batches[0].pages, batches[0].weights,
+    )  # fmt: skip
+
+    def done() -> None:
+        for batch in batches:
+            batch.done()
+
+    joined.done = done
+    return joined
+
+
 def page_rows(rows: int, row_bytes: int) -> np.ndarray:
     """uint8[rows, row_bytes], page-aligned for O_DIRECT; memory is taken as it is touched and given back when freed."""
     size = rows * row_bytes
@@ -122,14 +137,15 @@ class PageSource:
     ) -> Generator[Batch, None, None]:
         """Batches of the pages `numbers` (int64[n], ascending), in order.
 
-        whole: pages that are resident and loaded come as one batch (for devices that read them in place).
+        whole: what is in memory comes as one batch (for devices that read pages in place): all resident pages, or all
+        batches that have been read while the last one was used, so that launches are few where kernels are slower.
         make_room: called when every ring group is in use; must bring about a `done`.
         weights: with their weights pages. Raises StoreError on a bad page.
         """
         if self.plan.resident:
             yield from self._resident_batches(numbers, whole, self.weights if weights else None)
         else:
-            yield from self._streamed_batches(numbers, make_room)
+            yield from self._streamed_batches(numbers, whole, make_room)
 
     def _cut(self, numbers: np.ndarray) -> list[np.ndarray]:
         return cut_batches(numbers, self.table.stretch, self.plan.batch_pages, self.table.small_pages)
@@ -156,7 +172,9 @@ class PageSource:
         finally:
             _settle(read for _, read in reads)
 
-    def _streamed_batches(self, numbers: np.ndarray, make_room: Callable[[], None]) -> Generator[Batch, None, None]:
+    def _streamed_batches(
+        self, numbers: np.ndarray, whole: bool, make_room: Callable[[], None]
+    ) -> Generator[Batch, None, None]:
         parts = deque(self._cut(numbers))
         reads: deque[tuple[Batch, Future[None] | None]] = deque()
         try:
@@ -168,15 +186,23 @@ class PageSource:
                     if not self._free:
                         raise RuntimeError("no ring group came free: a device keeps its batches")
                     continue
-                batch, read = reads[0]
-                if read is not None:
-                    read.result()
-                reads.popleft()
-                yield batch
+                ready = [self._finished(reads)]
+                while whole and reads and (reads[0][1] is None or reads[0][1].done()):
+                    ready.append(self._finished(reads))
+                yield ready[0] if len(ready) == 1 else join_batches(ready)
         finally:
             _settle(read for _, read in reads)
             for batch, _ in reads:
                 batch.done()
+
+    @staticmethod
+    def _finished(reads: deque[tuple[Batch, Future[None] | None]]) -> Batch:
+        """The oldest batch, once it is read; its error leaves it in the queue."""
+        batch, read = reads[0]
+        if read is not None:
+            read.result()
+        reads.popleft()
+        return batch
 
     def _begin(self, numbers: np.ndarray, group: int) -> tuple[Batch, Future[None] | None]:
         """Choose rows for a batch and start reading what is not in memory."""
