@@ -138,7 +138,7 @@ def _with_dictionary(
                     f"{source.name}: has numbers for IDs where other inputs have names. Pass --string-ids."
                 )
             opened[at] = _open_one(inputs[at], kinds[at], as_names, workdir, memory_bytes)
-    return dictionary_strings(opened, workdir, memory_bytes, options)
+    return dictionary_strings(opened, workdir, memory_bytes)
 
 
 def _pair_ldbc(inputs: list[str | Path], options: InputOptions) -> list[str | Path]:

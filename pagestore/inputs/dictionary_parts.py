@@ -1,16 +1,18 @@
-"""Dense IDs when not even the distinct IDs fit in memory: everything is split into PARTS ranges of IDs, on disk.
+"""Edges rewritten to dense IDs when not even the distinct IDs fit in memory: all is split by ranges, on disk.
 
     edges --by source--> near[p]   targets --> far[p]          one pass over the source
     near[p].source + far[p] --distinct, sorted--> ids          part after part; base[p] = IDs before it
     near[p] --rank the sources, by target--> turned[q]
     turned[q] --rank the targets--> edges
 
-The ranges are quantiles of the distinct IDs that did fit, so each holds about an equal number of distinct IDs. Two
-rounds of writing, 16 to 24 bytes an edge each; a part's distinct IDs must fit, its edges need not.
+The ranges are quantiles of the distinct IDs that did fit, so each holds about an equal number of distinct IDs (hashes
+of names are cut evenly). Two rounds of writing, 16 to 24 bytes an edge each; a part's distinct IDs must fit, its edges
+need not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,7 @@ from pagestore.inputs.edgefile import DenseSource, EdgeFile, map_file, write_arr
 from pagestore.inputs.idtable import IdSet, RankTable, distinct
 
 PARTS = 64
+Ranker = Callable[[np.ndarray], np.ndarray]
 
 
 @njit(nogil=True, cache=True)
@@ -40,27 +43,45 @@ def part_of_each(splitters: np.ndarray, ids: np.ndarray, part: np.ndarray, count
 
 
 class Parts:
-    """Splits arrays by the range their IDs fall into."""
+    """Ranges of IDs between `splitters` (ascending uint64)."""
 
-    def __init__(self, known: np.ndarray, parts: int) -> None:
-        picked = known[np.linspace(0, len(known), parts, endpoint=False).astype(np.int64)[1:]]
-        self.splitters = distinct(picked)
-        self.parts = len(self.splitters) + 1
+    def __init__(self, splitters: np.ndarray) -> None:
+        self.splitters, self.parts = splitters, len(splitters) + 1
 
-    def split(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Order int64[n] that groups `ids` by part, and the bounds int64[parts + 1] of the groups."""
-        part = np.empty(len(ids), dtype=np.uint8)
+    @classmethod
+    def quantiles(cls, known: np.ndarray) -> Parts:
+        """PARTS ranges with about as many of the ascending IDs `known` each."""
+        return cls(distinct(known[np.linspace(0, len(known), PARTS, endpoint=False).astype(np.int64)[1:]]))
+
+    @classmethod
+    def even(cls) -> Parts:
+        """PARTS equal ranges of all 64-bit numbers."""
+        return cls(np.arange(1, PARTS, dtype=np.uint64) * np.uint64((1 << 64) // PARTS))
+
+    def files(self, folder: Path, name: str, weighted: bool) -> list[EdgeFile]:
+        return [EdgeFile(folder / f"{name}{part}", 8, weighted) for part in range(self.parts)]
+
+    def scatter(
+        self, files: Sequence[EdgeFile], keys: np.ndarray, others: np.ndarray, weight: np.ndarray | None
+    ) -> None:
+        """Append (key, other, weight) to the file of the key's range."""
+        part = np.empty(len(keys), dtype=np.uint8)
         counts = np.zeros(self.parts + 1, dtype=np.int64)
-        part_of_each(self.splitters, ids, part, counts)
-        return np.argsort(part, kind="stable"), np.cumsum(counts)  # a radix sort for uint8
+        part_of_each(self.splitters, keys, part, counts)
+        order = np.argsort(part, kind="stable")  # a radix sort for uint8
+        bounds = np.cumsum(counts).tolist()
+        keys, others = keys[order], others[order]
+        weight = None if weight is None else weight[order]
+        for number, file in enumerate(files):
+            group = slice(bounds[number], bounds[number + 1])
+            file.append(keys[group], others[group], None if weight is None else weight[group])
 
 
 def compact_by_parts(source: EdgeSource, folder: Path, known: np.ndarray, memory_bytes: int) -> EdgeSource:
     """As `dictionary.compact_integers`, given some of the distinct IDs, ascending (uint64)."""
     from pagestore.inputs.dictionary import BYTES_PER_ID, FEWEST_IDS, ranks_of
 
-    parts = Parts(known, PARTS)
-    del known
+    parts = Parts.quantiles(known)
     near, far = _distribute(source, folder, parts)
     path = folder / "ids"
     bounds = [0]
@@ -79,48 +100,81 @@ def compact_by_parts(source: EdgeSource, folder: Path, known: np.ndarray, memory
             bounds.append(bounds[-1] + found.count)
             write_array(file, found.sorted())
     ids = map_file(path, "<u8", bounds[-1])
-    turned = [EdgeFile(folder / f"turned{part}", 8, source.weighted) for part in range(parts.parts)]
-    for part, file_ in enumerate(near):
+
+    def ranker(part: int) -> Ranker:
         table = RankTable(ids[bounds[part] : bounds[part + 1]], bounds[part])
-        for chunk in file_.read():
-            ranks = ranks_of(source, table, chunk.source)
-            _scatter(turned, parts, chunk.target, ranks, chunk.weight)
-        file_.remove()
-    edges = EdgeFile(folder / "edges", 4 if bounds[-1] <= 1 << 32 else 8, source.weighted)
-    for part, file_ in enumerate(turned):
-        file_.finish()
-        table = RankTable(ids[bounds[part] : bounds[part + 1]], bounds[part])
-        for chunk in file_.read():
-            edges.append(chunk.target, ranks_of(source, table, chunk.source), chunk.weight)
-        file_.remove()
-    edges.finish()
+        return lambda values: ranks_of(source, table, values)
+
+    edges = _rank_both(near, parts, ranker, folder, bounds[-1])
     return DenseSource(source, edges, map_file(path, "<i8", bounds[-1]), None, [path])
 
 
 def _distribute(source: EdgeSource, folder: Path, parts: Parts) -> tuple[list[EdgeFile], list[EdgeFile]]:
     """Near: edges by the range of their source. Far: IDs that are vertices for another reason, twice in a row."""
-    near = [EdgeFile(folder / f"near{part}", 8, source.weighted) for part in range(parts.parts)]
-    far = [EdgeFile(folder / f"far{part}", 8, False) for part in range(parts.parts)]
+    near, far = parts.files(folder, "near", source.weighted), parts.files(folder, "far", False)
     for listed in source.vertex_ids() or ():
         ids = np.ascontiguousarray(listed).view(np.uint64)
-        _scatter(far, parts, ids, ids, None)
+        parts.scatter(far, ids, ids, None)
     for chunk in source.chunks():
-        _scatter(near, parts, chunk.source, chunk.target, chunk.weight)
+        parts.scatter(near, chunk.source, chunk.target, chunk.weight)
         if not source.closed:
             ids = distinct(chunk.target)
-            _scatter(far, parts, ids, ids, None)
+            parts.scatter(far, ids, ids, None)
     for file in (*near, *far):
         file.finish()
     return near, far
 
 
-def _scatter(
-    files: list[EdgeFile], parts: Parts, keys: np.ndarray, others: np.ndarray, weight: np.ndarray | None
-) -> None:
-    """Append (key, other, weight) to the file of the key's range."""
-    order, bounds = parts.split(keys)
-    keys, others = keys[order], others[order]
-    weight = None if weight is None else weight[order]
-    for part in range(parts.parts):
-        group = slice(int(bounds[part]), int(bounds[part + 1]))
-        files[part].append(keys[group], others[group], None if weight is None else weight[group])
+def _rank_both(
+    near: Sequence[EdgeFile], parts: Parts, ranker: Callable[[int], Ranker], folder: Path, vertices: int
+) -> EdgeFile:
+    """Edges of `near` (by ranges of their source) with both ends ranked; `ranker(p)` ranks IDs of range p."""
+    weighted = near[0].weighted
+    turned = parts.files(folder, "turned", weighted)
+    for part, file in enumerate(near):
+        rank = ranker(part)
+        for chunk in file.read():
+            parts.scatter(turned, chunk.target, rank(chunk.source), chunk.weight)
+        file.remove()
+    edges = EdgeFile(folder / "edges", 4 if vertices <= 1 << 32 else 8, weighted)
+    for part, file in enumerate(turned):
+        file.finish()
+        rank = ranker(part)
+        for chunk in file.read():
+            edges.append(chunk.target, rank(chunk.source), chunk.weight)
+        file.remove()
+    edges.finish()
+    return edges
+
+
+def rewrite_by_parts(
+    hashed: EdgeFile, ranked: Iterator[tuple[np.ndarray, np.ndarray]], folder: Path, vertices: int
+) -> EdgeFile | None:
+    """Edges of `hashed` (by 64-bit hashes) between ranks; `ranked` yields (hashes, ranks). None when a hash repeats."""
+    parts = Parts.even()
+    pairs = parts.files(folder, "pairs", False)
+    for hashes, ranks in ranked:
+        parts.scatter(pairs, hashes, ranks, None)
+    near = parts.files(folder, "near", hashed.weighted)
+    for chunk in hashed.read():
+        parts.scatter(near, chunk.source, chunk.target, chunk.weight)
+    for file in (*pairs, *near):
+        file.finish()
+    repeated = False
+
+    def ranker(part: int) -> Ranker:
+        nonlocal repeated
+        chunks = list(pairs[part].read())
+        hashes = np.concatenate([chunk.source for chunk in chunks]) if chunks else np.empty(0, dtype=np.uint64)
+        ranks = np.concatenate([chunk.target for chunk in chunks]) if chunks else np.empty(0, dtype=np.uint64)
+        table = RankTable(hashes, ranks=ranks)
+        repeated |= table.repeated
+        return lambda values: table.ranks(values)[0]
+
+    edges = _rank_both(near, parts, ranker, folder, vertices)
+    for file in pairs:
+        file.remove()
+    if repeated:
+        edges.remove()
+        return None
+    return edges

@@ -50,17 +50,23 @@ def insert_all(table: np.ndarray, ids: np.ndarray, first: int, room: int) -> tup
 
 
 @njit(nogil=True, cache=True)
-def fill_ranks(table: np.ndarray, ranks: np.ndarray, ids: np.ndarray, base: int) -> None:
-    """Make `table` and `ranks` map ids[k] (distinct) to base + k; the table is all EMPTY before."""
+def fill_ranks(table: np.ndarray, slots: np.ndarray, ids: np.ndarray, base: int, ranks: np.ndarray) -> int:
+    """Make `table` and `slots` map ids[k] to ranks[k], or to base + k when there are no `ranks`.
+
+    The table is all EMPTY before. Returns how many IDs were repeated.
+    """
     capacity = np.uint64(len(table))
+    repeated = 0
     for k in range(np.uint64(len(ids))):
         slot = slot_of(ids[k], capacity)
-        while table[slot] != EMPTY:
+        while table[slot] != EMPTY and table[slot] != ids[k]:
             slot += U1
             if slot == capacity:
                 slot = U0
+        repeated += table[slot] != EMPTY
         table[slot] = ids[k]
-        ranks[slot] = np.uint64(base) + np.uint64(k)
+        slots[slot] = ranks[k] if len(ranks) else np.uint64(base) + np.uint64(k)
+    return repeated
 
 
 @njit(nogil=True, cache=True)
@@ -122,16 +128,20 @@ class IdSet:
 
 
 class RankTable:
-    """Rank of each of `ids` (distinct uint64) plus `base`: 12 bytes a slot up to 2^32 vertices, 16 above."""
+    """Rank of each of `ids` (uint64): its place plus `base`, or `ranks` (uint64). 12 bytes a slot, 16 past 2^32.
 
-    def __init__(self, ids: np.ndarray, base: int = 0) -> None:
-        capacity = max(int(len(ids) / FULLEST), 1) + 1
-        wide = base + len(ids) > 1 << 32
+    `repeated`: an ID occurs twice, so the table is of no use.
+    """
+
+    def __init__(self, ids: np.ndarray, base: int = 0, ranks: np.ndarray | None = None) -> None:
+        given = np.empty(0, dtype=np.uint64) if ranks is None else ranks
+        greatest = base + len(ids) if ranks is None else int(ranks.max(initial=0))
+        capacity = int(len(ids) / FULLEST) + 2
         self._table = np.full(capacity, EMPTY, dtype=np.uint64)
-        self._ranks = np.empty(capacity, dtype=np.uint64 if wide else np.uint32)
-        fill_ranks(self._table, self._ranks, np.ascontiguousarray(ids), base)
+        self._slots = np.empty(capacity, dtype=np.uint64 if greatest >= 1 << 32 else np.uint32)
+        self.repeated = bool(fill_ranks(self._table, self._slots, np.ascontiguousarray(ids), base, given))
 
     def ranks(self, ids: np.ndarray) -> tuple[np.ndarray, int]:
         """Uint64[n] ranks, and the index of the first ID that has none (n when all have)."""
         out = np.empty(len(ids), dtype=np.uint64)
-        return out, int(look_up(self._table, self._ranks, ids, out))
+        return out, int(look_up(self._table, self._slots, ids, out))

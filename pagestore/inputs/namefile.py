@@ -1,0 +1,130 @@
+"""Names on disk: temporary files of unsorted names, split by ranges of names, and sorted ones without repetitions.
+
+A part whose names don't fit in memory is split again by its own splitters, so the input's order does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from pagestore.errors import ResourceError
+from pagestore.inputs.edgefile import read_array, write_array
+from pagestore.inputs.namesort import NameBatch, pick_splitters, ranges_of, sort_order
+
+PARTS = 64
+SAMPLE = 1 << 16
+BYTES_PER_NAME = 64  # offsets, hash, order, words and copies while a part is sorted
+DEEPEST = 8  # levels of splitting: 64^8 parts
+
+
+class NameFile:
+    """A growing file of names and hashes, read forward."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._batches: list[tuple[int, int]] = []
+        self._file: IO[bytes] | None = open(path, "wb", buffering=0)
+        self.names = self.bytes = 0
+
+    def append(self, names: NameBatch) -> None:
+        assert self._file is not None
+        if len(names) == 0:
+            return
+        size = int(names.offsets[-1] - names.offsets[0])
+        write_array(self._file, names.lengths.astype("<u4"))
+        write_array(self._file, names.hashes)
+        write_array(self._file, names.data[int(names.offsets[0]) : int(names.offsets[-1])])
+        self._batches.append((len(names), size))
+        self.names, self.bytes = self.names + len(names), self.bytes + size
+
+    def finish(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def read(self) -> Iterator[NameBatch]:
+        with open(self.path, "rb", buffering=0) as file:
+            for count, size in self._batches:
+                offsets = np.zeros(count + 1, dtype=np.int64)
+                np.cumsum(read_array(file, np.dtype("<u4"), count), out=offsets[1:])
+                hashes = read_array(file, np.dtype("<u8"), count)
+                yield NameBatch(offsets, read_array(file, np.dtype("u1"), size), hashes)
+
+    def remove(self) -> None:
+        self.finish()
+        self.path.unlink(missing_ok=True)
+
+
+def joined(batches: list[NameBatch]) -> NameBatch:
+    """One batch of all names."""
+    lengths = np.concatenate([batch.lengths for batch in batches]) if batches else np.empty(0, dtype=np.int64)
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    parts = [batch.data[int(batch.offsets[0]) : int(batch.offsets[-1])] for batch in batches]
+    hashes = [batch.hashes for batch in batches]
+    return NameBatch(
+        offsets,
+        np.concatenate(parts) if parts else np.empty(0, dtype=np.uint8),
+        np.concatenate(hashes) if hashes else np.empty(0, dtype=np.uint64),
+    )
+
+
+class NameParts:
+    """Names split into files by the splitters of the first batch; `path` names them."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._splitters = (
+            path,
+            NameBatch(np.zeros(1, np.int64), np.empty(0, np.uint8), np.empty(0, np.uint64)),
+        )
+        self.files: list[NameFile] = []
+
+    def append(self, names: NameBatch) -> None:
+        if not self.files:
+            step = max(len(names) // SAMPLE, 1)
+            self._splitters = pick_splitters(names.take(np.arange(0, len(names), step)), PARTS)
+            self.files = [
+                NameFile(self._path.with_name(f"{self._path.name}-{part}")) for part in range(len(self._splitters) + 1)
+            ]
+        part = np.empty(len(names), dtype=np.uint8)
+        ranges_of(names.data, names.offsets, self._splitters.data, self._splitters.offsets, part)
+        order = np.argsort(part, kind="stable")
+        bounds = np.cumsum(np.bincount(part, minlength=len(self.files)))
+        for number, end in enumerate(bounds.tolist()):
+            begin = int(bounds[number - 1]) if number else 0
+            self.files[number].append(names.take(order[begin:end]))
+
+    def sorted(self, memory_bytes: int, depth: int = 0) -> Iterator[NameBatch]:
+        """All distinct names in ascending order, a part at a time; the files are removed on the way."""
+        for file in self.files:
+            file.finish()
+            if file.bytes + BYTES_PER_NAME * file.names <= memory_bytes:
+                names = joined(list(file.read()))
+                order, equal = sort_order(names)
+                yield names.take(order[~equal])
+            elif depth < DEEPEST and file.names > 1:
+                finer = NameParts(file.path.with_name(file.path.name + "-"))
+                for batch in self._sampled_first(file):
+                    finer.append(batch)
+                yield from finer.sorted(memory_bytes, depth + 1)
+            else:
+                raise ResourceError(
+                    f"{file.names} vertex names of {file.bytes} bytes don't fit in the memory given, and can't be "
+                    f"split further. Pass a larger --memory."
+                )
+            file.remove()
+
+    @staticmethod
+    def _sampled_first(file: NameFile) -> Iterator[NameBatch]:
+        """The names of `file`, ahead of them a sample from all over it, which decides the splitters (harmless: a
+        name that occurs twice is dropped later)."""
+        sample = []
+        for batch in file.read():
+            step = max(file.names // SAMPLE, 1)
+            sample.append(batch.take(np.arange(0, len(batch), step)))
+        yield joined(sample)
+        yield from file.read()

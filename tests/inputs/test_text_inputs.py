@@ -1,0 +1,165 @@
+"""Text edge lists: separators, comments, headers, weights, names, encodings."""
+
+from __future__ import annotations
+
+import pytest
+
+from pagestore.errors import UsageError
+from pagestore.inputs.base import InputOptions
+from input_files import edges_of, opened, read, write
+
+PAIR = [(1, 2), (3, 4)]
+TRIPLE = [(1, 2, 0.5), (3, 4, 7.0)]
+
+LAYOUTS = {
+    "spaces": "1 2\n3 4\n",
+    "tabs": "1\t2\n3\t4\n",
+    "commas": "1,2\n3,4\n",
+    "semicolons": "1;2\n3;4\n",
+    "bars": "1|2\n3|4\n",
+    "comma and space": "1, 2\n3, 4\n",
+    "mixed blanks": "1\t2\n  3 \t 4  \n",
+    "blanks around": " 1  2 \n3\t4",
+    "no last line feed": "1 2\n3 4",
+    "CRLF": "1 2\r\n3 4\r\n",
+    "CRLF commas": "1,2\r\n3,4\r\n",
+    "BOM": "\ufeff1 2\n3 4\n",
+    "BOM and header": "\ufeffsource,target\r\n1,2\r\n3,4\r\n",
+    "number sign": "# Nodes: 4 Edges: 2\n# FromNodeId\tToNodeId\n1\t2\n3\t4\n",
+    "percent": "% sym unweighted\n1 2\n%\n3 4\n",
+    "comments inside": "1 2\n  # no edge\n\n\n3 4\n#",
+    "header": "src,dst\n1,2\n3,4\n",
+    "unknown header": "a b\n1 2\n3 4\n",
+    "header turned round": "to\tfrom\n2\t1\n4\t3\n",
+    "quoted": '"1","2"\n"3",4\n',
+    "quoted among blanks": '"1" "2"\n3 "4"\n',
+    "plus sign": "1 2\n+3 +4\n",
+    "leading zeros": "01 002\n00000000000000000000003 4\n",
+    "other columns": "1 2 friend\n3 4 foe\n",
+    "words with blanks": "1,2,best friend\n3,4,foe of old\n",
+    "header and words": "source,since,target\n1,May 1st,2\n3,,4\n",
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_pairs(tmp_path, layout):
+    assert read(tmp_path, "web.txt", LAYOUTS[layout]) == PAIR or sorted(
+        read(tmp_path, "web.txt", LAYOUTS[layout])
+    ) == sorted(PAIR)
+
+
+WEIGHTED = {
+    "third column": "1 2 0.5\n3 4 7\n",
+    "commas": "1,2,.5\n3,4,7.\n",
+    "exponents": "1 2 5e-1\n3 4 0.7E+1\n",
+    "header": "source,target,weight\n1,2,0.5\n3,4,7\n",
+    "header elsewhere": "weight,source,target\n0.5,1,2\n7,3,4\n",
+    "names in a comment": "# source target time weight\n1 2 99 0.5\n3 4 98 7\n",
+    "more columns": "1 2 0.5 1082040961\n3 4 7 1082155839\n",
+    "many digits": "1 2 0.50000000000000000000000000\n3 4 700000000000000000000000e-23\n",
+}
+
+
+@pytest.mark.parametrize("layout", WEIGHTED)
+def test_weights(tmp_path, layout):
+    assert read(tmp_path, "web.txt", WEIGHTED[layout]) == TRIPLE
+
+
+def test_weight_column(tmp_path):
+    text = "from,to,hops,km\n1,2,9,0.5\n3,4,8,7\n"
+    assert read(tmp_path, "a.csv", text) == [(1, 2, 9.0), (3, 4, 8.0)]
+    assert read(tmp_path, "a.csv", text, weight_column=4) == TRIPLE
+    assert read(tmp_path, "a.csv", text, weight_column="km") == TRIPLE
+    assert read(tmp_path, "a.csv", text, weight_column="4") == TRIPLE
+    assert read(tmp_path, "a.csv", text, weights=False) == PAIR
+
+
+def test_weights_are_the_nearest_floats(tmp_path):
+    numbers = ["0.1", "1e23", "9007199254740993", "2.2250738585072014e-308", "1.7976931348623157e308", "-0.0",
+               "3.14159265358979323846264338327950288", "123456789012345678901234567890", "1e-400", "5e-324"]  # fmt: skip
+    text = "".join(f"{n} 0 {number}\n" for n, number in enumerate(numbers))
+    found = read(tmp_path, "w.txt", text)
+    assert [repr(weight) for _, _, weight in found] == [repr(float(number)) for number in numbers]
+
+
+def test_ids_to_the_limit(tmp_path):
+    top = (1 << 63) - 1
+    assert read(tmp_path, "a.txt", f"0 {top}\n{top} 1\n") == [(0, top), (top, 1)]
+
+
+def test_names(tmp_path):
+    assert read(tmp_path, "a.txt", "bob alice\nalice carol\n") == [("bob", "alice"), ("alice", "carol")]
+    source = opened(write(tmp_path, "b.txt", "z a 1\nä Z 2\nz é 3\n"), tmp_path)
+    assert sorted(edges_of(source)) == sorted([("z", "a", 1.0), ("ä", "Z", 2.0), ("z", "é", 3.0)])
+    names = [source.names[n] for n in range(source.vertices)]
+    assert names == sorted(names, key=str.encode) == ["Z", "a", "z", "ä", "é"]
+    assert source.vertices == 5 and source.replayable
+
+
+def test_names_with_blanks_and_quotes(tmp_path):
+    text = 'source,target\n"Smith, J",Doe\nDoe,"say ""hi"""\nNew York , Boston\n'
+    assert sorted(read(tmp_path, "a.csv", text)) == [
+        ("Doe", 'say "hi"'), ("New York", "Boston"), ("Smith, J", "Doe")]  # fmt: skip
+    assert read(tmp_path, "a.tsv", "New York\tSão Paulo\n") == [("New York", "São Paulo")]
+
+
+def test_string_ids_by_option(tmp_path):
+    assert sorted(read(tmp_path, "a.txt", "1 10\n2 01\n", string_ids=True)) == [("1", "10"), ("2", "01")]
+
+
+def test_mixed_ids_are_names_from_the_first_line(tmp_path):
+    assert sorted(read(tmp_path, "a.txt", "x 1\n2 3\ny 4\nz w\n")) == [("2", "3"), ("x", "1"), ("y", "4"), ("z", "w")]
+
+
+def test_several_files(tmp_path):
+    paths = [write(tmp_path, "a.txt", "1 2\n"), write(tmp_path, "b.csv", "3,4\n")]
+    source = opened(paths, tmp_path)
+    assert edges_of(source) == PAIR and edges_of(source) == PAIR
+    assert source.name.endswith("a.txt and 1 more")
+    assert source.position() == source.total_bytes == 8
+
+
+def test_names_in_one_file_make_all_names(tmp_path):
+    paths = [write(tmp_path, "a.txt", "1 2\n"), write(tmp_path, "b.txt", "x 2\n")]
+    assert sorted(edges_of(opened(paths, tmp_path))) == [("1", "2"), ("x", "2")]
+
+
+def test_vertices_and_base(tmp_path):
+    path = write(tmp_path, "a.txt", "1 2\n3 4\n")
+    source = opened(path, tmp_path, num_vertices=9)
+    assert (source.vertices, source.id_base) == (9, 0)
+    source = opened(path, tmp_path, num_vertices=4, id_base=1)
+    assert (source.vertices, source.id_base, edges_of(source)) == (4, 1, PAIR)
+    assert opened(path, tmp_path).vertices is None
+
+
+def test_no_edges_but_vertices(tmp_path):
+    assert read(tmp_path, "a.txt", "# nothing\n", num_vertices=3) == []
+
+
+def test_small_chunks(tmp_path):
+    text = "".join(f"{n} {n + 1}\n" for n in range(1000))
+    source = opened(write(tmp_path, "a.txt", text), tmp_path, chunk_edges=7)
+    assert max(len(chunk) for chunk in source.chunks()) == 7
+    assert edges_of(source) == [(n, n + 1) for n in range(1000)]
+
+
+def test_replay_and_position(tmp_path):
+    source = opened(write(tmp_path, "a.txt", "1 2\n3 4\n"), tmp_path)
+    assert source.replayable and source.total_bytes == 8 and source.position() == 0
+    assert edges_of(source) == edges_of(source) == PAIR
+    assert source.position() == 8
+
+
+def test_options_that_contradict():
+    for options in ({"bad_lines": "ignore"}, {"weights": False, "weight_column": 3}, {"num_vertices": -1}):
+        with pytest.raises(UsageError):
+            InputOptions(**options)
+
+
+def test_column_of_words_is_no_weight_but_one_word_is_a_bad_line(tmp_path):
+    assert read(tmp_path, "a.txt", "1 2 x\n3 4 5\n") == PAIR
+
+
+def test_long_comment_before_data(tmp_path):
+    assert read(tmp_path, "a.txt", "# " + "c" * 80 + "\n" + "# x\n" * 60_000 + "1 2\n3 4\n") == PAIR
