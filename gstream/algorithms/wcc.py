@@ -15,7 +15,8 @@ Which lists may be left out. "In the giant" never ends: trees only grow. Let u -
 * Directed store with one topology: u may be in the giant and v not, and the edge is in u's list alone. So no list may
   be left out: all pages are swept, the heads only save finds.
 A list that is no longer than the heads was linked from there; as the vertex was outside the giant, all of it.
-Without heads all pages are swept once; an undirected edge is then linked from its higher end only.
+Without heads all pages are swept once; an undirected edge is then linked from its higher end only. So they are where
+the out- and in-lists of vertices outside the giant together take more pages.
 """
 
 from __future__ import annotations
@@ -62,24 +63,38 @@ def _united(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
     session.hold(parent)
     names = session.meta.topologies
     giant = _link_by_heads(session, parent, names)
-    may_skip = giant is not None and (not session.meta.directed or len(names) == 2)
-    sweeps = 0
-    for name in names if may_skip else names[:1]:
-        wanted = None
-        if giant is not None and may_skip:
-            bits = np.empty((len(parent) + 63) >> 6, np.uint64)
-            session.each(unionfind.compress, parent)
-            outside = session.each(
-                unionfind.mark_outside, parent, giant, session.degree(name), HEAD_NEIGHBOURS + 1, bits
-            )
-            if outside == 0:
-                continue
-            wanted = session.pages_of(name, bits)
-        arrays = (parent, parent.dtype.type(giant or 0), may_skip, not session.meta.directed and not may_skip)
-        session.sweep(name, SharedKernel(unionfind.link_pages, arrays), wanted)
-        sweeps += 1
+    wanted = None if giant is None else _pages_left(session, parent, giant, names)
+    if wanted is None:
+        arrays = (parent, parent.dtype.type(0), False, not session.meta.directed)
+        session.sweep(names[0], SharedKernel(unionfind.link_pages, arrays))
+        sweeps = 1
+    else:
+        arrays = (parent, parent.dtype.type(giant), True, False)
+        for name, pages in wanted.items():
+            session.sweep(name, SharedKernel(unionfind.link_pages, arrays), pages)
+        sweeps = len(wanted)
     session.each(unionfind.compress, parent)
     return parent, session.finish(sweeps, True)
+
+
+def _pages_left(
+    session: Session, parent: np.ndarray, giant: int, names: tuple[str, ...]
+) -> dict[str, np.ndarray] | None:
+    """{topology: bool[pages]} with the pages that must be swept beside the heads, where there are any.
+
+    None: all pages of one topology, as no list may be left out or both topologies together have more pages to sweep.
+    """
+    if session.meta.directed and len(names) < 2:
+        return None
+    session.each(unionfind.compress, parent)
+    bits = np.empty((len(parent) + 63) >> 6, np.uint64)
+    wanted = {}
+    for name in names:
+        arguments = (parent, giant, session.degree(name), HEAD_NEIGHBOURS + 1, bits)
+        if session.each(unionfind.mark_outside, *arguments):
+            wanted[name] = session.pages_of(name, bits)
+    swept = sum(int(np.count_nonzero(pages)) for pages in wanted.values())
+    return wanted if swept <= session.store.topology(names[0]).pages else None
 
 
 def _link_by_heads(session: Session, parent: np.ndarray, names: tuple[str, ...]) -> int | None:

@@ -55,6 +55,26 @@ def test_a_list_of_the_giant_component_may_hold_the_only_edge_out(topology, tmp_
         assert found == reference(example)
 
 
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("bridge", [None, (1500, 1501), (1501, 1500)])
+def test_only_lists_outside_the_giant_component_are_swept(directed, bridge, tmp_path):
+    """A city of 3,000 even vertices, a village of 400 odd ones; what joins them stands past the heads of both ends."""
+    random = np.random.default_rng(3)
+    city, village = random.integers(0, 3000, (2, 60000)) * 2, random.integers(400, 800, (2, 9000)) * 2 + 1
+    ends = np.concatenate([city, village], axis=1)
+    for end, others in ((1500, np.arange(6) * 2), (1501, np.arange(400, 406) * 2 + 1)):
+        ends = np.concatenate([ends, [np.full(6, end), others], [others, np.full(6, end)]], axis=1)
+    if bridge:
+        ends = np.concatenate([ends, np.array(bridge)[:, None]], axis=1)
+    example = Example(6001, *ends, directed=directed, kind="gaps")
+    with gstream.open(example.stored(tmp_path)) as graph:
+        result = graph.wcc(certify=True)
+        pages = sum(graph.engine().graph.tables[name].pages for name in graph.info["topologies"])
+    assert result.summary["components"] == (1 if bridge else 2)
+    assert 0 < result.summary["stats"]["pages_moved"] < pages // 2
+    assert column(result, "component") == reference(example)
+
+
 def test_pages_are_left_out_where_the_heads_suffice(tmp_path):
     random = np.random.default_rng(2)
     example = Example(3000, *random.integers(0, 3000, (2, 60000)), directed=False, order="degree")
