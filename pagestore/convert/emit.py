@@ -96,10 +96,7 @@ class Emitter:
         targets: np.ndarray,
         kept_weights: np.ndarray | None,
     ) -> int:
-        """Write the targets (u4 or u8) and weights of the edges kept; returns how many there are."""
-        if weights is not None and kept_weights is not None:  # as unsigned integers: they are only moved and hashed
-            carrier = f"u{weights.dtype.itemsize}"
-            weights, kept_weights = weights.view(carrier), kept_weights.view(carrier)
+        """Write the targets (u4 or u8) and weights (codes) of the edges kept; returns how many there are."""
         return int(
             _emit(
                 keys, weights, len(keys), self.bits, self.first, self.dedupe, self.mirrored, targets, kept_weights,

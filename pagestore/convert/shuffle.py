@@ -23,7 +23,7 @@ from pagestore.convert.scatter import BINS, BOTH, Buckets, scatter
 from pagestore.convert.sortededges import PartStore, SortedEdges
 from pagestore.convert.split import Scratch, sorted_parts
 from pagestore.convert.storage import Vector
-from pagestore.convert.survey import convert_weights
+from pagestore.convert.weights import code_dtype, decode, encode
 from pagestore.convert.workfolder import WorkFolder
 from pagestore.inputs.base import EdgeChunk
 
@@ -58,6 +58,11 @@ class Shuffle:
     sort_limit: int
     keys_in_memory: bool
     result_in_memory: bool
+
+    @property
+    def code_dtype(self) -> np.dtype | None:
+        """Dtype of the weights' codes, which keys are sorted with."""
+        return code_dtype(self.weight_dtype)
 
     @property
     def target_dtype(self) -> np.dtype:
@@ -126,14 +131,14 @@ class Shuffler:
         if "sizes" in self.entry:
             self.dropped_loops = self.entry["dropped_loops"]
             return FileBuckets(
-                self.work.path, job.name, job.buckets.count, job.weight_dtype, self.entry["sizes"]
+                self.work.path, job.name, job.buckets.count, job.code_dtype, self.entry["sizes"]
             )  # fmt: skip
         store: MemoryBuckets | FileBuckets
         if job.keys_in_memory:
             expected = (total or 0) * (2 if job.buckets.direction == BOTH else 1)
-            store = MemoryBuckets(job.buckets.count, job.weight_dtype, expected)
+            store = MemoryBuckets(job.buckets.count, job.code_dtype, expected)
         else:
-            store = FileBuckets(self.work.path, job.name, job.buckets.count, job.weight_dtype)
+            store = FileBuckets(self.work.path, job.name, job.buckets.count, job.code_dtype)
         ticker = Ticker(self.hook, f"partition {self.label}", total, "edges")
 
         def deal(thread: int, item: Any) -> None:
@@ -142,7 +147,7 @@ class Shuffler:
                 part = slice(first, first + job.piece)
                 weight = None
                 if job.weight_dtype is not None and chunk.weight is not None:
-                    weight = convert_weights(chunk.weight[part], job.weight_dtype)
+                    weight = encode(chunk.weight[part], job.weight_dtype)
                 piece = scatter(chunk.source[part], chunk.target[part], weight, job.buckets, job.drop_loops)
                 store.append(piece)
                 if job.drop_loops:
@@ -189,7 +194,7 @@ class Shuffler:
                 ticker.add(int(store.sizes[bucket]))
 
         def sort_bucket(thread: int, bucket: int) -> None:
-            scratch = scratches.setdefault(thread, Scratch(job.weight_dtype))
+            scratch = scratches.setdefault(thread, Scratch(job.code_dtype))
             tail = self._sort_bucket(bucket, store, scratch, degrees, targets, weights)
             tails[bucket] = tail
             with self._lock:
@@ -234,8 +239,9 @@ class Shuffler:
             short = count < len(keys)  # what dedupe dropped must not stay behind a view
             targets.put(bucket, at, kept[:count].copy() if short else kept)
             if weights is not None and kept_weights is not None:
-                weights.put(bucket, at, kept_weights[:count].copy() if short else kept_weights)
-                emitter.note_weights(kept_weights[:count])
+                decoded = decode(kept_weights[:count].copy() if short else kept_weights, weights.dtype)
+                weights.put(bucket, at, decoded)
+                emitter.note_weights(decoded)
             at += count
         degrees.write(first, emitter.degrees)
         return emitter.tail()

@@ -23,7 +23,7 @@ U1 = np.uint64(1)
 
 
 class Scratch:
-    """A thread's sort buffers: two of keys and two of weights, grown to the largest bucket met."""
+    """A thread's sort buffers: two of keys and two of weights (weights.py's codes), grown to the largest bucket met."""
 
     def __init__(self, weight_dtype: np.dtype | None):
         self.weight_dtype = weight_dtype
@@ -64,17 +64,6 @@ def _fill(codes, keys, weights, least, shift, part_of, places, out_keys, out_wei
             out_weights[place] = weights[i]
 
 
-def weight_codes(weights: np.ndarray) -> np.ndarray:
-    """uint64 codes in the order of the weights (u1, u4, i4, f4 without NaN)."""
-    if weights.dtype.kind == "u":
-        return weights.astype(np.uint64)
-    if weights.dtype.kind == "i":
-        return (weights.astype(np.int64) + (1 << 31)).astype(np.uint64)
-    bits = weights.view(np.uint32)
-    negative = bits >> np.uint32(31) == 1
-    return np.where(negative, ~bits, bits | np.uint32(1 << 31)).astype(np.uint64)
-
-
 def sorted_parts(
     read: Callable[[], Iterator[Block]], size: int, bits: int, limit: int, scratch: Scratch, folder: Path, name: str
 ) -> Iterator[Block]:
@@ -89,7 +78,7 @@ def sorted_parts(
     code = _keys_of
     least, most = _range(read(), code)
     if least == most and scratch.weight_dtype is not None:
-        code = _codes_of
+        code = _weights_of
         least, most = _range(read(), code)
     if least == most:
         yield from read()
@@ -119,9 +108,9 @@ def _keys_of(block: Block) -> np.ndarray:
     return block[0]
 
 
-def _codes_of(block: Block) -> np.ndarray:
+def _weights_of(block: Block) -> np.ndarray:
     assert block[1] is not None
-    return weight_codes(block[1])
+    return block[1].astype(np.uint64)
 
 
 def _range(blocks: Iterator[Block], code: Callable[[Block], np.ndarray]) -> tuple[int, int]:

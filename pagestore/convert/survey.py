@@ -129,10 +129,3 @@ def weight_dtype(tally: Tally, name: str) -> np.dtype:
                 f"{FLOAT_MAX:.3g}. Scale the weights, or pass --no-weights."
             )
     return np.dtype("f4")
-
-
-def convert_weights(weight: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Weights in the store's dtype; -0.0 becomes 0.0, so that equal weights have equal bytes."""
-    if dtype.kind == "f":
-        return weight.astype(dtype) + dtype.type(0)
-    return weight.astype(dtype)

@@ -1,0 +1,84 @@
+"""The compiled pieces on their own: sort, ranks, weight codes, cuts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pagestore.convert.presence import Presence, ids_of_table, ranks
+from pagestore.convert.radix import sort_keys
+from pagestore.convert.storage import Vector
+from pagestore.convert.survey import Tally
+from pagestore.convert.weights import code_dtype, decode, encode
+from pagestore.inputs.base import EdgeChunk
+
+
+@given(st.integers(0, 1 << 32), st.sampled_from([0, 1, 7, 48, 49, 5000, 70_000]), st.integers(1, 64), st.booleans())
+def test_radix_sort(seed: int, count: int, bits: int, weighted: bool) -> None:
+    rng = np.random.default_rng(seed)
+    keys = rng.integers(0, (1 << bits) - 1, count, np.uint64, endpoint=True)
+    keys[: count // 3] = keys[0] if count else 0
+    weights = rng.integers(0, 9, count).astype(np.uint32) if weighted else None
+    order = np.lexsort((np.zeros(count) if weights is None else weights, keys))
+    wanted = keys[order], None if weights is None else weights[order]
+    sort_keys(keys, weights, np.empty_like(keys), None if weights is None else np.empty_like(weights), count, bits)
+    assert (keys == wanted[0]).all()
+    assert weights is None or (weights == wanted[1]).all()
+
+
+@given(st.sets(st.integers(0, 5000), min_size=1), st.integers(0, 700))
+def test_ranks(ids: set[int], extra: int) -> None:
+    presence = Presence(6000)
+    found = np.array(sorted(ids), np.uint64)
+    presence.mark(found)
+    table = presence.table(int(found[-1]) + 1)
+    assert presence.count() == len(found)
+    assert np.concatenate(list(ids_of_table(table))).tolist() == sorted(ids)
+    asked = np.arange(0, int(found[-1]) + extra, dtype=np.uint64)
+    out = np.empty_like(asked)
+    ranks(table, asked, out)
+    assert (out == np.searchsorted(found, asked)).all()
+
+
+@pytest.mark.parametrize("name", ["u1", "i4", "u4", "f4"])
+def test_weight_codes_sort_like_the_weights(name: str) -> None:
+    dtype = np.dtype(name)
+    if dtype.kind == "f":
+        least = float(np.finfo(dtype).tiny)
+        weight = np.array([-3e38, -1.5, -least, -0.0, 0.0, least, 0.1, 1, 3e38])
+    else:
+        limits = np.iinfo(dtype)
+        weight = np.unique(np.array([limits.min, limits.min + 1, 0, 1, 77, limits.max], np.float64))
+    codes = encode(weight, dtype)
+    assert codes.dtype == code_dtype(dtype)
+    assert (np.diff(codes.astype(np.int64)) >= 0).all()
+    assert (decode(codes, dtype) == weight.astype(dtype)).all()
+    assert decode(codes, dtype).dtype == dtype
+
+
+@given(st.lists(st.lists(st.integers(0, 1 << 40), min_size=1, max_size=5), max_size=6))
+def test_tallies_fold_and_merge(parts: list[list[int]]) -> None:
+    """Histograms of any widths add up to the histogram of all."""
+    tallies = [Tally(), Tally()]
+    for number, part in enumerate(parts):
+        ids = np.array(part, np.uint64)
+        tallies[number % 2].add(EdgeChunk(ids, ids[::-1].copy()), weighted=False)
+    tallies[0].merge(tallies[1])
+    found, every = tallies[0], np.array([value for part in parts for value in part], np.uint64)
+    assert found.edges == len(every)
+    wanted = np.bincount((every >> np.uint64(found.shift)).astype(np.int64), minlength=found.counts.shape[1])
+    assert (found.counts[0] == wanted).all() and (found.counts[1] == wanted).all()
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_vectors(tmp_path, in_file: bool) -> None:
+    vector = Vector(10, np.uint32, tmp_path / "v" if in_file else None)
+    vector.write(3, np.array([7, 8, 9]))
+    assert vector.read(0, 10).tolist() == [0, 0, 0, 7, 8, 9, 0, 0, 0, 0]
+    assert [(first, part.tolist()) for first, part in vector.windows(6)] == [
+        (0, [0, 0, 0, 7, 8, 9]), (6, [0, 0, 0, 0]),
+    ]  # fmt: skip
+    vector.close()
+    assert list(tmp_path.iterdir()) == []
