@@ -3,21 +3,25 @@
 Programs with `done` (BFS) follow Beamer's rule: pull once the frontier's edges outnumber a share of the unexplored
 ones, push again once the frontier is small and shrinks. Others (SSSP, labels) pull when that looks at less: a pull
 tests every edge, a push settles those of the frontier with an atomic each (Garaph 4.2 puts the limit at half of all
-edges). Where pages come from disk or over a link, the pages that each way would move decide instead.
+edges). Where pages come from disk or over a link, the pages that each way would move decide instead: resident heads
+are looked at first where that is cheap, and what they leave open is finished by a pull or by a push, whichever moves
+less (both come to the same values).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from gstream.devices.base import Device
+from gstream.fit import HEAD_NEIGHBOURS
 from gstream.plan import Plan
 
 ALPHA = 15  # pull when frontier edges > unexplored edges / ALPHA (Beamer's direction-optimising BFS; GAP uses 15)
 BETA = 18  # push again when fewer than V / BETA vertices are active and they get fewer
 LISTED = 32  # frontiers below V / LISTED are handled as a list of vertices instead of by tests of every bit
 PUSH_COST = 2.0  # of an edge, against an edge of a pull: an atomic each (measured 1.5 to 3 on 2 cores)
-PAGES_COST = 0.05  # a pull by heads is tried when a push would move more than that share of the pages
 
 
 @dataclass
@@ -36,11 +40,13 @@ class Chooser:
     plan: Plan
     has_done: bool
     unexplored: int = field(init=False)
+    streamed: bool = field(init=False)
     pulled: bool = False
     last_vertices: int = 0
 
     def __post_init__(self) -> None:
         self.unexplored = self.plan.graph.edges
+        self.streamed = self.plan.copies or not all(source.resident for source in self.plan.sources.values())
 
     def look(self, device: Device) -> Frontier:
         """Measure the frontier on one device (bitmaps are the same on all)."""
@@ -55,11 +61,10 @@ class Chooser:
         directions = self.plan.directions
         if len(directions) == 1:
             return directions[0]
-        streamed = self.plan.copies or not all(source.resident for source in self.plan.sources.values())
         if not self.has_done:
             pull = frontier.edges * PUSH_COST > self.plan.graph.edges
-        elif streamed:
-            pull = self._pull_moves_less(device)
+        elif self.streamed:
+            pull = self._pull_may_move_less(device)
         elif self.pulled:
             pull = frontier.vertices >= self.last_vertices or frontier.vertices > self.plan.graph.vertices // BETA
         else:
@@ -68,9 +73,19 @@ class Chooser:
         self.pulled, self.last_vertices = pull, frontier.vertices
         return "pull" if pull else "push"
 
-    def _pull_moves_less(self, device: Device) -> bool:
-        push, pull = self.plan.table("push"), self.plan.table("pull")
+    def _pull_may_move_less(self, device: Device) -> bool:
+        """By heads: when looking at all of them takes less time than moving the frontier's pages; else by pages."""
+        push, pull, constants = self.plan.table("push"), self.plan.table("pull"), self.plan.constants
         pushed = len(device.pages_of("active", push)) * push.page_bytes
         if self.plan.heads is not None:
-            return pushed > PAGES_COST * pull.pages * pull.page_bytes
-        return pushed > len(device.pages_of("open", pull)) * pull.page_bytes
+            rate = constants.c2 if self.plan.copies else constants.disk
+            heads_bytes = self.plan.graph.head_rows[self.plan.heads] * HEAD_NEIGHBOURS * self.plan.graph.id_bytes
+            return pushed / rate > heads_bytes / constants.c1
+        return pushed >= len(device.pages_of("open", pull)) * pull.page_bytes
+
+    def finish_by_push(self, device: Device, left: np.ndarray) -> bool:
+        """After the heads of a pull: whether pushing from the frontier moves less than the pages left to pull."""
+        if not self.streamed or "push" not in self.plan.directions or len(left) == 0:
+            return False
+        push, pull = self.plan.table("push"), self.plan.table("pull")
+        return len(device.pages_of("active", push)) * push.page_bytes < len(left) * pull.page_bytes

@@ -87,12 +87,12 @@ class Run:
         direction = "pull" if self.plan.directions == ("pull",) else self.chooser.choose(frontier, self.devices[0])
         before = self.engine.counts()
         step, pages = self.next_pages(direction, frontier)
-        if direction == "pull" and (self.job.plan.message or self.job.plan.source_copy):
+        if step.direction == "pull" and (self.job.plan.message or self.job.plan.source_copy):
             self.refresh()
         for chunk in self.plan.chunks:
             self.each(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
             wanted = pages
-            if len(self.plan.chunks) > 1 and direction == "pull":
+            if len(self.plan.chunks) > 1 and step.direction == "pull":
                 wanted = np.intersect1d(pages, step.table.pages_of_range(*chunk), assume_unique=True)
             self.join(step, wanted)
             self.merge(step, chunk)
@@ -104,10 +104,10 @@ class Run:
         after = self.engine.counts()
         ended = time.perf_counter()
         if self.trace is not None:
-            self.trace.span("driver", "supersteps", f"{direction}, {frontier.vertices} active", began, ended)
+            self.trace.span("driver", "supersteps", f"{step.direction}, {frontier.vertices} active", began, ended)
         self.stats.per_superstep.append(
             StepStats(
-                direction=direction, frontier=frontier.vertices, pages=after[0] - before[0],
+                direction=step.direction, frontier=frontier.vertices, pages=after[0] - before[0],
                 bytes_moved=after[1] - before[1], edges_visited=after[2] - before[2],
                 seconds=ended - began,
             )
@@ -120,10 +120,7 @@ class Run:
         if not self.code.idempotent:
             return step, table.all_pages()
         if direction == "push":
-            self.stale = True
-            if frontier.listed:
-                step.listed = device.list_vertices("active")
-            return step, device.pages_of("active", table)
+            return self.push_pages(frontier)
         if not self.code.has_done or not self.job.plan.resident:
             return step, table.all_pages()
         if self.stale:
@@ -133,11 +130,20 @@ class Run:
             which, step.remain = "remain", True
             self.settle_by_heads(step)
         pages = device.pages_of(which, table)
+        if step.remain and self.chooser.finish_by_push(device, pages):
+            return self.push_pages(frontier)
         if len(pages) and device.count(which) <= self.plan.graph.vertices // LISTED:
             step.listed = device.list_vertices(which)
             step.skip = 4 if step.remain else 0
         self.stale = len(pages) > 0
         return step, pages
+
+    def push_pages(self, frontier: Frontier) -> tuple[Step, np.ndarray]:
+        """A push from the frontier and the pages that hold it."""
+        table, device = self.plan.table("push"), self.devices[0]
+        self.stale = True
+        listed = device.list_vertices("active") if frontier.listed else None
+        return Step("push", table, listed), device.pages_of("active", table)
 
     def settle_by_heads(self, step: Step) -> None:
         """Let the resident heads settle what they can; what stays open has its remain bit set."""
