@@ -20,7 +20,7 @@ import typer
 from gstream.cli.sizes import show_bytes
 from gstream.cli.terminal import print_json, print_pairs
 
-LIBRARIES = ("numpy", "numba", "h5py", "isal", "zstandard", "polars", "pandas", "pyarrow", "duckdb", "typer")
+LIBRARIES = ("numpy", "numba", "h5py", "isal", "zstandard", "pandas", "pyarrow", "typer")
 PROBE_BYTES = 256 << 20
 PROBE_BLOCK_BYTES = 8 << 20
 QUERY_SECONDS = 20  # a driver that hangs must not hang the doctor

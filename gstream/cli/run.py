@@ -200,11 +200,9 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
     return lines
 
 
-def certificate_text(certificate: Any) -> str:
+def certificate_text(certificate: dict[str, Any]) -> str:
     """What --certify proved, on one line."""
-    if isinstance(certificate, dict):
-        return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in certificate.items())
-    return str(certificate)
+    return f"{certificate['proves']} ({show_seconds(certificate['seconds'])})"
 
 
 def peak_rss() -> int:
