@@ -1,4 +1,4 @@
-"""Atomic operations on array elements, prefetch and bit scan, as Numba intrinsics (LLVM atomicrmw, cmpxchg, cttz).
+"""Atomic operations on array elements, and bit counts, as Numba intrinsics (LLVM atomicrmw, cmpxchg, cttz, ctpop).
 
 Orders are relaxed (monotonic): kernels meet at their end, where the launching thread waits for all.
 """
@@ -9,10 +9,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["atomic_add", "atomic_or", "compare_and_swap", "population", "prefetch", "trailing_zeros"]
+__all__ = ["atomic_add", "atomic_or", "compare_and_swap", "population", "trailing_zeros"]
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
@@ -64,22 +63,6 @@ def compare_and_swap(typingctx, array, index, expected, new):
             seen = builder.bitcast(seen, kind)
         written = builder.zext(builder.extract_value(pair, 1), context.get_value_type(types.boolean))
         return context.make_tuple(builder, result, (written, seen))
-
-    return signature, generate
-
-
-@intrinsic
-def prefetch(typingctx, array, index):
-    """Ask for the cache line of array[index]; it is read once soon."""
-    signature = types.void(array, types.uint64)
-
-    def generate(context, builder, sig, args):
-        where = builder.bitcast(_pointer(context, builder, sig.args[0], *args), cgutils.voidptr_t)
-        flag = ir.IntType(32)
-        call = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, flag, flag, flag])
-        function = cgutils.get_or_insert_function(builder.module, call, "llvm.prefetch.p0i8")
-        builder.call(function, [where, flag(0), flag(3), flag(1)])
-        return context.get_dummy_value()
 
     return signature, generate
 
