@@ -34,6 +34,7 @@ from gstream.sources import Sources
 from gstream.stats import RunStats
 from gstream.superstep import Run
 from gstream.sweep import PageKernel
+from pagestore.errors import ResourceError
 
 LEARN_EDGES = 1 << 21  # supersteps of so many edges say how fast kernels are on this machine
 SPARE = 0.85  # of the memory that is free at the start: what a run may take where no cap is given
@@ -171,6 +172,8 @@ class Engine:
             supersteps, converged = run.go(limit)
             value = run.values()
             self._note_peak(plan)
+        except MemoryError as error:
+            raise _out_of_memory(plan.host_bytes) from error
         except BaseException:
             self._sources.drop_streamed()
             raise
@@ -352,6 +355,15 @@ class Engine:
             )
             for step in stats.per_superstep
         )  # fmt: skip
+
+
+def _out_of_memory(host_bytes: dict[str, int]) -> ResourceError:
+    largest = sorted(host_bytes.items(), key=lambda item: -item[1])[:3]
+    parts = ", ".join(f"{name} {size}" for name, size in largest)
+    return ResourceError(
+        f"host memory ran out; the run takes {sum(host_bytes.values())} bytes ({parts}). "
+        "Pass a lower --host-memory, so that pages are streamed from disk, or end other programs."
+    )
 
 
 def _by_name(tables: dict[str, PageTable]) -> dict[str, PageTable]:

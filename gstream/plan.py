@@ -157,7 +157,7 @@ def make_plan(
     common = _common_bytes(code, graph, len(specs), page) if own else 0
     cap = options.device_memory if options.device_memory is not None else 1 << 62
     share_of_host = max(0, (host_memory - common) // len(specs))
-    reach = max(table.reach for table in tables.values())
+    reach = graph.tables["out"].reach if "out" in graph.tables else 0
     ring = Ring(options.streams if copies else 0, largest, page, reach)
     try:
         capacity = min(cap, share_of_host) if own else cap
@@ -254,8 +254,9 @@ def plan_sources(
             left -= table.pages * page
             continue
         budget = left // (len(waiting) - index) // devices
-        groups = options.read_threads + 2
-        while batch > 1 and groups * batch * page > max(budget // 2, LEAST_GROUPS * page):
+        groups, policy = options.read_threads + 2, options.cache_policy
+        most = budget // 2 if policy else budget
+        while batch > 1 and groups * batch * page > max(most, LEAST_GROUPS * page):
             batch //= 2
         groups = max(LEAST_GROUPS, min(groups, budget // (batch * page)))
         if groups * batch * page > budget:
@@ -264,7 +265,6 @@ def plan_sources(
                 f"--host-memory {cap} bytes: too little; {need} bytes are needed at least, of which "
                 f"{cap - left} for attributes of vertices. Raise --host-memory."
             )
-        policy = options.cache_policy
         cache = min((budget - groups * batch * page) // page, table.pages) if policy else 0
         plans[table.name] = SourcePlan(False, weights, batch, groups, cache, policy)
         left -= devices * plans[table.name].bytes_held(table)

@@ -1,0 +1,101 @@
+"""The cost model: equations (1) and (2), and the file that keeps the machine's constants."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from engine_graphs import make_store, skewed_edges
+
+from gstream import measure
+from gstream.costs import Constants, level_seconds, superstep_seconds
+from gstream.devices.threads import Workers
+from gstream.driver import Engine
+from gstream.options import RunOptions
+from gstream.programs.bfs import BFS
+from gstream.programs.pagerank import PageRank
+
+LINK = Constants(c1=8e9, c2=6e9, disk=1e15, call_s=5e-6, pull_edges=1e15, push_edges=1e15, merge=1e10)
+
+
+def sweep(devices=1, constants=LINK, **changes):
+    sizes = {
+        "attribute_bytes": 0, "page_bytes": 6_000_000_000, "disk_bytes": 0, "batches": 400, "edges": 1_500_000_000,
+        "direction": "pull", "merged_bytes": 0, **changes,
+    }  # fmt: skip
+    return superstep_seconds(constants, devices=devices, **sizes)
+
+
+def test_equation_1_term_by_term():
+    assert sweep(batches=0) == pytest.approx(1.0)  # 6 GB at c2 = 6 GB/s
+    assert sweep(devices=4, batches=0) == pytest.approx(0.25)  # pages are spread over the devices
+    assert sweep(batches=1000) == pytest.approx(1.0 + 1000 * 5e-6)
+    assert sweep(attribute_bytes=4_000_000_000, batches=0) == pytest.approx(1.0 + 1.0)  # WA in and out at c1
+    assert sweep(devices=2, batches=0, merged_bytes=10**9) == pytest.approx(0.5 + 0.2)
+    slow = Constants(**{**vars(LINK), "pull_edges": 1e9})
+    assert sweep(constants=slow, batches=0) == pytest.approx(1.5)  # the kernels bound it
+
+
+def test_equation_2_term_by_term():
+    level = {"devices": 4, "page_bytes": 6e9, "disk_bytes": 0, "batches": 0, "edges": 0, "direction": "push"}
+    assert level_seconds(LINK, **level) == pytest.approx(0.25)
+    assert level_seconds(LINK, **level, d_skew=0.25) == pytest.approx(1.0)  # one device has all the pages
+    assert level_seconds(LINK, **level, r_hit=0.5) == pytest.approx(0.125)
+    assert level_seconds(LINK, **{**level, "batches": 400}) == pytest.approx(0.25 + 400 * 5e-6 / 4)
+
+
+def test_constants_are_measured_once_and_kept(tmp_path, monkeypatch):
+    workers = Workers(2)
+    try:
+        first = measure.constants(workers, tmp_path)
+        assert all(value > 0 for value in vars(first).values())
+        monkeypatch.setattr(measure, "measure", lambda workers: pytest.fail("measured again"))
+        assert measure.constants(workers, tmp_path) == first
+        monkeypatch.undo()
+        (kept,) = tmp_path.glob("constants-*-2.json")
+        for broken in ("{", "[1]", '{"c1": "fast"}', '{"c1": -1}'):
+            kept.write_text(broken)
+            assert measure.constants(workers, tmp_path).c1 > 0
+            assert json.loads(kept.read_text())["c1"] > 0
+    finally:
+        workers.close()
+
+
+def test_rates_are_learnt_from_faster_runs_only(tmp_path):
+    workers = Workers(1)
+    try:
+        before = measure.constants(workers, tmp_path)
+        measure.learn(1, "pull", before.pull_edges / 2, tmp_path)
+        assert measure.constants(workers, tmp_path) == before
+        measure.learn(1, "pull", before.pull_edges * 2, tmp_path)
+        assert measure.constants(workers, tmp_path).pull_edges == before.pull_edges * 2
+        measure.learn(3, "push", 1e9, tmp_path)  # nothing is known for 3 threads yet
+        assert not list(tmp_path.glob("constants-*-3.json"))
+    finally:
+        workers.close()
+
+
+def test_the_disk_is_measured_on_the_store_and_kept_by_file_system(tmp_path):
+    ends = np.random.default_rng(1).integers(0, 1000, (2, 2_500_000), dtype=np.uint32)
+    store = make_store(tmp_path / "s", *ends, topology="in", page_bytes=1 << 16)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    with store, Engine(store, RunOptions(host_memory=4 << 20)) as engine:
+        topology, table = store.topology("in"), engine.graph.tables["in"]
+        reader = topology.reader(direct=True)
+        found = measure.with_disk(LINK, reader, table, store.path, engine._readers, 2, cache)
+        assert 1e6 < found.disk < 1e12 and found.c1 == LINK.c1
+        assert measure.with_disk(LINK, None, table, store.path, engine._readers, 2, cache) == found
+
+
+@pytest.mark.parametrize("program", [PageRank(), BFS(source=3)], ids=["PageRank", "BFS"])
+@pytest.mark.parametrize("options", [{}, {"host_memory": 90_000}, {"devices": ["fake:1:2"]}], ids=str)
+def test_runs_report_seconds_beside_the_prediction(tmp_path, program, options):
+    with make_store(tmp_path, *skewed_edges(1000, 15000, seed=1), vertices=1000) as store:
+        with Engine(store, RunOptions(**options)) as engine:
+            stats = engine.run(program).stats
+            assert engine.plan(program).superstep_seconds() > 0
+    assert stats.predicted_seconds > 0 and stats.seconds > 0
+    plain = json.loads(json.dumps(stats.as_dict()))
+    assert plain["d_skew"] > 0 and 0 <= plain["r_hit"] <= 1
