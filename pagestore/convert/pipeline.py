@@ -31,7 +31,7 @@ from pagestore.convert.scatter import BOTH, IN, OUT
 from pagestore.convert.shuffle import Shuffle, Shuffler, plan_buckets
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.spill import SpillLog
-from pagestore.convert.storage import Vector, return_freed_memory
+from pagestore.convert.storage import Vector, allow_many_files, return_freed_memory
 from pagestore.convert.survey import Tally, weight_dtype
 from pagestore.convert.workfolder import WorkFolder
 from pagestore.errors import InputError, UsageError
@@ -74,7 +74,9 @@ class _Conversion:
         """Everything, with the lock held."""
         started = time.perf_counter()
         return_freed_memory()
-        fingerprint = {"source": [self.source.name, self.source.total_bytes], **self.options.lasting()}
+        allow_many_files()
+        source = [self.source.name, self.source.total_bytes, _changed(self.source.name)]
+        fingerprint = {"source": source, **self.options.lasting()}
         self.work = WorkFolder(self.path, self.options.workdir, self.options.resume, fingerprint)
         self.report.resumed = self.work.resumed
         if self.work.replaced:
@@ -273,3 +275,11 @@ class _Conversion:
         if self.budget.results_in_memory:
             first.close()
         return edges, place
+
+
+def _changed(name: str) -> int | None:
+    """When the input file was last changed (ns), so that --resume notices another file of the same size."""
+    try:
+        return os.stat(name).st_mtime_ns
+    except (OSError, ValueError):
+        return None

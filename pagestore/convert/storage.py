@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,13 +13,15 @@ from pathlib import Path
 
 import numpy as np
 
-from pagestore.errors import ResourceError
+from pagestore.errors import ResourceError, UsageError
 
 WINDOW = 1 << 18  # elements that a sequential pass over a vector handles at a time
 MAX_IO_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
 MAPPED_BYTES = 1 << 18  # arrays from this size on get a mapping of their own
+OPEN_FILES = 1 << 15
 _M_MMAP_THRESHOLD = -3  # malloc.h
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 
 
 def return_freed_memory() -> None:
@@ -34,6 +37,14 @@ def return_freed_memory() -> None:
     mallopt(_M_MMAP_THRESHOLD, MAPPED_BYTES)
 
 
+def allow_many_files() -> None:
+    """Raise the soft limit on open files: a shuffle keeps a file a bucket open, up to some hundreds a thread."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def free_bytes(folder: Path) -> int:
     """Bytes that may still be written in `folder`'s file system."""
     return shutil.disk_usage(folder).free
@@ -41,7 +52,7 @@ def free_bytes(folder: Path) -> int:
 
 @contextmanager
 def disk_errors(path: Path, needed: int = 0) -> Iterator[None]:
-    """Turn "no space", "too many open files" and I/O errors into ResourceError."""
+    """Turn "no space", "too many open files" and I/O errors into ResourceError, missing permission into UsageError."""
     try:
         yield
     except OSError as error:
@@ -54,6 +65,8 @@ def disk_errors(path: Path, needed: int = 0) -> Iterator[None]:
             ) from error
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise ResourceError(f"{path}: too many open files. Raise the limit (ulimit -n), or --memory.") from error
+        if error.errno in _REFUSED:
+            raise UsageError(f"{path}: can't be written ({error.strerror}). Choose another folder.") from error
         if error.errno == errno.EIO:
             raise ResourceError(f"{path}: the disk reports an input/output error. Check it, then run again.") from error
         raise

@@ -57,7 +57,7 @@ class WorkFolder:
     def _take_lock(self) -> int:
         for _ in range(LOCK_ATTEMPTS):
             with disk_errors(self.home):
-                self.home.mkdir(parents=False, exist_ok=True)
+                self.home.mkdir(exist_ok=True)
                 try:
                     lock = os.open(self.home / "lock", os.O_RDWR | os.O_CREAT, 0o666)
                 except FileNotFoundError:
@@ -86,7 +86,7 @@ class WorkFolder:
             self.resumed = True
             return found
         left = [name for name in os.listdir(self.home) if name != "lock"]
-        self.replaced = bool(left) or (self.path != self.home and self.path.exists())
+        self.replaced = bool(left) or self._partial().exists() or (self.path != self.home and self.path.exists())
         self._empty()
         with disk_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
@@ -99,7 +99,11 @@ class WorkFolder:
             return None
         return found if isinstance(found, dict) else None
 
+    def _partial(self) -> Path:
+        return self.store.with_name(self.store.name + ".partial")
+
     def _empty(self) -> None:
+        self._partial().unlink(missing_ok=True)
         for entry in list(self.home.iterdir()):
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry, ignore_errors=True)

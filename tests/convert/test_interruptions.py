@@ -14,7 +14,7 @@ import pytest
 from pagestore import io as store_io
 from pagestore.convert import ConvertOptions, Progress, convert, storage
 from pagestore.convert.workfolder import WorkFolder, work_folder_of
-from pagestore.errors import ResourceError, UsageError
+from pagestore.errors import InputError, ResourceError, UsageError
 from pagestore.inputs.base import EdgeChunk, EdgeSource
 from pagestore.memory import ArraySource
 from tests.convert.graphs import Graph, check_store, skewed, stored_rows
@@ -128,6 +128,27 @@ def test_an_old_store_stays_until_the_new_one_is_complete(tmp_path: Path) -> Non
     report = convert(OnceSource(graph), path, options_of("natural"))
     assert any("leftovers" in line for line in report.notes) and not report.resumed
     assert stored_rows(path) == graph.rows()
+
+
+def test_leftovers_of_a_kill_go_even_when_the_next_run_fails(tmp_path: Path) -> None:
+    graph = skewed(10_000, 900)
+    path = tmp_path / "graph.gs"
+    for calls in (30, 250):
+        while not killed_child(lambda calls=calls: convert(OnceSource(graph), path, options_of("out")), calls):
+            calls -= 10
+        assert list(tmp_path.iterdir())
+        with pytest.raises(InputError):
+            convert(ArraySource([1], [2], [1e300]), path, options_of("out"))
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_folder_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments, **named):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "mkdir", refuse)
+    with pytest.raises(UsageError, match="can't be written"):
+        convert(ArraySource([1], [2]), tmp_path / "graph.gs", options_of("out"))
 
 
 def test_resume_with_other_options_starts_afresh(tmp_path: Path) -> None:
