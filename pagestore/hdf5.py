@@ -9,6 +9,7 @@ No object times are stored: the same graph gives the same bytes.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,6 +97,9 @@ def locate(path: str) -> tuple[dict[str, Extent], dict]:
         raise
     except Exception as error:  # h5py raises OSError, RuntimeError, KeyError, ValueError, ... for damaged metadata
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        whole = re.search(r"truncated file: .*stored_eof = (\d+)", reason)
+        if whole:
+            raise StoreError(f"{path}: is cut: {size} of its {whole[1]} bytes are there. {REBUILD}") from error
         raise StoreError(f"{path}: HDF5 can't read it ({reason}). {REBUILD}") from error
     return extents, attributes
 
