@@ -46,7 +46,7 @@ class FakeDevice(MemoryDevice):
     threaded = False  # one thread serves all, so that a seed gives one schedule
 
     def __init__(self, name: str, seed: int) -> None:
-        super().__init__(name, lambda kernel, *arguments: int(kernel(*arguments) or 0), copies=True)
+        super().__init__(name, _call, copies=True)
         self._random = random.Random(seed)
         self._queues: list[deque[Operation]] = [deque()]
         self._over: set[int] = set()
@@ -280,6 +280,11 @@ class FakeDevice(MemoryDevice):
         self._count_hits()
         self._ring = None
         return state
+
+
+def _call(kernel: Callable[..., int], *arguments: object, limit: int) -> int:
+    """Launch on the one thread there is."""
+    return int(kernel(*arguments) or 0)
 
 
 def page_crcs_of(pages: np.ndarray, numbers: np.ndarray) -> np.ndarray:

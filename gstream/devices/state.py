@@ -22,7 +22,7 @@ from gstream.hostcode.parts import find_records, make_parts
 from gstream.pagetable import PageTable
 
 COMBINE = {"SUM": np.add, "MIN": np.minimum, "MAX": np.maximum, "OR": np.bitwise_or}
-Launch = Callable[..., int]  # launch(kernel, *arguments): on all threads of the device; returns the sum
+Launch = Callable[..., int]  # launch(kernel, *arguments, limit=most threads): the sum of what they return
 
 
 @kernel
@@ -96,9 +96,10 @@ class VertexState:
             self.value[: last - first] = self.job.host.value[first:last]
             self.attribute_bytes += (last - first) * self.value.itemsize
 
-    def _run(self, kernel: Callable[..., int], *arguments: Any) -> int:
+    def _run(self, kernel: Callable[..., int], *arguments: Any, claims: int = 1 << 30) -> int:
+        """Launch a kernel; `claims`: pieces of work there are, so that no more threads are woken than find one."""
         self.counter[0] = 0
-        return self.launch(kernel, *arguments)
+        return self.launch(kernel, *arguments, limit=claims)
 
     def start(self, part: Range) -> None:
         self._run(
@@ -141,7 +142,7 @@ class VertexState:
         dst = self.value if self.code.in_place else self.got
         return self._run(
             kernel, words, weights, work, self.counter, value, value_first, degree, self.active, dst, *self.chunk,
-            self.next, self.code.ints, self.code.floats,
+            self.next, self.code.ints, self.code.floats, claims=_claims(work, listed),
         )  # fmt: skip
 
     def pull(self, words: np.ndarray, weights: np.ndarray, work: np.ndarray, step: Step) -> int:
@@ -151,9 +152,11 @@ class VertexState:
         open_bits = self.remain if step.remain else self.open
         head = (words, weights, work, self.counter, source, 0, self.degree, self.active, dst, *self.chunk, self.next)
         if step.listed is not None:
-            return self._run(self.code.pull_records, *head, open_bits, self.code.ints, self.code.floats)
+            records = (*head, open_bits, self.code.ints, self.code.floats)
+            return self._run(self.code.pull_records, *records, claims=_claims(work, True))
         carry = np.full(len(work), self.code.identity, dtype=self.code.got_dtype)
-        edges = self._run(self.code.pull, *head, open_bits, carry, self.code.ints, self.code.floats)
+        parts = (*head, open_bits, carry, self.code.ints, self.code.floats)
+        edges = self._run(self.code.pull, *parts, claims=len(work))
         self.carry = carry
         return edges
 
@@ -250,6 +253,11 @@ class VertexState:
         wanted = np.zeros(table.pages, dtype=np.bool_)
         mark_pages(self.bits(which), table.first_vertex, table.last_vertex, wanted)
         return np.flatnonzero(wanted)
+
+
+def _claims(work: np.ndarray, listed: bool) -> int:
+    """How often work is claimed: a part, or 16 records, at a time."""
+    return -(-len(work) // 16) if listed else len(work)
 
 
 def bit_words(part: Range) -> slice:
