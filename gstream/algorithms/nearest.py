@@ -57,7 +57,7 @@ def offer(predecessor, v, u, distance, hops):
 
 @helper
 def tight(distance, u, v, weight):
-    """Whether distance[u] + weight == distance[v]; u is reached and no farther than v."""
+    """Whether distance[u] + weight == distance[v]; nonsense where u is not reached, but then u is farther than v."""
     kind = distance.dtype.type
     return kind(distance[u]) + kind(weight) == kind(distance[v])
 
@@ -149,11 +149,11 @@ def nearest_by_weight(words, weights, parts, counter, distance, hops, predecesso
             for word in range(first, stop):
                 other = u64(words[row, word])
                 u, v = (other, owner) if pull else (owner, other)
+                if not tight(distance, u, v, weights[row, word]):  # most edges end here
+                    continue
                 if distance[u] > distance[v] or not is_open(open_bits, v):
                     continue
-                if distance[u] == distance[v] and hops[u] >= hops[v]:
-                    continue
-                if tight(distance, u, v, weights[row, word]):
+                if distance[u] < distance[v] or hops[u] < hops[v]:
                     offer(predecessor, v, u, distance, hops)
 
 

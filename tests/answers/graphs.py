@@ -16,7 +16,7 @@ from pagestore.inputs import InputOptions, open_source
 from pagestore.memory import convert_arrays
 
 NUMBER = itertools.count()
-KINDS = ("dense", "gaps", "listed")
+KINDS = ("dense", "gaps", "listed", "names")
 
 
 @dataclass

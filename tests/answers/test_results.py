@@ -84,8 +84,9 @@ def test_what_none_is_in_numpy_and_csv(computed, tmp_path):
     assert found["sssp"].to_numpy()[3].tolist() == (ids[3], np.inf, none)
     found["bfs"].write(tmp_path / "bfs.csv")
     lines = (tmp_path / "bfs.csv").read_text(encoding="utf-8").splitlines()
-    assert lines[0] == "vertex,distance,predecessor" and lines[4] == f"{ids[3]},,"
-    assert lines[2] == f"{ids[1]},1,{ids[0]}"
+    shown = [f'"{v}"' if isinstance(v, str) else str(v) for v in ids]
+    assert lines[0] == "vertex,distance,predecessor" and lines[4] == f"{shown[3]},,"
+    assert lines[2] == f"{shown[1]},1,{shown[0]}"
 
 
 def test_ldbc_text(computed, tmp_path):
