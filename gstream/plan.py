@@ -6,7 +6,7 @@ decides; what the frontier decides (push or pull, which pages) is chosen in ever
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -288,8 +288,3 @@ def _device_cache(
 
 def _all_cached(device: DevicePlan, tables: dict[str, PageTable], devices: int) -> bool:
     return all(device.cache_pages.get(name, 0) * devices >= table.pages for name, table in tables.items())
-
-
-def with_constants(plan: Plan, constants: Constants) -> Plan:
-    """The same plan, predicted with other constants."""
-    return replace(plan, constants=constants)

@@ -17,7 +17,10 @@ What the driver calls, in this order. Work may be queued and done late by all ca
         gather(slices, peers), finish     and hands them round
         store(slice)                      step 4: WA to host memory, where it is not resident
       advance()                           what was marked becomes the frontier
+      count, active_edges, list_vertices, pages_of     what the driver asks the first device about the frontier
     detach()
+
+    begin_sweep(kernel), submit(batch)..., end_sweep   a page kernel instead of a program; no job is attached
 
 A slice is a range [first, last) of the chunk; the slices of all devices, in device order, make up the chunk.
 """

@@ -20,8 +20,9 @@ import numpy as np
 
 from gstream.devices.base import Device, DevicePlan, Job, Range, Step
 from gstream.devices.memory import MemoryDevice
-from gstream.devices.state import parts_of, records_of
+from gstream.devices.state import records_of
 from gstream.devices.streams import BatchRing, Placement, cut_by_reach
+from gstream.hostcode.parts import make_parts
 from gstream.pages import POISON, Batch
 from gstream.pagetable import PageTable
 from gstream.sweep import PageKernel
@@ -143,7 +144,7 @@ class FakeDevice(MemoryDevice):
             if sweep is not None:
                 kernel, state = sweep
                 view = table.weights_of(self._weights) if weights else None
-                self.stats.edges += kernel.run(words, view, parts_of(words, place.rows), np.zeros(1, np.int64), state)
+                self.stats.edges += kernel.run(words, view, make_parts(words, place.rows), np.zeros(1, np.int64), state)
             else:
                 assert step is not None
                 self.stats.edges += self._process(step, words, table, numbers, place, weights)
@@ -186,7 +187,7 @@ class FakeDevice(MemoryDevice):
         if step.listed is not None:
             work = records_of(words, numbers, place.rows, table, step)
         else:
-            work = parts_of(words, place.rows)
+            work = make_parts(words, place.rows)
         if step.direction == "pull":
             edges = state.pull(words, weights, work, step)
             state.keep_hubs(numbers, place.rows, work, step)

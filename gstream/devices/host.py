@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from gstream.devices.memory import MemoryDevice
-from gstream.devices.state import parts_of, records_of
+from gstream.devices.state import records_of
 from gstream.devices.threads import Workers
+from gstream.hostcode.parts import make_parts
 from gstream.pages import Batch
 from gstream.trace import Trace, timed
 
@@ -70,7 +71,7 @@ class HostDevice(MemoryDevice):
         table, numbers = batch.table, batch.numbers
         known = self._all_parts.get(table.name)
         if known is None or known[0] is not batch.pages:
-            parts = parts_of(words, batch.rows)
+            parts = make_parts(words, batch.rows)
             if len(numbers) == table.pages and batch.rows is numbers:
                 self._all_parts[table.name] = (batch.pages, parts)
             return parts

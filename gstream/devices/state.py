@@ -18,7 +18,7 @@ from gstream.hostcode.casts import u64
 from gstream.hostcode.compile import BLOCK
 from gstream.hostcode.intrinsics import trailing_zeros
 from gstream.hostcode.jit import kernel
-from gstream.hostcode.parts import find_records, make_parts
+from gstream.hostcode.parts import find_records
 from gstream.pagetable import PageTable
 
 COMBINE = {"SUM": np.add, "MIN": np.minimum, "MAX": np.maximum, "OR": np.bitwise_or}
@@ -283,8 +283,3 @@ def records_of(
         records[:, 0] += low
         found.append(records)
     return found[0] if len(found) == 1 else np.concatenate(found)
-
-
-def parts_of(words: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Parts int64[m, 3] of about 64 Ki edges of the pages in `rows`."""
-    return make_parts(words, rows)

@@ -9,6 +9,7 @@ import pytest
 from engine_graphs import both_ways, levels, make_store, skewed_edges
 from numba import njit
 
+from gstream.devices.host import HostDevice
 from gstream.driver import Engine, run_program
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.options import RunOptions, parse_devices
@@ -16,7 +17,7 @@ from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
 from gstream.trace import ChromeTrace
-from pagestore.errors import DeviceMissingError, StoreError, UsageError
+from pagestore.errors import DeviceMissingError, ResourceError, StoreError, UsageError
 from pagestore.store import open_store
 
 V, E = 1500, 20000
@@ -130,6 +131,16 @@ def test_a_damaged_page_is_an_error_and_the_engine_goes_on(tmp_path, options):
                 engine.run(PageRank(), max_supersteps=2)
         flip(path, offset + good)
         assert engine.run(PageRank(), max_supersteps=2).supersteps == 2
+
+
+def test_memory_that_runs_out_is_an_error_with_sizes(store, monkeypatch):
+    def attach(device, job):
+        raise MemoryError("Unable to allocate")
+
+    with Engine(store) as engine:
+        monkeypatch.setattr(HostDevice, "attach", attach)
+        with pytest.raises(ResourceError, match=r"the run takes \d+ bytes \(pages"):
+            engine.run(BFS(source=1))
 
 
 def flip(path, at):
