@@ -47,7 +47,7 @@ def _by_hops(session: Session, distance: np.ndarray, predecessor: np.ndarray, op
     name, pull = session.gathers()
     if pull:
         for first, heads in session.heads(name):
-            session.each(nearest.nearest_heads, heads, first, distance, predecessor, open_bits)
+            session.look(nearest.nearest_heads, heads, first, distance, predecessor, open_bits)
     if not open_bits.any():
         return
     wanted = session.pages_of(name, open_bits) if pull else None

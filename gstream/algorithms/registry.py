@@ -45,6 +45,12 @@ class Algorithm:
         from gstream.results import Result
 
         self.check_options(options)
+        if engine.options.max_supersteps is not None:
+            ends = {"bfs": " (bfs has --depth-limit)", "pagerank": " (pagerank has --iterations and --max-iter)"}
+            raise UsageError(
+                f"--max-supersteps: is for programs of your own; {self.name} would stop before its answer is right. "
+                f"Leave it out{ends.get(self.name, '')}."
+            )
         with Session(engine) as session:
             columns, found = _function(self.runs)(session, **options)
             summary = {"algorithm": self.name, "store": session.store.path, "options": _shown(options)} | found

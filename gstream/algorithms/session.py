@@ -15,8 +15,11 @@ import numpy as np
 from gstream.devices.threads import Workers
 from gstream.stats import RunStats
 from pagestore.errors import ResourceError
+from pagestore.layout import HEAD_NEIGHBOURS
 
-HEAD_ROWS = 1 << 20  # rows of heads a step where they are read in bounded memory; a multiple of 64
+HEADS_SHARE = (
+    4  # heads are kept where they take at most this part of the memory cap, else read by parts a tenth as large
+)
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,10 @@ class Session:
         self._counter[0] = 0
         return self.workers.run(kernel, *arguments, self._counter)
 
+    def look(self, kernel: Callable[..., int], *arguments: Any) -> None:
+        """`each` for a kernel that returns the edges it looked at: they count among the run's."""
+        self.stats.edges_visited += self.each(kernel, *arguments)
+
     def gathers(self) -> tuple[str, bool]:
         """(topology, pull) of a sweep that needs every edge once: in-pages where there are some, else out-pages."""
         return ("in", True) if self.store.has("in") else ("out", False)
@@ -124,16 +131,17 @@ class Session:
         return self.store.topology(name).head_rows if self.use_heads and self.store.has(name) else 0
 
     def heads(self, name: str) -> Iterator[tuple[int, np.ndarray]]:
-        """(first vertex, id[n, 4]) of topology `name`: one array where memory holds it, else HEAD_ROWS at a time."""
+        """(first vertex, id[n, 4]) of topology `name`: one array where memory holds it, else parts, n * 64 vertices."""
         rows, topology = self.head_rows(name), self.store.topology(name)
         if rows == 0:
             return
-        size = rows * 4 * self.id_dtype.itemsize
-        if self.engine.options.host_memory is None or size <= self.engine.options.host_memory // 4:
+        row_bytes, cap = HEAD_NEIGHBOURS * self.id_dtype.itemsize, self.engine.options.host_memory
+        if cap is None or rows * row_bytes <= cap // HEADS_SHARE:
             yield 0, self._array(f"heads/{topology.name}", topology.heads)
             return
-        for first in range(0, rows, HEAD_ROWS):
-            yield first, topology.heads(first, min(first + HEAD_ROWS, rows))
+        step = max(64, cap // (10 * HEADS_SHARE) // row_bytes // 64 * 64)
+        for first in range(0, rows, step):
+            yield first, topology.heads(first, min(first + step, rows))
 
     def degree(self, name: str) -> np.ndarray:
         """Lengths of the lists of topology `name` ("out": out-degrees, "in": in-degrees): u4 or u8[V]."""

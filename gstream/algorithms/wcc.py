@@ -109,13 +109,13 @@ def _link_by_heads(session: Session, parent: np.ndarray, names: tuple[str, ...])
     for column in range(SAMPLED_COLUMNS):
         for name in names:
             for first, heads in session.heads(name):
-                session.each(unionfind.link_heads, parent, heads, first, column, column + 1, root(0), False)
+                session.look(unionfind.link_heads, parent, heads, first, column, column + 1, root(0), False)
         session.each(unionfind.compress, parent)
     giant = unionfind.most_frequent(parent, rows, SAMPLES)
     for name in names:
         for first, heads in session.heads(name):
             arguments = (SAMPLED_COLUMNS, HEAD_NEIGHBOURS, root(giant), True)
-            session.each(unionfind.link_heads, parent, heads, first, *arguments)
+            session.look(unionfind.link_heads, parent, heads, first, *arguments)
     return giant
 
 
