@@ -171,6 +171,7 @@ class Engine:
             limit = self.options.max_supersteps if max_supersteps is None else max_supersteps
             supersteps, converged = run.go(limit)
             value = run.values()
+            self._sources.settle()
             self._note_peak(plan)
         except MemoryError as error:
             raise _out_of_memory(plan.host_bytes) from error
@@ -247,14 +248,17 @@ class Engine:
             for number in sorted(range(len(self.devices)), key=late.__getitem__):
                 self.devices[number].finish()
 
-    def stream(self, table: PageTable, pages: np.ndarray, weights: bool) -> None:
-        """Submit pages (int64[n], ascending) to the devices that own them, small pages first; finish all."""
+    def stream(self, table: PageTable, pages: np.ndarray, weights: bool, again: bool = False) -> None:
+        """Submit pages (int64[n], ascending) to the devices that own them, small pages first; finish all.
+
+        again: the next call will ask for the same pages, so that reading from disk may go on meanwhile.
+        """
         sources = self._sources.of(table)
 
         def feed(number: int) -> None:
             device, source = self.devices[number], sources[number]
             mine = share(pages, table.stretch, len(self.devices), number)
-            with closing(source.batches(mine, device.in_place, device.make_room, weights)) as batches:
+            with closing(source.batches(mine, device.in_place, device.make_room, weights, again)) as batches:
                 for batch in batches:
                     device.submit(batch)
 

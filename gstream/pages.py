@@ -126,6 +126,7 @@ class PageSource:
         self._readers = readers
         self._lock = threading.Lock()
         self._free = deque(range(plan.groups))
+        self._ahead: deque[tuple[Batch, Future[None] | None]] = deque()
         self._loaded = np.zeros(table.pages if plan.resident else 0, dtype=bool)
 
     @property
@@ -133,19 +134,21 @@ class PageSource:
         return self.pages.nbytes + (0 if self.weights is None else self.weights.nbytes)
 
     def batches(
-        self, numbers: np.ndarray, whole: bool, make_room: Callable[[], None], weights: bool = False
-    ) -> Generator[Batch, None, None]:
+        self, numbers: np.ndarray, whole: bool, make_room: Callable[[], None], weights: bool = False,
+        again: bool = False,
+    ) -> Generator[Batch, None, None]:  # fmt: skip
         """Batches of the pages `numbers` (int64[n], ascending), in order.
 
         whole: what is in memory comes as one batch (for devices that read pages in place): all resident pages, or all
         batches that have been read while the last one was used, so that launches are few where kernels are slower.
         make_room: called when every ring group is in use; must bring about a `done`.
-        weights: with their weights pages. Raises StoreError on a bad page.
+        weights: with their weights pages. again: the same pages will be asked for next, so that reading goes on with
+        the first of them while the caller merges. Raises StoreError on a bad page.
         """
         if self.plan.resident:
             yield from self._resident_batches(numbers, whole, self.weights if weights else None)
         else:
-            yield from self._streamed_batches(numbers, whole, make_room)
+            yield from self._streamed_batches(numbers, whole, make_room, again)
 
     def _cut(self, numbers: np.ndarray) -> list[np.ndarray]:
         return cut_batches(numbers, self.table.stretch, self.plan.batch_pages, self.table.small_pages)
@@ -173,10 +176,11 @@ class PageSource:
             _settle(read for _, read in reads)
 
     def _streamed_batches(
-        self, numbers: np.ndarray, whole: bool, make_room: Callable[[], None]
+        self, numbers: np.ndarray, whole: bool, make_room: Callable[[], None], again: bool
     ) -> Generator[Batch, None, None]:
         parts = deque(self._cut(numbers))
-        reads: deque[tuple[Batch, Future[None] | None]] = deque()
+        following = parts.copy() if again else deque()
+        reads = self._take_ahead(parts)
         try:
             while parts or reads:
                 while parts and self._free:
@@ -190,10 +194,24 @@ class PageSource:
                 while whole and reads and (reads[0][1] is None or reads[0][1].done()):
                     ready.append(self._finished(reads))
                 yield ready[0] if len(ready) == 1 else join_batches(ready)
+                while following and not parts and self._free:
+                    self._ahead.append(self._begin(following.popleft(), self._free.popleft()))
         finally:
-            _settle(read for _, read in reads)
-            for batch, _ in reads:
-                batch.done()
+            _let_go(reads)
+
+    def _take_ahead(self, parts: deque[np.ndarray]) -> deque[tuple[Batch, Future[None] | None]]:
+        """The batches at the head of `parts` that are being read already; others that are go."""
+        reads: deque[tuple[Batch, Future[None] | None]] = deque()
+        while self._ahead and parts and np.array_equal(self._ahead[0][0].numbers, parts[0]):
+            reads.append(self._ahead.popleft())
+            parts.popleft()
+        self.settle()
+        return reads
+
+    def settle(self) -> None:
+        """Wait until no thread reads into this source's rows; forget what was read ahead."""
+        _let_go(self._ahead)
+        self._ahead.clear()
 
     @staticmethod
     def _finished(reads: deque[tuple[Batch, Future[None] | None]]) -> Batch:
@@ -244,6 +262,13 @@ class PageSource:
                     self._reader.read_weights(first, count, out=self.weights[row : row + count])
         with self._lock:
             self.bytes_read += self.table.bytes_of(len(numbers), self.weights is not None)
+
+
+def _let_go(reads: Iterable[tuple[Batch, Future[None] | None]]) -> None:
+    """End the reads of batches that nobody will use, and give their rows back."""
+    _settle(read for _, read in reads)
+    for batch, _ in reads:
+        batch.done()
 
 
 def _settle(reads: Iterable[Future[None] | None]) -> None:

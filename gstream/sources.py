@@ -51,6 +51,11 @@ class Sources:
             ]
             self._made[name] = made * self._devices if plan.resident else made
 
+    def settle(self) -> None:
+        """End reading ahead for supersteps that do not come."""
+        for source in self.distinct():
+            source.settle()
+
     def drop_streamed(self) -> None:
         """After an error ring groups and cache slots may be in any state: streamed sources are made anew."""
         for name in [name for name, have in self._made.items() if not have[0].plan.resident]:
@@ -63,7 +68,9 @@ class Sources:
 
     def _drop(self, name: str) -> None:
         """Free one page set's rows, its figures kept."""
-        self._read_by_dropped += sum(source.bytes_read for source in set(self._made.pop(name, ())))
+        for source in set(self._made.pop(name, ())):
+            source.settle()
+            self._read_by_dropped += source.bytes_read
 
     def distinct(self) -> list[PageSource]:
         """Each source once."""

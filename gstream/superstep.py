@@ -32,8 +32,8 @@ class Streamer(Protocol):
     def each(self, call: Callable[[int], None]) -> None:
         """call(device number) for every device, side by side where they allow it; then finish all: a barrier."""
 
-    def stream(self, table: PageTable, pages: np.ndarray, weights: bool) -> None:
-        """Submit the pages (int64[n], ascending) to their owners, and finish."""
+    def stream(self, table: PageTable, pages: np.ndarray, weights: bool, again: bool = False) -> None:
+        """Submit the pages (int64[n], ascending) to their owners and finish; again: the next call asks for them too."""
 
     def counts(self) -> tuple[int, int, int]:
         """Pages processed, bytes moved and edges looked at so far."""
@@ -51,6 +51,7 @@ class Run:
         self.stats = RunStats()
         self.stale = False  # open bits may hold vertices that are done
         self.merge_seconds = 0.0
+        self.last = False  # this superstep is known to be the last
         self.trace = engine.options.trace
 
     def go(self, max_supersteps: int | None) -> tuple[int, bool]:
@@ -66,6 +67,7 @@ class Run:
             if supersteps == max_supersteps:
                 return supersteps, False
             supersteps += 1
+            self.last = supersteps == max_supersteps
             self.code.set_superstep(supersteps)
             self.superstep(frontier, began)
 
@@ -163,7 +165,8 @@ class Run:
         for device in self.devices:
             device.begin(step)
         if len(pages):
-            self.engine.stream(step.table, pages, self.plan.weights)
+            again = not self.code.idempotent and not self.last and len(pages) == step.table.pages
+            self.engine.stream(step.table, pages, self.plan.weights, again)
 
     def merge(self, step: Step, chunk: Range) -> None:
         """Step 3 and 4 of Figure 5: slices of all copies are combined, applied and handed round or stored."""
