@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 import mmap
 import os
-import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -36,6 +32,8 @@ def doctor(
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Show cores, memory, disk rate, libraries and GPUs, and how to install what is missing."""
+    import platform
+
     found = {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -83,6 +81,8 @@ def disk_rate(folder: Path) -> dict[str, Any]:
     result |= {"free": usage.free, "total": usage.total}
     if usage.free < 4 * PROBE_BYTES or not os.access(folder, os.W_OK):
         return result | {"read_rate": None, "direct": None}
+    import tempfile
+
     block = mmap.mmap(-1, PROBE_BLOCK_BYTES)
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".gstream-doctor-") as probe:
         for _ in range(PROBE_BYTES // PROBE_BLOCK_BYTES):
@@ -105,6 +105,8 @@ def disk_rate(folder: Path) -> dict[str, Any]:
 
 def version(name: str) -> str | None:
     """Version of an installed distribution, or None."""
+    import importlib.metadata  # slow to import, and `gstream --help` imports this file
+
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -113,10 +115,11 @@ def version(name: str) -> str | None:
 
 def compiler() -> dict[str, Any]:
     """Whether Numba compiles here, for which processor, and where it keeps compiled programs."""
-    if importlib.util.find_spec("numba") is None:
+    try:
+        import llvmlite.binding
+        import numba
+    except ImportError:
         return {"works": False, "processor": None}
-    import llvmlite.binding
-    import numba
 
     began = time.perf_counter()
     works = numba.njit(lambda x: x + 1)(1) == 2

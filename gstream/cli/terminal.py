@@ -6,7 +6,6 @@ standard error.
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -25,6 +24,8 @@ def note(text: str) -> None:
 
 def print_json(value: dict[str, Any]) -> None:
     """The one JSON object of --json, on standard output. NaN and infinity become null: JSON has neither."""
+    import json
+
     print(json.dumps(_plain(value), allow_nan=False))
 
 
