@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gstream.naming import Naming, plain
+
 if TYPE_CHECKING:
     import pandas
     import pyarrow
@@ -207,16 +209,14 @@ class Result:
         """Rows of the given natural indices."""
         naming = Naming(self._store)
         stored = np.array([int(self._store.store_ids(int(n), int(n) + 1)[0]) for n in natural], np.int64)
-        found = [{"vertex": _plain(naming.range(int(n), int(n) + 1)[0])} for n in natural]
+        found = [{"vertex": plain(naming.range(int(n), int(n) + 1)[0])} for n in natural]
         for column in self._columns:
             values = column.values[stored]
             absent = column.absent(values)
             for row, value, none in zip(
                 found, values, absent if absent is not None else [False] * len(found), strict=True
             ):
-                shown = (
-                    naming.one(column, value) if column.vertices and not none else _plain(value.astype(column.dtype))
-                )
+                shown = naming.one(column, value) if column.vertices and not none else plain(value.astype(column.dtype))
                 row[column.name] = None if none else shown
         return found
 
@@ -232,80 +232,6 @@ class Result:
             labels = labels[np.argsort(self._store.natural_of(labels), kind="stable")]
         chosen = labels[_least(-sizes[labels].astype(np.float64), count)]
         return [{column.name: naming.one(column, label), "vertices": int(sizes[label])} for label in chosen]
-
-
-class Naming:
-    """User IDs of one store, loaded when a column of vertices first needs them out of order."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._all: Any = None
-
-    def range(self, first: int, last: int) -> Any:
-        """User IDs of natural indices [first, last): int64[n] or a pyarrow string array."""
-        return self._store.user_ids(first, last)
-
-    def numpy_range(self, first: int, last: int) -> np.ndarray:
-        """The same as a NumPy array: int64[n] or str objects."""
-        return _as_numpy(self.range(first, last))
-
-    @property
-    def longest(self) -> int:
-        """Characters of the longest name of a store with string IDs."""
-        import pyarrow.compute as pc
-
-        count, longest = self._store.meta.vertices, 0
-        for first in range(0, count, CHUNK_ROWS):
-            names = self.range(first, min(first + CHUNK_ROWS, count))
-            longest = max(longest, pc.max(pc.utf8_length(names)).as_py() or 0)
-        return longest
-
-    def one(self, column: Column, vertex: Any) -> Any:
-        """User ID of one value of a column of vertices, as int or str."""
-        natural = int(self._natural(column, np.array([vertex]))[0])
-        return _plain(self.range(natural, natural + 1)[0])
-
-    def arrow(self, column: Column, vertices: np.ndarray, absent: np.ndarray | None) -> Any:
-        """pyarrow array of the user IDs of a column's values, null where `absent`."""
-        import pyarrow as pa
-
-        ids = self._take(column, vertices, absent)
-        return pa.array(ids, mask=absent) if isinstance(ids, np.ndarray) else ids
-
-    def numpy(self, column: Column, vertices: np.ndarray, absent: np.ndarray | None) -> np.ndarray:
-        """User IDs of a column's values: int64[n] with -1, or str objects with "", where `absent`."""
-        ids = self._take(column, vertices, absent)
-        strings = not isinstance(ids, np.ndarray)
-        ids = _as_numpy(ids)
-        if absent is not None:
-            ids[absent] = "" if strings else -1
-        return ids
-
-    def _natural(self, column: Column, vertices: np.ndarray) -> np.ndarray:
-        return vertices if column.holds == "natural" else self._store.natural_of(vertices)
-
-    def _take(self, column: Column, vertices: np.ndarray, absent: np.ndarray | None) -> Any:
-        """User IDs; where `absent`, null among strings and anything among numbers."""
-        store = self._store
-        natural = self._natural(column, vertices if absent is None else np.where(absent, 0, vertices))
-        if store.meta.id_kind == "range":
-            return natural.astype(np.int64) + store.meta.id_base
-        if self._all is None:
-            self._all = store.user_ids()
-        if isinstance(self._all, np.ndarray):
-            return self._all[natural]
-        import pyarrow as pa
-
-        return self._all.take(pa.array(natural.astype(np.int64), mask=absent))
-
-
-def _as_numpy(ids: Any) -> np.ndarray:
-    return ids if isinstance(ids, np.ndarray) else np.array(ids.to_pylist(), object)
-
-
-def _plain(value: Any) -> Any:
-    """A NumPy or Arrow scalar as Python's int, float or str."""
-    return value.as_py() if hasattr(value, "as_py") else value.item()
 
 
 def _missing_number(dtype: np.dtype) -> float | int:
