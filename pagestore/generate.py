@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from pagestore.convert.buffers import Buffers
 from pagestore.convert.emit import mix
 from pagestore.errors import UsageError
 from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, EdgeSource
@@ -143,15 +144,16 @@ class GeneratedSource(EdgeSource):
         """Chunks that `chunk` can be asked for; `chunk_edges` may be set before."""
         return -(-self.edge_count // self.chunk_edges)
 
-    def chunk(self, number: int) -> EdgeChunk:
-        """Chunk `number`: edges number * chunk_edges and on."""
+    def chunk(self, number: int, buffers: Buffers | None = None) -> EdgeChunk:
+        """Chunk `number`: edges number * chunk_edges and on; in `buffers`, when given, until the next call."""
+        empty = (buffers or Buffers()).get
         first = number * self.chunk_edges
         count = min(self.chunk_edges, self.edge_count - first)
-        source, target = np.empty((2, count), np.uint64)
+        source, target = empty("source", count, np.uint64), empty("target", count, np.uint64)
         self._make(np.uint64(first), source, target)
         weight = None
         if self.weighted:
-            weight = np.empty(count, np.float64)
+            weight = empty("weight", count, np.float64)
             _weights(np.uint64(first), self._seed, weight)
         return EdgeChunk(source, target, weight)
 

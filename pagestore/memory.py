@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pagestore.convert.buffers import Buffers
 from pagestore.convert.options import ConvertOptions, ProgressHook, Report
 from pagestore.convert.pipeline import convert
 from pagestore.errors import InputError, UsageError
@@ -66,11 +67,15 @@ class ArraySource(EdgeSource):
         """Chunks that `chunk` can be asked for."""
         return -(-len(self.source) // self.chunk_edges)
 
-    def chunk(self, number: int) -> EdgeChunk:
-        """Chunk `number`; any thread may ask."""
+    def chunk(self, number: int, buffers: Buffers | None = None) -> EdgeChunk:
+        """Chunk `number`; any thread may ask. It lies in `buffers`, when given, until the next call."""
+        empty = (buffers or Buffers()).get
         part = slice(number * self.chunk_edges, (number + 1) * self.chunk_edges)
         weight = None if self.weight is None else self.weight[part].astype(np.float64)
-        return EdgeChunk(self.source[part].astype(np.uint64), self.target[part].astype(np.uint64), weight)
+        count = len(self.source[part])
+        source, target = empty("source", count, np.uint64), empty("target", count, np.uint64)
+        source[:], target[:] = self.source[part], self.target[part]
+        return EdgeChunk(source, target, weight)
 
     def chunks(self) -> Iterator[EdgeChunk]:
         """All chunks."""

@@ -14,11 +14,13 @@ from typing import Protocol
 
 import numpy as np
 
+from pagestore.convert.buffers import HUGE_BYTES, large_empty
 from pagestore.convert.scatter import Scattered
 from pagestore.convert.storage import disk_errors, read_all, write_all
 
 HEADER_BYTES = 8
 BLOCK_BYTES = 1 << 18  # of keys in a block in memory
+LARGE_BUCKETS = 3  # huge pages are used from this many a bucket on: half of one is empty at the end
 MOST_BLOCKS = 1 << 14  # Linux allows a process 65,530 mappings
 
 Block = tuple[np.ndarray, np.ndarray | None]  # keys u8[n], weights[n]
@@ -58,7 +60,8 @@ class MemoryBuckets:
     def __init__(self, count: int, weight_dtype: np.dtype | None, keys: int):
         self.sizes = np.zeros(count, np.int64)
         self.weight_dtype = weight_dtype
-        self.block_keys = max(BLOCK_BYTES // 8, keys // MOST_BLOCKS)
+        large = keys * 8 >= LARGE_BUCKETS * count * HUGE_BYTES
+        self.block_keys = max((HUGE_BYTES if large else BLOCK_BYTES) // 8, keys // MOST_BLOCKS)
         self._blocks: list[list[Block]] = [[] for _ in range(count)]
         self._room = [0] * count  # in each bucket's last block
         self._lock = threading.Lock()
@@ -78,8 +81,8 @@ class MemoryBuckets:
         """A block, a place in it, and how many of `count` keys go there."""
         with self._lock:
             if self._room[bucket] == 0:
-                weights = None if self.weight_dtype is None else np.empty(self.block_keys, self.weight_dtype)
-                self._blocks[bucket].append((np.empty(self.block_keys, np.uint64), weights))
+                weights = None if self.weight_dtype is None else large_empty(self.block_keys, self.weight_dtype)
+                self._blocks[bucket].append((large_empty(self.block_keys, np.uint64), weights))
                 self._room[bucket] = self.block_keys
             count = min(count, self._room[bucket])
             at = self.block_keys - self._room[bucket]

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pagestore.convert.buffers import Buffers
 from pagestore.convert.crew import Ticker, run_crew
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.storage import WINDOW, Vector
 from pagestore.layout import HEAD_NEIGHBOURS, PageLayout
-from pagestore.pack import ALL_BITS, new_pages, pack_heads, pack_large, pack_small
+from pagestore.pack import ALL_BITS, pack_heads, pack_large, pack_small
 from pagestore.planning import PagePlan, PagePlanner, PageRange
 from pagestore.writer import StoreWriter
 
@@ -53,12 +54,12 @@ class TopologyPacker:
             yield self, part, edge
             edge += part.edges
 
-    def pack(self, part: PageRange, edge: int) -> None:
+    def pack(self, part: PageRange, edge: int, buffers: Buffers) -> None:
         """Pack and write all pages and heads of a range whose first edge has number `edge`."""
         plan = self.plan
         dtype = None if self.edges.weights is None else self.edges.weights.dtype
-        pages = new_pages(plan, *part.small)
-        weight_pages = None if dtype is None else new_pages(plan, *part.small, dtype)
+        pages = self._pages("small", *part.small, buffers)
+        weight_pages = None if dtype is None else self._pages("small", *part.small, buffers, dtype)
         open_vertices = np.empty(0, np.int64)  # short lists so far, to know how full the open page is
         open_degrees = np.empty(0, np.uint64)
         for first in range(part.first, part.last, WINDOW):
@@ -79,7 +80,7 @@ class TopologyPacker:
             open_degrees = np.concatenate([open_degrees, lists.short[used]])
             heads = self._heads(lists)
             for hub in lists.hubs:
-                self._pack_hub(*hub)
+                self._pack_hub(*hub, buffers)
             if heads is not None:
                 self.writer.write_array(f"topology/{self.name}/heads", first, heads)
             edge += int(lists.short.sum()) + sum(hub[2] for hub in lists.hubs)
@@ -119,7 +120,17 @@ class TopologyPacker:
             heads[vertex - lists.first] = self.edges.read_targets(edge, edge + HEAD_NEIGHBOURS)
         return heads[:rows]
 
-    def _pack_hub(self, vertex: int, edge: int, degree: int) -> None:
+    def _pages(
+        self, kind: str, begin: int, end: int, buffers: Buffers, dtype: np.dtype | None = None
+    ) -> np.ndarray:
+        """Zeroed buffer for the pages begin..end-1, or for their weights of `dtype`."""
+        layout = self.plan.layout
+        width = layout.page_bytes if dtype is None else layout.weight_page_bytes(dtype.itemsize)
+        pages = buffers.get(f"{kind} pages" if dtype is None else f"{kind} weights", (end - begin) * width, np.uint8)
+        pages.fill(0)
+        return pages.reshape(end - begin, width)
+
+    def _pack_hub(self, vertex: int, edge: int, degree: int, buffers: Buffers) -> None:
         """Pack a hub's large pages, a few at a time."""
         plan, longest = self.plan, self.plan.layout.longest_list
         first_page, _ = plan.large_range(vertex, vertex + 1)
@@ -130,8 +141,8 @@ class TopologyPacker:
             targets = self.edges.read_targets(edge + position, edge + end)
             weights = self.edges.read_weights(edge + position, edge + end)
             count = -(-(end - position) // longest)
-            pages = new_pages(plan, page, page + count)
-            weight_pages = None if weights is None else new_pages(plan, page, page + count, weights.dtype)
+            pages = self._pages("large", page, page + count, buffers)
+            weight_pages = None if weights is None else self._pages("large", page, page + count, buffers, weights.dtype)
             pack_large(plan, vertex, position, targets, ALL_BITS, pages, page, weights, weight_pages)
             self.writer.write_pages(self.name, page, pages, weight_pages)
 
@@ -141,11 +152,12 @@ def pack_topologies(
     threads: int, hook: ProgressHook | None,
 ) -> None:  # fmt: skip
     """Pack every topology of the store."""
+    buffers: dict[int, Buffers] = {}
     ticker = Ticker(hook, "pack", sum(edges.edges for edges in topologies.values()), "edges")
 
     def work(thread: int, item: tuple[TopologyPacker, PageRange, int]) -> None:
         packer, part, edge = item
-        packer.pack(part, edge)
+        packer.pack(part, edge, buffers.setdefault(thread, Buffers()))
         ticker.add(part.edges)
 
     for name, edges in topologies.items():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-U0, U1 = np.uint64(0), np.uint64(1)
+U0, U1, HALF = np.uint64(0), np.uint64(1), np.uint64(32)
 KEPT, DUPLICATES, LOOPS, HASH, LAST_KEY, STARTED, FIRST_NEAR, FIRST_FAR = range(8)  # of `state` u8[8]
 
 
@@ -38,7 +38,7 @@ def _emit(keys, weights, count, bits, first, dedupe, mirrored, targets, kept_wei
         state[LAST_KEY] = key
         state[STARTED] = U1
         state[LOOPS] += np.uint64(near == far)
-        edge = near * np.uint64(0x9E3779B97F4A7C15) + mix(far + U1)
+        edge = ((near << HALF) | (near >> HALF)) ^ far  # one to one below 2^32 vertices
         degrees[local] += 1
         targets[kept] = far
         if weights is not None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from pagestore.convert.buffers import Buffers
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.storage import WINDOW, Vector
 
@@ -128,20 +129,21 @@ class Expansion:
             self._places = np.empty(0, np.uint32)  # let go of the last window first
             self._places = self.place.read(self._low, min(self._low + self._window, self.edges.vertices))
 
-    def chunk(self, number: int) -> Edges:
-        """Edges of chunk `number`, of this stage's window."""
+    def chunk(self, number: int, buffers: Buffers | None = None) -> Edges:
+        """Edges of chunk `number`, of this stage's window; in `buffers`, when given, until the next call."""
+        empty = (buffers or Buffers()).get
         (first, skip, begin), (last, taken, end) = self._cuts[number].tolist(), self._cuts[number + 1].tolist()
         last += 1 if taken else 0
         degrees = self.edges.degrees.read(first, last)
-        near = np.empty(end - begin, np.uint64)
+        near, out_far = empty("source", end - begin, np.uint64), empty("target", end - begin, np.uint64)
         near_places = None if self.place is None else self.place.read(first, last)
         _repeat(degrees, np.uint64(first), np.uint64(skip), near_places, near)
         far = self.edges.read_targets(begin, end)
         weights = self.edges.read_weights(begin, end)
         if self.place is None:
-            return Edges(near, far.astype(np.uint64), weights)
-        out_far = np.empty(len(far), np.uint64)
-        out_near = near if self.stages == 1 else np.empty_like(near)
+            out_far[:] = far
+            return Edges(near, out_far, weights)
+        out_near = near if self.stages == 1 else empty("windowed source", len(near), np.uint64)
         out_weights = None if weights is None else np.empty_like(weights)
         low = np.uint64(self._low)
         high = np.uint64(self._low + len(self._places))

@@ -229,7 +229,7 @@ class _Conversion:
         in_memory = budget.results_in_memory and not saved
         job = Shuffle(
             name, identity.vertices, buckets, self.weight_dtype, first and options.dedupe,
-            first and options.drop_self_loops, self.threads, budget.piece_edges, budget.sort_limit,
+            first and options.drop_self_loops, self.threads, budget.piece_edges(buckets.count), budget.sort_limit,
             budget.keys_in_memory and not saved, in_memory,
         )  # fmt: skip
         shuffler = Shuffler(job, self.work, self.hook, {OUT: "out", IN: "in", BOTH: "edges"}[direction])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pagestore.convert.buffers import Buffers
 from pagestore.convert.crew import Ticker, run_crew
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.presence import Presence
@@ -43,8 +44,11 @@ def scan(
     total = source.total_bytes if by_bytes else getattr(source, "edge_count", None)
     ticker = Ticker(hook, "read", total, "bytes" if by_bytes else "edges")
 
+    buffers: dict[int, Buffers] = {}
+
     def look(thread: int, item: Any) -> None:
-        chunk: EdgeChunk = source.chunk(item) if isinstance(item, int) else item  # type: ignore[attr-defined]
+        own = buffers.setdefault(thread, Buffers())
+        chunk: EdgeChunk = source.chunk(item, own) if isinstance(item, int) else item  # type: ignore[attr-defined]
         greatest = tallies[thread].add(chunk, weighted)
         if presence is not None and greatest < id_limit:
             presence.mark(chunk.source)
@@ -94,7 +98,7 @@ def sample_counts(source: Any, limit: int) -> Tally:
 
     `limit`: one past the greatest ID. Only the balance of the buckets depends on it.
     """
-    tally = Tally()
+    tally, buffers = Tally(), Buffers()
     tally.shift = shift_for(limit)
     stages = getattr(source, "stages", 1)
     chosen = np.unique(np.linspace(0, max(0, source.chunk_count - 1), SAMPLED_CHUNKS).astype(np.int64))
@@ -102,7 +106,7 @@ def sample_counts(source: Any, limit: int) -> Tally:
         if hasattr(source, "enter"):
             source.enter(stage)
         for number in chosen.tolist() if source.chunk_count else []:
-            chunk = source.chunk(number)
+            chunk = source.chunk(number, buffers)
             tally.add(EdgeChunk(chunk.source, chunk.target), weighted=False)
     if tally.edges:
         scale = source.chunk_count / len(chosen)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from pagestore.convert.buffers import Buffers
 from pagestore.convert.presence import rank
 
 OUT, IN, BOTH = 0, 1, 2  # near = source; near = target; undirected: both directions, a self-loop once
@@ -98,16 +99,17 @@ def _fill(
 
 
 def scatter(
-    source: np.ndarray, target: np.ndarray, weight: np.ndarray | None, buckets: Buckets, drop_loops: bool
-) -> Scattered:
-    """Pack the edges (uint64[n] user IDs; weight in its final dtype, or None) into keys, bucket by bucket."""
+    source: np.ndarray, target: np.ndarray, weight: np.ndarray | None, buckets: Buckets, drop_loops: bool,
+    buffers: Buffers,
+) -> Scattered:  # fmt: skip
+    """Pack the edges (uint64[n] user IDs; codes of weights, or None) into keys, bucket by bucket, in `buffers`."""
     counts = np.zeros(buckets.count, np.uint64)
     shift, base = np.uint64(buckets.shift), np.uint64(buckets.base)
     loops = _count(source, target, buckets.of_bin, shift, buckets.direction, drop_loops, counts)
     starts = np.zeros(buckets.count + 1, np.uint64)
     np.cumsum(counts, out=starts[1:])
-    keys = np.empty(int(starts[-1]), np.uint64)
-    weights = None if weight is None else np.empty(len(keys), weight.dtype)
+    keys = buffers.get("keys", int(starts[-1]), np.uint64)
+    weights = None if weight is None else buffers.get("weights", len(keys), weight.dtype)
     _fill(
         source, target, weight, buckets.of_bin, shift, base, buckets.table, buckets.firsts,
         np.uint64(buckets.target_bits), buckets.direction, drop_loops, starts[:-1].copy(), keys, weights,

@@ -9,12 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, Protocol
 
 import numpy as np
 
 from pagestore.convert.bucketstore import BucketStore, FileBuckets, MemoryBuckets
+from pagestore.convert.buffers import Buffers, large_empty
 from pagestore.convert.crew import Ticker, run_crew
 from pagestore.convert.emit import Emitter, Tail, merged_range
 from pagestore.convert.options import ProgressHook
@@ -35,8 +36,8 @@ class ChunkSource(Protocol):
 
     chunk_count: int
 
-    def chunk(self, number: int) -> EdgeChunk:
-        """Chunk `number`."""
+    def chunk(self, number: int, buffers: Buffers | None = None) -> EdgeChunk:
+        """Chunk `number`; its arrays may lie in `buffers` and are then good until the thread's next call."""
 
 
 @dataclass(frozen=True)
@@ -141,14 +142,17 @@ class Shuffler:
             store = FileBuckets(self.work.path, job.name, job.buckets.count, job.code_dtype)
         ticker = Ticker(self.hook, f"partition {self.label}", total, "edges")
 
+        buffers: dict[int, Buffers] = {}
+
         def deal(thread: int, item: Any) -> None:
-            chunk: EdgeChunk = source.chunk(item) if isinstance(item, int) else item
+            own = buffers.setdefault(thread, Buffers())
+            chunk: EdgeChunk = source.chunk(item, own) if isinstance(item, int) else item
             for first in range(0, len(chunk), job.piece):
                 part = slice(first, first + job.piece)
                 weight = None
                 if job.weight_dtype is not None and chunk.weight is not None:
                     weight = encode(chunk.weight[part], job.weight_dtype)
-                piece = scatter(chunk.source[part], chunk.target[part], weight, job.buckets, job.drop_loops)
+                piece = scatter(chunk.source[part], chunk.target[part], weight, job.buckets, job.drop_loops, own)
                 store.append(piece)
                 if job.drop_loops:
                     with self._lock:
@@ -233,7 +237,8 @@ class Shuffler:
             self.work.path, f"{job.name}-{bucket:05}",
         )  # fmt: skip
         for keys, part_weights in parts:
-            kept = np.empty(len(keys), job.target_dtype)
+            empty = large_empty if job.result_in_memory else partial(scratch.buffers.get, "kept")
+            kept = empty(len(keys), job.target_dtype)
             kept_weights = None if part_weights is None else np.empty(len(keys), part_weights.dtype)
             count = emitter.emit(keys, part_weights, kept, kept_weights)
             short = count < len(keys)  # what dedupe dropped must not stay behind a view

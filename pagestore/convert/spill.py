@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pagestore.convert.buffers import Buffers
 from pagestore.convert.storage import disk_errors, read_all, write_all
 from pagestore.inputs.base import EdgeChunk, EdgeSource
 
@@ -93,19 +94,22 @@ class SpillLog(EdgeSource):
         """Chunks that `chunk` can be asked for."""
         return len(self.segments)
 
-    def chunk(self, number: int) -> EdgeChunk:
-        """Segment `number` as uint64 and float64."""
+    def chunk(self, number: int, buffers: Buffers | None = None) -> EdgeChunk:
+        """Segment `number` as uint64 and float64; in `buffers`, when given, until the next call."""
+        empty = (buffers or Buffers()).get
         edges, width, at = self.segments[number]
         if self._held:
             parts = self._held[number]
         else:
-            parts = [np.empty(edges, f"u{width}"), np.empty(edges, f"u{width}")]
-            parts += [np.empty(edges, np.float64)] if self.weighted else []
+            parts = [empty(f"spilled {end}", edges, np.dtype(f"u{width}")) for end in ("source", "target")]
+            parts += [empty("spilled weight", edges, np.float64)] if self.weighted else []
             for part in parts:
                 read_all(self._file, part, at, self.path)
                 at += part.nbytes
         weight = parts[2] if self.weighted else None
-        return EdgeChunk(parts[0].astype(np.uint64), parts[1].astype(np.uint64), weight)
+        source, target = empty("source", edges, np.uint64), empty("target", edges, np.uint64)
+        source[:], target[:] = parts[0], parts[1]
+        return EdgeChunk(source, target, weight)
 
     def chunks(self) -> Iterator[EdgeChunk]:
         """All segments."""

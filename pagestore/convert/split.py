@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from pagestore.convert.bucketstore import Block, FileBuckets, load
+from pagestore.convert.buffers import Buffers
 from pagestore.convert.radix import sort_keys
 from pagestore.convert.scatter import Scattered
 
@@ -27,21 +28,16 @@ class Scratch:
 
     def __init__(self, weight_dtype: np.dtype | None):
         self.weight_dtype = weight_dtype
-        self._keys = np.empty((2, 0), np.uint64)
-        self._weights = None if weight_dtype is None else np.empty((2, 0), weight_dtype)
+        self.buffers = Buffers()
 
     def sorted_keys(self, blocks: Iterator[Block], size: int, bits: int) -> Block:
         """Load `size` keys (all below 2^bits) and sort them; the views hold until the next call."""
-        if self._keys.shape[1] < size:
-            self._keys = np.empty((2, 0), np.uint64)  # let go of the old buffers first
-            self._keys = np.empty((2, size), np.uint64)
-            if self._weights is not None:
-                self._weights = np.empty((2, 0), self.weight_dtype)
-                self._weights = np.empty((2, size), self.weight_dtype)
-        keys, other = self._keys[0, :size], self._keys[1, :size]
+        get = self.buffers.get
+        keys, other = get("keys", size, np.uint64), get("other keys", size, np.uint64)
         weights, other_weights = None, None
-        if self._weights is not None:
-            weights, other_weights = self._weights[0, :size], self._weights[1, :size]
+        if self.weight_dtype is not None:
+            weights = get("weights", size, self.weight_dtype)
+            other_weights = get("other weights", size, self.weight_dtype)
         load(blocks, keys, weights)
         sort_keys(keys, weights, other, other_weights, size, bits)
         return keys, weights
