@@ -5,7 +5,9 @@
     sorted edges --degrees--> page plan --pack--> NAME.partial --rename--> NAME
 
 Every step's result depends on the edges and the lasting options only, so the store's bytes are the same for any
-memory, any number of threads and any interruption.
+memory, any number of threads and any interruption. Measured on two cores, RMAT scale 22 from the generator, both
+topologies, ns of processor time an input edge: partition out 65 (of which generating 30), sort out 22, partition in
+19, sort in 24, pack 26 (of which 18 in the kernel, writing the file).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A key is `(source - first source of the bucket) << target_bits | target` in one uint64; only its significant bits are
 sorted. One pass on the top digit cuts the keys into runs that fit a core's cache, each run is then sorted from the
 lowest digit up inside the cache. Equal keys are put in order of their weights, so the result depends on nothing but
-the multiset of edges. Measured: 7 to 9 ns a key on one core (numpy's sort: 39 ns).
+the multiset of edges. Measured on RMAT keys of 41 bits: 11 ns a key on one core (numpy: 47 ns).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-RUN_KEYS = 1 << 14  # aimed length of a run: keys and scratch take 256 KiB, half of a core's L2
+RUN_KEYS = 1 << 12  # aimed length of a run: keys and scratch take 64 KiB (2^14 and 2^10 are a tenth slower)
 TOP_BITS = 10  # at most 1,024 write streams in the first pass: beyond that the TLB is what bounds it
 SHORT_RUN = 48  # runs up to this length are sorted by insertion
 U0, U1 = np.uint64(0), np.uint64(1)
