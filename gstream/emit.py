@@ -8,6 +8,7 @@ from gstream.interpret in the oracle.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 from gstream.scalars import INTEGERS, NUMPY, carrier, meet
@@ -23,6 +24,12 @@ ARGUMENTS = {
 }
 TOTAL_ARGUMENTS = "v_id, v_value, v_before, v_degree, v_in_degree, own, at, ctx"
 FIXED_INTS = ("vertices", "edges", "superstep")
+
+
+@lru_cache(maxsize=64)
+def emitter_of(program: Any, weight: str | None) -> Emitter:
+    """The Emitter of a Program class, made once for each kind of weight."""
+    return Emitter(program, weight)
 
 
 class Emitter:

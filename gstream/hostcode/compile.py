@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.emit import FIXED_INTS, Emitter
+from gstream.emit import FIXED_INTS, Emitter, emitter_of
 from gstream.hostcode.generate import is_in_place, load_module, premakes_messages
 from gstream.interpret import interpreted
 from gstream.program import Program
@@ -40,7 +40,7 @@ class HostCode:
         cls = type(program)
         weight = None if shape.weight_dtype is None else type_of_dtype(shape.weight_dtype)
         self.program, self.shape = program, shape
-        emitter = Emitter(cls, weight)
+        emitter = emitter_of(cls, weight)
         self.uses_edge = ("e", "weight") in emitter.reads()
         if self.uses_edge and weight is None:
             raise UsageError(

@@ -137,6 +137,7 @@ def _helpers_hash() -> bytes:
     return b"".join((HERE / name).read_bytes() for name in names) + numba.__version__.encode()
 
 
+@lru_cache(maxsize=64)  # making the text again took a millisecond of every run
 def load_module(program: Any, emitter: Emitter) -> ModuleType:
     """Import the generated module of a program, writing it first where it is not in the cache folder."""
     text = module_text(program, emitter)
