@@ -15,7 +15,7 @@ import numpy as np
 
 from pagestore.inputs.badlines import BadLines, LineProblem, shown
 from pagestore.inputs.base import MAX_ID, EdgeChunk, InputOptions, split_chunk
-from pagestore.inputs.blocks import Block, line_blocks, parse_in_order
+from pagestore.inputs.blocks import Block, LongLineError, line_blocks, parse_in_order
 from pagestore.inputs.headers import header_error, integers, promised_vertices
 from pagestore.inputs.judge import BLANK_FIELD, LineRules, parse_vertex, parse_weight
 from pagestore.inputs.linefile import LineFile
@@ -47,7 +47,7 @@ class AdjacencySource(LineFile):
     skipped_numbers = 0
     weighted_lists = False
 
-    def __init__(self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
+    def __init__(self, path: str | Path | ByteStream, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
         self._lonely: list[np.ndarray] = []
         super().__init__(path, options, workdir, memory_bytes)
         self.block_bytes = max(self.block_bytes // 2, 1 << 21)  # an entry takes 2 bytes of text and 16 of arrays
@@ -69,7 +69,7 @@ class AdjacencySource(LineFile):
         source, target = np.empty(capacity, dtype=np.uint64), np.empty(capacity, dtype=np.uint64)
         weight = np.empty(capacity if self.weighted_lists else 0)
         lonely = np.empty(capacity if self.headed else 0, dtype=np.uint64)
-        odd = np.empty((capacity, 2), dtype=np.int64)
+        odd = np.empty((block.size + 1, 2), dtype=np.int64)  # even blank lines may be odd
         rules = self.rules
         entries, lines, lists, odd_count, alone = (
             int(n)
@@ -120,6 +120,8 @@ class AdjacencySource(LineFile):
                     self.bad.report(stream.name, line + number, problem, text)
                 line += found.lines
                 yield found
+        except LongLineError as error:
+            raise error.located(stream.name, line) from None
         finally:
             stream.close()
             if self.owns_bad:
@@ -147,7 +149,7 @@ class MetisSource(AdjacencySource):
 
     headed = False
 
-    def __init__(self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
+    def __init__(self, path: str | Path | ByteStream, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
         self.id_base = 1
         super().__init__(path, options, workdir, memory_bytes)
         self.vertices, self.directed = promised_vertices(self.name, self._count, options), False

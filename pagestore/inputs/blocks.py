@@ -34,6 +34,21 @@ def block_bytes(memory_bytes: int, threads: int) -> int:
     return int(min(max(share, MIN_BLOCK_BYTES), MAX_BLOCK_BYTES))
 
 
+class LongLineError(Exception):
+    """A line of more than `longest` bytes, `lines` whole ones behind the last block that was read."""
+
+    def __init__(self, longest: int, lines: int) -> None:
+        super().__init__(longest, lines)
+        self.longest, self.lines = longest, lines
+
+    def located(self, name: str, first_line: int) -> InputError:
+        """What to tell the user; `first_line` is the number of the line behind the last block."""
+        return InputError(
+            f"{name}:{first_line + self.lines}:1: the line is longer than {self.longest} bytes; the lines of an edge "
+            f"list end in a line feed. Check that this is a text file of edges."
+        )
+
+
 @dataclass(frozen=True)
 class Block:
     """Whole lines: `data` uint8[size + PAD], of which `size` are lines; `offset` bytes of the input came before."""
@@ -47,7 +62,7 @@ class Block:
 
 
 def line_blocks(stream: ByteStream, size: int) -> Iterator[Block]:
-    """Cut what is left of `stream` at line ends; raises InputError for a line longer than LONGEST_LINE_BYTES."""
+    """Cut what is left of `stream` at line ends; raises LongLineError for one of more than LONGEST_LINE_BYTES."""
     carry = np.empty(0, dtype=np.uint8)
     offset = 0
     while True:
@@ -65,10 +80,7 @@ def line_blocks(stream: ByteStream, size: int) -> Iterator[Block]:
             longest = min(LONGEST_LINE_BYTES, size // 2)
             cut = _last_line_end(data, filled, longest)
             if cut == 0:
-                raise InputError(
-                    f"{stream.name}: a line near byte {offset + filled - longest} is longer than {longest} bytes; "
-                    f"lines of an edge list end in a line feed. Check that this is a text file of edges."
-                )
+                raise LongLineError(longest, int((data[:filled] == LINE_FEED).sum()))
         carry = data[cut:filled].copy()
         data[cut : cut + PAD] = 0
         yield Block(data, cut, offset)

@@ -40,10 +40,9 @@ FORMATS = {  # name: (suffixes, what it is)
 }
 SEEKING = ("sg", "wsg", "graph500", "graph500-int64", "parquet", "arrow", "npy", "npz")  # mapped, so plain files
 CONTENT = {
-    b"%%MatrixMarket": "mtx",
+    b"%%matrixmarket": "mtx",  # compared without case
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
-    b"\xff\xff\xff\xff": "arrow",
     b"\x93NUMPY": "npy",
     b"PK\x03\x04": "npz",
 }
@@ -51,30 +50,41 @@ HDF5 = b"\x89HDF\r\n\x1a\n"
 HEAD_BYTES = 1 << 12
 
 
-def detect_format(path: str | Path) -> str:
-    """Name of the format of `path` ("-" is stdin, read as text). Raises InputError when the file can't be opened."""
-    name = str(path)
-    if name == STDIN or not stat.S_ISREG(os.stat(path).st_mode if os.path.exists(path) else stat.S_IFREG):
-        return "text"
-    if not os.path.exists(path) and ldbc_file(str(path), ".e") is not None:
-        return "ldbc"
-    stream = ByteStream(path)
-    try:
-        head = stream.peek(HEAD_BYTES)
-    finally:
-        stream.close()
+def detect_format(stream: ByteStream) -> str:
+    """Name of the format of what `stream` is about to give; consumes nothing. Raises InputError for an HDF5 file."""
+    name, head = stream.name, stream.peek(HEAD_BYTES)
     if head.startswith(HDF5):
         raise InputError(
             f"{name}: is an HDF5 file, perhaps a store already; convert reads edge lists. Try gstream info."
         )
     for magic, kind in CONTENT.items():
-        if head.startswith(magic):
+        if head.startswith(magic) or head[: len(magic)].lower() == magic:
             return kind
+    if head.startswith(b"\xff\xff\xff\xff") and 0 < int.from_bytes(head[4:8], "little", signed=True):
+        return "arrow"  # a stream: continuation mark and the schema's size
     bare = Path(name[: -len(Path(name).suffix)]) if Path(name).suffix.lower() in SUFFIXES else Path(name)
     by_name = next((kind for kind, (suffixes, _) in FORMATS.items() if bare.suffix.lower() in suffixes), None)
     if by_name is not None and by_name != "text":
         return by_name
     return "gr" if _looks_like_dimacs(head) else "text"
+
+
+def _identify(path: str | Path, options: InputOptions) -> tuple[str | Path | ByteStream, str]:
+    """What to open and its format. A pipe is opened here: its first bytes, once read, are in the stream."""
+    if options.format is None and not os.path.exists(path) and ldbc_file(str(path), ".e") is not None:
+        return path, "ldbc"
+    if options.format is not None:
+        return path, options.format
+    stream = ByteStream(path)
+    try:
+        kind = detect_format(stream)
+    except InputError:
+        stream.close()
+        raise
+    if stream.replayable or kind in SEEKING:
+        stream.close()
+        return path, kind
+    return stream, kind
 
 
 def _looks_like_dimacs(head: bytes) -> bool:
@@ -104,13 +114,13 @@ def open_source(
     if options.format is not None and options.format not in FORMATS:
         raise UsageError(f"--format {options.format}: unknown; it is one of {', '.join(FORMATS)}.")
     inputs = _pair_ldbc(inputs, options)
-    kinds = [options.format or detect_format(path) for path in inputs]
-    for path, kind in zip(inputs, kinds, strict=True):
+    found = [_identify(path, options) for path in inputs]
+    for path, (_, kind) in zip(inputs, found, strict=True):
         if kind in SEEKING:
             _check_plain(path, kind)
-    opened = [_open_one(path, kind, options, workdir, memory_bytes) for path, kind in zip(inputs, kinds, strict=True)]
+    opened = [_open_one(path, kind, options, workdir, memory_bytes) for path, kind in found]
     if any(getattr(source, "strings", False) for source in opened):
-        return _with_dictionary(inputs, kinds, opened, options, workdir, memory_bytes)
+        return _with_dictionary(found, opened, options, workdir, memory_bytes)
     if len(opened) == 1:
         return opened[0]
     from pagestore.inputs.several import SeveralSources
@@ -119,8 +129,7 @@ def open_source(
 
 
 def _with_dictionary(
-    inputs: Sequence[str | Path],
-    kinds: Sequence[str],
+    found: Sequence[tuple[str | Path | ByteStream, str]],
     opened: list[EdgeSource],
     options: InputOptions,
     workdir: Path,
@@ -137,7 +146,7 @@ def _with_dictionary(
                 raise InputError(
                     f"{source.name}: has numbers for IDs where other inputs have names. Pass --string-ids."
                 )
-            opened[at] = _open_one(inputs[at], kinds[at], as_names, workdir, memory_bytes)
+            opened[at] = _open_one(*found[at], as_names, workdir, memory_bytes)
     return dictionary_strings(opened, workdir, memory_bytes)
 
 
@@ -166,17 +175,20 @@ def _check_plain(path: str | Path, kind: str) -> None:
             raise InputError(f"{path}: {compression} data of {kind} can't be mapped. Decompress it first.")
 
 
-def _open_one(path: str | Path, kind: str, options: InputOptions, workdir: Path, memory_bytes: int) -> EdgeSource:
+def _open_one(
+    path: str | Path | ByteStream, kind: str, options: InputOptions, workdir: Path, memory_bytes: int
+) -> EdgeSource:
     # readers are imported when first needed: each pulls in a library or compiled code of its own
     if kind in ("text", "csv", "tsv", "el", "wel"):
         from pagestore.inputs.text import TextSource
 
         return TextSource(path, options, workdir, memory_bytes, kind)
     opener = _openers()[kind]
+    name = path.name if isinstance(path, ByteStream) else path
     if options.string_ids and kind not in ("parquet", "arrow"):
-        raise UsageError(f"{path}: --string-ids is for text, Parquet and Arrow; {kind} has numbers. Drop the option.")
+        raise UsageError(f"{name}: --string-ids is for text, Parquet and Arrow; {kind} has numbers. Drop the option.")
     if options.weight_column is not None and kind not in ("parquet", "arrow"):
-        raise UsageError(f"{path}: --weight-column is for text, Parquet and Arrow, not for {kind}. Drop the option.")
+        raise UsageError(f"{name}: --weight-column is for text, Parquet and Arrow, not for {kind}. Drop the option.")
     return opener(path, options, workdir, memory_bytes)
 
 

@@ -24,7 +24,7 @@ CHECK_BYTES = 1 << 12
 class DimacsSource(LineFile):
     """A .gr or .col file; `vertices` as its problem line says, `id_base` 1."""
 
-    def __init__(self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
+    def __init__(self, path: str | Path | ByteStream, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
         self.id_base = 1
         super().__init__(path, options, workdir, memory_bytes)
         self.vertices = promised_vertices(self.name, self._count, options)

@@ -17,6 +17,8 @@ import numpy as np
 from pagestore.errors import ResourceError
 from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, EdgeSource, StringNames
 
+READ_EDGES = 1 << 18  # small batches are read together: each costs a few microseconds of interpreter
+
 
 def write_array(file: IO[bytes], array: np.ndarray) -> None:
     """Append the bytes of `array` to an unbuffered file; ResourceError when the disk is full."""
@@ -82,18 +84,37 @@ class EdgeFile:
             self._file = None
 
     def read(self) -> Iterator[EdgeChunk]:
-        """All edges, in batches of up to CHUNK_EDGES, IDs as uint64."""
+        """All edges, up to CHUNK_EDGES at a time, IDs as uint64. Small batches are joined, to READ_EDGES or so."""
         self.read_bytes = 0
+        waiting: list[EdgeChunk] = []
+        edges = 0
         with open(self.path, "rb", buffering=0) as file:
             for count in self.batches:
+                if waiting and (edges + count > CHUNK_EDGES or edges >= READ_EDGES):
+                    yield _join(waiting)
+                    waiting, edges = [], 0
                 source, target = (read_array(file, self.dtype, count).astype(np.uint64, copy=False) for _ in "st")
                 weight = read_array(file, np.dtype("<f8"), count) if self.weighted else None
-                self.read_bytes = file.tell()
-                yield EdgeChunk(source, target, weight)
+                waiting.append(EdgeChunk(source, target, weight))
+                edges += count
+                self.read_bytes += count * (2 * self.dtype.itemsize + 8 * self.weighted)
+        if waiting:
+            yield _join(waiting)
 
     def remove(self) -> None:
         self.finish()
         self.path.unlink(missing_ok=True)
+
+
+def _join(chunks: list[EdgeChunk]) -> EdgeChunk:
+    if len(chunks) == 1:
+        return chunks[0]
+    weights = [chunk.weight for chunk in chunks if chunk.weight is not None]
+    return EdgeChunk(
+        np.concatenate([chunk.source for chunk in chunks]),
+        np.concatenate([chunk.target for chunk in chunks]),
+        np.concatenate(weights) if weights else None,
+    )
 
 
 class DenseSource(EdgeSource):

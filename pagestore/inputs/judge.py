@@ -19,7 +19,6 @@ INTEGER = re.compile(r"[+-]?[0-9]+\Z")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
 NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
 BLANK_FIELD = re.compile(rb"[^ \t]+")
-LONGEST_NAME_BYTES = 1 << 16
 ID_LIMIT = "IDs run from 0 to 2^63-1"
 WORD_REMEDY = "Fix the line, pass --string-ids to take all IDs as text, or pass --bad-lines skip."
 WEIGHT_REMEDY = "Fix the line, pass --no-weights, or pass --bad-lines skip."
@@ -144,8 +143,6 @@ def parse_name(text: str, column: int) -> str:
     """A vertex name from its field."""
     if not text:
         raise LineProblem(column, "a vertex name is missing; names have at least one character")
-    if len(text.encode()) > LONGEST_NAME_BYTES:
-        raise LineProblem(column, f"vertex name {shown(text)!r} has {len(text)} characters; names end at 64 KiB")
     return text
 
 

@@ -20,15 +20,18 @@ from pagestore.inputs.streams import ByteStream
 
 
 class LineFile(EdgeSource):
-    """Base of the line formats. `begin` reads the header and gives the rules; `finish` checks the counts."""
+    """Base of the line formats. `begin` reads the header and gives the rules; `finish` checks the counts.
 
-    def __init__(self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
+    `path` may be a pipe that is open already.
+    """
+
+    def __init__(self, path: str | Path | ByteStream, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
         super().__init__()
         self._path, self.options = path, options
         self.block_bytes = block_bytes(memory_bytes, options.threads)
         self.bad = BadLines(options.bad_lines, options.skipped_path or workdir / "skipped_lines.txt", self.skipped)
         self.owns_bad = True  # False when this is one of several inputs, which share one list
-        self._stream = ByteStream(path)
+        self._stream = path if isinstance(path, ByteStream) else ByteStream(path)
         self._used = False
         self._skipped_before = 0
         self.name = self._stream.name
@@ -61,6 +64,7 @@ class LineFile(EdgeSource):
         if self._used and not self.replayable:
             raise UsageError(f"{self.name}: a pipe can be read only once.")
         if self.replayable:
+            assert not isinstance(self._path, ByteStream)  # those are pipes
             self._stream = ByteStream(self._path)
             self.rules, self.first_line = self.begin(self._stream)
         self._used = True

@@ -21,6 +21,11 @@ import numpy as np
 from numba import njit
 
 
+def shortest_line(fields: int) -> int:
+    """Bytes of the shortest line with an edge: two digits ("0 1\\n"), or one for a list of vertices ("7\\n")."""
+    return fields + 2 if fields > 1 else 2
+
+
 class Rule(IntEnum):
     """Places in the rules array."""
 
@@ -38,7 +43,6 @@ class Rule(IntEnum):
 
 
 RULES = len(Rule)
-SHORTEST_LINE = 4  # "0 1\n": bounds the edges of a block
 SHORTEST_HARD_LINE = 9  # "0 1 1e99\n"
 NEW, TAB, RETURN, SPACE, QUOTE, MINUS, PLUS, POINT = 10, 9, 13, 32, 34, 45, 43, 46
 LETTER_E, LETTER_E_LARGE = 101, 69

@@ -11,9 +11,9 @@ import pyarrow
 
 from pagestore.inputs.badlines import BadLines, LineProblem
 from pagestore.inputs.base import EdgeChunk, split_chunk
-from pagestore.inputs.blocks import Block, line_blocks, parse_in_order
+from pagestore.inputs.blocks import Block, LongLineError, line_blocks, parse_in_order
 from pagestore.inputs.judge import Edge, LineRules, judge
-from pagestore.inputs.lines import SHORTEST_HARD_LINE, SHORTEST_LINE, hard_numbers, parse_lines
+from pagestore.inputs.lines import SHORTEST_HARD_LINE, hard_numbers, parse_lines, shortest_line
 from pagestore.inputs.names_lines import gather_names, split_lines
 from pagestore.inputs.streams import ByteStream
 
@@ -38,7 +38,7 @@ class Parsed:
 
 def parse_block(block: Block, rules: LineRules, first_problem_only: bool) -> Parsed:
     """Parse one block by the kernels, odd lines by `judge`; a block with impossible values line by line."""
-    capacity = block.size // SHORTEST_LINE + 1
+    capacity = block.size // shortest_line(rules.fields) + 1  # the kernels trust this bound
     weight = np.empty(capacity if rules.weight is not None else 0)
     odd = np.empty((block.size // 2 + 1, 2), dtype=np.int64)
     hard = np.empty((block.size // SHORTEST_HARD_LINE + 1 if rules.weight is not None else 0, 3), dtype=np.int64)
@@ -175,11 +175,14 @@ def parsed_blocks(
     Bad lines go to `bad` in order, which raises InputError unless they are to be skipped.
     """
     line = first_line
-    for _, parsed in parse_in_order(line_blocks(stream, size), parse, threads):
-        for number, problem, text in parsed.problems:
-            bad.report(stream.name, line + number, problem, text)
-        line += parsed.lines
-        yield parsed
+    try:
+        for _, parsed in parse_in_order(line_blocks(stream, size), parse, threads):
+            for number, problem, text in parsed.problems:
+                bad.report(stream.name, line + number, problem, text)
+            line += parsed.lines
+            yield parsed
+    except LongLineError as error:
+        raise error.located(stream.name, line) from None
 
 
 def edge_chunks(

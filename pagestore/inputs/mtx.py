@@ -38,7 +38,7 @@ CHECK_BYTES = 1 << 12
 class MatrixMarketSource(LineFile):
     """A .mtx file; `vertices` is its number of rows, `id_base` 1."""
 
-    def __init__(self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
+    def __init__(self, path: str | Path | ByteStream, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
         self.id_base = 1
         self._checked = False
         super().__init__(path, options, workdir, memory_bytes)
@@ -49,8 +49,7 @@ class MatrixMarketSource(LineFile):
 
     def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
         check_text(stream.name, stream.peek(CHECK_BYTES))
-        banner = (read_line(stream) or b"").decode("utf-8", "replace").lower().split()
-        self._check_banner(stream.name, banner)
+        self._check_banner(stream.name, (read_line(stream) or b"").decode("utf-8", "replace"))
         number, size, kind = 1, None, None
         while size is None:
             line = read_line(stream)
@@ -72,12 +71,13 @@ class MatrixMarketSource(LineFile):
         self._rows, self._size_line = rows, number
         return self._rules(kind), number + 1
 
-    def _check_banner(self, name: str, banner: list[str]) -> None:
+    def _check_banner(self, name: str, line: str) -> None:
+        banner = line.lower().split()
         if len(banner) != 5 or banner[0] != "%%matrixmarket":
             raise header_error(
                 name,
                 1,
-                f"{shown(' '.join(banner))!r} is no banner; it is '%%MatrixMarket matrix coordinate FIELD SYMMETRY'",
+                f"{shown(line)!r} is no banner; it is '%%MatrixMarket matrix coordinate FIELD SYMMETRY'",
             )
         _, what, shape, self._field, self._symmetry = banner
         if what != "matrix":

@@ -17,6 +17,7 @@ from pagestore.inputs.namesort import NameBatch, pick_splitters, ranges_of, sort
 
 PARTS = 64
 SAMPLE = 1 << 16
+READ_NAMES = 1 << 16
 BYTES_PER_NAME = 64  # offsets, hash, order, words and copies while a part is sorted
 DEEPEST = 8  # levels of splitting: 64^8 parts
 
@@ -47,6 +48,17 @@ class NameFile:
             self._file = None
 
     def read(self) -> Iterator[NameBatch]:
+        """All names, small batches joined to READ_NAMES or so."""
+        waiting: list[NameBatch] = []
+        for batch in self._stored():
+            waiting.append(batch)
+            if sum(len(names) for names in waiting) >= READ_NAMES:
+                yield joined(waiting)
+                waiting = []
+        if waiting:
+            yield joined(waiting)
+
+    def _stored(self) -> Iterator[NameBatch]:
         with open(self.path, "rb", buffering=0) as file:
             for count, size in self._batches:
                 offsets = np.zeros(count + 1, dtype=np.int64)
@@ -103,9 +115,7 @@ class NameParts:
         for file in self.files:
             file.finish()
             if file.bytes + BYTES_PER_NAME * file.names <= memory_bytes:
-                names = joined(list(file.read()))
-                order, equal = sort_order(names)
-                yield names.take(order[~equal])
+                yield _without_repetitions(joined(list(file.read())))
             elif depth < DEEPEST and file.names > 1:
                 finer = NameParts(file.path.with_name(file.path.name + "-"))
                 for batch in self._sampled_first(file):
@@ -120,11 +130,19 @@ class NameParts:
 
     @staticmethod
     def _sampled_first(file: NameFile) -> Iterator[NameBatch]:
-        """The names of `file`, ahead of them a sample from all over it, which decides the splitters (harmless: a
-        name that occurs twice is dropped later)."""
+        """The names of `file`, ahead of them a sample from all over it, which decides the splitters.
+
+        A batch is yielded without its repetitions, so a part of one name, many times, shrinks at every level.
+        """
         sample = []
         for batch in file.read():
             step = max(file.names // SAMPLE, 1)
             sample.append(batch.take(np.arange(0, len(batch), step)))
-        yield joined(sample)
-        yield from file.read()
+        yield _without_repetitions(joined(sample))
+        for batch in file.read():
+            yield _without_repetitions(batch)
+
+
+def _without_repetitions(names: NameBatch) -> NameBatch:
+    order, equal = sort_order(names)
+    return names.take(order[~equal])

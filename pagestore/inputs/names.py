@@ -31,6 +31,8 @@ from pagestore.inputs.several import SeveralSources
 
 CACHE_SHARE, SORT_SHARE, TABLE_SHARE = 8, 4, 2  # parts of the memory: names seen lately, one part, all ranks
 BYTES_PER_RANK = 48  # (hash, rank) pairs, their copy in a table
+LEAST_SORT_BYTES = 1 << 20
+CACHE_SLOTS = 1 << 12  # at least
 SEEDS = 4
 
 
@@ -62,6 +64,16 @@ def dictionary_strings(sources: Sequence[Any], workdir: str | Path, memory_bytes
         raise
 
 
+def once(which: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """`which` (places of names, int64) without those whose two hashes, 128 bits, repeat.
+
+    Two hubs that fight over a slot of the cache are new again and again; this leaves one of each a chunk.
+    """
+    order = which[np.argsort(first[which])]
+    same = (first[order][1:] == first[order][:-1]) & (second[order][1:] == second[order][:-1])
+    return order[np.append(True, ~same)]
+
+
 class _Dictionary:
     def __init__(self, union: EdgeSource, sources: Sequence[Any], folder: Path, memory_bytes: int, seed: int) -> None:
         self._union, self._sources, self._folder = union, sources, folder
@@ -82,7 +94,7 @@ class _Dictionary:
         return DenseSource(self._union, edges, None, names, paths)
 
     def _distribute(self, hashed: EdgeFile, parts: NameParts) -> None:
-        slots = max(self._memory_bytes // CACHE_SHARE // 16, 1 << 12)
+        slots = max(self._memory_bytes // CACHE_SHARE // 16, CACHE_SLOTS)
         cache = np.full((min(slots, 1 << 31), 2), EMPTY, dtype=np.uint64)
         if isinstance(self._union, SeveralSources):
             self._union.begin_lines()
@@ -94,7 +106,7 @@ class _Dictionary:
                     new = np.empty(len(names), dtype=np.int64)
                     count = int(new_names(names.hashes, second, cache, new))
                     if count:
-                        parts.append(names.take(new[:count]))
+                        parts.append(names.take(once(new[:count], names.hashes, second)))
                     ends.append(names.hashes)
                 hashed.append(ends[0], ends[1], chunk.weight)
         hashed.finish()
@@ -119,7 +131,7 @@ class _Dictionary:
             open(pairs, "wb", buffering=0) as hashes,
         ):
             write_array(offsets, np.zeros(1, dtype="<u8"))
-            for names in parts.sorted(self._memory_bytes // SORT_SHARE):
+            for names in parts.sorted(max(self._memory_bytes // SORT_SHARE, LEAST_SORT_BYTES)):
                 write_array(offsets, (names.offsets[1:] + size).astype("<u8"))
                 write_array(characters, names.data)
                 write_array(hashes, names.hashes)

@@ -16,6 +16,7 @@ from pagestore.inputs.streams import ByteStream
 
 SAMPLE_BYTES, MOST_SAMPLE_BYTES = 1 << 16, 1 << 24
 SAMPLE_LINES = 50  # data lines that decide
+BINARY_BYTES = 1 << 12  # a NUL byte in here means a binary file, later on a bad line
 SEPARATORS = ("\t", ",", ";", "|")
 BOM = b"\xef\xbb\xbf"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -64,7 +65,7 @@ def _take_sample(stream: ByteStream, comments: str) -> _Sample:
     size = SAMPLE_BYTES
     while True:
         head = stream.peek(size)
-        check_text(stream.name, head)
+        check_text(stream.name, head[:BINARY_BYTES])
         sample = _split_sample(head, len(head) < size, comments)
         if sample.lines or len(head) < size:
             return sample

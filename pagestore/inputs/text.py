@@ -25,7 +25,7 @@ class TextSource(LineFile):
     """
 
     def __init__(
-        self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int, kind: str = "text"
+        self, path: str | Path | ByteStream, options: InputOptions, workdir: Path, memory_bytes: int, kind: str = "text"
     ) -> None:
         self._kind = kind
         self.layout: TextLayout | None = None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from input_files import edges_of, opened, read, write
 
 from pagestore.errors import UsageError
 from pagestore.inputs.base import InputOptions
-from input_files import edges_of, opened, read, write
 
 PAIR = [(1, 2), (3, 4)]
 TRIPLE = [(1, 2, 0.5), (3, 4, 7.0)]
@@ -75,8 +75,9 @@ def test_weight_column(tmp_path):
 
 
 def test_weights_are_the_nearest_floats(tmp_path):
-    numbers = ["0.1", "1e23", "9007199254740993", "2.2250738585072014e-308", "1.7976931348623157e308", "-0.0",
-               "3.14159265358979323846264338327950288", "123456789012345678901234567890", "1e-400", "5e-324"]  # fmt: skip
+    numbers = ["0.1", "1e23", "9007199254740993", "2.2250738585072014e-308", "1.7976931348623157e308",
+               "-0.0", "3.14159265358979323846264338327950288", "123456789012345678901234567890",
+               "1e-400", "5e-324"]  # fmt: skip
     text = "".join(f"{n} 0 {number}\n" for n, number in enumerate(numbers))
     found = read(tmp_path, "w.txt", text)
     assert [repr(weight) for _, _, weight in found] == [repr(float(number)) for number in numbers]
