@@ -11,7 +11,6 @@ on `readers` threads, one batch a read, up to all free groups ahead of the consu
 
 from __future__ import annotations
 
-import mmap
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -25,6 +24,7 @@ from gstream.cache import PageCache
 from gstream.ownership import cut_batches
 from gstream.pagetable import PageTable
 from gstream.trace import Trace, timed
+from pagestore.io import aligned_empty
 
 POISON = 0xA5  # released rows are filled with it when a fake device takes part: a late reader is found out
 
@@ -96,13 +96,7 @@ def join_batches(batches: list[Batch]) -> Batch:
 
 def page_rows(rows: int, row_bytes: int) -> np.ndarray:
     """uint8[rows, row_bytes], page-aligned for O_DIRECT; memory is taken as it is touched and given back when freed."""
-    size = rows * row_bytes
-    if size == 0:
-        return np.empty((rows, row_bytes), dtype=np.uint8)
-    buffer = mmap.mmap(-1, size)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        buffer.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(buffer, dtype=np.uint8).reshape(rows, row_bytes)
+    return aligned_empty(rows * row_bytes).reshape(rows, row_bytes)
 
 
 class PageSource:

@@ -37,7 +37,7 @@ class HostCode:
     """A compiled program; attributes and kernels are described in gstream.hostcode."""
 
     def __init__(self, program: Program, shape: GraphShape, lookup: Lookup | None = None) -> None:
-        cls = type(program)
+        cls: Any = type(program)
         weight = None if shape.weight_dtype is None else type_of_dtype(shape.weight_dtype)
         self.program, self.shape = program, shape
         emitter = emitter_of(cls, weight)

@@ -14,9 +14,10 @@ from typing import Protocol
 
 import numpy as np
 
-from pagestore.convert.buffers import HUGE_BYTES, large_empty
+from pagestore.convert.buffers import large_empty
 from pagestore.convert.scatter import Scattered
 from pagestore.convert.storage import disk_errors, read_all, write_all
+from pagestore.io import HUGE_BYTES
 
 HEADER_BYTES = 8
 BLOCK_BYTES = 1 << 18  # of keys in a block in memory
