@@ -7,7 +7,7 @@ strict: pandas with integer columns reads "1.0", "1e3" and "true" as IDs and dro
 
 The kernels decide only what they are sure of. Any other line (doubled quotes, signs, words, a wrong number of fields)
 is *odd*: its place is noted and `judge.py` reads it again, slowly, and says what is wrong or what it means. Numbers
-with more digits than float64 holds are *hard*: their places are noted and `hard_numbers` converts them in bulk.
+of more than 19 digits and the like are *hard*: their places are noted and `hard_numbers` converts them.
 
 Rules are one int64 array, see `Rule`: the same code reads SNAP text, CSV, Matrix Market and DIMACS.
 All indices are unsigned: signed ones cost a wraparound test a byte.
@@ -48,6 +48,9 @@ NEW, TAB, RETURN, SPACE, QUOTE, MINUS, PLUS, POINT = 10, 9, 13, 32, 34, 45, 43, 
 LETTER_E, LETTER_E_LARGE = 101, 69
 POWERS_OF_TEN = np.array([10.0**i for i in range(23)])  # exact in float64 up to 10^22
 EXACT_MANTISSA = np.uint64(1 << 53)
+LOW_BITS, LOW_MASK, TWO_11 = np.uint64(11), np.uint64((1 << 11) - 1), 2048.0
+SPLIT = 134217729.0  # 2^27 + 1: halves of a float64's 53 bits
+DOUBT = 2.0**-46
 MAX_ID = np.uint64((1 << 63) - 1)
 U0, U1, U9, U10 = np.uint64(0), np.uint64(1), np.uint64(9), np.uint64(10)
 FAR_POWER = np.uint64(1000)  # stands for any exponent of more digits
@@ -90,11 +93,43 @@ def id_at(buf: np.ndarray, at: np.uint64) -> tuple:
 
 
 @njit(nogil=True, cache=True)
+def product(a: float, b: float) -> tuple:
+    """a * b exactly, as a rounded product and what rounding left out (Dekker 1971)."""
+    high = SPLIT * a
+    a_high = high - (high - a)
+    high = SPLIT * b
+    b_high = high - (high - b)
+    a_low, b_low = a - a_high, b - b_high
+    rounded = a * b
+    return rounded, ((a_high * b_high - rounded) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+@njit(nogil=True, cache=True)
+def wide_number(mantissa: np.uint64, exponent: np.int64) -> tuple:
+    """(mantissa * 10^exponent, in doubt) for 64-bit mantissas and |exponent| <= 22, in twice float64's precision.
+
+    The result is the nearest float64 unless it lies within 2^-100 of a midpoint: then it is in doubt.
+    """
+    top = np.float64(mantissa >> LOW_BITS) * TWO_11  # exact: 53 bits
+    low = np.float64(mantissa & LOW_MASK)
+    power = POWERS_OF_TEN[abs(exponent)]
+    if exponent < 0:
+        first = top / power
+        back, error = product(first, power)
+        second = ((top - back) - error + low) / power
+    else:
+        first, error = product(top, power)
+        second = error + low * power
+    value = first + second * (1.0 - DOUBT)
+    return value, value != first + second * (1.0 + DOUBT)
+
+
+@njit(nogil=True, cache=True)
 def number_at(buf: np.ndarray, at: np.uint64) -> tuple:
     """Read a decimal number: (first byte behind it, value, hard), or (at, 0.0, False) when it isn't one.
 
-    Exact up to 2^53 as an integer without its point, times 10^e with |e| <= 22: one correctly rounded multiplication or
-    division gives the nearest float64 (Clinger 1990). Any other number is hard, its value to be found from its text.
+    The value is the nearest float64. A number of more than 19 digits, or beyond 10^-22 or 10^22, is hard: its value is
+    to be found from its text.
     """
     negative = buf[at] == MINUS
     first = at + U1 if negative or buf[at] == PLUS else at
@@ -121,11 +156,15 @@ def number_at(buf: np.ndarray, at: np.uint64) -> tuple:
             return at, 0.0, False
         power = FAR_POWER if i - begin > U9 else power
         exponent += -np.int64(power) if minus else np.int64(power)
-    if digits > MOST_DIGITS or mantissa > EXACT_MANTISSA or exponent < -22 or exponent > 22:
+    if digits > MOST_DIGITS or exponent < -22 or exponent > 22:
         return i, 0.0, True
-    value = np.float64(mantissa)
-    value = value / POWERS_OF_TEN[-exponent] if exponent < 0 else value * POWERS_OF_TEN[exponent]
-    return i, -value if negative else value, False
+    if mantissa <= EXACT_MANTISSA:  # one correctly rounded operation on exact operands (Clinger 1990)
+        value = np.float64(mantissa)
+        value = value / POWERS_OF_TEN[-exponent] if exponent < 0 else value * POWERS_OF_TEN[exponent]
+        hard = False
+    else:
+        value, hard = wide_number(mantissa, exponent)
+    return i, -value if negative else value, hard
 
 
 @njit(nogil=True, cache=True)
@@ -314,11 +353,5 @@ def gather_fields(buf: np.ndarray, first: np.ndarray, end: np.ndarray, offsets: 
 
 def hard_numbers(buf: np.ndarray, first: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Float64[n], the numbers in the bytes first[k]..end[k]-1 of buf, each the nearest float64 (inf past its range)."""
-    import pyarrow
-
-    offsets = np.empty(len(first) + 1, dtype=np.int64)
-    out = np.empty(int((end - first).sum()), dtype=np.uint8)
-    gather_fields(buf, first + (buf[first] == PLUS), end, offsets, out)  # Arrow takes no plus sign
-    buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(out)]
-    text = pyarrow.Array.from_buffers(pyarrow.large_string(), len(first), buffers)
-    return np.asarray(text.cast(pyarrow.float64()).to_numpy(zero_copy_only=False))
+    places = zip(first.tolist(), end.tolist(), strict=True)
+    return np.array([float(buf[begin:stop].tobytes()) for begin, stop in places], dtype=np.float64)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow
 
 from pagestore.inputs.badlines import BadLines, LineProblem
 from pagestore.inputs.base import EdgeChunk, split_chunk
@@ -16,6 +16,9 @@ from pagestore.inputs.judge import Edge, LineRules, judge
 from pagestore.inputs.lines import SHORTEST_HARD_LINE, hard_numbers, parse_lines, shortest_line
 from pagestore.inputs.names_lines import gather_names, split_lines
 from pagestore.inputs.streams import ByteStream
+
+if TYPE_CHECKING:
+    import pyarrow  # 25 MiB, loaded for names only
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,8 @@ def _name_chunk(block: Block, places: np.ndarray, weights: np.ndarray | None) ->
 
 def string_array(offsets: np.ndarray, data: np.ndarray) -> pyarrow.Array:
     """Arrow large_string array over offsets int64[n + 1] and UTF-8 bytes uint8[], without a copy."""
+    import pyarrow
+
     buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(data)]
     return pyarrow.Array.from_buffers(pyarrow.large_string(), len(offsets) - 1, buffers)
 
@@ -146,6 +151,8 @@ def _chunk_of(edges: list[Edge], rules: LineRules) -> EdgeChunk | NameChunk:
     weight = None if rules.weight is None else np.array([edge.weight for edge in edges], dtype=np.float64)
     source, target = [edge.source for edge in edges], [edge.target for edge in edges]
     if rules.strings:
+        import pyarrow
+
         kind = pyarrow.large_string()
         return NameChunk(pyarrow.array(source, type=kind), pyarrow.array(target, type=kind), weight)
     return EdgeChunk(np.array(source, dtype=np.uint64), np.array(target, dtype=np.uint64), weight)
@@ -157,6 +164,8 @@ def _joined(chunk: EdgeChunk | NameChunk, edges: list[Edge], rules: LineRules) -
     if chunk.weight is not None and more.weight is not None:
         weight = np.concatenate([chunk.weight, more.weight])
     if isinstance(chunk, NameChunk):
+        import pyarrow
+
         source = pyarrow.concat_arrays([chunk.source, more.source])
         return NameChunk(source, pyarrow.concat_arrays([chunk.target, more.target]), weight)
     return EdgeChunk(np.concatenate([chunk.source, more.source]), np.concatenate([chunk.target, more.target]), weight)

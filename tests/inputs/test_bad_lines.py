@@ -109,7 +109,8 @@ def test_blocks_hold_whole_lines(tmp_path):
     for size in (32, 100, 4096):
         blocks = list(line_blocks(ByteStream(write(tmp_path, "a.txt", text)), size))
         assert b"".join(block.text() for block in blocks) == text + b"\n"
-        assert all(block.text().endswith(b"\n") and not block.data[block.size : block.size + PAD].any() for block in blocks)
+        assert all(block.text().endswith(b"\n") for block in blocks)
+        assert not any(block.data[block.size : block.size + PAD].any() for block in blocks)
         assert [block.offset for block in blocks] == np.cumsum([0] + [b.size for b in blocks])[:-1].tolist()
 
 
