@@ -185,12 +185,14 @@ class Graph:
 
 def write_text(edges: np.ndarray, path: Path) -> None:
     """SNAP text: a comment line, then `source<TAB>target` a line."""
-    import polars
+    import pyarrow as pa
+    from pyarrow import csv
 
+    plain = csv.WriteOptions(include_header=False, delimiter="\t")
     with path.open("wb") as file:
         file.write(b"# Directed graph; FromNodeId ToNodeId\n")
         for block in blocks(edges):
-            polars.from_numpy(block, schema=["source", "target"]).write_csv(file, include_header=False, separator="\t")
+            csv.write_csv(pa.table({"source": block[:, 0], "target": block[:, 1]}), file, plain)
 
 
 def blocks(edges: np.ndarray) -> Iterator[np.ndarray]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "networkit", "igraph", "h5py", "polars", "pyarrow", "isal")
+PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "networkit", "igraph", "h5py", "pyarrow", "isal")
 
 
 def _first(path: str, key: str) -> str:
@@ -63,9 +63,15 @@ def facts() -> dict[str, Any]:
 
 
 def _busy_ticks() -> int:
-    """Ticks that all cores spent working since boot (user, nice, system, irq, softirq, steal)."""
-    numbers = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
-    return sum(numbers[:3]) + sum(numbers[5:8])
+    """Ticks that the cores of this process spent working since boot (user, nice, system, irq, softirq, steal)."""
+    ours = {f"cpu{core}" for core in os.sched_getaffinity(0)}
+    busy = 0
+    for line in Path("/proc/stat").read_text().splitlines():
+        name, *words = line.split()
+        if name in ours:
+            numbers = [int(word) for word in words]
+            busy += sum(numbers[:3]) + sum(numbers[5:8])
+    return busy
 
 
 def _own_seconds() -> float:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 
 from gstream.trace import Trace
+from pagestore.cores import usable_cores
 from pagestore.errors import DeviceMissingError, UsageError
 
 DEFAULT_BATCH_BYTES = 16 << 20  # at 16 MiB a link reaches 55.0 of its 55.4 GB/s
@@ -56,7 +56,7 @@ class RunOptions:
 
     @property
     def host_threads(self) -> int:
-        return self.threads or len(os.sched_getaffinity(0))
+        return self.threads or usable_cores()
 
     @property
     def cache_policy(self) -> str | None:

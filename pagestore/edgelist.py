@@ -16,8 +16,9 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from pagestore.convert.crew import Ticker
-from pagestore.convert.options import ProgressHook, usable_cores
+from pagestore.convert.options import ProgressHook
 from pagestore.convert.storage import disk_errors
+from pagestore.cores import usable_cores
 from pagestore.errors import UsageError
 from pagestore.generate import GeneratedSource
 from pagestore.inputs.base import EdgeChunk

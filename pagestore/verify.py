@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pagestore.arrays import BLOCK_BYTES
+from pagestore.cores import usable_cores
 from pagestore.decode import BATCH_BYTES
 from pagestore.errors import StoreError
 from pagestore.store import Store, open_store
@@ -62,7 +63,7 @@ def verify(path: str, threads: int | None = None, progress: Progress | None = No
     """
     report = VerifyReport(os.fspath(path))
     began = time.monotonic()
-    with open_store(path) as store, ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+    with open_store(path) as store, ThreadPoolExecutor(threads or usable_cores()) as pool:
         paged = [extent.nbytes for name, extent in store.extents.items() if name.endswith(("/pages", "/weights"))]
         total = sum(paged) + sum(store.extents[name].nbytes for name in store.array_names)
 
@@ -76,7 +77,7 @@ def verify(path: str, threads: int | None = None, progress: Progress | None = No
         mixes = {}
         for name in store.meta.topologies:
             topology = store.topology(name)
-            mixes[name] = _check_topology(store, topology, pool, threads or os.cpu_count() or 1, report, advance)
+            mixes[name] = _check_topology(store, topology, pool, threads or usable_cores(), report, advance)
         if report.ok and len(mixes) == 2 and mixes["out"][0] != mixes["in"][1]:
             report.add(f"{path}: the in-pages hold other edges than the out-pages.")
         if report.ok and not store.meta.directed and mixes["out"][0] != mixes["out"][1]:

@@ -57,7 +57,8 @@ def convert(
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Convert edge lists (text, CSV, Matrix Market, DIMACS, GAP, METIS, LDBC, Graph500, Parquet, NumPy) to a store."""
-    from pagestore.convert.options import ConvertOptions, usable_cores
+    from pagestore.convert.options import ConvertOptions
+    from pagestore.cores import usable_cores
     from pagestore.inputs import InputOptions, open_source
 
     refuse_existing(store, force)

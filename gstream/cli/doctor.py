@@ -15,6 +15,7 @@ import typer
 
 from gstream.cli.sizes import show_bytes
 from gstream.cli.terminal import print_json, print_pairs
+from pagestore.cores import usable_cores
 
 LIBRARIES = ("numpy", "numba", "h5py", "isal", "zstandard", "pandas", "pyarrow", "typer")
 PROBE_BYTES = 256 << 20
@@ -37,7 +38,7 @@ def doctor(
     found = {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "cores": cores(),
+        "cores": usable_cores(),
         "memory": memory(),
         "disk": disk_rate(disk),
         "libraries": {name: version(name) for name in LIBRARIES},
@@ -54,11 +55,6 @@ def doctor(
     print_pairs(lines(found))
     for line in advice:
         print(line)
-
-
-def cores() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0))
 
 
 def memory() -> dict[str, int]:

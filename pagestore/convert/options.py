@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pagestore.cores import usable_cores
 from pagestore.errors import UsageError
 from pagestore.layout import DEFAULT_PAGE_BYTES, MIN_PAGE_BYTES
 
@@ -15,11 +15,6 @@ TOPOLOGIES = ("both", "out", "in")
 ORDERS = ("natural", "degree", "in", "out")
 DEFAULT_MEMORY_BYTES = 2 << 30
 MAX_THREADS = 256
-
-
-def usable_cores() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
