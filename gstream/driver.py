@@ -1,9 +1,9 @@
 """The driver's front: an engine holds devices, page sources and caches of one open store, kept from run to run.
 
-    with Engine(store, options) as engine:
-        outcome = engine.run(program)           # values in store order, supersteps, converged, stats
-        state = engine.sweep("out", kernel)     # a page kernel over one topology
-        engine.plan(program)                    # what `run` would hold and move
+with Engine(store, options) as engine:
+    outcome = engine.run(program)           # values in store order, supersteps, converged, stats
+    state = engine.sweep("out", kernel)     # a page kernel over one topology
+    engine.plan(program)                    # what `run` would hold and move
 """
 
 from __future__ import annotations

@@ -227,7 +227,7 @@ class VertexState:
         self.attribute_bytes += (part[1] - part[0]) * self.value.itemsize
 
     def partials(self, part: Range) -> np.ndarray:
-                return self.partial_sums[part[0] // BLOCK : -(-part[1] // BLOCK)]
+        return self.partial_sums[part[0] // BLOCK : -(-part[1] // BLOCK)]
 
     def advance(self) -> None:
         self.active, self.next = self.next, self.active
@@ -265,9 +265,7 @@ def bit_words(part: Range) -> slice:
     return slice(part[0] >> 6, (part[1] + 63) >> 6)
 
 
-def records_of(
-    words: np.ndarray, numbers: np.ndarray, rows: np.ndarray, table: PageTable, step: Step
-) -> np.ndarray:
+def records_of(words: np.ndarray, numbers: np.ndarray, rows: np.ndarray, table: PageTable, step: Step) -> np.ndarray:
     """Records int64[m, 4] of step.listed in the pages `numbers`, which lie in `rows` of `words`."""
     assert step.listed is not None
     small = int(np.searchsorted(numbers, table.small_pages))

@@ -1,8 +1,8 @@
 """How the memory budget is spent: what stays in memory, what goes to files, and how large each piece is.
 
-    partition   threads x (a source chunk + the keys packed from a piece of it)  + rank table [+ all keys]
-    sort        threads x (2 key buffers + 2 weight buffers + the result of one bucket)  [+ all keys, results so far]
-    pack        threads x (edges of a range + its pages)                          [+ results]
+partition   threads x (a source chunk + the keys packed from a piece of it)  + rank table [+ all keys]
+sort        threads x (2 key buffers + 2 weight buffers + the result of one bucket)  [+ all keys, results so far]
+pack        threads x (edges of a range + its pages)                          [+ results]
 """
 
 from __future__ import annotations

@@ -120,9 +120,7 @@ class TopologyPacker:
             heads[vertex - lists.first] = self.edges.read_targets(edge, edge + HEAD_NEIGHBOURS)
         return heads[:rows]
 
-    def _pages(
-        self, kind: str, begin: int, end: int, buffers: Buffers, dtype: np.dtype | None = None
-    ) -> np.ndarray:
+    def _pages(self, kind: str, begin: int, end: int, buffers: Buffers, dtype: np.dtype | None = None) -> np.ndarray:
         """Zeroed buffer for the pages begin..end-1, or for their weights of `dtype`."""
         layout = self.plan.layout
         width = layout.page_bytes if dtype is None else layout.weight_page_bytes(dtype.itemsize)

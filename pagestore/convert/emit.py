@@ -67,9 +67,7 @@ class Tail:
     weights: tuple[float, float] | None  # least and greatest kept
 
 
-def merged_range(
-    first: tuple[float, float] | None, second: tuple[float, float] | None
-) -> tuple[float, float] | None:
+def merged_range(first: tuple[float, float] | None, second: tuple[float, float] | None) -> tuple[float, float] | None:
     """The range that covers both; None covers nothing."""
     if first is None or second is None:
         return second if first is None else first

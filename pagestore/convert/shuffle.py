@@ -228,9 +228,7 @@ class Shuffler:
         first, last = int(job.buckets.firsts[bucket]), int(job.buckets.firsts[bucket + 1])
         bits = job.buckets.target_bits
         near_bits = max(0, last - first - 1).bit_length()
-        emitter = Emitter(
-            bits, first, np.zeros(last - first, degrees.dtype), job.dedupe, job.buckets.direction == BOTH
-        )
+        emitter = Emitter(bits, first, np.zeros(last - first, degrees.dtype), job.dedupe, job.buckets.direction == BOTH)
         at = 0
         parts = sorted_parts(
             lambda: store.blocks(bucket), int(store.sizes[bucket]), bits + near_bits, job.sort_limit, scratch,

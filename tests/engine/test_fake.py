@@ -74,8 +74,6 @@ def test_any_schedule_gives_the_same_answers(graph, expected):
     assert {case for case, _, _ in seen} == {case for _, case, _ in seen} == {1, 2, 3}
 
 
-
-
 STREAMED = {"devices": ["fake:1:2"], "streams": 3, "batch_bytes": 8192, "host_memory": 50_000, "cache": "0"}
 
 
