@@ -11,6 +11,7 @@ Sources: Chakrabarti et al., R-MAT (2004); the Graph500 specification, section 3
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -161,8 +162,9 @@ class GeneratedSource(EdgeSource):
         """All chunks."""
         return (self.chunk(number) for number in range(self.chunk_count))
 
+    @abstractmethod
     def _make(self, first: np.uint64, source: np.ndarray, target: np.ndarray) -> None:
-        raise NotImplementedError
+        """Fill both with the edges from number `first` on."""
 
 
 class _Rmat(GeneratedSource):
