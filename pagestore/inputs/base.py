@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -74,11 +75,11 @@ class InputOptions:
 class StringNames:
     """Names of dense vertices, ascending by UTF-8 bytes: `offsets` uint64[V+1] into `data` uint8[bytes].
 
-    Both are memory-mapped files in the work folder, which must outlive this object.
+    Both are vectors in files of the work folder (edgefile.FileVector): take slices of them.
     """
 
-    offsets: np.ndarray
-    data: np.ndarray
+    offsets: Any
+    data: Any
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -105,7 +106,8 @@ class EdgeSource(ABC):
     id_base: user ID of the first vertex when `vertices` is given (0 or 1).
     replayable: `chunks()` may be called again and yields the same edges.
     total_bytes: of the input as `position()` counts them, None when unknown (a pipe).
-    ids: int64[V] ascending user IDs when chunks carry dense IDs of a dictionary (vertices = V, id_base = 0).
+    ids: int64[V] ascending user IDs when chunks carry dense IDs of a dictionary (vertices = V, id_base = 0); a vector
+        in a file of which slices are taken (edgefile.FileVector).
     names: likewise for string IDs.
     unique: the format forbids duplicate edges and this source could not check it within its memory: the consumer
         should, and raise InputError with `duplicate_message(source, target)`.
@@ -119,7 +121,7 @@ class EdgeSource(ABC):
     id_base: int = 0
     replayable: bool = False
     total_bytes: int | None = None
-    ids: np.ndarray | None = None
+    ids: Any = None
     names: StringNames | None = None
     unique: bool = False
     closed: bool = False

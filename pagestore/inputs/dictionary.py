@@ -2,7 +2,7 @@
 
 Few enough IDs for the budget (BYTES_PER_ID each): a hash set collects them in one pass over the source, a hash table of
 ranks rewrites the edges in a second one. More than that: `dictionary_parts.py` splits both by ranges of IDs. The edges
-go to a file either way, so nothing but a map of the IDs stays in memory. Strings: names.py.
+and the IDs go to files either way, so nothing stays in memory. Strings: names.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from pagestore.errors import InputError
 from pagestore.inputs.base import EdgeChunk, EdgeSource
-from pagestore.inputs.edgefile import DenseSource, EdgeFile, map_file, write_array
+from pagestore.inputs.edgefile import DenseSource, EdgeFile, FileVector, write_array
 from pagestore.inputs.idtable import IdSet, RankTable
 
 # growing set: 8 bytes / 0.65 * (1 + 1 / 1.6) = 20; then ranks 12 / 0.65 = 19 beside 8 for the sorted IDs and their copy
@@ -26,7 +26,7 @@ FEWEST_IDS = 1 << 14
 
 
 def compact_integers(source: EdgeSource, workdir: str | Path, memory_bytes: int) -> EdgeSource:
-    """Make the IDs of `source` dense: a replayable source with `ids` (int64 map, ascending) and `vertices`.
+    """Make the IDs of `source` dense: a replayable source with `ids` (int64, ascending) and `vertices`.
 
     The vertices are those of the vertex file too. Takes up to `memory_bytes` while it works, none to speak of later;
     temporary files in `workdir` last until `close()`. Raises InputError for an endpoint that a closed vertex file
@@ -52,7 +52,7 @@ def compact_integers(source: EdgeSource, workdir: str | Path, memory_bytes: int)
             near, far = pool.map(partial(ranks_of, source, table), (chunk.source, chunk.target))
             edges.append(near, far, chunk.weight)
     edges.finish()
-    return DenseSource(source, edges, map_file(path, "<i8", len(ids)), None, [path])
+    return DenseSource(source, edges, FileVector(path, "<i8", len(ids)), None, [path])
 
 
 def all_ids(source: EdgeSource) -> Iterator[np.ndarray]:

@@ -20,7 +20,7 @@ from numba import njit
 
 from pagestore.errors import ResourceError
 from pagestore.inputs.base import EdgeSource
-from pagestore.inputs.edgefile import DenseSource, EdgeFile, map_file, write_array
+from pagestore.inputs.edgefile import DenseSource, EdgeFile, FileVector, write_array
 from pagestore.inputs.idtable import IdSet, RankTable, distinct
 
 PARTS = 64
@@ -99,14 +99,14 @@ def compact_by_parts(source: EdgeSource, folder: Path, known: np.ndarray, memory
             far[part].remove()
             bounds.append(bounds[-1] + found.count)
             write_array(file, found.sorted())
-    ids = map_file(path, "<u8", bounds[-1])
+    ids = FileVector(path, "<u8", bounds[-1])
 
     def ranker(part: int) -> Ranker:
         table = RankTable(ids[bounds[part] : bounds[part + 1]], bounds[part])
         return lambda values: ranks_of(source, table, values)
 
     edges = _rank_both(near, parts, ranker, folder, bounds[-1])
-    return DenseSource(source, edges, map_file(path, "<i8", bounds[-1]), None, [path])
+    return DenseSource(source, edges, FileVector(path, "<i8", bounds[-1]), None, [path])
 
 
 def _distribute(source: EdgeSource, folder: Path, parts: Parts) -> tuple[list[EdgeFile], list[EdgeFile]]:

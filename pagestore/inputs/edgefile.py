@@ -7,10 +7,11 @@ else 8; weights are float64. Nothing of it stays in memory.
 from __future__ import annotations
 
 import errno
+import operator
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -121,7 +122,7 @@ class DenseSource(EdgeSource):
     """Edges of `origin` between dense IDs, from an EdgeFile, with the user's IDs beside it; replayable."""
 
     def __init__(
-        self, origin: EdgeSource, edges: EdgeFile, ids: np.ndarray | None, names: StringNames | None, files: list[Path]
+        self, origin: EdgeSource, edges: EdgeFile, ids: Any, names: StringNames | None, files: list[Path]
     ) -> None:
         super().__init__()
         self.name, self.directed, self.weighted = origin.name, origin.directed, origin.weighted
@@ -150,6 +151,38 @@ class DenseSource(EdgeSource):
             folder.rmdir()
 
 
-def map_file(path: Path, dtype: str, count: int) -> np.ndarray:
-    """`count` elements of a file as a read-only memory map (an empty array for none)."""
-    return np.memmap(path, dtype=dtype, mode="r", shape=(count,)) if count else np.empty(0, dtype=dtype)
+class FileVector:
+    """`count` elements of a file as a read-only vector: `len`, elements and slices are read when asked for.
+
+    Not a memory map: pages of a map that were touched count as memory of the process.
+    """
+
+    def __init__(self, path: Path, dtype: str, count: int) -> None:
+        self.dtype, self.shape = np.dtype(dtype), (count,)
+        self._file = open(path, "rb", buffering=0)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, which: Any) -> Any:
+        if isinstance(which, slice):
+            first, last, step = which.indices(len(self))
+            return self._read(first, max(last - first, 0))[::step]
+        at = operator.index(which)
+        if not -len(self) <= at < len(self):
+            raise IndexError(f"element {at} of {len(self)}")
+        return self._read(at % len(self), 1)[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self._read(0, len(self)).astype(dtype or self.dtype, copy=False)
+
+    def _read(self, first: int, count: int) -> np.ndarray:
+        array = np.empty(count, dtype=self.dtype)
+        left = memoryview(array.view(np.uint8))  # type: ignore[arg-type]
+        offset = first * self.dtype.itemsize
+        while left:
+            taken = os.preadv(self._file.fileno(), [left], offset)
+            if not taken:
+                raise ResourceError(f"{self._file.name}: a temporary file was cut by another program. Start again.")
+            left, offset = left[taken:], offset + taken
+        return array

@@ -18,7 +18,8 @@ from pagestore.inputs.namesort import NameBatch, pick_splitters, ranges_of, sort
 PARTS = 64
 SAMPLE = 1 << 16
 READ_NAMES = 1 << 16
-BYTES_PER_NAME = 64  # offsets, hash, order, words and copies while a part is sorted
+BYTES_PER_NAME = 144  # offsets, hashes, order, words and their copies while a part is sorted
+COPIES = 3  # of the bytes of names: as read, joined, in order
 DEEPEST = 8  # levels of splitting: 64^8 parts
 
 
@@ -114,7 +115,7 @@ class NameParts:
         """All distinct names in ascending order, a part at a time; the files are removed on the way."""
         for file in self.files:
             file.finish()
-            if file.bytes + BYTES_PER_NAME * file.names <= memory_bytes:
+            if COPIES * file.bytes + BYTES_PER_NAME * file.names <= memory_bytes:
                 yield _without_repetitions(joined(list(file.read())))
             elif depth < DEEPEST and file.names > 1:
                 finer = NameParts(file.path.with_name(file.path.name + "-"))

@@ -1,0 +1,120 @@
+# ruff: noqa: E501  messages stand whole, as users see them
+"""Arrays and tables that are no edges, and their exact messages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+from input_files import edges_of, opened
+
+from pagestore.errors import InputError, UsageError
+from pagestore.inputs.base import InputOptions
+from pagestore.inputs.columns import ArraySource
+
+IDS = "IDs run from 0 to 2^63-1"
+ROW = "Correct the row before writing the file."
+
+ARRAYS = [
+    (np.array([[1, 2], [3, -4]]), f"a.npy: row 1: target -4 is negative; {IDS}. {ROW}"),
+    (np.array([[1, 2], [1 << 63, 4]], dtype="u8"), f"a.npy: row 1: source 9223372036854775808 is past the limit; {IDS}. {ROW}"),
+    (np.array([[1, 2.5]]), f"a.npy: row 0: target 2.5 is not an integer; {IDS}. {ROW}"),
+    (np.array([[1, np.nan]]), f"a.npy: row 0: target nan is not an integer; {IDS}. {ROW}"),
+    (np.array([[1, 2, 3], [1, 2, np.inf]]), "a.npy: row 1: weight inf is not finite; weights are finite numbers. Correct the row, or pass --no-weights."),
+    (np.arange(4), "a.npy: has the shape (4,); edges are [n, 2], [n, 3] or an array with the fields source and target. Reshape it."),
+    (np.zeros((2, 4)), "a.npy: has the shape (2, 4); edges are [n, 2], [n, 3] or an array with the fields source and target. Reshape it."),
+    (np.zeros(3, dtype=[("a", int), ("b", int)]), "a.npy: has the fields a, b; edges need 'source' and 'target'. Rename the fields."),
+    (np.array([["a", "b"]]), "a.npy: source is of type <U1; vertex IDs are integers. Convert the column."),
+    (np.array([[None, 1]]), "a.npy: holds Python objects; edges are numbers. Convert the array, e.g. astype(int64)."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("array", "message"), ARRAYS)
+def test_npy(tmp_path, monkeypatch, array, message):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", array, allow_pickle=True)
+    with pytest.raises(InputError) as error:
+        edges_of(opened("a.npy", tmp_path))
+    assert str(error.value) == message
+
+
+def test_cut_arrays(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.arange(20).reshape(10, 2))
+    path = tmp_path / "a.npy"
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(InputError) as error:
+        edges_of(opened("a.npy", tmp_path, chunk_edges=4))
+    assert str(error.value) == (
+        "a.npy: ends before row 10 of the 10 that its header promises. The file was cut: write it again."
+    )
+    np.savez("a.npz", source=np.arange(5000), target=np.arange(5000))
+    path = tmp_path / "a.npz"
+    content = bytearray(path.read_bytes())
+    content[9000] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"a.npz:source: is damaged \(Bad CRC-32 for file 'source.npy'\)"):
+        edges_of(opened("a.npz", tmp_path))
+    np.savez("a.npz", source=np.arange(3), target=np.arange(4))
+    with pytest.raises(InputError, match=r"a.npz:target: has the shape \(4,\); source, target and weight have one"):
+        edges_of(opened("a.npz", tmp_path))
+    np.savez("a.npz", x=np.arange(3))
+    with pytest.raises(InputError, match="a.npz: has the fields x; edges need 'source' and 'target'"):
+        opened("a.npz", tmp_path)
+
+
+def test_sparse_matrices(tmp_path, monkeypatch):
+    sparse = pytest.importorskip("scipy.sparse")
+    monkeypatch.chdir(tmp_path)
+    sparse.save_npz("a.npz", sparse.csr_array(np.ones((2, 3))))
+    with pytest.raises(InputError) as error:
+        opened("a.npz", tmp_path)
+    assert str(error.value) == (
+        "a.npz: the matrix has 2 rows and 3 columns; the matrix of a graph is square. Pad it with empty rows or columns."
+    )
+    sparse.save_npz("a.npz", sparse.dia_array(np.eye(3)))
+    with pytest.raises(InputError, match="is a scipy.sparse matrix of format 'dia'"):
+        opened("a.npz", tmp_path)
+
+
+TABLES = [
+    ({"source": [1, None], "target": [2, 3]}, "a.parquet: row 1: source is null; an edge has a value there. Drop the row."),
+    ({"source": [1, 2], "target": [2, -3]}, f"a.parquet: row 1: target -3 is negative; {IDS}. {ROW}"),
+    ({"source": [1.0, 2.5], "target": [2, 3]}, f"a.parquet: row 1: source 2.5 is not an integer; {IDS}. {ROW}"),
+    ({"source": [1], "target": [2], "weight": [float("nan")]}, "a.parquet: row 0: weight nan is not finite; weights are finite numbers. Correct the row, or pass --no-weights."),
+    ({"source": [1], "target": [2], "weight": ["x"]}, "a.parquet: a column is of type string; IDs and weights are numbers. Convert the column."),
+    ({"source": [1]}, "a.parquet: has the columns source; edges need a source and a target."),
+    ({"source": ["a", None], "target": ["b", "c"]}, "a.parquet: row 1: source is null; an edge has a value there. Drop the row."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("columns", "message"), TABLES)
+def test_parquet(tmp_path, monkeypatch, columns, message):
+    monkeypatch.chdir(tmp_path)
+    pyarrow.parquet.write_table(pyarrow.table(columns), "a.parquet", row_group_size=1)
+    with pytest.raises(InputError) as error:
+        edges_of(opened("a.parquet", tmp_path))
+    assert str(error.value) == message
+
+
+def test_options_of_tables(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pyarrow.parquet.write_table(pyarrow.table({"source": [1], "target": [2], "km": [3]}), "a.parquet")
+    with pytest.raises(InputError, match="--weight-column miles: no such column of weights"):
+        opened("a.parquet", tmp_path, weight_column="miles")
+    with pytest.raises(InputError, match="--weight-column 4: there are 3 columns"):
+        opened("a.parquet", tmp_path, weight_column=4)
+    with pytest.raises(UsageError, match="--num-vertices is about numbers"):
+        opened("a.parquet", tmp_path, string_ids=True, num_vertices=5)
+
+
+def test_arrays_in_memory():
+    options = InputOptions()
+    with pytest.raises(UsageError, match="must be one-dimensional and of one length"):
+        ArraySource(np.arange(3), np.arange(4), None, options)
+    source = ArraySource(np.array([0, 7]), np.array([1, 2]), None, InputOptions(num_vertices=7))
+    with pytest.raises(
+        InputError, match="row 1: source 7 is past the limit; --num-vertices 7 lets IDs run from 0 to 6"
+    ):
+        list(source.chunks())
