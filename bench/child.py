@@ -1,7 +1,8 @@
 """Run a command as a user would and measure it from outside: wall time, peak memory, disk traffic.
 
-Peak memory is the larger of the kernel's own peak of the child (`ru_maxrss`) and the sum of the resident sets of the
-whole process tree, sampled every 20 ms: the first misses helpers, the second misses short peaks.
+Peak memory is the larger of the child's high-water mark (`VmHWM`) and the sum of the resident sets of the whole process
+tree, both sampled every 20 ms: the first misses helpers, the second misses short peaks. `ru_maxrss` would not do: a
+child starts with the memory of whoever forked it, and the graphs of a benchmark are in there.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from pathlib import Path
 from bench.machine import ROOT
 
 SAMPLE_SECONDS = 0.02
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,29 @@ def _children(process: int) -> list[int]:
     return found
 
 
-def tree_resident_bytes(process: int) -> int:
-    """Resident bytes of a process and all its descendants, at this moment."""
-    total = 0
+def _status_bytes(process: int, field: str) -> int:
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) * 1024
+    return 0  # a zombie has no memory
+
+
+def _command_line(process: int) -> bytes:
+    return Path(f"/proc/{process}/cmdline").read_bytes()
+
+
+def peak_bytes(process: int) -> int:
+    """High-water mark of a process so far, or what its whole tree holds at this moment when that is more.
+
+    0 as long as the process is a fork of this one that has not begun to be another program.
+    """
     try:
-        for each in _children(process):
-            total += int(Path(f"/proc/{each}/statm").read_text().split()[1]) * PAGE_BYTES
+        if _command_line(process) == _command_line(os.getpid()):
+            return 0
+        tree = sum(_status_bytes(each, "VmRSS:") for each in _children(process))
+        return max(tree, _status_bytes(process, "VmHWM:"))
     except (OSError, IndexError, ValueError):
-        pass  # a process ended between listing and reading it
-    return total
+        return 0  # a process ended between listing and reading it
 
 
 def run(command: Sequence[str], stdin: Path | None = None) -> Run:
@@ -68,7 +82,7 @@ def run(command: Sequence[str], stdin: Path | None = None) -> Run:
         def sample() -> None:
             nonlocal peak
             while not stop.wait(SAMPLE_SECONDS):
-                peak = max(peak, tree_resident_bytes(process.pid))
+                peak = max(peak, peak_bytes(process.pid))
 
         sampler = threading.Thread(target=sample)
         sampler.start()
@@ -82,7 +96,7 @@ def run(command: Sequence[str], stdin: Path | None = None) -> Run:
         done = Run(
             seconds=seconds,
             cpu_seconds=usage.ru_utime + usage.ru_stime,
-            peak_bytes=max(peak, usage.ru_maxrss * 1024),
+            peak_bytes=peak,
             output=out.read().decode(errors="replace"),
             errors=err.read().decode(errors="replace"),
         )

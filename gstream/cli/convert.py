@@ -54,6 +54,7 @@ def convert(
     resume: bool = typer.Option(False, "--resume", help="Go on from the finished parts of a killed conversion."),
     force: bool = typer.Option(False, "--force", help="Replace STORE if it exists."),
     workdir: Path = typer.Option(None, metavar="FOLDER", help="For temporary files. Default: beside STORE."),
+    verify: bool = typer.Option(False, "--verify", help="Read the store back and check it, as gstream verify does."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Convert edge lists (text, CSV, Matrix Market, DIMACS, GAP, METIS, LDBC, Graph500, Parquet, NumPy) to a store."""
@@ -91,11 +92,13 @@ def convert(
     )
     with reading_folder(store, workdir) as scratch:
         source = open_source(inputs, reading, scratch, options.memory_bytes)
-        build(source, store, options, dry_run, json)
+        build(source, store, options, dry_run, verify, json)
 
 
-def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: bool, json: bool) -> None:
+def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: bool, verify: bool, json: bool) -> None:
     """Write `source` as a store, or estimate what that takes; print the outcome."""
+    from gstream.cli.info import damaged, scrub, scrub_line
+
     try:
         if dry_run:
             from pagestore.convert.estimate import estimate
@@ -108,12 +111,16 @@ def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: boo
             report = convert_source(source, store, options, bar)
     finally:
         source.close()
+    checked = scrub(store, options.threads) if verify else None
     for line in (*source.skipped.first, *report.notes):
         note(line)
     if json:
-        print_json(report.as_dict())
+        found = {} if checked is None else {"verify": {**asdict(checked), "ok": checked.ok}}
+        print_json({**report.as_dict(), **found})
     else:
-        print_pairs(report_lines(report))
+        print_pairs(report_lines(report) + ([] if checked is None else [("verified", scrub_line(checked))]))
+    if checked is not None and not checked.ok:
+        raise damaged(checked)
 
 
 def refuse_existing(path: Path, force: bool) -> None:

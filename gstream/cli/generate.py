@@ -47,6 +47,7 @@ def generate(
     resume: bool = typer.Option(False, "--resume", help="Go on from the finished parts of a killed run."),
     force: bool = typer.Option(False, "--force", help="Replace OUT if it exists."),
     workdir: Path = typer.Option(None, metavar="FOLDER", help="For temporary files. Default: beside OUT."),
+    verify: bool = typer.Option(False, "--verify", help="Read the store back and check it, as gstream verify does."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Generate a graph: Graph500's RMAT, uniformly random edges, or a grid."""
@@ -62,7 +63,7 @@ def generate(
     else:
         source = make(scale, edge_factor, seed, scramble=scramble, weights=weights)
     if out.suffix.lower() != STORE_SUFFIX:
-        if undirected or dedupe or drop_self_loops:
+        if undirected or dedupe or drop_self_loops or verify:
             raise UsageError(f"{out}: an edge list holds the edges as they come; those options are for stores (.gs).")
         write_list(source, out, threads, json)
         return
@@ -79,7 +80,7 @@ def generate(
         workdir=workdir,
         resume=resume,
     )
-    build(source, out, options, dry_run, json)
+    build(source, out, options, dry_run, verify, json)
 
 
 def write_list(source: GeneratedSource, out: Path, threads: int | None, json: bool) -> None:

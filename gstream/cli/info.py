@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from gstream.cli.sizes import show_bytes, show_seconds
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
 from pagestore.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from pagestore.verify import VerifyReport
 
 
 def add_to(app: typer.Typer) -> None:
@@ -84,24 +87,40 @@ def verify(
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Read every page and array of a store and check it; name what is wrong (exit 4)."""
-    from pagestore.verify import verify as scrub
-
-    with ProgressBar() as bar:
-        report = scrub(str(store), threads, lambda done, total: bar(Step("verify", done, total, "bytes")))
+    report = scrub(store, threads)
     if json:
         print_json({**asdict(report), "ok": report.ok})
+    if not report.ok:
+        raise damaged(report)
+    if not json:
+        print(f"{store}: whole. {scrub_line(report)}")
+
+
+def scrub(store: Path, threads: int | None) -> VerifyReport:
+    """Check a store with a progress bar; problems go to standard error."""
+    from pagestore.verify import verify as check
+
+    with ProgressBar() as bar:
+        report = check(str(store), threads, lambda done, total: bar(Step("verify", done, total, "bytes")))
     for problem in report.problems:
         note(problem)
-    if not report.ok:
-        count = len(report.problems) + report.more_problems
-        more = f" ({report.more_problems} not listed)" if report.more_problems else ""
-        raise StoreError(f"{store}: {count} problem(s) found{more}. Convert the graph again.")
-    if not json:
-        rate = show_bytes(report.bytes_read / report.seconds) if report.seconds else "-"
-        print(
-            f"{store}: whole. {report.pages:,} pages, {report.edges:,} edges, {show_bytes(report.bytes_read)} read "
-            f"in {show_seconds(report.seconds)} ({rate}/s)"
-        )
+    return report
+
+
+def scrub_line(report: VerifyReport) -> str:
+    """What a check of a whole store read, for people."""
+    rate = show_bytes(report.bytes_read / report.seconds) if report.seconds else "-"
+    return (
+        f"{report.pages:,} pages, {report.edges:,} edges, {show_bytes(report.bytes_read)} read in "
+        f"{show_seconds(report.seconds)} ({rate}/s)"
+    )
+
+
+def damaged(report: VerifyReport) -> StoreError:
+    """The error for a store in which problems were found."""
+    count = len(report.problems) + report.more_problems
+    more = f" ({report.more_problems} not listed)" if report.more_problems else ""
+    return StoreError(f"{report.path}: {count} problem(s) found{more}. Convert the graph again.")
 
 
 def export(

@@ -174,8 +174,7 @@ class _Conversion:
     def _trusted(self, vertices: int | None) -> bool:
         """A generator knows its vertices, edges and weights: no need to look at all edges first."""
         source = self.source
-        known = vertices is not None and hasattr(source, "chunk_count") and hasattr(source, "edge_count")
-        return known and (not self.weighted or source.weight_range is not None)
+        return vertices is not None and source.trusted and (not self.weighted or source.weight_range is not None)
 
     def _spill(self, source: Any) -> SpillLog:
         limit = self.options.memory_bytes // SPILL_SHARE

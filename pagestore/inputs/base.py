@@ -111,6 +111,7 @@ class EdgeSource(ABC):
     names: likewise for string IDs.
     unique: the format forbids duplicate edges and this source could not check it within its memory: the consumer
         should, and raise InputError with `duplicate_message(source, target)`.
+    trusted: chunks can be asked for by number and are right by construction: no need to look at all of them first.
     closed: every endpoint must be among `vertex_ids()`; `dictionary.compact_integers` checks that.
     """
 
@@ -124,6 +125,7 @@ class EdgeSource(ABC):
     ids: Any = None
     names: StringNames | None = None
     unique: bool = False
+    trusted: bool = False
     closed: bool = False
 
     def __init__(self) -> None:

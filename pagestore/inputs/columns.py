@@ -1,17 +1,16 @@
-"""Edges that come as arrays: checks every binary format shares, and plain arrays in memory as a source.
+"""Edges that come as arrays: the checks that every binary format shares.
 
 Rows are counted from 0 in messages, as the tools that wrote such files count them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from pagestore.errors import InputError, UsageError
-from pagestore.inputs.base import MAX_ID, EdgeChunk, EdgeSource, InputOptions
+from pagestore.errors import InputError
+from pagestore.inputs.base import MAX_ID, EdgeChunk, InputOptions
 
 ROW_REMEDY = "Correct the row before writing the file."
 EXACT_FLOAT = 1 << 53
@@ -60,6 +59,15 @@ def checked_ids(name: str, what: str, first_row: int, values: np.ndarray, ids: I
     return values.astype(np.uint64)
 
 
+def checked_ids_into(name: str, what: str, first_row: int, values: np.ndarray, ids: IdRange, out: np.ndarray) -> None:
+    """The same into `out` uint64[n], without memory of its own where `values` are integers."""
+    if values.dtype.kind in "iu":
+        np.copyto(out, values, casting="unsafe")  # a negative ID becomes one past every limit
+        if not len(out) or (int(out.min()) >= ids.low and int(out.max()) <= ids.high):
+            return
+    out[:] = checked_ids(name, what, first_row, values, ids)
+
+
 def checked_weights(name: str, first_row: int, values: np.ndarray) -> np.ndarray:
     """`values` as float64[n]; InputError names the first row whose weight is not finite."""
     if values.dtype.kind not in "iufb":
@@ -86,39 +94,3 @@ def checked_chunk(
         checked_ids(name, "target", first_row, target, ids),
         None if weight is None else checked_weights(name, first_row, weight),
     )
-
-
-class ArraySource(EdgeSource):
-    """Arrays in memory: source, target integers [n], weight numbers [n] or None; replayable."""
-
-    def __init__(
-        self,
-        source: np.ndarray,
-        target: np.ndarray,
-        weight: np.ndarray | None,
-        options: InputOptions,
-        name: str = "arrays",
-    ) -> None:
-        super().__init__()
-        if not source.shape == target.shape == (len(source),) or (weight is not None and weight.shape != source.shape):
-            raise UsageError(f"{name}: source, target and weight must be one-dimensional and of one length.")
-        self.name, self.replayable = name, True
-        self.weighted = weight is not None and options.weights
-        self._columns = (source, target, weight if self.weighted else None)
-        self._options, self._ids = options, option_range(options)
-        self.vertices, self.id_base = options.num_vertices, self._ids.low
-        self.total_bytes = source.nbytes + target.nbytes + (weight.nbytes if weight is not None else 0)
-        self._done = 0
-
-    def chunks(self) -> Iterator[EdgeChunk]:
-        source, target, weight = self._columns
-        for first in range(0, len(source), self._options.chunk_edges):
-            part = slice(first, first + self._options.chunk_edges)
-            self._done = min(part.stop, len(source))
-            yield checked_chunk(
-                self.name, first, source[part], target[part], None if weight is None else weight[part], self._ids
-            )
-
-    def position(self) -> int:
-        total = self.total_bytes or 0
-        return total * self._done // max(len(self._columns[0]), 1)

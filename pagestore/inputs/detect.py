@@ -7,9 +7,10 @@ METIS, DIMACS and GAP's binary files carry no magic.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pagestore.errors import InputError, UsageError
@@ -96,6 +97,23 @@ def _looks_like_dimacs(head: bytes) -> bool:
     return False
 
 
+READERS = {  # module and class; imported when first needed, since each pulls in a library or compiled code of its own
+    "mtx": ("mtx", "MatrixMarketSource"),
+    "gr": ("dimacs", "DimacsSource"),
+    "metis": ("adjacency", "MetisSource"),
+    "adjacency": ("adjacency", "AdjacencySource"),
+    "ldbc": ("ldbc", "LdbcSource"),
+    "sg": ("gap", "GapSource"),
+    "wsg": ("gap", "WeightedGapSource"),
+    "graph500": ("graph500", "PackedEdgeSource"),
+    "graph500-int64": ("graph500", "Int64PairSource"),
+    "parquet": ("arrow", "ParquetSource"),
+    "arrow": ("arrow", "ArrowSource"),
+    "npy": ("npy", "NpySource"),
+    "npz": ("npy", "NpzSource"),
+}
+
+
 def open_source(
     paths: str | Path | Sequence[str | Path], options: InputOptions, workdir: str | Path, memory_bytes: int
 ) -> EdgeSource:
@@ -178,42 +196,15 @@ def _check_plain(path: str | Path, kind: str) -> None:
 def _open_one(
     path: str | Path | ByteStream, kind: str, options: InputOptions, workdir: Path, memory_bytes: int
 ) -> EdgeSource:
-    # readers are imported when first needed: each pulls in a library or compiled code of its own
     if kind in ("text", "csv", "tsv", "el", "wel"):
         from pagestore.inputs.text import TextSource
 
         return TextSource(path, options, workdir, memory_bytes, kind)
-    opener = _openers()[kind]
+    module, reader = READERS[kind]
+    opener = getattr(importlib.import_module(f"pagestore.inputs.{module}"), reader)
     name = path.name if isinstance(path, ByteStream) else path
     if options.string_ids and kind not in ("parquet", "arrow"):
         raise UsageError(f"{name}: --string-ids is for text, Parquet and Arrow; {kind} has numbers. Drop the option.")
     if options.weight_column is not None and kind not in ("parquet", "arrow"):
         raise UsageError(f"{name}: --weight-column is for text, Parquet and Arrow, not for {kind}. Drop the option.")
     return opener(path, options, workdir, memory_bytes)
-
-
-def _openers() -> dict[str, Callable[..., EdgeSource]]:
-    from pagestore.inputs.adjacency import AdjacencySource, MetisSource
-    from pagestore.inputs.arrow import ArrowSource, ParquetSource
-    from pagestore.inputs.dimacs import DimacsSource
-    from pagestore.inputs.gap import GapSource, WeightedGapSource
-    from pagestore.inputs.graph500 import Int64PairSource, PackedEdgeSource
-    from pagestore.inputs.ldbc import LdbcSource
-    from pagestore.inputs.mtx import MatrixMarketSource
-    from pagestore.inputs.npy import NpySource, NpzSource
-
-    return {
-        "mtx": MatrixMarketSource,
-        "gr": DimacsSource,
-        "metis": MetisSource,
-        "adjacency": AdjacencySource,
-        "ldbc": LdbcSource,
-        "sg": GapSource,
-        "wsg": WeightedGapSource,
-        "graph500": PackedEdgeSource,
-        "graph500-int64": Int64PairSource,
-        "parquet": ParquetSource,
-        "arrow": ArrowSource,
-        "npy": NpySource,
-        "npz": NpzSource,
-    }

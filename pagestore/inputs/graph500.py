@@ -8,65 +8,56 @@ The vertices are 0..2^scale-1: --num-vertices, or the least power of two above a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
+from pagestore.convert.buffers import Buffers
 from pagestore.errors import InputError
-from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions
-from pagestore.inputs.columns import checked_chunk, option_range
-from pagestore.inputs.edgefile import read_array
+from pagestore.inputs.base import EdgeChunk, InputOptions
+from pagestore.inputs.records import RecordSource
 
 HALF = np.uint64(32)
 
 
-class PackedEdgeSource(EdgeSource):
-    """Packed 12-byte edges, replayable."""
+class PackedEdgeSource(RecordSource):
+    """Packed 12-byte edges."""
 
+    directed = False
     record = np.dtype([("v0_low", "<u4"), ("v1_low", "<u4"), ("v0_high", "<u2"), ("v1_high", "<u2")])
 
     def __init__(self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
-        super().__init__()
-        self._path, self._options = path, options
-        self.name, self.replayable, self.directed = str(path), True, False
-        self.total_bytes = Path(path).stat().st_size
-        if self.total_bytes % self.record.itemsize:
+        super().__init__(path, options, memory_bytes)
+        self.total_bytes, self.record_bytes = self._path.stat().st_size, self.record.itemsize
+        self.edge_count, rest = divmod(self.total_bytes, self.record_bytes)
+        if rest:
             raise InputError(
-                f"{self.name}: has {self.total_bytes} bytes, which is no multiple of {self.record.itemsize}, the size "
+                f"{self.name}: has {self.total_bytes} bytes, which is no multiple of {self.record_bytes}, the size "
                 f"of an edge. It was cut, or its edges are of the other kind (--format graph500 or graph500-int64)."
             )
-        self._ids = option_range(options)
-        self._done = 0
-        if options.num_vertices is not None:
-            self.vertices, self.id_base = options.num_vertices, self._ids.low
-        else:
-            greatest = max(int(max(c.source.max(), c.target.max())) for c in self.chunks())
+        if self.vertices is None:
+            greatest = (
+                max(int(max(chunk.source.max(), chunk.target.max())) for chunk in self.chunks())
+                if self.edge_count
+                else 0
+            )
             self.vertices = 1 << greatest.bit_length()
-            self._done = 0
 
     def decode(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Source and target of records."""
         source = records["v0_low"] | (records["v0_high"].astype(np.uint64) << HALF)
         return source, records["v1_low"] | (records["v1_high"].astype(np.uint64) << HALF)
 
-    def chunks(self) -> Iterator[EdgeChunk]:
-        edges = (self.total_bytes or 0) // self.record.itemsize
-        with open(self._path, "rb", buffering=0) as file:
-            for first in range(0, edges, self._options.chunk_edges):
-                records = read_array(file, self.record, min(self._options.chunk_edges, edges - first))
-                self._done = file.tell()
-                source, target = self.decode(records)
-                yield checked_chunk(self.name, first, source, target, None, self._ids)
-
-    def position(self) -> int:
-        return self._done
+    def _chunk(self, first: int, count: int, buffers: Buffers) -> EdgeChunk:
+        end = f"edge {first + count} of {self.edge_count}"
+        records = self.read(first * self.record_bytes, self.record, count, end, buffers, "records")
+        return self.edges(first, *self.decode(records), None, buffers)
 
 
 class Int64PairSource(PackedEdgeSource):
-    """Pairs of int64, replayable."""
+    """Pairs of int64."""
 
     record = np.dtype([("v0", "<i8"), ("v1", "<i8")])
 
     def decode(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.ascontiguousarray(records["v0"]), np.ascontiguousarray(records["v1"])
+        return records["v0"], records["v1"]

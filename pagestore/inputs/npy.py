@@ -1,6 +1,6 @@
 """NumPy files: .npy of shape [n, 2] or [n, 3] or with named fields, .npz with source and target or scipy.sparse.
 
-Rows are read with plain reads, not mapped: pages of a map count as memory of the process, reads stay within a chunk.
+Rows are read, not mapped: pages of a map count as memory of the process.
 Columns by name are found as in `arrow.py`; a third column is the weight. scipy.sparse: csr, csc and coo as written by
 `scipy.sparse.save_npz`; entry (i, j) is an edge from i to j, and `vertices` is the number of rows.
 """
@@ -14,11 +14,13 @@ from typing import IO, Any
 
 import numpy as np
 
+from pagestore.convert.buffers import Buffers
 from pagestore.errors import InputError
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions
 from pagestore.inputs.columns import IdRange, checked_chunk, option_range
 from pagestore.inputs.csr import csr_rows
 from pagestore.inputs.headers import promised_vertices
+from pagestore.inputs.records import RecordSource
 from pagestore.inputs.sniff import SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
 
 
@@ -76,66 +78,49 @@ def _named_columns(name: str, fields: tuple[str, ...]) -> tuple[str, str, str | 
     return source, target, next((lowered[n] for n in WEIGHT_NAMES if n in lowered), None)
 
 
-class NpySource(EdgeSource):
-    """A .npy file, replayable. In Fortran order its columns stand one after the other and are read side by side."""
+class NpySource(RecordSource):
+    """A .npy file. In Fortran order its columns stand one after the other and are read side by side."""
 
     def __init__(self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
-        super().__init__()
-        self._path, self._options, self._ids = path, options, option_range(options)
-        self.name, self.replayable = str(path), True
-        self.vertices, self.id_base = options.num_vertices, self._ids.low
-        self.total_bytes = Path(path).stat().st_size
-        self._done = 0
-        stream = self._open()
-        stream.close()
-        self._rows, self._bytes = stream.rows, stream.columns * stream.dtype.itemsize
-        if stream.dtype.names:
-            if len(stream.shape) != 1:
-                raise InputError(f"{self.name}: has the shape {stream.shape}; an array with fields has one dimension.")
-            self._fields: Any = _named_columns(self.name, stream.dtype.names)
-        elif len(stream.shape) == 2 and stream.shape[1] in (2, 3):
-            self._fields = (0, 1, 2 if stream.shape[1] == 3 else None)
+        super().__init__(path, options, memory_bytes)
+        self.total_bytes = self._path.stat().st_size
+        with open(path, "rb") as file:
+            header = ArrayStream(self.name, file)
+            self._begin = file.tell()
+        self.edge_count, self._dtype = header.rows, header.dtype
+        self._columns, self.record_bytes = header.columns, header.columns * header.dtype.itemsize
+        if header.dtype.names:
+            if len(header.shape) != 1:
+                raise InputError(f"{self.name}: has the shape {header.shape}; an array with fields has one dimension.")
+            self._fields: Any = _named_columns(self.name, header.dtype.names)
+        elif len(header.shape) == 2 and header.shape[1] in (2, 3):
+            self._fields = (0, 1, 2 if header.shape[1] == 3 else None)
         else:
             raise InputError(
-                f"{self.name}: has the shape {stream.shape}; edges are [n, 2], [n, 3] or an array with the fields "
+                f"{self.name}: has the shape {header.shape}; edges are [n, 2], [n, 3] or an array with the fields "
                 f"source and target. Reshape it."
             )
-        self._fortran = stream.fortran and len(stream.shape) == 2
+        self._fortran = header.fortran and len(header.shape) == 2
         self.weighted = self._fields[2] is not None and options.weights
 
-    def _open(self, skip_bytes: int = 0) -> ArrayStream:
-        file = open(self._path, "rb")
-        stream = ArrayStream(self.name, file)
-        if skip_bytes:
-            file.seek(skip_bytes, 1)
-        return stream
-
-    def chunks(self) -> Iterator[EdgeChunk]:
-        wanted = [self._fields[0], self._fields[1]] + ([self._fields[2]] if self.weighted else [])
+    def _chunk(self, first: int, count: int, buffers: Buffers) -> EdgeChunk:
+        wanted = self._fields if self.weighted else self._fields[:2]
+        end = f"row {first + count} of the {self.edge_count} that its header promises"
+        item = self._dtype.itemsize
         if self._fortran:
-            item = self._bytes // (2 if self._fields[2] is None else 3)
-            streams = [self._open(column * item * self._rows) for column in wanted]
-            for stream in streams:
-                stream.columns, stream.shape = 1, (self._rows,)
-        else:
-            streams = [self._open()]
-        try:
-            for first in range(0, self._rows, self._options.chunk_edges):
-                rows = min(self._options.chunk_edges, self._rows - first)
-                parts = [stream.take(rows) for stream in streams]
-                if not self._fortran:
-                    table = parts[0]
-                    parts = [table[field] if isinstance(field, str) else table[:, field] for field in wanted]
-                self._done = (first + rows) * self._bytes
-                yield checked_chunk(
-                    self.name, first, parts[0], parts[1], parts[2] if self.weighted else None, self._ids
+            columns = [
+                self.read(
+                    self._begin + (field * self.edge_count + first) * item, self._dtype, count, end, buffers,
+                    f"column {field}",
                 )
-        finally:
-            for stream in streams:
-                stream.close()
-
-    def position(self) -> int:
-        return self._done
+                for field in wanted
+            ]  # fmt: skip
+        else:
+            at = self._begin + first * self.record_bytes
+            rows = self.read(at, self._dtype, count * self._columns, end, buffers, "rows")
+            table = rows if self._dtype.names else rows.reshape(count, self._columns)
+            columns = [table[field] if self._dtype.names else table[:, field] for field in wanted]
+        return self.edges(first, columns[0], columns[1], columns[2] if self.weighted else None, buffers)
 
 
 class NpzSource(EdgeSource):

@@ -123,6 +123,31 @@ def test_verify_names_the_bad_page(store: Path, gstream: Command) -> None:
     assert "Convert the graph again." in done.stderr.splitlines()[-1]
 
 
+def test_convert_verifies_what_it_wrote(tmp_path: Path, gstream: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "edges.txt").write_text(EDGES)
+    done = gstream("convert", "edges.txt", "graph.gs", "--verify")
+    assert done.returncode == 0
+    assert "verified  2 pages, 12 edges" in done.stdout
+    report = json.loads(gstream("generate", "grid", "grid.gs", "--scale", "6", "--verify", "--json").stdout)
+    assert (report["verify"]["ok"], report["verify"]["problems"]) == (True, [])
+
+    from pagestore import convert as package
+
+    whole = package.convert
+
+    def spoiled(source, path, options, progress):  # type: ignore[no-untyped-def]
+        report = whole(source, path, options, progress)
+        data = bytearray(path.read_bytes())
+        data[1 << 20] ^= 1
+        path.write_bytes(data)
+        return report
+
+    monkeypatch.setattr(package, "convert", spoiled)
+    done = gstream("convert", "edges.txt", "bad.gs", "--verify")
+    assert done.returncode == 4
+    assert "page 0 of topology" in done.stderr
+
+
 def test_what_is_no_store(tmp_path: Path, store: Path, gstream: Command) -> None:
     (tmp_path / "cut.gs").write_bytes(store.read_bytes()[:5000])
     (tmp_path / "empty.gs").write_bytes(b"")

@@ -13,13 +13,13 @@ from input_files import edges_of, opened, write
 
 from pagestore.errors import InputError
 from pagestore.inputs import dictionary, dictionary_parts, namefile, names
-from pagestore.inputs.base import EdgeSource, InputOptions
-from pagestore.inputs.columns import ArraySource
+from pagestore.inputs.base import EdgeSource
 from pagestore.inputs.idtable import IdSet, RankTable, distinct
 from pagestore.inputs.linesource import NameChunk
 from pagestore.inputs.namesort import NameBatch, sort_order
+from pagestore.memory import ArraySource
 
-OPTIONS = InputOptions(chunk_edges=1 << 12)
+CHUNK_EDGES = 1 << 12
 
 
 def arrays(edges, vertices, seed=1, top=(1 << 63) - 1):
@@ -38,7 +38,7 @@ def same_edges(found, source, target, weight):
 def test_integers(tmp_path, monkeypatch, memory):
     monkeypatch.setattr(dictionary, "FEWEST_IDS", 1 << 10)  # below the 3,000 vertices: by parts
     source, target, weight = arrays(20_000, 3_000)
-    dense = dictionary.compact_integers(ArraySource(source, target, weight, OPTIONS), tmp_path, memory)
+    dense = dictionary.compact_integers(ArraySource(source, target, weight, chunk_edges=CHUNK_EDGES), tmp_path, memory)
     assert dense.vertices == len(dense.ids) == len(distinct(np.concatenate([source, target])))
     assert dense.ids.dtype == np.int64 and (np.diff(np.asarray(dense.ids)) > 0).all()
     assert dense.replayable and dense.weighted
@@ -52,7 +52,7 @@ def test_skewed_integers_by_parts(tmp_path, monkeypatch):
     monkeypatch.setattr(dictionary, "FEWEST_IDS", 600)
     source = np.concatenate([np.arange(500), np.full(9_000, 7), np.arange(500) * (1 << 50)])
     target = np.roll(source, 1234)
-    dense = dictionary.compact_integers(ArraySource(source, target, None, OPTIONS), tmp_path, 1)
+    dense = dictionary.compact_integers(ArraySource(source, target, chunk_edges=CHUNK_EDGES), tmp_path, 1)
     assert sorted(edges_of(dense)) == sorted(zip(source.tolist(), target.tolist(), strict=True))
 
 
@@ -76,10 +76,10 @@ class Once(EdgeSource):
 @pytest.mark.parametrize("memory", [1 << 30, 1])
 def test_integers_of_a_pipe_with_a_vertex_file(tmp_path, monkeypatch, memory):
     monkeypatch.setattr(dictionary, "FEWEST_IDS", 2)
-    inner = ArraySource(np.array([5, 1 << 60]), np.array([9, 5]), None, OPTIONS)
+    inner = ArraySource(np.array([5, 1 << 60]), np.array([9, 5]), None)
     dense = dictionary.compact_integers(Once(inner, [9, 5, 7, 1 << 60], closed=True), tmp_path, memory)
     assert dense.ids[:].tolist() == [5, 7, 9, 1 << 60] and sorted(edges_of(dense)) == [(5, 9), (1 << 60, 5)]
-    inner = ArraySource(np.array([5]), np.array([8]), None, OPTIONS)
+    inner = ArraySource(np.array([5]), np.array([8]), None)
     with pytest.raises(InputError, match="pipe: vertex 8 has an edge but is not in the vertex file. Add it there."):
         dictionary.compact_integers(Once(inner, [9, 5, 7], closed=True), tmp_path, memory)
 

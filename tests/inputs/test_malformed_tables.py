@@ -10,8 +10,6 @@ import pytest
 from input_files import edges_of, opened
 
 from pagestore.errors import InputError, UsageError
-from pagestore.inputs.base import InputOptions
-from pagestore.inputs.columns import ArraySource
 
 IDS = "IDs run from 0 to 2^63-1"
 ROW = "Correct the row before writing the file."
@@ -107,14 +105,3 @@ def test_options_of_tables(tmp_path, monkeypatch):
         opened("a.parquet", tmp_path, weight_column=4)
     with pytest.raises(UsageError, match="--num-vertices is about numbers"):
         opened("a.parquet", tmp_path, string_ids=True, num_vertices=5)
-
-
-def test_arrays_in_memory():
-    options = InputOptions()
-    with pytest.raises(UsageError, match="must be one-dimensional and of one length"):
-        ArraySource(np.arange(3), np.arange(4), None, options)
-    source = ArraySource(np.array([0, 7]), np.array([1, 2]), None, InputOptions(num_vertices=7))
-    with pytest.raises(
-        InputError, match="row 1: source 7 is past the limit; --num-vertices 7 lets IDs run from 0 to 6"
-    ):
-        list(source.chunks())

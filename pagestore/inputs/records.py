@@ -1,0 +1,94 @@
+"""Files of equal records (NumPy arrays, Graph500's edges): chunks by number, from any thread, in reused buffers."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from pagestore.convert.buffers import Buffers
+from pagestore.errors import InputError
+from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions
+from pagestore.inputs.columns import checked_ids_into, checked_weights, option_range
+
+CHUNK_SHARE = 8  # chunks in flight, with what is read and packed of them, take this part of the budget
+WORK_BYTES = 40  # an edge in flight, beside its record: two IDs, a weight and keys
+LEAST_CHUNK_EDGES = 1 << 12
+
+
+class RecordSource(EdgeSource):
+    """Edges that lie in a file as records, replayable. `edge_count` records; `_chunk` reads some of them."""
+
+    replayable = True
+    record_bytes: int
+    edge_count: int
+
+    def __init__(self, path: str | Path, options: InputOptions, memory_bytes: int) -> None:
+        super().__init__()
+        self._path, self._options, self._ids = Path(path), options, option_range(options)
+        self._memory = memory_bytes
+        self.name = str(path)
+        self.vertices, self.id_base = options.num_vertices, self._ids.low
+        self._file = open(path, "rb", buffering=0)
+        self._reached = 0
+
+    @property
+    def chunk_edges(self) -> int:
+        """Records a chunk: fewer than asked for where memory is short."""
+        share = self._memory // (CHUNK_SHARE * self._options.threads * (self.record_bytes + WORK_BYTES))
+        return min(self._options.chunk_edges, max(share, LEAST_CHUNK_EDGES))
+
+    @property
+    def chunk_count(self) -> int:
+        """Chunks that `chunk` can be asked for."""
+        return -(-self.edge_count // self.chunk_edges)
+
+    def chunk(self, number: int, buffers: Buffers | None = None) -> EdgeChunk:
+        """Chunk `number`, in `buffers`, when given, until the next call. Raises InputError for what is no edge."""
+        first = number * self.chunk_edges
+        count = min(self.chunk_edges, self.edge_count - first)
+        chunk = self._chunk(first, count, buffers or Buffers())
+        self._reached = max(self._reached, first + count)
+        return chunk
+
+    def chunks(self) -> Iterator[EdgeChunk]:
+        """All chunks."""
+        return (self.chunk(number) for number in range(self.chunk_count))
+
+    @abstractmethod
+    def _chunk(self, first: int, count: int, buffers: Buffers) -> EdgeChunk:
+        """Records first..first+count-1 as edges."""
+
+    def read(self, offset: int, dtype: np.dtype, count: int, end: str, buffers: Buffers, name: str) -> np.ndarray:
+        """`count` items from byte `offset`; InputError, which names `end`, when the file ends before."""
+        data = buffers.get(name, count * dtype.itemsize, np.uint8)
+        left = data.data
+        while left:
+            try:
+                taken = os.preadv(self._file.fileno(), [left], offset)
+            except OSError as error:
+                raise InputError(f"{self.name}: can't be read at byte {offset} ({error.strerror}).") from error
+            if not taken:
+                raise InputError(f"{self.name}: ends before {end}. The file was cut: write it again.")
+            left, offset = left[taken:], offset + taken
+        return data.view(dtype)
+
+    def edges(
+        self, first: int, source: np.ndarray, target: np.ndarray, weight: np.ndarray | None, buffers: Buffers
+    ) -> EdgeChunk:
+        """Columns of records first.. as a chunk; raises InputError at the first record that is no edge."""
+        near, far = (buffers.get(end, len(source), np.uint64) for end in ("source", "target"))
+        checked_ids_into(self.name, "source", first, source, self._ids, near)
+        checked_ids_into(self.name, "target", first, target, self._ids, far)
+        return EdgeChunk(near, far, None if weight is None else checked_weights(self.name, first, weight))
+
+    def position(self) -> int:
+        """See EdgeSource."""
+        return self._reached * self.record_bytes
+
+    def close(self) -> None:
+        """See EdgeSource."""
+        self._file.close()
