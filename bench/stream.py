@@ -18,9 +18,10 @@ from bench.pagerank import ALPHA, RELATIVE, check_ranks
 SHORT, LONG = 2, 12  # iterations
 RUNS = 3
 THREADS = (1, 2, 4, 8)
+ORDERS = ("natural", "degree")
 NEED_SHARE = 0.8
 VERTEX_BYTES = 32  # what a streamed PageRank holds a vertex, generously
-RESIDENT_SHARE = 4  # a quarter of the topology fits beside that
+RESIDENT_SHARE = 8  # an eighth of the topology fits beside that, as for a graph much larger than memory
 
 
 def disk_rate(path: Path, topology: Any) -> float:
@@ -49,11 +50,16 @@ def stream_rate(session: ours.Session, path: Path, runs: int, floor_bytes: int) 
 
 
 def measure(context: Context) -> list[Figure]:
-    import pagestore
-
     if context.graph.scale is None:
         return []  # the shipped graph is a page or two
-    path = stores.kron(context.graph, "natural")
+    return [figure for order in ORDERS for figure in measure_order(context, order)]
+
+
+def measure_order(context: Context, order: str) -> list[Figure]:
+    """Rate and time of an iteration with the vertices in one order."""
+    import pagestore
+
+    path = stores.kron(context.graph, order)
     csr = context.graph.kron
     with pagestore.open_store(path) as store:
         topology = store.topology("out")
@@ -61,6 +67,9 @@ def measure(context: Context) -> list[Figure]:
         cap = VERTEX_BYTES * csr.vertices + topology_bytes // RESIDENT_SHARE
         check(cap < topology_bytes, "the cap is not below the topology: take a larger scale")
         before = disk_rate(path, topology)
+        with ours.opened(path) as session:
+            session.pagerank(ALPHA, iterations=1)  # warm-up: reads all pages
+            resident = timed(RUNS, lambda: session.pagerank(ALPHA, iterations=LONG))[0].median / LONG
         with ours.opened(path, host_memory=cap) as session:
             session.pagerank(ALPHA, iterations=1)  # warm-up: compiles
             streamed = (LONG - SHORT) * (topology_bytes - cap)
@@ -70,7 +79,7 @@ def measure(context: Context) -> list[Figure]:
     matrix = peers.scipy_matrix(csr, "float64")
     check_ranks(ranks, peers.power_iteration(matrix, csr.degree, ALPHA, LONG), RELATIVE["float32"], "streamed")
     middle = sorted(rates)[len(rates) // 2]
-    graph = f"{context.graph_name} undirected, natural order"
+    graph = f"{context.graph_name} undirected, {order} order"
     note = f"--host-memory {cap >> 20} MiB, topology {topology_bytes >> 20} MiB"
     rate = Figure(
         what="PageRank streamed, disk reads",
@@ -91,8 +100,8 @@ def measure(context: Context) -> list[Figure]:
         value=seconds.median / (LONG - SHORT) * 1e3,
         unit="ms",
         spread=seconds.spread(1e3 / (LONG - SHORT)),
-        against="the topology at the disk's rate",
-        against_value=topology_bytes / ceiling * 1e3,
-        note=note,
+        against="the slower of the disk alone and the cores alone",
+        against_value=max(topology_bytes / ceiling, resident) * 1e3,
+        note=f"{note}; disk alone {topology_bytes / ceiling * 1e3:.0f} ms, all pages in memory {resident * 1e3:.0f} ms",
     )
     return [rate, step]

@@ -9,11 +9,12 @@ When memory runs short, first the cache shrinks, then the batches, then the WA c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from gstream.devices.state import message_dtype
-from gstream.hostcode.compile import BLOCK
+from gstream.hostcode.generate import BLOCK
 from gstream.pagetable import PageTable
 
 IN_FLIGHT_BYTES = 256 << 20  # a link is kept busy by a few hundred MiB of batches; more streams than that add nothing
@@ -143,14 +144,14 @@ class TooLittleError(Exception):
 
 
 def fit_device(
-    code: Any, graph: Graph, candidates: list[Layout], ring: Ring, capacity: int, most: int | None
+    code: Any, graph: Graph, candidates: list[Layout], ring: Ring, capacity: Callable[[Layout], int], most: int | None
 ) -> DeviceFit:
-    """The first layout that fits `capacity` bytes, with the largest batches and chunk that do.
+    """The first layout that fits the bytes that `capacity` leaves it, with the largest batches and chunk that do.
 
     most: at most so many vertices a chunk. Raises TooLittleError.
     """
     copies = ring.streams > 0
-    least: tuple[int, Layout] | None = None
+    least: tuple[int, int, Layout] | None = None  # bytes missing, bytes needed
     for layout in candidates:
         fixed = fixed_bytes(code, layout, graph, copies)
         a_vertex = vertex_bytes(code, graph, copies)
@@ -160,10 +161,11 @@ def fit_device(
             continue  # chunks were asked for: only the layouts that have them
         for streams, batch_pages in _rings(ring):
             buffers = _ring_bytes(code, graph, layout, ring, streams, batch_pages)
-            room = capacity - sum(fixed.values()) - buffers
+            room = capacity(layout) - sum(fixed.values()) - buffers
             chunk = graph.vertices if room >= graph.vertices * a_vertex else room // a_vertex // unit * unit
             need = sum(fixed.values()) + buffers + smallest * a_vertex
-            least = min(least, (need, layout), key=lambda pair: pair[0]) if least else (need, layout)
+            lack = (need - capacity(layout), need, layout)
+            least = min(least, lack, key=lambda each: each[0]) if least else lack
             if chunk < smallest:
                 continue
             if most is not None:
@@ -172,7 +174,7 @@ def fit_device(
             held = fixed | {"WA": attributes} | ({"batch buffers": buffers} if copies else {})
             return DeviceFit(layout, chunk, streams, batch_pages, held, room - attributes)
     assert least is not None, "every list of layouts ends with one that has chunks"
-    raise TooLittleError(*least)
+    raise TooLittleError(*least[1:])
 
 
 def _rings(ring: Ring) -> list[tuple[int, int]]:

@@ -154,17 +154,22 @@ def make_plan(
     largest = min(table.stretch for table in tables.values())
     largest = max(1, min(options.batch_bytes // page, largest, max(table.pages for table in tables.values())))
     own = not copies  # host devices live in host memory: both caps bind
-    common = _common_bytes(code, graph, len(specs), page) if own else 0
     cap = options.device_memory if options.device_memory is not None else 1 << 62
-    share_of_host = max(0, (host_memory - common) // len(specs))
+
+    def capacity(layout: Layout) -> int:
+        beside = _beside_bytes(code, graph, layout, len(specs), page)
+        return min(cap, (host_memory - beside) // len(specs)) if own else cap
+
     reach = graph.tables["out"].reach if "out" in graph.tables else 0
     ring = Ring(options.streams if copies else 0, largest, page, reach)
     try:
-        capacity = min(cap, share_of_host) if own else cap
         fit = fit_device(code, graph, candidates, ring, capacity, options.chunk_vertices)
     except TooLittleError as error:
-        host_binds = own and share_of_host < cap
-        raise _too_little(error, graph, host_memory if host_binds else cap, common, len(specs), host_binds) from None
+        need, layout = error.bytes_needed, error.layout
+        if own and capacity(layout) < cap:
+            beside = _beside_bytes(code, graph, layout, len(specs), page)
+            raise _too_little("--host-memory", host_memory, beside + len(specs) * need, graph, layout) from None
+        raise _too_little("--device-memory", cap, need, graph, layout) from None
     host = _host_bytes(code, graph, fit, copies) | (_times(fit.held, len(specs)) if own else {})
     ways = [graph.tables["out" if way == "push" else "in"] for way in fit.layout.directions]
     used = {table.name: table for table in ways}
@@ -219,20 +224,17 @@ def _host_bytes(code: Any, graph: Graph, fit: DeviceFit, copies: bool) -> dict[s
     return {name: size for name, size in held.items() if size}
 
 
-def _common_bytes(code: Any, graph: Graph, devices: int, page: int) -> int:
-    """Host memory that is needed beside what host devices hold: arrays of all vertices, and the smallest ring."""
-    by_chunks = DeviceFit(Layout(False, ()), 0, 0, 0, {}, 0)
-    return sum(_host_bytes(code, graph, by_chunks, copies=False).values()) + devices * LEAST_GROUPS * page
+def _beside_bytes(code: Any, graph: Graph, layout: Layout, devices: int, page: int) -> int:
+    """Host memory that is needed beside what host devices hold: arrays of all vertices, and the smallest rings."""
+    held = _host_bytes(code, graph, DeviceFit(layout, 0, 0, 0, {}, 0), copies=False)
+    page_sets = {graph.tables["out" if way == "push" else "in"].name for way in layout.directions}
+    return sum(held.values()) + devices * LEAST_GROUPS * page * len(page_sets)
 
 
-def _too_little(
-    error: TooLittleError, graph: Graph, cap: int, common: int, devices: int, host_binds: bool
-) -> ResourceError:
-    option = "--host-memory" if host_binds else "--device-memory"
-    need = common + devices * error.bytes_needed if host_binds else error.bytes_needed
+def _too_little(option: str, cap: int, need: int, graph: Graph, layout: Layout) -> ResourceError:
     return ResourceError(
         f"{option} {cap} bytes: too little for this program on {graph.vertices} vertices; {need} bytes are needed "
-        f"at least ({error.layout.name}). Raise {option}."
+        f"at least ({layout.name}). Raise {option}."
     )
 
 

@@ -69,7 +69,7 @@ class PerVertex:
 def total(method: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: the sum of `method(self, v)` over all vertices, in float64, is `g.<name>` in the next superstep.
 
-    It is taken after start and after every apply, by blocks of 65,536 vertices in order: the same bits for any number
+    It is taken after start and after every apply, by blocks of 8,192 vertices in order: the same bits for any number
     of threads or devices.
     """
     method.__gstream_total__ = True  # type: ignore[attr-defined]

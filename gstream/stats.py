@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -72,6 +72,6 @@ class RunStats:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain dictionary for --json."""
-        plain = asdict(self)
+        plain = {**vars(self), "per_superstep": [dict(vars(step)) for step in self.per_superstep]}
         rates = ("edges_per_second", "bytes_per_second", "r_hit", "d_skew")
         return plain | {name: getattr(self, name) for name in rates}

@@ -3,7 +3,7 @@
 What memory decides is fixed by gstream.plan before the run; what the frontier decides is chosen here, in every
 superstep: the direction, and the set of next pages, so that only pages that hold a frontier vertex (push) or an open
 one (pull) move. Answers do not depend on devices, chunks or batches: minima have no order, sums of hubs are added in
-page order, totals in order of blocks of 65,536 vertices.
+page order, totals in order of blocks of BLOCK vertices.
 """
 
 from __future__ import annotations

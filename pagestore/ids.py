@@ -7,6 +7,7 @@ User IDs that are base + 0..V-1 take no space; others are kept sorted, so a look
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pagestore.store import Store
 
 BLOCK_IDS = BLOCK_BYTES // 8  # IDs a step of the search: one checked block of int64
+FEW_SHIFT = 6  # up to 1/64 of a block's names are searched for one by one
 MANY = 1 << 16  # from here on whole arrays are gathered from, not single elements
 
 
@@ -29,6 +31,7 @@ class UserIds:
     def __init__(self, store: Store):
         self._store = store
         self._inverse: np.ndarray | None = None
+        self._block: tuple[tuple[int, int], _Names] | None = None  # the block of names looked into last
 
     def user_ids(self, first: int, last: int) -> Any:
         """User IDs of natural indices [first, last): int64[n], or a pyarrow large_string array."""
@@ -127,7 +130,10 @@ class UserIds:
         return np.array([self.store_ids(int(i), int(i) + 1)[0] for i in natural], np.uint64)
 
     def _search(self, wanted: np.ndarray, block_of: Callable[[int, int], Any]) -> np.ndarray:
-        """Natural indices of `wanted` (-1 where absent), looked up in the sorted IDs that `block_of(a, b)` returns."""
+        """Natural indices of `wanted` (-1 where absent), looked up in the sorted IDs that `block_of(a, b)` returns.
+
+        A block of names is turned into Python's strings only where many of them are wanted.
+        """
         count = self._store.meta.vertices
         blocks = -(-count // BLOCK_IDS)
         natural = np.full(len(wanted), -1, np.int64)
@@ -146,8 +152,14 @@ class UserIds:
             ids = block_of(block * BLOCK_IDS, min((block + 1) * BLOCK_IDS, count))
             end = at + max(1, int(np.searchsorted(wanted[order[at:]], ids[-1], "right")))
             part = wanted[order[at:end]]
-            place = np.minimum(np.searchsorted(ids, part), len(ids) - 1)
-            natural[order[at:end]] = np.where(ids[place] == part, block * BLOCK_IDS + place, -1)
+            if isinstance(ids, _Names) and len(part) < len(ids) >> FEW_SHIFT:
+                place = np.array([min(bisect_left(ids, name), len(ids) - 1) for name in part])
+                found = np.array([ids[at] for at in place.tolist()], object)
+            else:
+                values = np.asarray(ids)
+                place = np.minimum(np.searchsorted(values, part), len(values) - 1)
+                found = values[place]
+            natural[order[at:end]] = np.where(found == part, block * BLOCK_IDS + place, -1)
             at = end
         return natural
 
@@ -162,6 +174,26 @@ class UserIds:
         buffers = [None, pa.py_buffer(offsets - offsets[0]), pa.py_buffer(data)]
         return pa.Array.from_buffers(pa.large_string(), last - first, buffers)
 
-    def _string_block(self, first: int, last: int) -> np.ndarray:
-        """Strings as Python objects: their order by code point is the order of their UTF-8 bytes."""
-        return np.array(self._strings(first, last).to_pylist(), object)
+    def _string_block(self, first: int, last: int) -> _Names:
+        if self._block is None or self._block[0] != (first, last):
+            self._block = ((first, last), _Names(self._strings(first, last)))
+        return self._block[1]
+
+
+class _Names:
+    """A pyarrow array of names as a sequence of Python's strings, made when asked for.
+
+    Their order by code point is the order of their UTF-8 bytes.
+    """
+
+    def __init__(self, array: Any):
+        self._array = array
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __getitem__(self, index: int) -> str:
+        return self._array[index].as_py()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self._array.to_pylist(), object)

@@ -15,7 +15,7 @@ import numpy as np
 from gstream.devices.base import Job, Range, Step
 from gstream.hostcode.bitmaps import count_bits, list_bits, mark_pages
 from gstream.hostcode.casts import u64
-from gstream.hostcode.compile import BLOCK
+from gstream.hostcode.generate import BLOCK
 from gstream.hostcode.intrinsics import trailing_zeros
 from gstream.hostcode.jit import kernel
 from gstream.hostcode.parts import find_records

@@ -21,7 +21,7 @@ Arrays
     value    value[n]           n vertices from `value_first`; `degree` and `in_degree` u4 (or u8) are sliced the same
                                 way; uint32[0] will do where code.reads() has them not
     *_bits   uint64[ceil(V/64)] bit v & 63 of word v >> 6; always over all vertices of the graph
-    partials float64[ceil(V / BLOCK), totals]   sums by blocks of BLOCK = 65,536 vertices
+    partials float64[ceil(V / BLOCK), totals]   sums by blocks of BLOCK = 8,192 vertices
     counter  int64[1]           zero before a launch; N threads call the same kernel with the same arguments, and each
                                 claims work from it until there is none left. Every kernel is called without the GIL.
 
@@ -61,7 +61,7 @@ Kernels (attributes of `code`; each returns the edges it looked at, or 0)
           for in_place programs that have totals, after a superstep.
 
 Kernels of no program (gstream.hostcode.parts, gstream.hostcode.bitmaps), compiled once for all
-    make_parts(words, rows, edges_a_part=65536) -> parts; rows int64[k] of `words`
+    make_parts(words, rows, edges_a_part=EDGES_A_PART) -> parts; rows int64[k] of `words`
     find_records(words, first_vertex, last_vertex, small_rows, vertices, skip=0, stretch=4096) -> records
           row i < small_rows is a small page, the others large ones, each kind ascending; first_vertex and last_vertex
           uint64[rows]; vertices ascending uint64[k] (those without a record in `words` are left out); the first `skip`
@@ -73,7 +73,8 @@ Kernels of no program (gstream.hostcode.parts, gstream.hostcode.bitmaps), compil
 """
 
 from gstream.hostcode.bitmaps import bitmap, count_bits, degrees_of, list_bits, mark_pages, set_bits
-from gstream.hostcode.compile import BLOCK, GraphShape, HostCode, compile_host
+from gstream.hostcode.compile import GraphShape, HostCode, compile_host
+from gstream.hostcode.generate import BLOCK
 from gstream.hostcode.parts import EDGES_A_PART, find_records, make_parts
 
 __all__ = [

@@ -18,7 +18,6 @@ from gstream.program import Program
 from gstream.scalars import NUMPY, type_of_dtype
 from pagestore.errors import UsageError
 
-BLOCK = 65536  # vertices whose totals are summed together
 Lookup = Callable[[Sequence[int | str]], np.ndarray]
 
 

@@ -15,7 +15,7 @@ from pagestore.layout import HEADER_BYTES
 
 __all__ = ["EDGES_A_PART", "RECORD_STRETCH", "find_records", "make_parts"]
 
-EDGES_A_PART = 65536  # 256 KiB of neighbours: some hundred claims a superstep at scale 20, 10 us or more each
+EDGES_A_PART = 16384  # 64 KiB of neighbours: 10 us or more a claim, and enough parts to share out a small graph
 RECORD_STRETCH = 4096  # edges of one record that one claim takes: a hub is no tail
 
 

@@ -10,7 +10,6 @@ from gstream.hostcode.jit import helper
 
 VALUE, GOT = u32, u32  # types of a value and of what is combined from messages
 IDENTITY = NO_GOT = u32(4294967295)  # what a vertex without messages got, in both types
-BLOCK = 65536  # vertices whose totals are summed together
 NO_TOTALS = (f64(0),)
 IN_PLACE, HAS_DONE, USES_EDGE, IDEMPOTENT = True, True, False, True
 

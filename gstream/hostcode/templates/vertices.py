@@ -7,10 +7,10 @@ and writes every vertex's value once.
 from __future__ import annotations
 
 from gstream.hostcode.casts import i64, u64
+from gstream.hostcode.generate import BLOCK
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import kernel
 from gstream.hostcode.templates.methods import (
-    BLOCK,
     HAS_DONE,
     IDENTITY,
     NO_GOT,
