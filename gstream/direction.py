@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gstream.devices.base import Device
-from gstream.fit import HEAD_NEIGHBOURS
 from gstream.plan import Plan
+from pagestore.layout import HEAD_NEIGHBOURS
 
 ALPHA = 15  # pull when frontier edges > unexplored edges / ALPHA (Beamer's direction-optimising BFS; GAP uses 15)
 BETA = 18  # push again when fewer than V / BETA vertices are active and they get fewer

@@ -8,10 +8,9 @@ with Engine(store, options) as engine:
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +25,7 @@ from gstream.devices.host import HostDevice
 from gstream.devices.threads import Workers
 from gstream.fit import IN_FLIGHT_BYTES, Graph
 from gstream.hostcode.compile import GraphShape, compile_host
+from gstream.machine import memory
 from gstream.options import RunOptions, parse_devices
 from gstream.ownership import share
 from gstream.pagetable import PageTable, page_table
@@ -49,15 +49,6 @@ class RunOutcome:
     converged: bool
     totals: dict[str, float]
     stats: RunStats
-
-
-def run_program(store: Any, program: Any, options: RunOptions | None = None) -> RunOutcome:
-    """Run a Program (an instance) over an open store with an engine of its own.
-
-    Raises UsageError, ResourceError or StoreError; see RunOptions and gstream.plan.
-    """
-    with Engine(store, options or RunOptions()) as engine:
-        return engine.run(program)
 
 
 class Engine:
@@ -118,7 +109,7 @@ class Engine:
         """Bytes that attributes and pages may take in host memory: the cap, or most of what is free."""
         if self.options.host_memory is not None:
             return self.options.host_memory
-        return int(_free_bytes() * SPARE) + self._held_bytes()
+        return int(memory()[1] * SPARE) + self._held_bytes()
 
     def compile(self, program: Any) -> Any:
         """HostCode of a program for this store's graph."""
@@ -237,10 +228,13 @@ class Engine:
 
         if all(device.threaded for device in self.devices):
             futures = [self._servers.submit(serve, number) for number in range(len(self.devices))]
-            errors = [future.exception() for future in futures]
-            for error in errors:
-                if error is not None:
-                    raise error
+            try:
+                wait(futures)
+            except BaseException:
+                wait(futures)  # a signal: nobody may work on the devices when it is raised
+                raise
+            for future in futures:
+                future.result()
         else:
             for number in range(len(self.devices)):
                 call(number)
@@ -372,15 +366,3 @@ def _out_of_memory(host_bytes: dict[str, int]) -> ResourceError:
 
 def _by_name(tables: dict[str, PageTable]) -> dict[str, PageTable]:
     return {table.name: table for table in tables.values()}
-
-
-def _free_bytes() -> int:
-    """Memory that is free without swapping."""
-    try:
-        with open("/proc/meminfo") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

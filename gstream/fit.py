@@ -16,9 +16,10 @@ from typing import Any
 from gstream.devices.state import message_dtype
 from gstream.hostcode.generate import BLOCK
 from gstream.pagetable import PageTable
+from pagestore.errors import UsageError
+from pagestore.layout import HEAD_NEIGHBOURS
 
 IN_FLIGHT_BYTES = 256 << 20  # a link is kept busy by a few hundred MiB of batches; more streams than that add nothing
-HEAD_NEIGHBOURS = 4
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ def fit_device(
 ) -> DeviceFit:
     """The first layout that fits the bytes that `capacity` leaves it, with the largest batches and chunk that do.
 
-    most: at most so many vertices a chunk. Raises TooLittleError.
+    most: at most so many vertices a chunk. Raises TooLittleError, and UsageError where no layout has chunks.
     """
     copies = ring.streams > 0
     least: tuple[int, int, Layout] | None = None  # bytes missing, bytes needed
@@ -173,7 +174,11 @@ def fit_device(
             attributes = max(chunk, smallest) * a_vertex
             held = fixed | {"WA": attributes} | ({"batch buffers": buffers} if copies else {})
             return DeviceFit(layout, chunk, streams, batch_pages, held, room - attributes)
-    assert least is not None, "every list of layouts ends with one that has chunks"
+    if least is None:
+        raise UsageError(
+            f"chunk_vertices {most}: a pull of {type(code.program).__name__} reads the values of all vertices, which "
+            "stay in memory whole. Leave chunk_vertices out, or let it push (--topology both or out)."
+        )
     raise TooLittleError(*least[1:])
 
 

@@ -137,12 +137,12 @@ class _Interpreter:
         ]
         self.sum_totals(values, values)
         active = [value != self.identity for value in values]
-        ended = not any(active)
+        ended = self.vertices == 0 or (self.cls.combine.idempotent and not any(active))  # SUM: all are, at the start
         while self.superstep < max_supersteps and not ended:
             self.superstep += 1
             before, values = values, self.step(values, active)
             self.sum_totals(values, before)
-            active = [new != old for new, old in zip(values, before, strict=True)]
+            active = [not (new == old or (new != new and old != old)) for new, old in zip(values, before, strict=True)]
             ended = self.halts() or not any(active)  # halt is asked after a superstep, never before the first
         return self.result(values, ended)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gstream.stats import StepStats
 from gstream.trace import Trace
 from pagestore.cores import usable_cores
 from pagestore.errors import DeviceMissingError, UsageError
@@ -27,6 +29,7 @@ class RunOptions:
     chunk_vertices: at most so many vertices of WA resident at once; None is what fits
     threads: host threads in all; None is the cores this process may use
     read_threads: threads that read ahead from disk
+    trace: takes what happened when; progress: called after each superstep with its number, from 1, and figures
     """
 
     devices: list[str] = field(default_factory=lambda: ["host"])
@@ -42,15 +45,18 @@ class RunOptions:
     threads: int | None = None
     read_threads: int = 3
     trace: Trace | None = None
+    progress: Callable[[int, StepStats], None] | None = None
 
     def __post_init__(self) -> None:
         for name in ("device_memory", "host_memory", "max_supersteps", "chunk_vertices", "threads"):
             value = getattr(self, name)
             if value is not None and value < (0 if name == "max_supersteps" else 1):
-                raise UsageError(f"{_flag(name)}: {value} is too small; it must be positive. Leave it out for no limit")
+                raise UsageError(
+                    f"{_flag(name)}: {value} is too small; it must be positive. Leave it out for no limit."
+                )
         for name, least in (("batch_bytes", 1), ("streams", 1), ("read_threads", 1)):
             if getattr(self, name) < least:
-                raise UsageError(f"{_flag(name)}: {getattr(self, name)} is too small; it must be at least {least}")
+                raise UsageError(f"{_flag(name)}: {getattr(self, name)} is too small; it must be at least {least}.")
         _check_choice("--cache", self.cache, CACHE_POLICIES)
         _check_choice("--direction", self.direction, DIRECTIONS)
 
@@ -78,11 +84,11 @@ def parse_devices(names: list[str]) -> list[DeviceSpec]:
     for name in names:
         kind, *numbers = name.split(":")
         if kind == "cuda":
-            raise DeviceMissingError(f"--devices {name}: this build has no CUDA device. Pass --devices host")
+            raise DeviceMissingError(f"--devices {name}: this build has no CUDA device. Pass --devices host.")
         if kind not in ("host", "fake") or len(numbers) > {"host": 1, "fake": 2}[kind]:
-            raise UsageError(f"--devices {name}: not a device; known are host, host:N, fake:SEED and fake:SEED:N")
+            raise UsageError(f"--devices {name}: not a device; known are host, host:N, fake:SEED and fake:SEED:N.")
         if not all(number.isdecimal() for number in numbers):
-            raise UsageError(f"--devices {name}: after a colon comes a number, as in host:2")
+            raise UsageError(f"--devices {name}: after a colon comes a number, as in host:2.")
         values = [int(number) for number in numbers]
         if kind == "host":
             count = values[0] if values else 1
@@ -91,9 +97,9 @@ def parse_devices(names: list[str]) -> list[DeviceSpec]:
             seed, count = (values + [0, 1][len(values) :])[:2]
             specs += [DeviceSpec("fake", seed + offset) for offset in range(count)]
     if len({spec.kind for spec in specs}) > 1:
-        raise UsageError(f"--devices {','.join(names)}: devices of one run are all of one kind. Name one kind")
+        raise UsageError(f"--devices {','.join(names)}: devices of one run are all of one kind. Name one kind.")
     if not specs:
-        raise UsageError(f"--devices {','.join(names)}: names no device. Pass --devices host")
+        raise UsageError(f"--devices {','.join(names)}: names no device. Pass --devices host.")
     return specs
 
 
@@ -103,4 +109,4 @@ def _flag(name: str) -> str:
 
 def _check_choice(flag: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise UsageError(f"{flag}: {value!r} is unknown; it must be one of {', '.join(choices)}")
+        raise UsageError(f"{flag}: {value!r} is unknown; it must be one of {', '.join(choices)}.")

@@ -31,6 +31,7 @@ from gstream.ownership import cut_batches, share
 from gstream.pages import SourcePlan
 from gstream.pagetable import PageTable
 from pagestore.errors import ResourceError, UsageError
+from pagestore.layout import HEAD_NEIGHBOURS
 
 LEAST_GROUPS = 2  # ring groups in host memory: one is read while one is used
 
@@ -216,7 +217,7 @@ def _host_bytes(code: Any, graph: Graph, fit: DeviceFit, copies: bool) -> dict[s
         needs |= {"degree"}  # frontiers are weighed by their edges
     held = {"degrees": graph.vertices * graph.degree_bytes * len(needs), "parameters": code.own.nbytes}
     if fit.layout.heads:
-        held["heads"] = graph.head_rows[graph.tables["in"].name] * 4 * graph.id_bytes
+        held["heads"] = graph.head_rows[graph.tables["in"].name] * HEAD_NEIGHBOURS * graph.id_bytes
     if not fit.layout.resident:
         held["values"] = graph.vertices * code.value_dtype.itemsize * (2 if _double(code, fit) else 1)
     elif copies:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pagestore.store import Store
 
-CHUNK_ROWS = 1 << 20
+CHUNK_ROWS = 1 << 18
 LDBC_NO_HOPS = "9223372036854775807"  # LDBC Graphalytics: BFS distance of a vertex that is not reached
 LDBC_NO_PATH = "Infinity"  # LDBC Graphalytics: SSSP distance of a vertex that is not reached
 
@@ -223,10 +223,9 @@ class Result:
     def _largest_groups(self, count: int) -> list[dict[str, Any]]:
         """The groups with most vertices: {column name: its ID, "vertices": how many}."""
         column, naming = self._columns[0], Naming(self._store)
-        sizes = np.zeros(len(self), np.int64)
+        sizes = np.zeros(len(self), column.values.dtype)  # a group has no more vertices than IDs can count
         for first in range(0, len(self), CHUNK_ROWS):
-            part = column.values[first : first + CHUNK_ROWS].astype(np.intp)
-            sizes += np.bincount(part, minlength=len(self))
+            np.add.at(sizes, column.values[first : first + CHUNK_ROWS], 1)
         labels = np.flatnonzero(sizes)
         if column.holds == "store":
             labels = labels[np.argsort(self._store.natural_of(labels), kind="stable")]

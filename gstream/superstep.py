@@ -62,7 +62,7 @@ class Run:
         while True:
             began = time.perf_counter()
             frontier = self.chooser.look(self.devices[0])
-            if supersteps and self.code.halt() or frontier.vertices == 0:
+            if supersteps and self.code.halt() or self.still(frontier, supersteps):
                 return supersteps, True
             if supersteps == max_supersteps:
                 return supersteps, False
@@ -70,6 +70,12 @@ class Run:
             self.last = supersteps == max_supersteps
             self.code.set_superstep(supersteps)
             self.superstep(frontier, began)
+
+    def still(self, frontier: Frontier, supersteps: int) -> bool:
+        """Whether nothing is active. SUM sweeps every edge, so at its start all vertices are, whatever their value."""
+        if not self.code.idempotent and supersteps == 0:
+            return self.plan.graph.vertices == 0
+        return frontier.vertices == 0
 
     def start(self) -> None:
         """First values of all vertices, chunk by chunk; the vertices that differ from the identity are active."""
@@ -114,6 +120,8 @@ class Run:
                 seconds=ended - began,
             )
         )  # fmt: skip
+        if self.engine.options.progress is not None:
+            self.engine.options.progress(len(self.stats.per_superstep), self.stats.per_superstep[-1])
 
     def next_pages(self, direction: str, frontier: Frontier) -> tuple[Step, np.ndarray]:
         """What the superstep does and the pages that it needs, int64[n], ascending."""

@@ -7,6 +7,8 @@ added up at the end in page order. Calls are finished when they return.
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 
 from gstream.devices.memory import MemoryDevice
@@ -25,7 +27,8 @@ class HostDevice(MemoryDevice):
     def __init__(self, name: str, threads: int, trace: Trace | None = None) -> None:
         self._workers, self._trace = Workers(threads, name), trace
         super().__init__(name, self._workers.run, copies=False)
-        self._all_parts: dict[str, tuple[np.ndarray, np.ndarray]] = {}  # page set -> its resident pages, their parts
+        # page set -> its resident pages (weakly: they may be dropped for another run), their parts
+        self._all_parts: dict[str, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
 
     @property
     def memory_bytes(self) -> int:
@@ -70,10 +73,10 @@ class HostDevice(MemoryDevice):
         """Parts of a batch; those of a page set that lies in memory whole are made once."""
         table, numbers = batch.table, batch.numbers
         known = self._all_parts.get(table.name)
-        if known is None or known[0] is not batch.pages:
+        if known is None or known[0]() is not batch.pages:
             parts = make_parts(words, batch.rows)
             if len(numbers) == table.pages and batch.rows is numbers:
-                self._all_parts[table.name] = (batch.pages, parts)
+                self._all_parts[table.name] = (weakref.ref(batch.pages), parts)
             return parts
         if len(numbers) == table.pages:
             return known[1]

@@ -12,7 +12,11 @@ from typing import Any
 
 
 class _Helper:
-    """One thread, woken and awaited by locks (the cheapest hand-over CPython has)."""
+    """One thread, woken and awaited by locks (the cheapest hand-over CPython has).
+
+    A signal may raise in the caller between any two of its steps, so a lock that is open says no more than "look
+    again": whether there is work is `task`, whether it is done is `done`.
+    """
 
     def __init__(self, name: str) -> None:
         self.go = threading.Lock()
@@ -20,22 +24,43 @@ class _Helper:
         self.go.acquire()
         self.ready.acquire()
         self.task: tuple[Callable[..., int], tuple[Any, ...]] | None = None
+        self.done, self.closing = True, False
         self.result = 0
         self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self.thread.start()
 
+    def begin(self, task: tuple[Callable[..., int], tuple[Any, ...]]) -> None:
+        self.result, self.error, self.done = 0, None, False
+        self.task = task  # after `done`: the thread may be looking
+        _open(self.go)
+
+    def wait(self) -> None:
+        while not self.done:
+            self.ready.acquire()
+
     def _serve(self) -> None:
         while True:
             self.go.acquire()
-            if self.task is None:
+            if self.closing:
                 return
-            function, arguments = self.task
+            if self.task is None:
+                continue
+            (function, arguments), self.task = self.task, None
             try:
                 self.result = int(function(*arguments) or 0)
             except BaseException as error:  # handed to the caller, who raises it
                 self.error = error
-            self.ready.release()
+            del function, arguments  # what the caller holds no longer must not live on here
+            self.done = True
+            _open(self.ready)
+
+
+def _open(lock: threading.Lock) -> None:
+    try:
+        lock.release()
+    except RuntimeError:
+        pass  # it is open
 
 
 class Workers:
@@ -50,24 +75,30 @@ class Workers:
     def run(self, function: Callable[..., int], *arguments: Any, limit: int | None = None) -> int:
         """Call `function(*arguments)` on all threads (on `limit` at most) and return the sum of what they return.
 
-        The function must share its work out by itself and release the GIL. The first error of any thread is raised
-        after all have ended.
+        The function must share its work out by itself and release the GIL. The first error of any thread, or what a
+        signal raised here, is raised after all have ended.
         """
         helpers = self._helpers if limit is None else self._helpers[: max(0, limit - 1)]
-        for helper in helpers:
-            helper.task = (function, arguments)
-            helper.go.release()
         error: BaseException | None = None
         total = 0
         try:
+            for helper in helpers:
+                helper.begin((function, arguments))
             total = int(function(*arguments) or 0)
         except BaseException as raised:  # raised below, when no helper still uses the arguments
             error = raised
+        while True:
+            try:
+                for helper in helpers:
+                    if error is not None:
+                        _open(helper.go)  # it may have been told what to do, and not to look
+                    helper.wait()
+                break
+            except BaseException as raised:
+                error = error or raised
         for helper in helpers:
-            helper.ready.acquire()
             total += helper.result
-            error, helper.error = error or helper.error, None
-            helper.task, helper.result = None, 0
+            error = error or helper.error
         if error is not None:
             raise error
         return total
@@ -75,7 +106,7 @@ class Workers:
     def close(self) -> None:
         """End the helper threads; the workers can't be used afterwards."""
         for helper in self._helpers:
-            helper.task = None
-            helper.go.release()
+            helper.closing = True
+            _open(helper.go)
             helper.thread.join()
         self._helpers = []

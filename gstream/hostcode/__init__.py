@@ -45,7 +45,6 @@ Kernels (attributes of `code`; each returns the edges it looked at, or 0)
           so are those whose open bit is 0 (programs with `done`; others never read open_bits), and so are sources
           whose active bit is 0 (SUM: never). carry: got_dtype[m], one a part; only SUM and large pages use it.
           `done` stops a list early and clears nothing: open_bits are refreshed by `reopen` or by pull_heads.
-    fold(words, parts, carry, dst, dst_first, dst_last)                  # SUM only: carry rows into dst, in part order
     pull_records(words, weights, records, counter, ...as pull without carry; idempotent combines only)
     pull_heads(heads, head_skip, open_bits, remain_bits, value, degree, active_bits, next_bits, first, last,
           ints, floats, counter)                                         # has_done and in_place and not uses_edge only
@@ -68,16 +67,16 @@ Kernels of no program (gstream.hostcode.parts, gstream.hostcode.bitmaps), compil
           neighbours of each list are left out (heads were looked at). Slots are found by interpolation, so no index
           is held: in degree order the first guess is right.
     bitmap(vertices); list_bits(bits, first, last) -> uint64[k] ascending; count_bits(bits) -> int;
-    set_bits(bits, vertices); degrees_of(vertices, degree, first) -> sum
+    set_bits(bits, vertices)
     mark_pages(bits, first_vertex, last_vertex, wanted) -> count of rows that hold a vertex of `bits`
 """
 
-from gstream.hostcode.bitmaps import bitmap, count_bits, degrees_of, list_bits, mark_pages, set_bits
+from gstream.hostcode.bitmaps import bitmap, count_bits, list_bits, mark_pages, set_bits
 from gstream.hostcode.compile import GraphShape, HostCode, compile_host
 from gstream.hostcode.generate import BLOCK
 from gstream.hostcode.parts import EDGES_A_PART, find_records, make_parts
 
 __all__ = [
-    "BLOCK", "EDGES_A_PART", "GraphShape", "HostCode", "bitmap", "compile_host", "count_bits", "degrees_of",
+    "BLOCK", "EDGES_A_PART", "GraphShape", "HostCode", "bitmap", "compile_host", "count_bits",
     "find_records", "list_bits", "make_parts", "mark_pages", "set_bits",
 ]  # fmt: skip

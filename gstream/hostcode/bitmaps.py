@@ -10,7 +10,7 @@ from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.intrinsics import population, trailing_zeros
 from gstream.hostcode.jit import kernel
 
-__all__ = ["bitmap", "count_bits", "degrees_of", "list_bits", "mark_pages", "set_bits"]
+__all__ = ["bitmap", "count_bits", "list_bits", "mark_pages", "set_bits"]
 
 
 def bitmap(vertices: int) -> np.ndarray:
@@ -52,15 +52,6 @@ def set_bits(bits: Any, vertices: Any) -> Any:
     """Set the bits of `vertices` (uint64[k]); one thread."""
     for v in vertices:
         bits[v >> u64(6)] |= u64(1) << (v & u64(63))
-
-
-@kernel
-def degrees_of(vertices: Any, degree: Any, first: Any) -> Any:
-    """Sum of degree[v - first] over `vertices` (uint64[k])."""
-    total = u64(0)
-    for v in vertices:
-        total += u64(degree[v - u64(first)])
-    return i64(total)
 
 
 @kernel

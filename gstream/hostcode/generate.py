@@ -74,6 +74,8 @@ def methods_text(program: Any, emitter: Emitter) -> str:
     blocks += [f"@helper\n{text}" for text in scalar_functions(program, emitter)]
     blocks.append(f"@helper\ndef better(new, old):\n    return {BETTER[program.combine.name]}\n")
     blocks.append(f"@helper\ndef merged(old, new):\n    return {MERGED[program.combine.name]}\n")
+    same = "new == before or (new != new and before != before)" if program.value.is_float else "new == before"
+    blocks.append(f"@helper\ndef changed(new, before):\n    return not ({same})\n")
     fields = {name for _, name in emitter.reads()}
     for name in ("degree", "in_degree"):
         text = f"i64({name}[at])" if name in fields else "i64(0)"

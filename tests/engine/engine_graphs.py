@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from gstream.driver import Engine, RunOutcome
+from gstream.options import RunOptions
 from pagestore.memory import convert_arrays
 from pagestore.store import Store, open_store
 
@@ -26,6 +28,12 @@ def make_store(
     path = folder / f"graph{len(list(folder.iterdir()))}.gs"
     convert_arrays(path, source, target, weight, **{"page_bytes": 4096, "memory_bytes": 1 << 28, **options})
     return open_store(path)
+
+
+def run_program(store: Any, program: Any, options: RunOptions | None = None) -> RunOutcome:
+    """One run on an engine of its own."""
+    with Engine(store, options) as engine:
+        return engine.run(program)
 
 
 def both_ways(source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

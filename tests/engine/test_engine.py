@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import weakref
 
 import numpy as np
 import pytest
-from engine_graphs import both_ways, levels, make_store, skewed_edges
+from engine_graphs import both_ways, levels, make_store, run_program, skewed_edges
 from numba import njit
 
+from gstream import SUM, Program, f64
 from gstream.devices.host import HostDevice
-from gstream.driver import Engine, run_program
+from gstream.driver import Engine
 from gstream.hostcode.intrinsics import atomic_add
+from gstream.interpret import interpret
 from gstream.options import RunOptions, parse_devices
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
@@ -157,6 +160,66 @@ def test_supersteps_end_at_the_limit(store):
     assert set(np.unique(found.value)) == {0, 1, 2**32 - 1}
     nothing = run_program(store, PageRank(), RunOptions(max_supersteps=0))
     assert nothing.supersteps == 0 and np.allclose(nothing.value, 1 / V)
+
+
+class InDegree(Program):
+    """The number of in-edges: it starts with 0, which is SUM's identity."""
+
+    combine, value = SUM, f64
+
+    def start(self, v, g):
+        return 0.0
+
+    def send(self, u, e, g):
+        return 1.0
+
+
+class Undefined(Program):
+    """NaN at vertex 0, and where it is passed on to."""
+
+    combine, value = SUM, f64
+
+    def start(self, v, g):
+        return 1.0
+
+    def send(self, u, e, g):
+        return u.value
+
+    def apply(self, v, got, g):
+        return 0.0 * (1.0 / v.id) if v.id else (1.0 / v.id) * 0.0
+
+
+def test_a_sum_that_starts_with_zeros_is_made(store):
+    degree = np.bincount(store.target, minlength=V)
+    for options in (RunOptions(), RunOptions(direction="push"), RunOptions(devices=["fake:3"])):
+        found = run_program(store, InDegree(), options)
+        assert np.array_equal(found.value, degree)
+        assert (found.supersteps, found.converged) == (2, True)
+    told = interpret(InDegree(), V, store.source, store.target)
+    assert np.array_equal(told.values, degree) and told.supersteps == 2
+
+
+def test_values_that_are_not_a_number_come_to_rest(store):
+    found = run_program(store, Undefined(), RunOptions(max_supersteps=9))
+    assert np.isnan(found.value[0]) and not np.isnan(found.value[1:]).any()
+    assert (found.supersteps, found.converged) == (2, True)
+    told = interpret(Undefined(), V, store.source, store.target)
+    assert np.array_equal(told.values, found.value, equal_nan=True) and told.supersteps == 2
+
+
+def test_progress_is_told_after_every_superstep(store):
+    told = []
+    found = run_program(store, BFS(source=1), RunOptions(progress=lambda number, step: told.append((number, step))))
+    assert told == list(enumerate(found.stats.per_superstep, 1))
+
+
+def test_pages_that_another_run_drops_are_freed(store):
+    with Engine(store, RunOptions(host_memory=200_000, batch_bytes=8192)) as engine:
+        for program in (BFS(source=1), PageRank(), BFS(source=1)):
+            before = {id(source): weakref.ref(source.pages) for source in engine._sources.distinct()}
+            engine.run(program, max_supersteps=2)
+            kept = {id(source) for source in engine._sources.distinct()}
+            assert all(rows() is None for number, rows in before.items() if number not in kept)
 
 
 def test_only_pages_with_frontier_vertices_move(store):

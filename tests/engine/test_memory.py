@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from engine_graphs import levels, make_store, ranks, skewed_edges
 
+from gstream import machine
 from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.programs.bfs import BFS
@@ -111,6 +112,26 @@ def test_a_direction_that_the_store_lacks_is_refused(tmp_path):
     with make_store(tmp_path, np.array([0, 1]), np.array([1, 2]), topology="out") as store:
         with Engine(store, RunOptions(direction="pull")) as engine, pytest.raises(UsageError, match="no in-topology"):
             engine.run(BFS(source=0))
+
+
+def test_chunks_where_no_layout_has_them_are_refused(graph):
+    with Engine(graph[0], RunOptions(direction="pull", chunk_vertices=8192)) as engine:
+        with pytest.raises(UsageError, match="chunk_vertices 8192: a pull of BFS reads the values of all vertices"):
+            engine.run(BFS(source=0))
+
+
+def test_the_memory_of_a_control_group_binds(tmp_path, monkeypatch):
+    (tmp_path / "meminfo").write_text("MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable: 900 kB\n")
+    (tmp_path / "own").write_text("0::/job/step\n")
+    (tmp_path / "groups/job/step").mkdir(parents=True)
+    monkeypatch.setattr(machine, "MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(machine, "OWN_GROUP", tmp_path / "own")
+    monkeypatch.setattr(machine, "GROUPS", tmp_path / "groups")
+    assert machine.memory() == (1000 << 10, 900 << 10)
+    (tmp_path / "groups/job/step/memory.max").write_text("max\n")
+    (tmp_path / "groups/job/memory.max").write_text("512000\n")
+    (tmp_path / "groups/job/memory.current").write_text("12000\n")
+    assert machine.memory() == (512000, 500000)
 
 
 MEASURE = """

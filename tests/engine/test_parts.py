@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -122,3 +125,43 @@ def test_workers_raise_the_error_of_any_thread_and_go_on():
         assert workers.run(lambda: 2) == 4
     finally:
         workers.close()
+
+
+class Stop(BaseException):
+    """What the signal raises."""
+
+
+@pytest.mark.parametrize("moment", range(4))
+def test_a_signal_is_raised_when_all_threads_have_ended(moment):
+    """Whenever it comes, nobody works on the arguments afterwards, and the next call is served in full."""
+    main = threading.main_thread()
+    done: list[int] = []
+
+    def stop(number, frame):
+        raise Stop
+
+    def work():
+        if threading.current_thread() is not main:
+            time.sleep(0.15)
+            done.append(1)
+        return 1
+
+    before = signal.signal(signal.SIGUSR1, stop)
+    workers = Workers(3)
+    timer = threading.Timer(0.04 * moment, os.kill, (os.getpid(), signal.SIGUSR1))
+    try:
+        with pytest.raises(Stop):
+            timer.start()
+            workers.run(work)
+            time.sleep(1)  # it came too early or too late
+        ended = len(done)
+        time.sleep(0.3)
+        assert len(done) == ended
+        done.clear()
+        for _ in range(3):
+            assert workers.run(work) == 3
+        assert len(done) == 6
+    finally:
+        timer.join()
+        workers.close()
+        signal.signal(signal.SIGUSR1, before)

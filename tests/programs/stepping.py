@@ -140,8 +140,16 @@ class Run:
         else:
             carry = np.full(len(parts), code.identity, code.got_dtype)
             self.launch(code.pull, pages.words, weights, parts, COUNTER, *rest, carry, *self.context)
-            if code.fold is not None:
-                code.fold(pages.words, parts, carry, dst, 0, n)
+            if not code.idempotent:
+                fold(pages.words, parts, carry, dst, 0)
+
+
+def fold(words, parts, carry, dst, first):
+    """Add what a pull put aside for parts of large pages to the vertices first.. of dst, in part order."""
+    for row, value in zip(parts[:, 0], carry, strict=True):
+        at = int(words[row, -2]) - first
+        if words[row, 0] & 0xFFFFFFFF == 1 and 0 <= at < len(dst):
+            dst[at] += value
 
 
 POOL = ThreadPoolExecutor(4)

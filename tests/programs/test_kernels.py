@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stepping import WAYS, Graph, Run
+from stepping import WAYS, Graph, Run, fold
 from written import program
 
 from gstream.interpret import interpret
@@ -187,7 +187,7 @@ def test_chunks_write_only_inside(way):
             carry = np.zeros(len(parts))
             rest = (run.msg, 0, graph.out.degree, none, dst, first, last, none, none)
             code.pull(pages.words, weights, parts, counter, *rest, carry, *run.context)
-            code.fold(pages.words, parts, carry, dst, first, last)
+            fold(pages.words, parts, carry, dst, first)
     assert (guarded[:10] == 77).all() and (guarded[-10:] == 77).all()
     got = guarded[10:-10].copy()
     blocks = (run.partials, 0, n, *run.context, np.zeros(1, np.int64))

@@ -27,6 +27,12 @@ def better(new, old):
 
 
 @helper
+def changed(new, before):
+    """Whether a vertex has another value than before; NaN is one value."""
+    return new != before
+
+
+@helper
 def merged(old, new):
     """Combine."""
     return min(old, new)

@@ -76,16 +76,3 @@ def pull_kernel(
                 stop = first + u64(words[row, head])
                 dst[at] += summed(words, weights, row, first, stop, source, origin, degree, ctx)
                 edges += stop - first
-
-
-@kernel
-def fold_kernel(words, parts, carry, dst, dst_first, dst_last):
-    """Add the carry rows of large pages into dst, in part order; one thread."""
-    low, span, width = u64(dst_first), u64(dst_last) - u64(dst_first), u64(words.shape[1])
-    for part in range(u64(len(parts))):
-        row = u64(parts[part, 0])
-        if u64(words[row, 0]) & u64(0xFFFFFFFF) == u64(1):
-            at = u64(words[row, width - u64(2)]) - low
-            if at < span:
-                dst[at] += carry[part]
-    return 0

@@ -17,6 +17,7 @@ from gstream.hostcode.templates.methods import (
     NO_TOTALS,
     add_totals,
     apply,
+    changed,
     context,
     degree_of,
     done,
@@ -97,7 +98,7 @@ def apply_kernel(
                 new = apply(i64(v), before, out, into, got[v - got_origin], own, at, ctx)
                 got[v - got_origin] = NO_GOT
                 value[at] = new
-                if new != before:
+                if changed(new, before):
                     word |= one << (v & u64(63))
                 sums = add_totals(sums, i64(v), new, before, out, into, own, at, ctx)
             next_bits[base >> u64(6)] = word
