@@ -140,6 +140,7 @@ class GeneratedSource(EdgeSource):
         self.provenance: dict[str, Any] = {
             "generator": kind, "scale": scale, "edges": edge_count, "seed": seed, "scramble": scramble,
         }  # fmt: skip
+        self.fingerprint = {"generated": self.provenance, "weights": weights}
 
     @property
     def chunk_count(self) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from pagestore.convert.buffers import Buffers
 from pagestore.convert.options import ConvertOptions, ProgressHook, Report
 from pagestore.convert.pipeline import convert
+from pagestore.crc import crc32
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, EdgeSource
 
@@ -53,6 +54,14 @@ class ArraySource(EdgeSource):
             if len(self.ids) > 1 and not (self.ids[1:] > self.ids[:-1]).all():
                 raise UsageError(f"{name}: ids must ascend without repeats. Sort them.")
             self.vertices, self.id_base = len(self.ids), 0
+
+    @property
+    def fingerprint(self) -> Any:
+        """CRCs of the arrays: made at memory speed, so only when asked for."""
+        arrays = [array for array in (self.source, self.target, self.weight, self.ids) if array is not None]
+        data = [[str(array.dtype), len(array), crc32(np.ascontiguousarray(array))] for array in arrays]
+        shape = {"weighted": self.weighted, "dense": self.ids is not None, "vertices": self.vertices}
+        return {"arrays": data, **shape, "id_base": self.id_base}
 
     def _ids(self, values: Any) -> np.ndarray:
         array = np.ascontiguousarray(values)

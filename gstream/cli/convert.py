@@ -91,7 +91,8 @@ def convert(
         duplicates=dedupe,
     )
     with reading_folder(store, workdir) as scratch:
-        source = open_source(inputs, reading, scratch, options.memory_bytes)
+        with ProgressBar() as bar:
+            source = open_source(inputs, reading, scratch, options.memory_bytes, bar, sample=dry_run)
         build(source, store, options, dry_run, verify, json)
 
 
@@ -179,8 +180,10 @@ def print_estimate(found: Estimate, store: Path, json: bool) -> None:
         return
     about = "" if found.exact else "about "
     where = "in memory" if found.in_memory else "on disk"
+    read = f"all {found.sampled_edges:,} edges" if found.exact else f"{found.sampled_edges:,} edges"
     print_pairs(
         [
+            ("read", f"{read}; nothing is written"),
             ("graph", f"{about}{show_count(found.vertices)} vertices, {show_count(found.input_edges)} edges read, "
                       f"{show_count(found.stored_edges)} stored {found.topologies} time(s)"),
             ("store", f"about {show_bytes(found.store_bytes)} of {show_bytes(found.free_store_bytes)} free at {store}"),

@@ -16,9 +16,12 @@ from pagestore.errors import ResourceError
 from pagestore.layout import HEAD_NEIGHBOURS, PageLayout
 
 RECORD_WORDS = 3  # size word and slot of a list
+NAMED_EDGE_BYTES = 24  # hashes and numbers of an edge between names, in temporary files
 SLACK = 1.02  # small pages end where the next list doesn't fit
 SAMPLE_EDGES = 1 << 22  # edges that a dry run reads: 60 MB of text, so that what readers take ahead counts little
 NS_PER_KEY = 60.0  # one core's time for a stored edge, from chunk to page (measured: bench/results)
+NS_PER_NAME = 700.0  # for a distinct name: writing, sorting and numbering it (measured: names.py)
+NS_PER_NAMED_EDGE = 100.0  # for an edge between names: from hashes to numbers
 
 
 def store_bytes(
@@ -69,7 +72,10 @@ def check_space(store: Path, store_size: int, work: Path, work_size: int, kept: 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a conversion would take. Figures are estimates unless `exact` (edge and vertex counts were known)."""
+    """What a conversion would take. Figures are estimates unless `exact` (edge and vertex counts were known).
+
+    `sampled_edges`: how many edges were read for it.
+    """
 
     vertices: int
     input_edges: int
@@ -84,6 +90,7 @@ class Estimate:
     free_work_bytes: int
     seconds: float
     threads: int
+    sampled_edges: int
 
     @property
     def fits(self) -> bool:
@@ -114,6 +121,9 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
     elif not ended and source.total_bytes and source.position():
         edges = max(tally.edges, int(tally.edges * source.total_bytes / source.position()))
     known = source.vertices if source.vertices is not None else options.num_vertices
+    named = hasattr(source, "distinct_names")
+    if named:  # hashes stand for names: what was seen of them is scaled up
+        known = int(source.distinct_names * edges / max(1, tally.edges))
     vertices = known if known is not None else min(tally.max_id + 1, 2 * edges)
     stored = edges if directed else 2 * edges
     id_bytes = options.id_bytes or (4 if vertices < 1 << 32 else 8)
@@ -126,8 +136,13 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
     folder = store.absolute().parent
     # One core's share for each stored edge and shuffle; reading runs beside it only where the source is ours.
     seconds = stored * shuffles * NS_PER_KEY * 1e-9 / options.workers + edges * read_seconds
+    if named:
+        seconds += (vertices * NS_PER_NAME + edges * NS_PER_NAMED_EDGE) * 1e-9
+        names_bytes = vertices * (8 + source.name_bytes // max(1, 2 * tally.edges))
+        size += names_bytes
+        work += edges * NAMED_EDGE_BYTES + names_bytes
     return Estimate(
         vertices, edges, stored, topologies, None if dtype is None else dtype.name, exact and known is not None, size,
         work, budget.results_in_memory, free_bytes(folder), free_bytes(options.workdir or folder), seconds,
-        options.workers,
+        options.workers, tally.edges,
     )  # fmt: skip

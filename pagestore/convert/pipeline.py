@@ -74,12 +74,13 @@ class _Conversion:
 
     def run(self) -> Report:
         """Everything, with the lock held."""
-        started = time.perf_counter()
+        started = time.perf_counter() - self.source.opening_seconds
+        self.report.phase_seconds["open"] = self.source.opening_seconds
         return_freed_memory()
         allow_many_files()
-        source = [self.source.name, self.source.total_bytes, _changed(self.source.name)]
-        fingerprint = {"source": source, **self.options.lasting()}
-        self.work = WorkFolder(self.path, self.options.workdir, self.options.resume, fingerprint)
+        fingerprint = {"source": self.source.fingerprint, "options": self.options.lasting()}
+        resume = self.options.resume and fingerprint["source"] is not None
+        self.work = WorkFolder(self.path, self.options.workdir, self.options.resume, resume, fingerprint)
         self.report.resumed = self.work.resumed
         if self.work.replaced:
             self.report.notes.append(f"{self.work.home}: leftovers of an earlier conversion were replaced")
@@ -276,11 +277,3 @@ class _Conversion:
         if self.budget.results_in_memory:
             first.close()
         return edges, place
-
-
-def _changed(name: str) -> int | None:
-    """When the input file was last changed (ns), so that --resume notices another file of the same size."""
-    try:
-        return os.stat(name).st_mtime_ns
-    except (OSError, ValueError):
-        return None

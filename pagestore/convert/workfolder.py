@@ -19,7 +19,7 @@ from typing import Any
 from pagestore.convert.storage import disk_errors
 from pagestore.errors import UsageError
 
-MANIFEST_VERSION = 1
+MANIFEST_VERSION = 2
 LOCK_ATTEMPTS = 100  # a lock file can vanish between opening and locking it, once a finishing conversion
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -32,19 +32,20 @@ def work_folder_of(store: Path) -> Path:
 class WorkFolder:
     """Locks STORE.partial.d, opens or replaces what an earlier conversion left there.
 
+    `keep`: what was reached stays when the conversion fails; `resume`: go on from it, if the fingerprint is the same.
     `path`: folder for large temporary files. `manifest`: what was reached; call `save` after changing it.
     `resumed`: the manifest is an earlier conversion's. `replaced`: leftovers were thrown away.
     Raises UsageError when another conversion holds the lock.
     """
 
-    def __init__(self, store: Path, workdir: Path | None, resume: bool, fingerprint: dict[str, Any]):
+    def __init__(self, store: Path, workdir: Path | None, keep: bool, resume: bool, fingerprint: dict[str, Any]):
         self.store = store
         self.home = work_folder_of(store)
         self.path = self.home
         if workdir is not None:
             tag = hashlib.sha256(os.fsencode(store.absolute())).hexdigest()[:12]
             self.path = workdir / f"{store.name}.{tag}.partial.d"
-        self.keep = resume
+        self.keep = keep
         self.resumed = False
         self.replaced = False
         self._lock = self._take_lock()

@@ -67,8 +67,19 @@ class InputOptions:
             raise UsageError("--no-weights and --weight-column contradict each other. Drop one of them.")
         if self.num_vertices is not None and not 0 <= self.num_vertices <= MAX_ID:
             raise UsageError(f"--num-vertices {self.num_vertices}: out of range; it is 0 to 2^63-1.")
+        if self.id_base not in (None, 0, 1):
+            raise UsageError(f"--id-base {self.id_base}: out of range; it is 0 or 1.")
+        if self.id_base is not None and self.num_vertices is None:
+            raise UsageError("--id-base: says which IDs --num-vertices N means. Pass that too, or drop the option.")
         if self.threads < 1 or self.chunk_edges < 1:
             raise UsageError("threads and chunk_edges are at least 1.")
+
+    def lasting(self) -> dict[str, Any]:
+        """The options that decide which edges are read."""
+        names = (
+            "format", "weights", "weight_column", "string_ids", "bad_lines", "num_vertices", "id_base", "duplicates",
+        )  # fmt: skip
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -113,6 +124,8 @@ class EdgeSource(ABC):
         should, and raise InputError with `duplicate_message(source, target)`.
     trusted: chunks can be asked for by number and are right by construction: no need to look at all of them first.
     closed: every endpoint must be among `vertex_ids()`; `dictionary.compact_integers` checks that.
+    fingerprint: what identifies the edges, as JSON types; None: nothing does, so --resume starts afresh.
+    opening_seconds: time that `open_source` took, with its passes over names.
     """
 
     name: str = "input"
@@ -127,6 +140,8 @@ class EdgeSource(ABC):
     unique: bool = False
     trusted: bool = False
     closed: bool = False
+    fingerprint: Any = None
+    opening_seconds: float = 0.0
 
     def __init__(self) -> None:
         self.skipped = SkippedLines()

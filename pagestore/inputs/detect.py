@@ -10,11 +10,14 @@ import dataclasses
 import importlib
 import os
 import stat
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from pagestore.convert.options import ProgressHook
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.base import EdgeSource, InputOptions
+from pagestore.inputs.identify import fingerprint
 from pagestore.inputs.ldbcfiles import ldbc_file, ldbc_stem
 from pagestore.inputs.streams import MAGIC as COMPRESSED
 from pagestore.inputs.streams import STDIN, SUFFIXES, ByteStream, check_file
@@ -74,11 +77,11 @@ def _identify(path: str | Path, options: InputOptions) -> tuple[str | Path | Byt
     """What to open and its format. A pipe is opened here: its first bytes, once read, are in the stream."""
     if options.format is None and not os.path.exists(path) and ldbc_file(str(path), ".e") is not None:
         return path, "ldbc"
-    if options.format is not None:
+    if options.format in (*SEEKING, "ldbc") or (options.format is not None and os.path.isfile(path)):
         return path, options.format
     stream = ByteStream(path)
     try:
-        kind = detect_format(stream)
+        kind = options.format or detect_format(stream)
     except InputError:
         stream.close()
         raise
@@ -115,14 +118,17 @@ READERS = {  # module and class; imported when first needed, since each pulls in
 
 
 def open_source(
-    paths: str | Path | Sequence[str | Path], options: InputOptions, workdir: str | Path, memory_bytes: int
-) -> EdgeSource:
+    paths: str | Path | Sequence[str | Path], options: InputOptions, workdir: str | Path, memory_bytes: int,
+    progress: ProgressHook | None = None, sample: bool = False,
+) -> EdgeSource:  # fmt: skip
     """Open one or several inputs of one format as one graph.
 
     IDs that are text are made dense here (`names` is set then); sparse integers are left to
     `dictionary.compact_integers`. `workdir` takes temporary files and the list of skipped lines and must outlive the
-    source. Raises InputError for what can't be read as a graph, UsageError for options that don't fit.
+    source. `sample`: no dictionary is made, an estimate of some edges is all that is wanted.
+    Raises InputError for what can't be read as a graph, UsageError for options that don't fit.
     """
+    started = time.perf_counter()
     inputs = [paths] if isinstance(paths, str | Path) else list(paths)
     workdir = Path(workdir)
     if not inputs:
@@ -136,26 +142,41 @@ def open_source(
     for path, (_, kind) in zip(inputs, found, strict=True):
         if kind in SEEKING:
             _check_plain(path, kind)
+    identity = fingerprint(inputs, [path for path, _ in found], options)
     opened = [_open_one(path, kind, options, workdir, memory_bytes) for path, kind in found]
     if any(getattr(source, "strings", False) for source in opened):
-        return _with_dictionary(found, opened, options, workdir, memory_bytes)
-    if len(opened) == 1:
-        return opened[0]
-    from pagestore.inputs.several import SeveralSources
+        _read_as_names(found, opened, options, workdir, memory_bytes)
+        source = _named(opened, workdir, memory_bytes, progress, sample)
+    elif len(opened) == 1:
+        source = opened[0]
+    else:
+        from pagestore.inputs.several import SeveralSources
 
-    return SeveralSources(opened)
+        source = SeveralSources(opened)
+    source.fingerprint, source.opening_seconds = identity, time.perf_counter() - started
+    return source
 
 
-def _with_dictionary(
+def _named(
+    opened: list[EdgeSource], workdir: Path, memory_bytes: int, progress: ProgressHook | None, sample: bool
+) -> EdgeSource:
+    if sample:
+        from pagestore.inputs.namesample import NameSample
+
+        return NameSample(opened)
+    from pagestore.inputs.names import dictionary_strings
+
+    return dictionary_strings(opened, workdir, memory_bytes, progress)
+
+
+def _read_as_names(
     found: Sequence[tuple[str | Path | ByteStream, str]],
     opened: list[EdgeSource],
     options: InputOptions,
     workdir: Path,
     memory_bytes: int,
-) -> EdgeSource:
-    """Names in one input make the IDs of all of them names."""
-    from pagestore.inputs.names import dictionary_strings
-
+) -> None:
+    """Names in one input make the IDs of all of them names: open those with numbers again."""
     as_names = dataclasses.replace(options, string_ids=True)
     for at, source in enumerate(opened):
         if not getattr(source, "strings", False):
@@ -165,7 +186,6 @@ def _with_dictionary(
                     f"{source.name}: has numbers for IDs where other inputs have names. Pass --string-ids."
                 )
             opened[at] = _open_one(*found[at], as_names, workdir, memory_bytes)
-    return dictionary_strings(opened, workdir, memory_bytes)
 
 
 def _pair_ldbc(inputs: list[str | Path], options: InputOptions) -> list[str | Path]:

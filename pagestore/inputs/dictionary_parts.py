@@ -24,6 +24,7 @@ from pagestore.inputs.edgefile import DenseSource, EdgeFile, FileVector, write_a
 from pagestore.inputs.idtable import IdSet, RankTable, distinct
 
 PARTS = 64
+ROUNDS = 3  # times that `rewrite_by_parts` reads every edge
 Ranker = Callable[[np.ndarray], np.ndarray]
 
 
@@ -105,7 +106,7 @@ def compact_by_parts(source: EdgeSource, folder: Path, known: np.ndarray, memory
         table = RankTable(ids[bounds[part] : bounds[part + 1]], bounds[part])
         return lambda values: ranks_of(source, table, values)
 
-    edges = _rank_both(near, parts, ranker, folder, bounds[-1])
+    edges = _rank_both(near, parts, ranker, folder, bounds[-1], lambda edges: None)
     return DenseSource(source, edges, FileVector(path, "<i8", bounds[-1]), None, [path])
 
 
@@ -126,8 +127,9 @@ def _distribute(source: EdgeSource, folder: Path, parts: Parts) -> tuple[list[Ed
 
 
 def _rank_both(
-    near: Sequence[EdgeFile], parts: Parts, ranker: Callable[[int], Ranker], folder: Path, vertices: int
-) -> EdgeFile:
+    near: Sequence[EdgeFile], parts: Parts, ranker: Callable[[int], Ranker], folder: Path, vertices: int,
+    tick: Callable[[int], None],
+) -> EdgeFile:  # fmt: skip
     """Edges of `near` (by ranges of their source) with both ends ranked; `ranker(p)` ranks IDs of range p."""
     weighted = near[0].weighted
     turned = parts.files(folder, "turned", weighted)
@@ -135,6 +137,7 @@ def _rank_both(
         rank = ranker(part)
         for chunk in file.read():
             parts.scatter(turned, chunk.target, rank(chunk.source), chunk.weight)
+            tick(len(chunk))
         file.remove()
     edges = EdgeFile(folder / "edges", 4 if vertices <= 1 << 32 else 8, weighted)
     for part, file in enumerate(turned):
@@ -142,15 +145,20 @@ def _rank_both(
         rank = ranker(part)
         for chunk in file.read():
             edges.append(chunk.target, rank(chunk.source), chunk.weight)
+            tick(len(chunk))
         file.remove()
     edges.finish()
     return edges
 
 
 def rewrite_by_parts(
-    hashed: EdgeFile, ranked: Iterator[tuple[np.ndarray, np.ndarray]], folder: Path, vertices: int
-) -> EdgeFile | None:
-    """Edges of `hashed` (by 64-bit hashes) between ranks; `ranked` yields (hashes, ranks). None when a hash repeats."""
+    hashed: EdgeFile, ranked: Iterator[tuple[np.ndarray, np.ndarray]], folder: Path, vertices: int,
+    tick: Callable[[int], None] = lambda edges: None,
+) -> EdgeFile | None:  # fmt: skip
+    """Edges of `hashed` (by 64-bit hashes) between ranks; `ranked` yields (hashes, ranks). None when a hash repeats.
+
+    `tick` is told the edges read, ROUNDS times all of them.
+    """
     parts = Parts.even()
     pairs = parts.files(folder, "pairs", False)
     for hashes, ranks in ranked:
@@ -158,6 +166,7 @@ def rewrite_by_parts(
     near = parts.files(folder, "near", hashed.weighted)
     for chunk in hashed.read():
         parts.scatter(near, chunk.source, chunk.target, chunk.weight)
+        tick(len(chunk))
     for file in (*pairs, *near):
         file.finish()
     repeated = False
@@ -171,7 +180,7 @@ def rewrite_by_parts(
         repeated |= table.repeated
         return lambda values: table.ranks(values)[0]
 
-    edges = _rank_both(near, parts, ranker, folder, vertices)
+    edges = _rank_both(near, parts, ranker, folder, vertices, tick)
     for file in pairs:
         file.remove()
     if repeated:

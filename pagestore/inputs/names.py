@@ -22,9 +22,11 @@ from typing import Any
 
 import numpy as np
 
+from pagestore.convert.crew import Ticker
+from pagestore.convert.options import ProgressHook
 from pagestore.errors import ResourceError
 from pagestore.inputs.base import EdgeSource, StringNames
-from pagestore.inputs.dictionary_parts import rewrite_by_parts
+from pagestore.inputs.dictionary_parts import ROUNDS, rewrite_by_parts
 from pagestore.inputs.edgefile import DenseSource, EdgeFile, FileVector, write_array
 from pagestore.inputs.idtable import EMPTY, RankTable
 from pagestore.inputs.namefile import NameParts
@@ -43,7 +45,9 @@ class _Collision(Exception):
     """Two names have one hash."""
 
 
-def dictionary_strings(sources: Sequence[Any], workdir: str | Path, memory_bytes: int) -> EdgeSource:
+def dictionary_strings(
+    sources: Sequence[Any], workdir: str | Path, memory_bytes: int, hook: ProgressHook | None = None
+) -> EdgeSource:
     """Make the names in `sources` (readers with `names_of_edges`) dense: a replayable source with `names`.
 
     Takes up to `memory_bytes` beside the readers' blocks while it works, none to speak of later; temporary files in
@@ -54,7 +58,7 @@ def dictionary_strings(sources: Sequence[Any], workdir: str | Path, memory_bytes
     try:
         for seed in range(SEEDS):
             try:
-                return _Dictionary(union, sources, folder, memory_bytes, seed).build()
+                return _Dictionary(union, sources, folder, memory_bytes, seed, hook).build()
             except _Collision:
                 if not union.replayable:
                     break
@@ -77,9 +81,22 @@ def once(which: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray
     return order[np.append(True, ~same)]
 
 
+def hashes_of(column: Any, seed: np.uint64) -> tuple[NameBatch, np.ndarray]:
+    """Names of an Arrow large_string array with their first hashes, and the second ones."""
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int64)[column.offset : column.offset + len(column) + 1]
+    characters = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, dtype=np.uint8)
+    first, second = np.empty(len(column), dtype=np.uint64), np.empty(len(column), dtype=np.uint64)
+    hash_names(characters, ends, seed, first, second)
+    return NameBatch(ends, characters, first), second
+
+
 class _Dictionary:
-    def __init__(self, union: EdgeSource, sources: Sequence[Any], folder: Path, memory_bytes: int, seed: int) -> None:
-        self._union, self._sources, self._folder = union, sources, folder
+    def __init__(
+        self, union: EdgeSource, sources: Sequence[Any], folder: Path, memory_bytes: int, seed: int,
+        hook: ProgressHook | None,
+    ) -> None:  # fmt: skip
+        self._union, self._sources, self._folder, self._hook = union, sources, folder, hook
         self._memory_bytes, self._seed = memory_bytes, np.uint64(seed)
 
     def build(self) -> EdgeSource:
@@ -101,33 +118,28 @@ class _Dictionary:
         cache = np.full((min(slots, 1 << 31), 2), EMPTY, dtype=np.uint64)
         if isinstance(self._union, SeveralSources):
             self._union.begin_lines()
+        ticker = Ticker(self._hook, "read names", self._union.total_bytes, "bytes")
         for source in self._sources:
             for chunk in source.names_of_edges():
                 ends = []
                 for column in (chunk.source, chunk.target):
-                    names, second = self._hashes(column)
+                    names, second = hashes_of(column, self._seed)
                     new = np.empty(len(names), dtype=np.int64)
                     count = int(new_names(names.hashes, second, cache, new))
                     if count:
                         parts.append(names.take(once(new[:count], names.hashes, second)))
                     ends.append(names.hashes)
                 hashed.append(ends[0], ends[1], chunk.weight)
+                ticker.set(self._union.position())
+        ticker.finish()
         hashed.finish()
-
-    def _hashes(self, column: Any) -> tuple[NameBatch, np.ndarray]:
-        """Names of an Arrow large_string array with their first hashes, and the second ones."""
-        _, offsets, data = column.buffers()
-        ends = np.frombuffer(offsets, dtype=np.int64)[column.offset : column.offset + len(column) + 1]
-        characters = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, dtype=np.uint8)
-        first, second = np.empty(len(column), dtype=np.uint64), np.empty(len(column), dtype=np.uint64)
-        hash_names(characters, ends, self._seed, first, second)
-        return NameBatch(ends, characters, first), second
 
     def _write_names(self, parts: NameParts) -> tuple[StringNames, list[Path], Path]:
         """Names in ascending order into files, and the file of their hashes in the same order."""
         paths = [self._folder / "offsets", self._folder / "names"]
         pairs = self._folder / "pairs"
         count = size = 0
+        ticker = Ticker(self._hook, "sort names", None, "names")
         with (
             open(paths[0], "wb", buffering=0) as offsets,
             open(paths[1], "wb", buffering=0) as characters,
@@ -139,6 +151,8 @@ class _Dictionary:
                 write_array(characters, names.data)
                 write_array(hashes, names.hashes)
                 count, size = count + len(names), size + len(names.data)
+                ticker.set(count)
+        ticker.finish()
         return StringNames(FileVector(paths[0], "<u8", count + 1), FileVector(paths[1], "u1", size)), paths, pairs
 
     def _rewrite(self, hashed: EdgeFile, pairs: Path, count: int) -> EdgeFile:
@@ -146,8 +160,11 @@ class _Dictionary:
         if table.repeated:
             raise _Collision
         edges = EdgeFile(self._folder / "edges", 4 if count <= 1 << 32 else 8, self._union.weighted)
+        ticker = Ticker(self._hook, "number names", hashed.edges, "edges")
         for chunk in hashed.read():
             edges.append(table.ranks(chunk.source)[0], table.ranks(chunk.target)[0], chunk.weight)
+            ticker.add(len(chunk))
+        ticker.finish()
         edges.finish()
         return edges
 
@@ -162,7 +179,9 @@ class _Dictionary:
                 yield part, np.arange(at, at + len(part), dtype=np.uint64)
                 at += step
 
-        edges = rewrite_by_parts(hashed, windows(), self._folder, count)
+        ticker = Ticker(self._hook, "number names", ROUNDS * hashed.edges, "edges")
+        edges = rewrite_by_parts(hashed, windows(), self._folder, count, ticker.add)
+        ticker.finish()
         if edges is None:
             raise _Collision
         return edges

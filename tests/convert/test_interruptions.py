@@ -31,6 +31,7 @@ class OnceSource(EdgeSource):
     def __init__(self, graph: Graph):
         super().__init__()
         self.name, self.graph, self.weighted, self.reads = "once", graph, graph.weight is not None, 0
+        self.fingerprint = ["once", len(graph.source)]
 
     def chunks(self):
         self.reads += 1

@@ -1,0 +1,74 @@
+"""What a conversion says of itself: the time from opening on, progress in every phase, estimates without the work."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from pagestore.convert import ConvertOptions, Progress, convert
+from pagestore.convert.estimate import estimate
+from pagestore.inputs import InputOptions, names, open_source
+
+MEMORY = 1 << 28
+
+
+def named_edges(folder: Path, count: int) -> Path:
+    path = folder / "names.txt"
+    path.write_text("".join(f"vertex{k % 1009} name{k % 997}\n" for k in range(count)))
+    return path
+
+
+def test_time_and_progress_of_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = named_edges(tmp_path, 20_000)
+    built = names._Dictionary.build
+
+    def slow(self):  # type: ignore[no-untyped-def]
+        time.sleep(0.2)
+        return built(self)
+
+    monkeypatch.setattr(names._Dictionary, "build", slow)
+    phases: dict[str, Progress] = {}
+
+    def hook(progress: Progress) -> None:
+        phases[progress.phase] = progress
+
+    source = open_source(path, InputOptions(), tmp_path, MEMORY, hook)
+    assert list(phases) == ["read names", "sort names", "number names"]
+    assert phases["read names"].done == phases["read names"].total == path.stat().st_size
+    assert phases["sort names"].done == 1009 + 997
+    assert phases["number names"].done == phases["number names"].total == 20_000
+    report = convert(source, tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
+    assert report.seconds > report.phase_seconds["open"] > 0.2
+
+
+def test_progress_of_names_by_parts(tmp_path: Path) -> None:
+    seen: dict[str, Progress] = {}
+    source = open_source(
+        named_edges(tmp_path, 5_000), InputOptions(), tmp_path, 1, lambda step: seen.update({step.phase: step})
+    )
+    assert seen["number names"].done == seen["number names"].total == 3 * 5_000
+    source.close()
+
+
+def test_dry_run_of_names_makes_no_dictionary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = named_edges(tmp_path, 20_000)
+    before = sorted(os.listdir(tmp_path))
+    monkeypatch.setattr(names, "dictionary_strings", None)
+    source = open_source(path, InputOptions(), tmp_path, MEMORY, sample=True)
+    found = estimate(source, tmp_path / "graph.gs", ConvertOptions())
+    assert (found.vertices, found.input_edges, found.exact, found.sampled_edges) == (2006, 20_000, True, 20_000)
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_dry_run_of_names_reads_a_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = named_edges(tmp_path, 400_000)
+    monkeypatch.setattr("pagestore.convert.estimate.SAMPLE_EDGES", 10_000)
+    source = open_source(path, InputOptions(threads=1), tmp_path, 1 << 20, sample=True)
+    found = estimate(source, tmp_path / "graph.gs", ConvertOptions())
+    source.close()
+    assert not found.exact
+    assert found.sampled_edges < 300_000
+    assert found.sampled_edges < found.input_edges < 800_000
