@@ -1,6 +1,6 @@
 """A store back to an edge list by the user's IDs: `gstream export`.
 
-Formats by the file's name: .csv, .parquet, .el (two columns), .wel (three), other names are text with a tab, ending in
+Formats by the file's name: .csv, .parquet, .el (two columns), .wel (three), .txt and .tsv (text with a tab), ending in
 .gz or .zst when compressed; "-" is text on stdout. Edges come in page order. An undirected edge is written once. A page
 and its translation are in memory at a time; besides them 8 bytes a vertex when IDs are sparse or reordered, or the
 names. Vertices without edges can't be told in an edge list: the report counts them.
@@ -25,6 +25,8 @@ from pagestore.io import disk_error
 from pagestore.store import Store
 
 FORMATS = ("text", "el", "wel", "csv", "parquet")
+_ENDINGS = {".txt": "text", ".tsv": "text", ".el": "el", ".wel": "wel", ".csv": "csv", ".parquet": "parquet"}
+COMMENTS = ("#", "%")
 _COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
 
 
@@ -87,11 +89,14 @@ def _kind_of(destination: str, format: str | None) -> tuple[str, str | None]:
     """Format and compression by name, for example ("csv", "gzip") for edges.csv.gz."""
     suffixes = [suffix.lower() for suffix in Path(destination).suffixes]
     compression = _COMPRESSION.get(suffixes.pop()) if suffixes and suffixes[-1] in _COMPRESSION else None
-    kind = format or {".csv": "csv", ".parquet": "parquet", ".el": "el", ".wel": "wel"}.get(
-        "".join(suffixes[-1:]), "text"
-    )
+    kind = format or ("text" if destination == "-" else _ENDINGS.get("".join(suffixes[-1:])))
+    if kind is None:
+        raise UsageError(
+            f"{destination}: the ending says the format; known are {', '.join(_ENDINGS)}, also with .gz or .zst. "
+            f"Rename it, or pass --format."
+        )
     if kind not in FORMATS:
-        raise UsageError(f"format {kind!r} is not known. Choose one of: {', '.join(FORMATS)}.")
+        raise UsageError(f"--format {kind}: unknown; it is one of {', '.join(FORMATS)}.")
     if kind == "parquet" and (compression or destination == "-"):
         raise UsageError(
             f"{destination}: parquet compresses itself and needs a plain file name. Export to NAME.parquet."
@@ -135,6 +140,21 @@ class _Names:
         return self._table.take(pa.array(self._store.natural_of(store_ids)))
 
 
+def _refuse_comments(columns: list[Any]) -> None:
+    """UsageError for a name that readers of plain text would take for the beginning of a comment."""
+    import pyarrow.compute as compute
+
+    for names in columns:
+        for mark in COMMENTS:
+            comment = compute.starts_with(names, mark)
+            if compute.any(comment).as_py():
+                name = names[compute.index(comment, True).as_py()].as_py()
+                raise UsageError(
+                    f"vertex {name!r}: in text, {mark} at the beginning makes a comment of it. "
+                    f"Export to .csv or .parquet."
+                )
+
+
 class _Sink:
     """One open output file of any format."""
 
@@ -147,6 +167,7 @@ class _Sink:
         if weight_dtype is not None:
             columns.append(("weight", pa.from_numpy_dtype(weight_dtype)))
         self._schema, self._names = pa.schema(columns), names
+        self._plain_names = kind in ("text", "el", "wel") and names.type == pa.large_string()
         if kind == "parquet":
             import pyarrow.parquet
 
@@ -170,6 +191,8 @@ class _Sink:
         import pyarrow as pa
 
         columns = [self._names.of(source), self._names.of(target)]
+        if self._plain_names:
+            _refuse_comments(columns)
         if len(self._schema) == 3:
             columns.append(pa.array(weight))
         try:

@@ -10,7 +10,6 @@ Sources: Chakrabarti et al., R-MAT (2004); the Graph500 specification, section 3
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
@@ -122,10 +121,6 @@ class GeneratedSource(EdgeSource):
 
     def __init__(self, kind: str, scale: int, edge_count: int, seed: int, scramble: bool, weights: bool):
         super().__init__()
-        if not 0 <= scale <= MAX_SCALE:
-            raise UsageError(f"--scale {scale}: out of range; it is 0 to {MAX_SCALE}.")
-        if not 0 <= edge_count <= MAX_EDGES:
-            raise UsageError(f"{edge_count} edges: out of range; the limit is 2^44. Lower --scale or --edge-factor.")
         if not 0 <= seed < 1 << 64:
             raise UsageError(f"--seed {seed}: out of range; it is 0 to 2^64-1.")
         self.kind, self.scale, self.edge_count, self.seed = kind, scale, edge_count, seed
@@ -192,6 +187,7 @@ class _Uniform(GeneratedSource):
 
 class _Grid(GeneratedSource):
     def __init__(self, scale: int, seed: int, scramble: bool, weights: bool):
+        check_scale(scale)
         self.rows, self.columns = 1 << (scale // 2), 1 << (scale - scale // 2)
         edges = self.rows * (self.columns - 1) + (self.rows - 1) * self.columns
         super().__init__("grid", scale, edges, seed, scramble, weights)
@@ -229,6 +225,12 @@ def grid(scale: int, seed: int = 1, *, scramble: bool = False, weights: bool = F
     return _Grid(scale, seed, scramble, weights)
 
 
+def check_scale(scale: int) -> None:
+    """UsageError for a scale that no generator takes."""
+    if not 0 <= scale <= MAX_SCALE:
+        raise UsageError(f"--scale {scale}: out of range; it is 0 to {MAX_SCALE}.")
+
+
 def splitmix(seed: int, count: int) -> np.ndarray:
     """The first `count` numbers (uint64) of splitmix64 from `seed`."""
     counters = np.uint64(seed) + np.arange(1, count + 1, dtype=np.uint64) * GOLDEN
@@ -236,6 +238,7 @@ def splitmix(seed: int, count: int) -> np.ndarray:
 
 
 def _edges_of(scale: int, edge_factor: int) -> int:
-    if edge_factor < 0 or (edge_factor and math.log2(edge_factor) + scale > 62):
-        raise UsageError(f"--edge-factor {edge_factor}: out of range at scale {scale}.")
-    return edge_factor << scale if 0 <= scale <= MAX_SCALE else 0
+    check_scale(scale)
+    if not 0 <= edge_factor <= MAX_EDGES >> scale:
+        raise UsageError(f"--edge-factor {edge_factor}: out of range; scale {scale} takes 0 to {MAX_EDGES >> scale}.")
+    return edge_factor << scale

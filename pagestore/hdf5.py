@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,6 +108,8 @@ def locate(path: str) -> tuple[dict[str, Extent], dict]:
 def _check_file(path: str) -> int:
     """Size of the file at `path`; plain words for what is no store at all."""
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):  # to open a FIFO would wait for ever
+            raise StoreError(f"{path}: is a pipe or a device; a store is a file. Name the file.")
         with open(path, "rb") as file:
             start = file.read(len(_SIGNATURE))
             size = os.fstat(file.fileno()).st_size

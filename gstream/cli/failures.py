@@ -76,6 +76,7 @@ def _describe_os(error: OSError) -> tuple[int, str]:
 def report(error: BaseException) -> int:
     """Print the failure on standard error and return the exit code."""
     code, line = describe(error)
+    line = line if line.endswith((".", "?", "!")) else f"{line}."
     if os.environ.get("GSTREAM_DEBUG", "") not in ("", "0"):
         traceback.print_exception(error)
     print(line, file=sys.stderr, flush=True)

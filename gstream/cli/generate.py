@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from gstream.cli.convert import DEFAULT_MEMORY, build, refuse_existing
+from gstream.cli.convert import DEFAULT_MEMORY, build, memory_bytes
+from gstream.cli.paths import check_workdir, refuse_existing
 from gstream.cli.sizes import parse_size, show_bytes
 from gstream.cli.terminal import ProgressBar, print_json
 from pagestore.errors import UsageError
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 KINDS = ("rmat", "uniform", "grid")
 STORE_SUFFIX = ".gs"
+LIST_OPTIONS = (
+    "kind", "out", "scale", "edge_factor", "seed", "scramble", "weights", "threads", "force", "json",
+)  # fmt: skip
 
 
 def add_to(app: typer.Typer) -> None:
@@ -25,6 +29,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def generate(
+    context: typer.Context,
     kind: str = typer.Argument(
         ..., metavar="rmat|uniform|grid", help="rmat: Graph500's; uniform: random; grid: a mesh."
     ),
@@ -57,18 +62,19 @@ def generate(
     if kind not in KINDS:
         raise UsageError(f"{kind}: no such graph; it is one of {', '.join(KINDS)}.")
     refuse_existing(out, force)
+    check_workdir(workdir)
+    as_list = out.suffix.lower() != STORE_SUFFIX
+    refuse_unused(context, kind, out if as_list else None)
     make = {"rmat": generators.rmat, "uniform": generators.uniform}.get(kind)
     if make is None:
         source = generators.grid(scale, seed, scramble=scramble, weights=weights)
     else:
         source = make(scale, edge_factor, seed, scramble=scramble, weights=weights)
-    if out.suffix.lower() != STORE_SUFFIX:
-        if undirected or dedupe or drop_self_loops or verify:
-            raise UsageError(f"{out}: an edge list holds the edges as they come; those options are for stores (.gs).")
+    if as_list:
         write_list(source, out, threads, json)
         return
     options = ConvertOptions(
-        memory_bytes=parse_size(memory, "--memory") or 0,
+        memory_bytes=memory_bytes(memory),
         threads=threads,
         directed=False if undirected else None,
         dedupe=dedupe,
@@ -81,6 +87,21 @@ def generate(
         resume=resume,
     )
     build(source, out, options, dry_run, verify, json)
+
+
+def refuse_unused(context: typer.Context, kind: str, edge_list: Path | None) -> None:
+    """UsageError for an option that was given and would do nothing: for this kind of graph, or for an edge list."""
+    origins = {name: getattr(context.get_parameter_source(name), "name", "") for name in context.params}
+    given = [name for name, origin in origins.items() if origin == "COMMANDLINE"]
+    if kind == "grid" and "edge_factor" in given:
+        raise UsageError("--edge-factor: a grid has its own edges, one to the right and one down. Leave it out.")
+    for name in given:
+        if edge_list is not None and name not in LIST_OPTIONS:
+            flag = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"{flag}: {edge_list} is an edge list, which holds the edges as they come; the option is for stores "
+                f"(.gs). Leave it out."
+            )
 
 
 def write_list(source: GeneratedSource, out: Path, threads: int | None, json: bool) -> None:

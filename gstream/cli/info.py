@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
+from gstream.cli.paths import refuse_existing, refuse_overwriting
 from gstream.cli.sizes import show_bytes, show_seconds
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
 from pagestore.errors import StoreError, UsageError
@@ -125,19 +126,19 @@ def damaged(report: VerifyReport) -> StoreError:
 
 def export(
     store: Path = typer.Argument(..., metavar="STORE"),
-    out: str = typer.Argument(..., metavar="OUT", help=".txt, .el, .wel, .csv (.gz, .zst) or .parquet; - is stdout."),
+    out: str = typer.Argument(..., metavar="OUT", help=".txt .tsv .el .wel .csv (.gz, .zst) .parquet; - is stdout."),
     format: str = typer.Option(None, metavar="NAME", help="text, el, wel, csv or parquet. Default: by suffix."),
     no_weights: bool = typer.Option(False, "--no-weights", help="Leave the weights out."),
     force: bool = typer.Option(False, "--force", help="Replace OUT if it exists."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Write a store's edges as an edge list, by the user's IDs."""
-    from gstream.cli.convert import refuse_existing
     from pagestore.export import export_edges
     from pagestore.store import open_store
 
     if out != "-":
-        refuse_existing(Path(out), force)
+        refuse_overwriting([Path(out)], [store])
+        refuse_existing(Path(out), force, example="edges.txt")
     elif json:
         raise UsageError("--json and - both want standard output. Export to a file.")
     with open_store(store) as opened, ProgressBar() as bar:

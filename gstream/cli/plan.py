@@ -90,8 +90,11 @@ def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: 
 
         return (PageRank64 if wide else PageRank)()
     if algorithm == "sssp":
-        from gstream.algorithms.sssp import program_for
+        from gstream.algorithms.session import Session
+        from gstream.algorithms.sssp import check_weights, program_for
 
+        with Session(engine) as session:
+            check_weights(session)
         return program_for(meta, wide)(source=source)
     from gstream.programs.wcc import WCC, WCC64
 

@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gstream.cli.paths import refuse_existing, refuse_overwriting
 from gstream.cli.sizes import parse_size, show_bytes, show_count, show_seconds
-from gstream.cli.terminal import note, print_json, print_pairs, print_table
+from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
 from pagestore.errors import UsageError
 
 if TYPE_CHECKING:
     from gstream.graph import Graph
     from gstream.results import Result
+    from gstream.stats import StepStats
 
 TOP_ROWS = 20
+OWN_OPTIONS = (  # of the algorithms, that the command line has
+    "source", "depth_limit", "predecessors", "alpha", "iterations", "tol", "max_iter", "personalization", "float64",
+)  # fmt: skip
 COMPILING = "numba:compiler_lock"  # held while Numba compiles a kernel or loads one that it kept
 
 
@@ -37,7 +42,7 @@ def run(
     tol: float = typer.Option(None, help="pagerank: end at this L1 change, not times n as NetworkX. Default: 1e-6."),
     max_iter: int = typer.Option(None, metavar="N", help="pagerank: end after N iterations. Default: 100."),
     personalization: Path = typer.Option(None, metavar="FILE", help="pagerank: lines of `vertex weight`."),
-    float64: bool = typer.Option(None, "--float64", help="pagerank: values in double precision."),
+    float64: bool = typer.Option(None, "--float64", help="pagerank, sssp: values in double precision."),
     param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
     max_supersteps: int = typer.Option(None, metavar="N", help="A program of your own: stop after N supersteps."),
     devices: list[str] = typer.Option(None, metavar="NAME", help="host, host:N, fake:SEED[:N]. Default: host."),
@@ -51,18 +56,16 @@ def run(
     threads: int = typer.Option(None, metavar="N", help="Threads of the host. Default: all cores."),
     certify: bool = typer.Option(False, "--certify", help="Prove the answer in one more sweep."),
     ldbc: bool = typer.Option(False, "--ldbc", help="Write FILE as LDBC Graphalytics does."),
+    trace: Path = typer.Option(None, metavar="FILE", help="Write what happened when, for Perfetto (ui.perfetto.dev)."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Run an algorithm; show the top 20 vertices and the run's figures, or write every vertex with -o."""
     from numba.core.event import install_timer
 
     import gstream
-    from gstream.resultfiles import check_output
+    from gstream.trace import ChromeTrace
 
-    if output is not None:
-        check_output(output, ldbc)
-    elif ldbc:
-        raise UsageError("--ldbc says how a file is written. Pass -o FILE too.")
+    check_written(store, algorithm, personalization, output, trace, ldbc)
     own = {
         "source": source or None,
         "depth_limit": depth_limit,
@@ -86,11 +89,46 @@ def run(
         threads=threads,
         max_supersteps=max_supersteps,
     )
-    with gstream.open(store, **options) as graph, install_timer(COMPILING, lambda seconds: None) as timer:
-        result = start(graph, algorithm, chosen(own), param or [], certify)
+    spans = ChromeTrace() if trace is not None else None
+    with ProgressBar() as bar, install_timer(COMPILING, lambda seconds: None) as timer:
+        with gstream.open(store, **options, trace=spans, progress=StepLine(bar)) as graph:
+            result = start(graph, algorithm, chosen(own), param or [], certify)
+    if spans is not None:
+        spans.write(trace)
     if output is not None:
         result.write(output, ldbc=ldbc)
     show(result, timer.duration if timer.done else 0.0, output, json)
+
+
+def check_written(
+    store: Path, algorithm: str, personalization: Path | None, output: Path | None, trace: Path | None, ldbc: bool
+) -> None:
+    """Raise, before anything is computed, where a file of the run can't be written or is one that the run reads."""
+    from gstream.resultfiles import check_output
+
+    program = Path(algorithm.rpartition(":")[0] or algorithm)
+    read = [path for path in (store, program, personalization) if path is not None]
+    refuse_overwriting([path for path in (output, trace) if path is not None], read)
+    if output is not None:
+        check_output(output, ldbc)
+    elif ldbc:
+        raise UsageError("--ldbc says how a file is written. Pass -o FILE too.")
+    if trace is not None:
+        refuse_existing(trace, force=True, example="run.json")
+
+
+class StepLine:
+    """Shows each superstep of a run on `bar`, once it is done."""
+
+    def __init__(self, bar: ProgressBar) -> None:
+        self.bar, self.pages = bar, 0
+
+    def __call__(self, number: int, step: StepStats) -> None:
+        self.pages += step.pages
+        self.bar.say(
+            f"superstep {number}: {show_count(step.frontier)} vertices active, {step.pages:,} pages in "
+            f"{show_seconds(step.seconds)}; {self.pages:,} pages in all"
+        )
 
 
 def chosen(options: dict[str, Any]) -> dict[str, Any]:
@@ -109,12 +147,11 @@ def start(graph: Graph, algorithm: str, own: dict[str, Any], parameters: list[st
                 f"--param {parameters[0]}: is for programs of your own; {algorithm} has options. See --help."
             )
         check_own(algorithm, own)
+        check_ends(own)
         required = {name: None for name in ("source",) if name in find_algorithm(algorithm).options}
         return graph.execute(algorithm, {**required, **own}, certify)
     if own:
-        raise UsageError(
-            f"--{next(iter(own)).replace('_', '-')}: is no option of {algorithm}. Pass --param NAME=VALUE."
-        )
+        raise UsageError(f"{flag(next(iter(own)))}: is no option of {algorithm}. Pass --param NAME=VALUE.")
     if certify:
         raise UsageError(f"--certify: {algorithm} has no certificate; bfs, pagerank, sssp and wcc have. Leave it out.")
     return graph.run(algorithm, **parse_parameters(parameters))
@@ -127,9 +164,22 @@ def check_own(algorithm: str, own: dict[str, Any]) -> None:
     known = find_algorithm(algorithm).options
     for name in own:
         if name not in known:
-            flags = ", ".join(f"--{option.replace('_', '-')}" for option in known) or "none of its own"
+            flags = ", ".join(flag(option) for option in known if option in OWN_OPTIONS) or "none of its own"
+            raise UsageError(f"{flag(name)}: is no option of {algorithm}, which has {flags}. Leave it out.")
+
+
+def flag(name: str) -> str:
+    """An option as users write it."""
+    return f"--{name.replace('_', '-')}"
+
+
+def check_ends(own: dict[str, Any]) -> None:
+    """UsageError for two options that each say when PageRank ends."""
+    for name in ("tol", "max_iter"):
+        if "iterations" in own and name in own:
             raise UsageError(
-                f"--{name.replace('_', '-')}: is no option of {algorithm}, which has {flags}. Leave it out."
+                f"--iterations and {flag(name)} contradict each other: one asks for exactly so many iterations, the "
+                f"other for as many as it takes. Drop one of them."
             )
 
 

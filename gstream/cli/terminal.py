@@ -113,10 +113,21 @@ class ProgressBar:
         if step.phase != self.phase:
             # The 30 s of plain lines run on across phases, so that many short phases stay quiet.
             self.phase, self.began = step.phase, now
+        if self._due(now):
+            self._show(self._line(step, now - self.began))
+
+    def say(self, line: str) -> None:
+        """Show a line that stands for itself, when it is time for one."""
+        if self._due(time.monotonic()):
+            self._show(line)
+
+    def _due(self, now: float) -> bool:
         if self.quiet or now - self.shown < (REDRAW_SECONDS if self.terminal else PLAIN_SECONDS):
-            return
+            return False
         self.shown = now
-        line = self._line(step, now - self.began)
+        return True
+
+    def _show(self, line: str) -> None:
         if self.terminal:
             self.stream.write(f"\r\x1b[2K{line}")
             self.drawn = True

@@ -101,7 +101,7 @@ class Estimate:
 def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> Estimate:
     """Sizes, free space and time for converting `source`; reads up to SAMPLE_EDGES of it (a pipe's are then gone)."""
     store = Path(path)
-    directed = options.directed if options.directed is not None else source.directed is not False
+    directed = options.is_directed(source.directed)
     weighted = bool(options.weights and source.weighted)
     topologies = 2 if directed and options.topology == "both" else 1
     tally, read_seconds = Tally(), 0.0

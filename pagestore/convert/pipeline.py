@@ -63,7 +63,9 @@ class _Conversion:
             raise UsageError(f"{path.parent}: no such folder. Make it, or write the store elsewhere.")
         if path.is_dir():
             raise UsageError(f"{path}: is a folder; a store is one file. Name a file.")
-        self.directed = options.directed if options.directed is not None else source.directed is not False
+        if options.workdir is not None and not options.workdir.is_dir():
+            raise UsageError(f"--workdir {options.workdir}: no such folder. Make it first.")
+        self.directed = options.is_directed(source.directed)
         self.weighted = bool(options.weights and source.weighted)
         self.threads = options.workers
         names = {"both": ("out", "in"), "out": ("out",), "in": ("in",)}[options.topology]

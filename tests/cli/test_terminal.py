@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 from gstream.cli import terminal
+from gstream.cli.run import StepLine
 from gstream.cli.terminal import ProgressBar, print_json, print_table
+from gstream.stats import StepStats
+from tests.cli.command import Command
 
 
 class Step(NamedTuple):
@@ -70,6 +73,30 @@ def test_total_unknown_and_quiet(clock: list[float]) -> None:
         nothing(Step("read", 31 << 20))
     assert stream.getvalue() == "read: 31 MiB, 1 MiB/s\n"
     assert silent.getvalue() == ""
+
+
+def test_supersteps_on_a_terminal(clock: list[float]) -> None:
+    stream = Terminal()
+    with ProgressBar(stream=stream) as bar:
+        show = StepLine(bar)
+        for number in range(1, 4):
+            clock[0] = float(number)
+            show(number, StepStats("push", frontier=1000 * number, pages=7, seconds=0.5))
+    drawn = stream.getvalue().split("\r\x1b[2K")
+    assert drawn == [
+        "",
+        "superstep 1: 1 k vertices active, 7 pages in 0.5 s; 7 pages in all",
+        "superstep 2: 2 k vertices active, 7 pages in 0.5 s; 14 pages in all",
+        "superstep 3: 3 k vertices active, 7 pages in 0.5 s; 21 pages in all",
+        "",
+    ]
+
+
+def test_a_run_shows_its_supersteps(store: Path, gstream: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gstream.cli.terminal.PLAIN_SECONDS", 0.0)
+    done = gstream("run", "bfs", store, "--source", "1", "--json")
+    assert done.stderr.splitlines()[0].startswith("superstep 1: 1 vertices active, ")
+    assert len(done.stderr.splitlines()) == json.loads(done.stdout)["supersteps"]
 
 
 def test_table_is_aligned(capsys: pytest.CaptureFixture[str]) -> None:

@@ -121,7 +121,9 @@ def test_bad_parameters() -> None:
     for make, text in (
         (lambda: rmat(41), "--scale 41"),
         (lambda: rmat(-1), "--scale -1"),
-        (lambda: rmat(40, 1 << 20), "edges: out of range"),
+        (lambda: rmat(40, 1 << 20), "--edge-factor 1048576: out of range; scale 40 takes 0 to 16."),
+        (lambda: rmat(64), "--scale 64: out of range; it is 0 to 40."),
+        (lambda: grid(64), "--scale 64: out of range; it is 0 to 40."),
         (lambda: uniform(4, -1), "--edge-factor -1"),
         (lambda: uniform(4, seed=1 << 64), "--seed"),
         (lambda: write_edge_list(grid(2), "/tmp/graph.wel"), "Name it .el"),

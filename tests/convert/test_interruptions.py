@@ -209,6 +209,8 @@ def test_disk_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workdir: boo
     """No space at the n-th write: one line with the bytes, exit 5, nothing left behind."""
     graph = skewed(20_000, 900)
     folder = tmp_path / "work" if workdir else None
+    if folder is not None:
+        folder.mkdir()
     real = {"pwrite": os.pwrite, "pwritev": os.pwritev}
     for writes in (1, 5, 30, 150, 300):
         left = [writes]

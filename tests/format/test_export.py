@@ -17,6 +17,7 @@ from pagestore import open_store
 from pagestore.errors import StoreError, UsageError
 from pagestore.export import export_edges
 from pagestore.info import store_info
+from pagestore.inputs import InputOptions, open_source
 from pagestore.layout import GROUP_SIZES
 
 IDS = np.arange(300, dtype=np.int64) * 5 + 2
@@ -51,7 +52,7 @@ def wanted(edges: Edges, weighted: bool) -> list[tuple]:
 
 @pytest.mark.parametrize(
     "name, separator, weighted",
-    [("e.txt", "\t", True), ("e.tsv", "\t", True), ("e.el", " ", False), ("e.wel", " ", True), ("e", "\t", True)],
+    [("e.txt", "\t", True), ("e.tsv", "\t", True), ("e.el", " ", False), ("e.wel", " ", True)],
 )
 def test_text(store, edges, tmp_path, name, separator, weighted):
     report = export_edges(store, str(tmp_path / name))
@@ -111,7 +112,30 @@ def test_names_and_isolated_vertices(tmp_path):
         assert back == {"source": ["a", 'b "quoted"'], "target": ['b "quoted"', "c d"]}
         with pytest.raises(UsageError, match="text has no way to quote a separator inside a name"):
             export_edges(store, str(tmp_path / "e.el"))
+        with pytest.raises(UsageError, match="known are .txt"):
+            export_edges(store, str(tmp_path / "e"))
     assert not (tmp_path / "e.el").exists() and not (tmp_path / "e.el.partial").exists()
+
+
+@pytest.mark.parametrize("mark", ["#", "%"])
+@pytest.mark.parametrize("edge", [(0, 1), (1, 0)])
+def test_names_that_text_would_take_for_comments(tmp_path, mark, edge):
+    names = sorted([f"{mark}main", "node"])
+    path = str(tmp_path / "g.gs")
+    write_store(path, Edges(np.array(edge[:1], "u8"), np.array(edge[1:], "u8"), 2), ids=names)
+    with open_store(path) as store:
+        for name in ("e.txt", "e.el", "e.tsv"):
+            with pytest.raises(UsageError) as caught:
+                export_edges(store, str(tmp_path / name))
+            assert str(caught.value) == (
+                f"vertex '{mark}main': in text, {mark} at the beginning makes a comment of it. "
+                f"Export to .csv or .parquet."
+            )
+            assert not (tmp_path / name).exists()
+        for name in ("e.csv", "e.parquet"):
+            assert export_edges(store, str(tmp_path / name)).edges == 1
+    source = open_source(tmp_path / "e.csv", InputOptions(), tmp_path, 1 << 24)
+    assert [source.names[vertex] for vertex in range(2)] == names
 
 
 def test_refusals_leave_no_file(store, tmp_path):
@@ -119,7 +143,7 @@ def test_refusals_leave_no_file(store, tmp_path):
     write_store(plain, random_edges())
     with open_store(plain) as unweighted, pytest.raises(UsageError, match="Export to .el instead"):
         export_edges(unweighted, str(tmp_path / "e.wel"))
-    with pytest.raises(UsageError, match="format 'xml' is not known"):
+    with pytest.raises(UsageError, match="--format xml: unknown; it is one of text, el"):
         export_edges(store, str(tmp_path / "e"), format="xml")
     with pytest.raises(UsageError, match="parquet compresses itself"):
         export_edges(store, str(tmp_path / "e.parquet.gz"))

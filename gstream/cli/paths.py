@@ -1,0 +1,63 @@
+"""What a command may write where: never over its own inputs, never into folders that are not there."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from pagestore.errors import UsageError
+
+STDIN = "-"
+
+
+def refuse_existing(path: Path, force: bool, example: str = "graph.gs") -> None:
+    """UsageError when `path` is there already (a forgotten STORE would be an input), or its folder is not.
+
+    `example`: a name to advise where `path` is a folder.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder. Name a file, as {path / example}.")
+    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+        raise UsageError(f"{path}: is a device or a pipe, which a rename would replace. Name a file.")
+    if path.exists() and not force:
+        raise UsageError(f"{path}: exists. Pass --force to replace it, or another name.")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: folder {path.parent} does not exist. Make it first.")
+    if not os.access(path.parent, os.W_OK):
+        raise UsageError(f"{path}: folder {path.parent} is not writable. Write elsewhere.")
+
+
+def refuse_overwriting(written: Iterable[Path], read: Iterable[str | Path]) -> None:
+    """UsageError when a file that will be written (NAME, or NAME.partial before its rename) is one that is read.
+
+    Files are compared, not names: another path or a link to the same file counts.
+    """
+    sources = [(source, found) for source in read if (found := _stat(source)) is not None]
+    for path in written:
+        for target in (path, path.with_name(path.name + ".partial")):
+            found = _stat(target)
+            for source, other in sources:
+                if found is not None and os.path.samestat(found, other):
+                    shown = "standard input" if str(source) == STDIN else f"the input {source}"
+                    raise UsageError(f"{target}: is {shown}; writing would destroy what is read. Name another file.")
+
+
+def _stat(path: str | Path) -> os.stat_result | None:
+    """Stat of a file, or of standard input for "-"; None when there is none."""
+    try:
+        return os.fstat(sys.__stdin__.fileno()) if str(path) == STDIN and sys.__stdin__ else os.stat(path)
+    except (OSError, ValueError):
+        return None
+
+
+def check_workdir(workdir: Path | None) -> None:
+    """UsageError when --workdir names no folder that can be written: it is not ours to make."""
+    if workdir is None:
+        return
+    if not workdir.is_dir():
+        raise UsageError(f"--workdir {workdir}: no such folder. Make it first.")
+    if not os.access(workdir, os.W_OK):
+        raise UsageError(f"--workdir {workdir}: is not writable. Name another folder.")

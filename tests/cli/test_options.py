@@ -1,0 +1,134 @@
+"""Options that would do nothing, contradict each other or are out of range are refused, in the command line's words."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import EDGES, Command
+
+LIST = "x.txt is an edge list, which holds the edges as they come; the option is for stores (.gs). Leave it out.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["rmat", "x.gs", "--scale", "64"], "--scale 64: out of range; it is 0 to 40.\n"),
+        (["grid", "x.gs", "--scale", "-1"], "--scale -1: out of range; it is 0 to 40.\n"),
+        (["rmat", "x.gs", "--edge-factor", "-1"], "--edge-factor -1: out of range; scale 20 takes 0 to 16777216.\n"),
+        (
+            ["grid", "x.gs", "--edge-factor", "16"],
+            "--edge-factor: a grid has its own edges, one to the right and one down. Leave it out.\n",
+        ),
+        (["rmat", "x.txt", "--page-size", "1MiB"], f"--page-size: {LIST}"),
+        (["rmat", "x.txt", "--dry-run"], f"--dry-run: {LIST}"),
+        (["rmat", "x.txt", "--undirected"], f"--undirected: {LIST}"),
+        (["rmat", "x.txt", "--topology", "out"], f"--topology: {LIST}"),
+        (
+            ["rmat", "x.gs", "--undirected", "--topology", "in"],
+            "--topology in: the graph is undirected, and its one page set serves both directions. "
+            "Leave the option out.\n",
+        ),
+    ],
+)
+def test_generate(tmp_path: Path, gstream: Command, arguments: list[str], message: str) -> None:
+    done = gstream("generate", *arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--id-base", "1"], "--id-base: says which IDs --num-vertices N means. Pass that too, or drop the option.\n"),
+        (["--id-base", "2", "--num-vertices", "9"], "--id-base 2: out of range; it is 0 or 1.\n"),
+        (["--memory", "1"], "--memory 1: too little; the least that is honoured is 16 MiB.\n"),
+        (
+            ["--undirected", "--topology", "in"],
+            "--topology in: the graph is undirected, and its one page set serves both directions. "
+            "Leave the option out.\n",
+        ),
+    ],
+)
+def test_convert(tmp_path: Path, gstream: Command, arguments: list[str], message: str) -> None:
+    (tmp_path / "edges.txt").write_text(EDGES)
+    for more in ([], ["--dry-run"]):
+        done = gstream("convert", "edges.txt", "graph.gs", *arguments, *more)
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+    assert os.listdir(tmp_path) == ["edges.txt"]
+
+
+def test_undirected_by_its_header_and_in_pages(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "a.mtx").write_text("%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n")
+    done = gstream("convert", "a.mtx", "graph.gs", "--topology", "in")
+    assert (done.returncode, done.stderr[:14]) == (2, "--topology in:")
+    assert gstream("convert", "a.mtx", "graph.gs", "--topology", "out").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["wcc", "--float64"], "--float64: is no option of wcc, which has none of its own. Leave it out.\n"),
+        (
+            ["bfs", "--source", "1", "--tol", "1"],
+            "--tol: is no option of bfs, which has --source, --depth-limit, --predecessors. Leave it out.\n",
+        ),
+        (
+            ["pagerank", "--iterations", "3", "--tol", "1e-3"],
+            "--iterations and --tol contradict each other: one asks for exactly so many iterations, the other for as "
+            "many as it takes. Drop one of them.\n",
+        ),
+        (
+            ["pagerank", "--iterations", "3", "--max-iter", "5"],
+            "--iterations and --max-iter contradict each other: one asks for exactly so many iterations, the other for "
+            "as many as it takes. Drop one of them.\n",
+        ),
+        (["bfs", "--source", "1", "--trace", "no/run.json"], "no/run.json: folder no does not exist. Make it first.\n"),
+    ],
+)
+def test_run(store: Path, gstream: Command, arguments: list[str], message: str) -> None:
+    done = gstream("run", arguments[0], store, *arguments[1:])
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+
+
+def test_plan_speaks_as_run_does(store: Path, gstream: Command) -> None:
+    planned, run = gstream("plan", "sssp", store), gstream("run", "sssp", store, "--source", "1")
+    assert planned == run
+    assert planned.returncode == 2
+    assert planned.stderr.startswith("graph.gs: has no edge weights, which sssp needs. Convert again")
+
+
+def test_help_says_what_takes_float64(gstream: Command) -> None:
+    assert "pagerank, sssp: values in double" in " ".join(gstream("run", "--help").stdout.split())
+
+
+@pytest.mark.parametrize("name", ["x.foo", "x", "x.foo.gz", "x.npy"])
+def test_export_by_an_unknown_ending(store: Path, gstream: Command, name: str) -> None:
+    done = gstream("export", store, name)
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"{name}: the ending says the format; known are .txt, .tsv, .el, .wel, .csv, .parquet, also with .gz or .zst. "
+        f"Rename it, or pass --format.\n",
+    )
+    assert not Path(name).exists()
+    assert gstream("export", store, "any.foo", "--format", "text").returncode == 0
+
+
+def test_every_message_ends_its_sentence(store: Path, gstream: Command) -> None:
+    for arguments in (
+        ["run", "wcc", store, "--threads", "0"],
+        ["run", "wcc", store, "--devices", "abacus"],
+        ["run", "wcc", store, "--cache", "big"],
+        ["run", "wcc", store, "--devices", "cuda:0"],
+        ["run", "wcc", store, "--no-such-option"],
+    ):
+        assert gstream(*arguments).stderr.endswith(".\n"), arguments
+
+
+def test_trace(store: Path, gstream: Command) -> None:
+    assert gstream("run", "bfs", store, "--source", "1", "--trace", "run.json").returncode == 0
+    events = json.loads(Path("run.json").read_text())["traceEvents"]
+    assert {event["ph"] for event in events} == {"M", "X"}
