@@ -108,6 +108,11 @@ def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: boo
     from gstream.cli.info import damaged, scrub, scrub_line
 
     try:
+        if options.topology == "in" and not options.is_directed(source.directed):
+            raise UsageError(
+                "--topology in: the graph is undirected, and its one page set serves both directions. "
+                "Leave the option out."
+            )
         if dry_run:
             from pagestore.convert.estimate import estimate
 

@@ -63,14 +63,8 @@ class ConvertOptions:
             raise UsageError(f"--num-vertices {self.num_vertices}: it must be 0 or more.")
 
     def is_directed(self, found: bool | None) -> bool:
-        """Whether the graph is directed; `found`: what its source says. UsageError where --topology can't be had."""
-        directed = self.directed if self.directed is not None else found is not False
-        if not directed and self.topology == "in":
-            raise UsageError(
-                "--topology in: the graph is undirected, and its one page set serves both directions. "
-                "Leave the option out."
-            )
-        return directed
+        """Whether the graph is directed; `found`: what its source says."""
+        return self.directed if self.directed is not None else found is not False
 
     @property
     def workers(self) -> int:

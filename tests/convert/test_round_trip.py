@@ -52,7 +52,6 @@ def graphs(draw) -> Graph:
 )
 def test_store_holds_the_edges(tmp_path_factory, graph, directed, dedupe, drop, topology, order, id_bytes, memory):
     path = tmp_path_factory.mktemp("store") / "graph.gs"
-    topology = topology if directed else "both"
     report = convert_arrays(
         path, graph.source, graph.target, graph.weight, directed=directed, dedupe=dedupe, drop_self_loops=drop,
         topology=topology, order=order, id_bytes=id_bytes, page_bytes=4096, memory_bytes=memory, threads=2,
