@@ -21,8 +21,8 @@ def is_program_path(name: str) -> bool:
 def load_program(name: str) -> type[Program]:
     """The Program class of `FILE.py:CLASS`; the class may be left out where the file defines one program only.
 
-    The file is run as a module of its own. Raises InputError when it can't be read or fails, UsageError when the class
-    is not in it, ProgramError (a UsageError) when the program is outside the accepted subset.
+    The file is run as a module of its own. Raises InputError when there is no such file, UsageError when it fails or
+    the class is not in it, ProgramError (a UsageError) when the program is outside the accepted subset.
     """
     path, _, wanted = name.partition(":") if name.endswith(".py") else name.rpartition(":")
     module = _run_file(Path(path))
@@ -64,9 +64,9 @@ def _run_file(path: Path) -> ModuleType:
     except GstreamError:
         raise
     except SyntaxError as error:
-        raise InputError(f"{error.filename}:{error.lineno}: {error.msg}. Fix the file.") from error
+        raise UsageError(f"{error.filename}:{error.lineno}: {error.msg}. Fix the file.") from error
     except Exception as error:
-        raise InputError(f"{_place(error, path)}: {type(error).__name__}: {error}. Fix the file.") from error
+        raise UsageError(f"{_place(error, path)}: {type(error).__name__}: {error}. Fix the file.") from error
     return module
 
 
