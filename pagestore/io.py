@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import re
 
 import numpy as np
 
@@ -12,6 +13,11 @@ from pagestore.errors import ResourceError, StoreError
 
 DIRECT_ALIGN = 4096  # O_DIRECT: buffer, offset and length are multiples of it (the largest block size in use)
 HUGE_BYTES = 2 << 20
+FULL = {  # what an error number means, and the remedy
+    errno.ENOSPC: ("no space left", "Free some space"),
+    errno.EDQUOT: ("no space left in the disk quota", "Free some space"),
+    errno.EFBIG: ("no space left in the file, whose size is limited", "Raise the limit (ulimit -f)"),
+}
 _MOST = 1 << 30  # bytes a system call: Linux moves at most 2^31 - 4096
 
 
@@ -38,11 +44,22 @@ def write_from(fd: int, offset: int, data: np.ndarray, where: str) -> None:
             raise disk_error(error, where) from error
 
 
-def disk_error(error: OSError, where: str) -> ResourceError:
+def no_space(error: BaseException) -> tuple[str, str] | None:
+    """What is full, in plain words, and the remedy, where an error says that nothing more can be written; else None.
+
+    HDF5 and Arrow put the system's number into a text that is for their own developers.
+    """
+    number = getattr(error, "errno", None) or next(iter(re.findall(r"errno (?:= )?(\d+)", str(error))), 0)
+    return FULL.get(int(number))
+
+
+def disk_error(error: Exception, where: str) -> ResourceError:
     """The ResourceError that tells a full disk, a quota or a size limit from a failing device."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return ResourceError(f"{where}: no space left ({error.strerror}). Free some, or name a folder on another disk.")
-    return ResourceError(f"{where}: writing failed ({error.strerror}).")
+    full = no_space(error)
+    if full is not None:
+        return ResourceError(f"{where}: {full[0]}. {full[1]}, or write to another disk.")
+    reason = getattr(error, "strerror", None) or str(error)
+    return ResourceError(f"{where}: writing failed ({reason.splitlines()[0]}). Check the disk, then run again.")
 
 
 def aligned_empty(nbytes: int) -> np.ndarray:

@@ -19,7 +19,7 @@ from pagestore import hdf5
 from pagestore.arrays import BLOCK_BYTES, block_count, checksum_name, datasets_of
 from pagestore.crc import block_crcs, crc32, page_crcs
 from pagestore.errors import StoreError, UsageError
-from pagestore.io import disk_error, read_into, write_from
+from pagestore.io import disk_error, no_space, read_into, write_from
 from pagestore.layout import DIRECTORY, HEADER, HEADER_BYTES
 from pagestore.meta import FORMAT, VERSION, Meta, encode_meta
 from pagestore.planning import PagePlan
@@ -155,9 +155,11 @@ class StoreWriter:
             os.close(self._locked())
         try:
             hdf5.create(self.partial, self.datasets, attributes, min(meta.page_bytes, MOST_ALIGNED))
-        except OSError as error:
+        except (OSError, RuntimeError, ValueError) as error:  # h5py raises any of them for a full disk
             with suppress(OSError):
                 os.unlink(self.partial)  # half a file: nobody can go on from it
+            if not isinstance(error, OSError) and no_space(error) is None:
+                raise
             raise disk_error(error, self.partial) from error
 
     def _open(self, resume: bool) -> None:

@@ -64,6 +64,7 @@ def run(
 
     import gstream
     from gstream.trace import ChromeTrace
+    from pagestore.convert.storage import disk_errors
 
     check_written(store, algorithm, personalization, output, trace, ldbc)
     own = {
@@ -90,11 +91,12 @@ def run(
         max_supersteps=max_supersteps,
     )
     spans = ChromeTrace() if trace is not None else None
-    with ProgressBar() as bar, install_timer(COMPILING, lambda seconds: None) as timer:
-        with gstream.open(store, **options, trace=spans, progress=StepLine(bar)) as graph:
+    with ProgressBar() as bar, gstream.open(store, **options, trace=spans, progress=StepLine(bar)) as graph:
+        with install_timer(COMPILING, lambda seconds: None) as timer:
             result = start(graph, algorithm, chosen(own), param or [], certify)
-    if spans is not None:
-        spans.write(trace)
+    if spans is not None and trace is not None:
+        with disk_errors(trace):
+            spans.write(trace)
     if output is not None:
         result.write(output, ldbc=ldbc)
     show(result, timer.duration if timer.done else 0.0, output, json)

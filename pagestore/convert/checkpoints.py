@@ -9,6 +9,7 @@ import numpy as np
 
 from pagestore.convert.identity import Identity
 from pagestore.convert.scatter import Buckets
+from pagestore.convert.storage import disk_errors, save_array
 from pagestore.convert.survey import Tally
 from pagestore.convert.workfolder import WorkFolder
 
@@ -17,11 +18,11 @@ _ARRAYS = ("counts",)
 
 def save_scan(work: WorkFolder, tally: Tally, identity: Identity, spill: list | None, compacted: bool) -> None:
     """Note the scan in the manifest. `spill`: segments of the spill log; `compacted`: a dictionary made IDs dense."""
-    np.save(work.file("counts.npy"), tally.counts)
+    save_array(work.file("counts.npy"), tally.counts)
     if identity.table is not None:
-        np.save(work.file("table.npy"), identity.table)
+        save_array(work.file("table.npy"), identity.table)
     if compacted and identity.ids is not None:
-        np.save(work.file("ids.npy"), identity.ids)
+        save_array(work.file("ids.npy"), np.asarray(identity.ids))
     numbers = {entry.name: getattr(tally, entry.name) for entry in fields(Tally) if entry.name not in _ARRAYS}
     work.manifest["scan"] = {
         "tally": numbers,
@@ -56,7 +57,9 @@ def restore_scan(work: WorkFolder, source: Any, first_shuffle: str) -> tuple[Tal
 def save_buckets(work: WorkFolder, name: str, buckets: Buckets) -> None:
     """Keep the bounds of the buckets: another run's budget would draw them elsewhere."""
     shape = np.array([buckets.shift, buckets.base, buckets.target_bits, buckets.direction], np.int64)
-    np.savez(work.file(f"{name}.buckets.npz"), of_bin=buckets.of_bin, firsts=buckets.firsts, shape=shape)
+    path = work.file(f"{name}.buckets.npz")
+    with disk_errors(path, buckets.of_bin.nbytes + buckets.firsts.nbytes):
+        np.savez(path, of_bin=buckets.of_bin, firsts=buckets.firsts, shape=shape)
 
 
 def load_buckets(work: WorkFolder, name: str, table: np.ndarray | None) -> Buckets:

@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from pagestore.errors import ResourceError, UsageError
+from pagestore.io import no_space
 
 WINDOW = 1 << 18  # elements that a sequential pass over a vector handles at a time
 MAX_IO_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
 MAPPED_BYTES = 1 << 18  # arrays from this size on get a mapping of their own
 OPEN_FILES = 1 << 15
 _M_MMAP_THRESHOLD = -3  # malloc.h
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 
 
@@ -56,12 +56,14 @@ def disk_errors(path: Path, needed: int = 0) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _NO_SPACE:
+        full = no_space(error)
+        if full is not None:
             folder = path if path.is_dir() else path.parent
             free = free_bytes(folder) if folder.exists() else 0
+            amount = f" while writing {needed:,} bytes" if needed else ""
             raise ResourceError(
-                f"{path}: no space left while writing {needed:,} bytes; {free:,} bytes are free in {folder}. "
-                "Free some space, or put temporary files on another disk with --workdir."
+                f"{path}: {full[0]}{amount}; {free:,} bytes are free in {folder.resolve()}. "
+                f"{full[1]}, or put temporary files on another disk with --workdir."
             ) from error
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise ResourceError(f"{path}: too many open files. Raise the limit (ulimit -n), or --memory.") from error
@@ -92,6 +94,13 @@ def read_all(file: int, out: np.ndarray, offset: int, path: Path) -> None:
             view, offset = view[count:], offset + count
 
 
+def save_array(path: Path, array: np.ndarray) -> None:
+    """numpy.save that says why it failed: NumPy's own error tells how many items were written, and no more."""
+    with disk_errors(path, array.nbytes), open(path, "wb") as file:
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+        file.write(np.ascontiguousarray(array).data)
+
+
 class Vector:
     """A fixed number of elements, in memory (path None) or in a sparse file; unwritten ones are zero.
 
@@ -108,7 +117,7 @@ class Vector:
         if path is None:
             self._array = np.zeros(length, self.dtype)
         else:
-            with disk_errors(path):
+            with disk_errors(path, length * self.dtype.itemsize):
                 self._file = os.open(path, os.O_RDWR | os.O_CREAT | (0 if keep else os.O_TRUNC), 0o666)
                 os.ftruncate(self._file, length * self.dtype.itemsize)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import IO
 
+from pagestore.convert.storage import disk_errors
 from pagestore.errors import InputError
 from pagestore.inputs.base import SKIPPED_TEXT_BYTES, SkippedLines
 
@@ -60,14 +61,18 @@ class BadLines:
             raise InputError(f"{where}: {problem.reason}. {problem.remedy}")
         if self._file is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = open(self._path, "w", encoding="utf-8")
+            with disk_errors(self._path):
+                self._file = open(self._path, "w", encoding="utf-8")
             self._skipped.path = self._path
-        self._file.write(f"{where}\t{problem.reason}\t{shown(text, SKIPPED_TEXT_BYTES)}\n")
+        entry = f"{where}\t{problem.reason}\t{shown(text, SKIPPED_TEXT_BYTES)}\n"
+        with disk_errors(self._path, len(entry)):
+            self._file.write(entry)
         self._skipped.count += 1
         if len(self._skipped.first) < FIRST_MESSAGES:
             self._skipped.first.append(f"{where}: {problem.reason}")
 
     def close(self) -> None:
         if self._file is not None:
-            self._file.close()
-            self._file = None
+            file, self._file = self._file, None
+            with disk_errors(self._path):
+                file.close()

@@ -6,7 +6,6 @@ else 8; weights are float64. Nothing of it stays in memory.
 
 from __future__ import annotations
 
-import errno
 import operator
 import os
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from pagestore.convert.storage import disk_errors
 from pagestore.errors import ResourceError
 from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, EdgeSource, StringNames
 
@@ -24,16 +24,9 @@ READ_EDGES = 1 << 18  # small batches are read together: each costs a few micros
 def write_array(file: IO[bytes], array: np.ndarray) -> None:
     """Append the bytes of `array` to an unbuffered file; ResourceError when the disk is full."""
     left = memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
-    try:
+    with disk_errors(Path(file.name), len(left)):
         while left:
             left = left[file.write(left) :]
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise ResourceError(
-                f"{file.name}: the disk is full while writing temporary files. Free some space, or name another "
-                f"folder with --workdir."
-            ) from None
-        raise
 
 
 def read_array(file: IO[bytes], dtype: np.dtype, count: int) -> np.ndarray:

@@ -253,3 +253,34 @@ def test_two_conversions_to_one_name(tmp_path: Path) -> None:
     convert(ArraySource([5, 6], [6, 5]), path, options_of("natural"), hook)
     assert refused and stored_rows(path) == [(5, 6, 1.0), (6, 5, 1.0)]
     assert not work_folder_of(path).exists()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_disk_full_while_the_scan_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """numpy.save's own error has no errno: what fails below it must still be known as a full disk."""
+    real, graph = open, skewed(20_000, 900)
+
+    def failing(path, *arguments, **named):  # type: ignore[no-untyped-def]
+        if not arguments or "w" not in arguments[0] or Path(path).suffix != ".npy":
+            return real(path, *arguments, **named)
+        raise OSError(code, os.strerror(code))
+
+    def failing_archive(*arguments, **named):  # type: ignore[no-untyped-def]
+        raise OSError(code, os.strerror(code))
+
+    for target, failure, name in (
+        ("builtins.open", failing, "counts.npy"),
+        ("numpy.savez", failing_archive, "first.buckets.npz"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(target, failure)
+            with pytest.raises(ResourceError, match=f"{name}: no space left"):
+                convert(OnceSource(graph), tmp_path / "graph.gs", options_of("natural"))
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_arrays_are_saved_as_numpy_does(tmp_path: Path) -> None:
+    for array in (np.arange(12, dtype=np.uint64).reshape(2, 6), np.zeros(0, np.int64), np.arange(9)[::2]):
+        storage.save_array(tmp_path / "ours.npy", array)
+        np.save(tmp_path / "numpy.npy", array)
+        assert (tmp_path / "ours.npy").read_bytes() == (tmp_path / "numpy.npy").read_bytes()

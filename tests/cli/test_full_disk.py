@@ -1,0 +1,68 @@
+"""A full disk, wherever it is met: one plain line, exit 5, nothing left behind. A limit on file sizes stands for it."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.command import ROOT
+
+LIMIT = 300_000  # bytes a file; the store of nothing takes 2 MiB
+EDGES = 30_000
+
+
+def limited(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """A command that may write LIMIT bytes to a file."""
+    return subprocess.run(
+        [sys.executable, "-m", "gstream", *arguments], cwd=cwd, capture_output=True, text=True, timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT)),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("full")
+    random = np.random.default_rng(1)
+    np.save(path / "edges.npy", random.integers(0, 1 << 19, (EDGES, 2)))
+    (path / "names.txt").write_text("".join(f"vertex-{a:09d} vertex-{b:09d}\n" for a, b in np.load(path / "edges.npy")))
+    (path / "bad.txt").write_text("1 2\n" * 99 + "this line is no edge\n" * EDGES)
+    subprocess.run(
+        [sys.executable, "-m", "gstream", "convert", "edges.npy", "graph.gs", "--page-size", "64KiB"], cwd=path,
+        check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "where"),
+    [
+        (["convert", "edges.npy", "x.gs"], "x.gs.partial"),
+        (["convert", "edges.npy", "x.gs", "--memory", "16MiB"], "x.gs.partial"),
+        (["convert", "names.txt", "x.gs"], "hashed"),
+        (["convert", "bad.txt", "x.gs", "--bad-lines", "skip", "--format", "text"], "x.gs.skipped.txt"),
+        (["generate", "rmat", "x.gs", "--scale", "12"], "x.gs.partial"),
+        (["generate", "rmat", "x.npy", "--scale", "14"], "x.npy"),
+        (["generate", "rmat", "x.txt", "--scale", "14"], "x.txt"),
+        (["generate", "rmat", "x.parquet", "--scale", "16"], "x.parquet"),
+        (["export", "graph.gs", "x.csv"], "x.csv"),
+        (["export", "graph.gs", "x.txt"], "x.txt"),
+    ],
+)
+def test_one_line_and_exit_5(folder: Path, arguments: list[str], where: str) -> None:
+    before = sorted(os.listdir(folder))
+    done = limited(*arguments, cwd=folder)
+    assert (done.returncode, done.stdout) == (5, ""), done.stderr
+    line = done.stderr.splitlines()[-1]
+    assert re.match(rf"\S*{re.escape(where)}: no space left in the file, whose size is limited", line)
+    assert "Raise the limit (ulimit -f), or " in line
+    assert not re.search(r"errno|file descriptor|writing 0 bytes|Traceback", done.stderr)
+    left = [name for name in os.listdir(folder) if name not in before and name != "x.gs.skipped.txt"]
+    assert left == []
