@@ -1,8 +1,9 @@
 """Damage: each flipped bit, cut or exchanged page is refused by a StoreError or changes nothing that can be read.
 
 Inside datasets a sample of bits does: CRC-32 notices every single flipped bit of what it covers, so all that can be
-wrong is a byte that no checksum covers, and whole blocks are. GSTREAM_FLIPS sets how many bits are flipped (default 1500, spread over all parts of the file); "hdf5" flips every bit
-outside the datasets (5 minutes), "all" every bit of the file (2 hours).
+wrong is a byte that no checksum covers, and whole blocks are. GSTREAM_FLIPS sets how many bits are flipped (default
+1500, spread over all parts of the file); "hdf5" flips every bit outside the datasets (5 minutes), "all" every bit of
+the file (2 hours).
 """
 
 from __future__ import annotations
