@@ -1,8 +1,8 @@
 """Pull for SUM: each vertex's list is summed in registers by its one owner; no atomics.
 
 Parts of large pages leave their sums in `carry` rows (Garaph 4.1: replicas at the boundaries of edge-balanced parts),
-which the driver adds in page order, so that any number of threads or devices gives the same bits. Reads 4 or 8 bytes an edge in order
-and one source value an edge at random, which is the bound.
+which the driver adds in page order, so that any number of threads or devices gives the same bits. Reads 4 or 8 bytes an
+edge in order and one source value an edge at random, which is the bound.
 """
 
 from __future__ import annotations
