@@ -19,8 +19,6 @@ from pagestore.layout import PageLayout
 from pagestore.meta import FORMAT, META_BYTES, REBUILD, VERSION, Meta, decode_meta
 from pagestore.topology import Topology, open_topology
 
-CHECK_ROWS = 1 << 20  # rows a step when whole arrays are read in bounded memory
-
 
 def open_store(path: str | os.PathLike) -> Store:
     """Open the store at `path` for reading. Raises StoreError when it is none, cut, damaged or of another version."""

@@ -3,8 +3,7 @@
     absent --create--> NAME.partial (every dataset, unfilled) --write_*--> --finish: CRCs, /meta, fsync, rename--> NAME
 
 Invariants: NAME is absent, old or complete at any moment. The same calls give the same bytes, whatever their order or
-thread. A page's directory row, CRC included, is written right after the page, so a killed run can be reopened
-(`resume=True`) and asked which pages are whole (`accept`).
+thread.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ import numpy as np
 from pagestore import hdf5
 from pagestore.arrays import BLOCK_BYTES, block_count, checksum_name, datasets_of
 from pagestore.crc import block_crcs, crc32, page_crcs
-from pagestore.errors import StoreError, UsageError
+from pagestore.errors import UsageError
 from pagestore.io import disk_error, no_space, read_into, write_from
-from pagestore.layout import DIRECTORY, HEADER, HEADER_BYTES
+from pagestore.layout import HEADER, HEADER_BYTES
 from pagestore.meta import FORMAT, VERSION, Meta, encode_meta
 from pagestore.planning import PagePlan
 
@@ -33,13 +32,10 @@ class StoreWriter:
 
     meta: what is known of the graph; counts that come late may be replaced at `finish`. plans: one PagePlan for each
     of `meta.topologies`. names_bytes: length of all names in UTF-8 when `meta.id_kind` is "strings".
-    Raises ResourceError when the disk is full, UsageError when `resume` finds another conversion's partial store or
-    when another process is writing it.
+    Raises ResourceError when the disk is full, UsageError when another process is writing the store.
     """
 
-    def __init__(
-        self, path: str, meta: Meta, plans: dict[str, PagePlan], names_bytes: int = 0, resume: bool = False
-    ) -> None:
+    def __init__(self, path: str, meta: Meta, plans: dict[str, PagePlan], names_bytes: int = 0) -> None:
         self.path = os.fspath(path)
         self.partial = self.path + ".partial"
         self.meta, self.plans = meta, plans
@@ -48,9 +44,9 @@ class StoreWriter:
         self.directories = {name: plan.directory.copy() for name, plan in plans.items()}
         self._written = {name: np.zeros(plan.pages, bool) for name, plan in plans.items()}
         self._fd = -1
-        if not resume:
-            self._create()
-        self._open(resume)
+        self._create()
+        self._fd = self._locked()
+        self._extents, _ = hdf5.locate(self.partial)
         # CRCs of blocks that one write covered whole; the others are read back at the end (-1 means not known).
         self._blocks = {
             name: np.full(block_count(extent.nbytes), -1, np.int64)
@@ -84,23 +80,6 @@ class StoreWriter:
         data = np.ascontiguousarray(rows, dtype)
         self._put(name, first, data)
         self._note_blocks(name, first, data)
-
-    def accept(self, topology: str, first: int, count: int) -> bool:
-        """After a resume: True when pages first..first+count-1 are whole in the partial file (read back, CRC checked).
-
-        Accepted pages count as written; those of a range that isn't accepted must be written again.
-        """
-        rows = self.directories[topology][first : first + count]
-        sets = {"pages": "crc", "weights": "weights_crc"} if self.meta.weighted else {"pages": "crc"}
-        whole = all(self._read_crcs(f"topology/{topology}/{name}", first, count, rows[key]) for name, key in
-                    sets.items())  # fmt: skip
-        if whole:
-            self._written[topology][first : first + count] = True
-        return whole
-
-    def sync(self) -> None:
-        """Return once all that was written is on the disk (before a journal says so)."""
-        os.fsync(self._fd)
 
     def finish(self, meta: Meta | None = None) -> None:
         """Write checksums and /meta, fsync, rename to the final name. `meta` replaces what was not known before."""
@@ -162,32 +141,6 @@ class StoreWriter:
                 raise
             raise disk_error(error, self.partial) from error
 
-    def _open(self, resume: bool) -> None:
-        self._fd = self._locked()
-        try:
-            self._extents, attributes = hdf5.locate(self.partial)
-        except StoreError as error:
-            self.close()
-            raise UsageError(f"{self.partial}: can't be continued. Remove it and convert without --resume.") from error
-        found = {name: (extent.dtype, extent.shape) for name, extent in self._extents.items()}
-        if not resume:
-            return
-        same = found == self.datasets and all(attributes.get(n) == getattr(self.meta, n) for n in _FIXED)
-        if not same or not all(self._take_crcs(name) for name in self.directories):
-            self.close()
-            raise UsageError(
-                f"{self.partial}: was made from other input or options. Remove it and convert without --resume."
-            )
-
-    def _take_crcs(self, topology: str) -> bool:
-        """Take the CRCs of a partial file's directory; False when its pages are not those of the plan."""
-        planned = self.directories[topology]
-        rows = np.empty(len(planned), DIRECTORY)
-        read_into(self._fd, self._extents[f"topology/{topology}/directory"].offset, rows, self.partial)
-        planned["crc"], planned["weights_crc"] = rows["crc"], rows["weights_crc"]
-        untouched = not rows.view(np.uint8).any()  # killed before the directory was first written
-        return untouched or bool(np.all(rows == planned))
-
     def _locked(self) -> int:
         """Descriptor of the partial file with an exclusive lock, which ends with the process."""
         try:
@@ -232,16 +185,6 @@ class StoreWriter:
             read_into(self._fd, extent.offset + begin, data, self.partial)
             blocks[number] = block_crcs(data, number, BLOCK_BYTES)[0]
         return blocks.astype("<u4")
-
-    def _read_crcs(self, name: str, first: int, count: int, expected: np.ndarray) -> bool:
-        extent = self._extents[name]
-        step = max(1, (16 << 20) // extent.shape[1])
-        for begin in range(first, first + count, step):
-            data = np.empty((min(step, first + count - begin), extent.shape[1]), np.uint8)
-            read_into(self._fd, extent.offset + begin * extent.shape[1], data, self.partial)
-            if np.any(page_crcs(begin, data) != expected[begin - first : begin - first + len(data)]):
-                return False
-        return True
 
 
 def head_rows(meta: Meta, plan: PagePlan) -> int:

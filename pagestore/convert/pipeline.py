@@ -20,6 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pagestore.convert.budget import Budget
 from pagestore.convert.checkpoints import load_buckets, restore_scan, save_buckets, save_scan
 from pagestore.convert.estimate import check_space, store_bytes, work_bytes
@@ -98,6 +100,8 @@ class _Conversion:
                     item.close()
             self.work.close(keep=keep)
         finished.fill(self.report)
+        if finished.rounded:
+            self.report.notes.append(self._rounding(finished.rounded))
         self.report.seconds = time.perf_counter() - started
         self.report.peak_memory_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         return self.report
@@ -126,6 +130,16 @@ class _Conversion:
         self.report.work_bytes = max(self.report.work_bytes, self.work.used_bytes())
         with self._phase("pack"):
             return write_store(self, first, sorted_edges, degrees, place)
+
+    def _rounding(self, count: int) -> str:
+        """What to tell of integer weights that are stored as other numbers."""
+        weight = self.tally.inexact_example
+        example = f", {weight:.0f} as {float(np.float32(weight)):.0f}" if weight else " or were before (past 2^53)"
+        return (
+            f"{self.source.name}: {count:,} integer weight{'s are' if count > 1 else ' is'} stored rounded{example}: "
+            "fractions among the weights, or integers past 4 bytes, make all of them 4-byte floats, exact for integers "
+            "up to 16777216. Scale or round the weights if that matters."
+        )
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:

@@ -15,7 +15,6 @@ from numba import njit
 from pagestore.convert.atomic import atomic_or
 
 WORD_BITS = 64
-RANK_BYTES_PER_ID = 0.25
 READ_WORDS = 1 << 14  # words turned into IDs at a time: at most 1 Mi IDs, 8 MiB
 U1, U6, U63 = np.uint64(1), np.uint64(6), np.uint64(63)
 

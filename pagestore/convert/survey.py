@@ -16,7 +16,7 @@ from pagestore.errors import InputError
 from pagestore.inputs.base import EdgeChunk
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
-FLOAT_EXACT = 1 << 24  # integers up to this are exact in float32
+DOUBLE_EXACT = float(1 << 53)  # greater integers were perhaps rounded when they became float64 here
 U0 = np.uint64(0)
 
 
@@ -40,15 +40,18 @@ def _histogram(source, target, shift, counts):
 
 @njit(nogil=True, cache=True)
 def _weights(weight):
-    """Least and greatest weight, how many are no integers, how many integers float32 can't hold."""
-    least, most, broken, inexact = weight[0], weight[0], 0, 0
+    """Least and greatest weight, how many are no integers, how many integers float32 can't hold, one of these."""
+    least, most, broken, inexact, example = weight[0], weight[0], 0, 0, 0.0
     for i in range(weight.size):
         w = weight[i]
         least, most = min(least, w), max(most, w)
         whole = w == np.floor(w)
         broken += not whole
-        inexact += whole and np.float64(np.float32(w)) != w
-    return least, most, broken, inexact
+        rounded = whole and np.float64(np.float32(w)) != w
+        inexact += rounded or (whole and abs(w) > DOUBLE_EXACT)
+        if rounded and example == 0:
+            example = w
+    return least, most, broken, inexact, example
 
 
 @dataclass
@@ -62,7 +65,8 @@ class Tally:
     min_weight: float = float("inf")
     max_weight: float = float("-inf")
     broken_weights: int = 0  # weights that are not integers
-    inexact_weights: int = 0  # integer weights that float32 rounds
+    inexact_weights: int = 0  # integer weights that float32 rounds, or that are too large to know
+    inexact_example: float = 0.0  # one that is rounded, 0 when none is known
     shift: int = 0
     counts: np.ndarray = field(default_factory=lambda: np.zeros((2, BINS), np.uint64))
 
@@ -77,9 +81,10 @@ class Tally:
         self._widen(self._shift_for(self.max_id))
         _histogram(chunk.source, chunk.target, np.uint64(self.shift), self.counts)
         if weighted and chunk.weight is not None:
-            low, high, broken, inexact = _weights(np.ascontiguousarray(chunk.weight, np.float64))
+            low, high, broken, inexact, example = _weights(np.ascontiguousarray(chunk.weight, np.float64))
             self.min_weight, self.max_weight = min(self.min_weight, float(low)), max(self.max_weight, float(high))
             self.broken_weights += int(broken)
+            self.inexact_example = self.inexact_example or float(example)
             self.inexact_weights += int(inexact)
         return int(most)
 
@@ -104,6 +109,7 @@ class Tally:
         self.max_weight = max(self.max_weight, other.max_weight)
         self.broken_weights += other.broken_weights
         self.inexact_weights += other.inexact_weights
+        self.inexact_example = self.inexact_example or other.inexact_example
         self._widen(other.shift)
         other._widen(self.shift)
         self.counts = self.counts + other.counts

@@ -171,15 +171,18 @@ def number_at(buf: np.ndarray, at: np.uint64) -> tuple:
 def field_end(buf: np.ndarray, at: np.uint64, separator: np.int64) -> np.uint64:
     """First byte behind the field at buf[at], blanks before a separator included; `at` when its quotes are not plain.
 
-    An empty field ends where it begins, so this is not for a separator's place.
+    A NUL byte ends a field too: it makes the line one to be judged. An empty field ends where it begins, so this is not
+    for a separator's place.
     """
     i = at
     if buf[i] == QUOTE:
         i += U1
-        while buf[i] != QUOTE and buf[i] != NEW:
+        while buf[i] != QUOTE and buf[i] != NEW and buf[i] != 0:
             i += U1
         return i + U1 if buf[i] == QUOTE else at
-    while not (buf[i] == separator or (separator == 0 and is_blank(buf[i], separator)) or ends_line(buf, i)):
+    while not (
+        buf[i] == separator or buf[i] == 0 or (separator == 0 and is_blank(buf[i], separator)) or ends_line(buf, i)
+    ):
         i += U1
     return i
 

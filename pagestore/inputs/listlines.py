@@ -13,19 +13,9 @@ SHORTEST_ENTRY = 2  # "1 ": bounds the entries of a block
 
 @njit(nogil=True, cache=True)
 def parse_lists(
-    buf: np.ndarray,
-    size: np.uint64,
-    headed: bool,
-    skipped: int,
-    weighted: bool,
-    low: np.uint64,
-    high: np.uint64,
-    source: np.ndarray,
-    target: np.ndarray,
-    weight: np.ndarray,
-    heads: np.ndarray,
-    odd: np.ndarray,
-) -> tuple:
+    buf: np.ndarray, size: np.uint64, headed: bool, skipped: int, weighted: bool, low: np.uint64, high: np.uint64,
+    source: np.ndarray, target: np.ndarray, weight: np.ndarray, heads: np.ndarray, odd: np.ndarray,
+) -> tuple:  # fmt: skip
     """Read the lists of buf[:size] (uint8, ends in a line feed; `%` and, when headed, `#` begin comments).
 
     headed: a line begins with its vertex, blank lines are nothing; else line k is vertex k (from 0, within this block)

@@ -16,6 +16,7 @@ import numpy as np
 
 from pagestore.convert.buffers import Buffers
 from pagestore.errors import InputError
+from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions
 from pagestore.inputs.columns import IdRange, checked_chunk, option_range
 from pagestore.inputs.csr import csr_rows
@@ -149,11 +150,16 @@ class NpzSource(EdgeSource):
         word = self._read("format").reshape(-1)[0]
         self._format = word.decode() if isinstance(word, bytes) else str(word)
         parts = {"csr": ["indptr", "indices"], "csc": ["indptr", "indices"], "coo": ["row", "col"]}.get(self._format)
-        missing = [name for name in (parts or []) + ["shape", "data"] if name not in members]
-        if parts is None or missing:
+        if parts is None:
             raise InputError(
-                f"{self.name}: is a scipy.sparse matrix of format {self._format!r} without {missing}; csr, csc and coo "
-                f"are read. Save it with scipy.sparse.save_npz(matrix.tocsr())."
+                f"{self.name}: is a scipy.sparse matrix of format {shown(self._format)}; csr, csc and coo are read. "
+                f"Save it with scipy.sparse.save_npz(matrix.tocsr())."
+            )
+        missing = [name for name in (*parts, "shape", "data") if name not in members]
+        if missing:
+            raise InputError(
+                f"{self.name}: is a scipy.sparse matrix of format {self._format} without {' and '.join(missing)}. "
+                f"Save it again with scipy.sparse.save_npz(matrix.tocsr())."
             )
         rows, columns = (int(n) for n in self._read("shape"))
         if rows != columns:

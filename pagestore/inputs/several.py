@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from pagestore.errors import InputError
 from pagestore.inputs.base import EdgeChunk, EdgeSource
 from pagestore.inputs.linefile import LineFile
+
+
+def _weights(weighted: bool) -> str:
+    return "carries weights" if weighted else "carries no weights"
+
+
+def _direction(directed: bool | None) -> str:
+    return {None: "does not say whether it is directed", True: "is directed", False: "is undirected"}[directed]
+
+
+def _count(vertices: int | None) -> str:
+    return "does not say how many vertices it has" if vertices is None else f"has {vertices} vertices"
 
 
 class SeveralSources(EdgeSource):
@@ -19,10 +32,10 @@ class SeveralSources(EdgeSource):
         self.sources = list(sources)
         first = self.sources[0]
         self.name = f"{first.name} and {len(self.sources) - 1} more"
-        self.weighted = self._agreed("weighted", "carries weights: {}", "Pass --no-weights.")
-        self.directed = self._agreed("directed", "is directed: {}", "Convert them one by one.")
-        self.vertices = self._agreed("vertices", "has {} vertices", "They are not one graph.")
-        self.id_base = self._agreed("id_base", "counts from {}", "Convert them one by one.")
+        self.weighted = self._agreed("weighted", _weights, "Pass --no-weights.")
+        self.directed = self._agreed("directed", _direction, "Convert them one by one.")
+        self.vertices = self._agreed("vertices", _count, "They are not one graph.")
+        self.id_base = self._agreed("id_base", "counts its vertices from {}".format, "Convert them one by one.")
         self.replayable = all(source.replayable for source in self.sources)
         sizes = [source.total_bytes for source in self.sources]
         self.total_bytes = None if None in sizes else sum(size for size in sizes if size is not None)
@@ -34,12 +47,12 @@ class SeveralSources(EdgeSource):
         if self._lines:
             self.skipped = self._lines[0].skipped
 
-    def _agreed(self, attribute: str, what: str, remedy: str):  # type: ignore[no-untyped-def]
+    def _agreed(self, attribute: str, words: Callable[[Any], str], remedy: str) -> Any:
         values = [getattr(source, attribute) for source in self.sources]
         for source, value in zip(self.sources, values, strict=True):
             if value != values[0]:
                 raise InputError(
-                    f"{source.name}: {what.format(value)}, but {self.sources[0].name}: {what.format(values[0])}; "
+                    f"{source.name}: {words(value)}, but {self.sources[0].name} {words(values[0])}; "
                     f"inputs of one graph agree. {remedy}"
                 )
         return values[0]

@@ -221,6 +221,8 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     first = rows[counts.index(fields)]
     used = (_named(header or (), SOURCE_NAMES, 0), _named(header or (), TARGET_NAMES, 1))
     used = used if used[0] != used[1] else (0, 1)
+    if options.weights and options.weight_column is None:
+        _refuse_dictionaries(stream.name, sample, found)
     strings = options.string_ids or not all(_is_id(first[column]) for column in used)
     weight = _weight_column(stream.name, first, header, used, options)
     due = "source and target" if fields == 2 else "as many as most lines have"
@@ -228,6 +230,17 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         due = "source, target and weight"
     rules = LineRules(fields, found, used[0], used[1], weight, comments=comments, strings=strings, due=due)
     return TextLayout(rules, skip, skip_lines, header)
+
+
+def _refuse_dictionaries(name: str, sample: _Sample, separator: str | None) -> None:
+    """InputError for networkx's edge attributes, `1 2 {'weight': 1.5}`: their weights would be dropped silently."""
+    for line, number in zip(sample.lines, sample.numbers, strict=True):
+        at = line.find(b"{")
+        if at > 0 and b"weight" in line[at:] and line[at - 1 : at] in (b" ", b"\t", (separator or " ").encode()):
+            raise InputError(
+                f"{name}:{number}:{at + 1}: {shown(line[at:])!r} is a Python dictionary; a weight is a number in a "
+                f"column of its own. Write the graph with networkx.write_weighted_edgelist, or pass --no-weights."
+            )
 
 
 def _no_data(name: str, options: InputOptions, skip: int) -> TextLayout:

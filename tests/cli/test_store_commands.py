@@ -84,6 +84,17 @@ def test_skipped_lines_are_counted_and_listed(tmp_path: Path, gstream: Command) 
     assert [line.split("\t")[0].split(":")[1] for line in listed] == ["2", "4"]
 
 
+def test_rounded_weights_are_noted_on_standard_error(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "edges.txt").write_text("1 2 16777217\n2 3 0.5\n3 4 16777219\n")
+    done = gstream("convert", "edges.txt", "graph.gs")
+    assert done.returncode == 0
+    assert done.stderr == (
+        "edges.txt: 2 integer weights are stored rounded, 16777217 as 16777216: fractions among the weights, or "
+        "integers past 4 bytes, make all of them 4-byte floats, exact for integers up to 16777216. Scale or round the "
+        "weights if that matters.\n"
+    )
+
+
 def test_dry_run_writes_nothing(tmp_path: Path, gstream: Command) -> None:
     (tmp_path / "edges.txt").write_text(EDGES)
     done = gstream("convert", "edges.txt", "graph.gs", "--dry-run", "--json")

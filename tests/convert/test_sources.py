@@ -120,6 +120,36 @@ def test_what_arrays_may_not_hold(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("weights", "rounded", "example"),
+    [
+        ([1 << 24, 1, 0.5], 0, ""),
+        ([1.5, 2.25], 0, ""),
+        ([(1 << 24) + 1, 7], 0, ""),  # integers of 4 bytes stay integers
+        ([(1 << 32) - 1, 0], 0, ""),
+        ([(1 << 24) + 1, 0.5], 1, ", 16777217 as 16777216"),
+        ([1 << 33, 1], 0, ""),
+        ([(1 << 33) + 1, 5], 1, ", 8589934593 as 8589934592"),
+        ([-1, (1 << 32) - 1], 1, ", 4294967295 as 4294967296"),
+        ([(1 << 53) + 1, 1], 0, ""),  # 2^53 by the time that it is a float64, and exact from there
+        ([(1 << 60) + 1, 1], 1, " or were before (past 2^53)"),
+    ],
+)
+def test_rounded_weights_are_told(tmp_path: Path, weights: list[float], rounded: int, example: str) -> None:
+    text = "".join(f"{at} {at + 1} {weight}\n" for at, weight in enumerate(weights))
+    for report in (
+        convert_arrays(tmp_path / "arrays.gs", range(len(weights)), range(1, len(weights) + 1), weights),
+        read(tmp_path, "graph.txt", text),
+    ):
+        assert report.weights_rounded == rounded
+        assert len(report.notes) == (rounded > 0)
+        if rounded:
+            assert f": 1 integer weight is stored rounded{example}: " in report.notes[0]
+            assert report.notes[0].endswith(
+                "exact for integers up to 16777216. Scale or round the weights if that matters."
+            )
+
+
 def test_options_that_contradict() -> None:
     cases = {
         "--topology": {"topology": "none"},

@@ -120,54 +120,9 @@ def test_block_crcs_do_not_depend_on_the_slices(path):
         assert store.out_degree().nbytes > 2 * BLOCK_BYTES
 
 
-def test_resume_keeps_accepted_pages_and_gives_the_same_bytes(path, complete):
-    parts, first = parts_of(complete), write_store(path, EDGES, finish=False)
-    first.close()
-    fresh = StoreWriter(path, first.meta, first.plans)
-    pages, weights = parts["pages"]["out"]
-    fresh.write_pages("out", 0, pages[:3], weights[:3])
-    fresh.close()
-    writer = StoreWriter(path, first.meta, first.plans, resume=True)
-    assert writer.accept("out", 0, 3)
-    assert not writer.accept("out", 3, 1) and not writer.accept("in", 0, 2)
-    writer.write_pages("out", 3, pages[3:], weights[3:])
-    writer.write_pages("in", 0, *parts["pages"]["in"])
-    for name, rows in parts["arrays"].items():
-        writer.write_array(name, 0, rows)
-    writer.finish()
-    assert Path(path).read_bytes() == Path(complete).read_bytes()
-
-
-def test_resume_does_not_accept_a_torn_page(path, complete):
-    """The page's row reached the disk, half of its bytes did not."""
-    first = write_store(path, EDGES, finish=False)
-    extent = first._extents["topology/out/pages"]
-    first.close()
-    fd = os.open(path + ".partial", os.O_RDWR)
-    os.pwrite(fd, bytes(2048), extent.offset + 4096 + 2048)
-    os.close(fd)
-    writer = StoreWriter(path, first.meta, first.plans, resume=True)
-    assert writer.accept("out", 0, 1) and not writer.accept("out", 0, 2)
-    writer.abort()
-
-
-def test_resume_refuses_another_conversion(path):
-    first = write_store(path, EDGES, finish=False)
-    first.close()
-    other = write_store(path + "x", random_edges(seed=4, hub=3000, weight="f4"), finish=False)
-    with pytest.raises(UsageError, match=r"g\.gs\.partial: was made from other input or options"):
-        StoreWriter(path, other.meta, other.plans, resume=True)
-    other.abort()
-    Path(path + ".partial").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
-    with pytest.raises(UsageError, match="can't be continued. Remove it"):
-        StoreWriter(path, first.meta, first.plans, resume=True)
-
-
 def test_two_processes_can_not_write_one_store(path):
     writer = write_store(path, EDGES, finish=False)
     with pytest.raises(UsageError, match=r"g\.gs\.partial: another process is writing it"):
-        StoreWriter(path, writer.meta, writer.plans, resume=True)
-    with pytest.raises(UsageError, match="another process is writing it"):
         StoreWriter(path, writer.meta, writer.plans)
     writer.finish()
     assert open_store(path).meta.vertices == 300

@@ -146,7 +146,17 @@ def test_options_that_do_not_fit(tmp_path, monkeypatch):
     )
     write(tmp_path, "b.txt", "1 2\n")
     assert message(["a.txt", "b.txt"], tmp_path) == (
-        "b.txt: carries weights: False, but a.txt: carries weights: True; inputs of one graph agree. Pass --no-weights."
+        "b.txt: carries no weights, but a.txt carries weights; inputs of one graph agree. Pass --no-weights."
+    )
+    head = "%%MatrixMarket matrix coordinate pattern"
+    write(tmp_path, "b.mtx", f"{head} symmetric\n2 2 1\n2 1\n")
+    write(tmp_path, "c.mtx", f"{head} general\n3 3 1\n2 1\n")
+    one = "inputs of one graph agree."
+    assert message(["a.mtx", "b.mtx"], tmp_path) == (
+        f"b.mtx: is undirected, but a.mtx does not say whether it is directed; {one} Convert them one by one."
+    )
+    assert message(["a.mtx", "c.mtx"], tmp_path) == (
+        f"c.mtx: has 3 vertices, but a.mtx has 2 vertices; {one} They are not one graph."
     )
 
 

@@ -304,6 +304,16 @@ CASES = [
         b"\x89HDF\r\n\x1a\n.....",
         "a.gs: is an HDF5 file, perhaps a store already; convert reads edge lists. Try gstream info.",
     ),
+    (
+        "a.edgelist",
+        b"# networkx\n1 2 {'weight': 1.5}\n2 3 {'weight': 2.5}\n",
+        "a.edgelist:2:5: \"{'weight': 1.5}\" is a Python dictionary; a weight is a number in a column of its own. Write the graph with networkx.write_weighted_edgelist, or pass --no-weights.",
+    ),
+    (
+        "a.txt",
+        b"1,2,{'weight': 3}\n",
+        "a.txt:1:5: \"{'weight': 3}\" is a Python dictionary; a weight is a number in a column of its own. Write the graph with networkx.write_weighted_edgelist, or pass --no-weights.",
+    ),
     ("a.e", b"1 x\n", "a.e: its IDs are not numbers; Graphalytics numbers its vertices. Read it with --format text."),
 ]
 

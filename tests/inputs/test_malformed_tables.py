@@ -57,6 +57,20 @@ def test_cut_arrays(tmp_path, monkeypatch):
     np.savez("a.npz", source=np.arange(3), target=np.arange(4))
     with pytest.raises(InputError, match=r"a.npz:target: has the shape \(4,\); source, target and weight have one"):
         edges_of(opened("a.npz", tmp_path))
+    np.savez("a.npz", format=np.array("bsr"), shape=np.array([2, 2]), data=np.ones(1))
+    with pytest.raises(InputError) as error:
+        opened("a.npz", tmp_path)
+    assert str(error.value) == (
+        "a.npz: is a scipy.sparse matrix of format bsr; csr, csc and coo are read. "
+        "Save it with scipy.sparse.save_npz(matrix.tocsr())."
+    )
+    np.savez("a.npz", format=np.array("csr"), shape=np.array([2, 2]), data=np.ones(1))
+    with pytest.raises(InputError) as error:
+        opened("a.npz", tmp_path)
+    assert str(error.value) == (
+        "a.npz: is a scipy.sparse matrix of format csr without indptr and indices. "
+        "Save it again with scipy.sparse.save_npz(matrix.tocsr())."
+    )
     np.savez("a.npz", x=np.arange(3))
     with pytest.raises(InputError, match="a.npz: has the fields x; edges need 'source' and 'target'"):
         opened("a.npz", tmp_path)
@@ -72,7 +86,7 @@ def test_sparse_matrices(tmp_path, monkeypatch):
         "a.npz: the matrix has 2 rows and 3 columns; the matrix of a graph is square. Pad it with empty rows or columns."
     )
     sparse.save_npz("a.npz", sparse.dia_array(np.eye(3)))
-    with pytest.raises(InputError, match="is a scipy.sparse matrix of format 'dia'"):
+    with pytest.raises(InputError, match="is a scipy.sparse matrix of format dia;"):
         opened("a.npz", tmp_path)
 
 

@@ -79,6 +79,7 @@ RULES = st.sampled_from(
 
 @settings(max_examples=300)
 @given(LINES, SEPARATORS, RULES)
+@example([["1", "1", "\0", "1"], ["1", "1", '"\0"', "1"]], ";", LineRules(fields=4, source=1, target=3, separator=";"))
 @example([['"a"', "b"], ["", "c"]], ",", LineRules(fields=2, strings=True, separator=","))
 def test_kernels_agree_with_the_judge(lines, separator, rules):
     """The compiled readers take the lines that `judge` takes, with the same meaning, and no others."""
