@@ -23,7 +23,7 @@ from pagestore.inputs.streams import MAGIC as COMPRESSED
 from pagestore.inputs.streams import STDIN, SUFFIXES, ByteStream, check_file
 
 FORMATS = {  # name: (suffixes, what it is)
-    "text": ((".txt", ".edges", ".edgelist", ".snap", ".dat", ".ncol", ".tntp"), "source and target a line"),
+    "text": ((".txt", ".edges", ".edgelist", ".snap", ".dat", ".ncol"), "source and target a line"),
     "csv": ((".csv",), "text with commas or semicolons, header or none"),
     "tsv": ((".tsv", ".tab"), "text with tabs"),
     "el": ((".el",), "GAP edge list, 2 columns"),
@@ -32,6 +32,7 @@ FORMATS = {  # name: (suffixes, what it is)
     "wsg": ((".wsg",), "GAP serialized weighted graph"),
     "mtx": ((".mtx", ".mm"), "Matrix Market, coordinate"),
     "gr": ((".gr", ".col", ".dimacs"), "DIMACS"),
+    "tntp": ((".tntp",), "road networks; the weight is the length"),
     "metis": ((".graph", ".metis", ".chaco"), "METIS"),
     "adjacency": ((".adj", ".adjlist"), "a vertex and its neighbours a line"),
     "ldbc": ((".e", ".v"), "LDBC Graphalytics, .v and .e"),
@@ -45,6 +46,7 @@ FORMATS = {  # name: (suffixes, what it is)
 SEEKING = ("sg", "wsg", "graph500", "graph500-int64", "parquet", "arrow", "npy", "npz")  # mapped, so plain files
 CONTENT = {
     b"%%matrixmarket": "mtx",  # compared without case
+    b"<number of zones>": "tntp",
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
     b"\x93NUMPY": "npy",
@@ -103,6 +105,7 @@ def _looks_like_dimacs(head: bytes) -> bool:
 READERS = {  # module and class; imported when first needed, since each pulls in a library or compiled code of its own
     "mtx": ("mtx", "MatrixMarketSource"),
     "gr": ("dimacs", "DimacsSource"),
+    "tntp": ("tntp", "TntpSource"),
     "metis": ("adjacency", "MetisSource"),
     "adjacency": ("adjacency", "AdjacencySource"),
     "ldbc": ("ldbc", "LdbcSource"),
@@ -225,6 +228,8 @@ def _open_one(
     name = path.name if isinstance(path, ByteStream) else path
     if options.string_ids and kind not in ("parquet", "arrow"):
         raise UsageError(f"{name}: --string-ids is for text, Parquet and Arrow; {kind} has numbers. Drop the option.")
-    if options.weight_column is not None and kind not in ("parquet", "arrow"):
-        raise UsageError(f"{name}: --weight-column is for text, Parquet and Arrow, not for {kind}. Drop the option.")
+    if options.weight_column is not None and kind not in ("parquet", "arrow", "tntp"):
+        raise UsageError(
+            f"{name}: --weight-column is for text, TNTP, Parquet and Arrow, not for {kind}. Drop the option."
+        )
     return opener(path, options, workdir, memory_bytes)
