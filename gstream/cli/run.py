@@ -92,6 +92,7 @@ def run(
     )
     spans = ChromeTrace() if trace is not None else None
     with ProgressBar() as bar, gstream.open(store, **options, trace=spans, progress=StepLine(bar)) as graph:
+        graph.engine()  # its own kernels are not the run's
         with install_timer(COMPILING, lambda seconds: None) as timer:
             result = start(graph, algorithm, chosen(own), param or [], certify)
     if spans is not None and trace is not None:
