@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,14 +94,16 @@ def run(
     spans = ChromeTrace() if trace is not None else None
     with ProgressBar() as bar, gstream.open(store, **options, trace=spans, progress=StepLine(bar)) as graph:
         graph.engine()  # its own kernels are not the run's
+        began = time.perf_counter()
         with install_timer(COMPILING, lambda seconds: None) as timer:
             result = start(graph, algorithm, chosen(own), param or [], certify)
+        seconds = time.perf_counter() - began
     if spans is not None and trace is not None:
         with disk_errors(trace):
             spans.write(trace)
     if output is not None:
         result.write(output, ldbc=ldbc)
-    show(result, timer.duration if timer.done else 0.0, output, json)
+    show(apart(result.summary, seconds, timer.duration if timer.done else 0.0), result, output, json)
 
 
 def check_written(
@@ -197,9 +200,8 @@ def parse_parameters(given: list[str]) -> dict[str, str]:
     return parsed
 
 
-def show(result: Result, compile_seconds: float, output: Path | None, json: bool) -> None:
+def show(summary: dict[str, Any], result: Result, output: Path | None, json: bool) -> None:
     """The top rows and the figures, or one JSON object; a note where PageRank did not converge."""
-    summary = apart(result.summary, compile_seconds)
     if not summary.get("converged", True):
         note(f"not converged after {summary['supersteps']} supersteps: the result is as far as it came.")
     top = result.top(TOP_ROWS)
@@ -212,11 +214,11 @@ def show(result: Result, compile_seconds: float, output: Path | None, json: bool
     print_pairs(summary_lines(summary, output, len(result)))
 
 
-def apart(summary: dict[str, Any], compile_seconds: float) -> dict[str, Any]:
-    """The summary with the time of compiling named apart from the run's, and rates without it."""
+def apart(summary: dict[str, Any], seconds: float, compile_seconds: float) -> dict[str, Any]:
+    """The summary of a run of `seconds` with the time of compiling named apart from the run's, and rates without it."""
     stats = dict(summary["stats"])
-    stats["compile_seconds"] = min(compile_seconds, stats["seconds"])
-    seconds = stats["seconds"] = stats["seconds"] - stats["compile_seconds"]
+    stats["compile_seconds"] = compile_seconds
+    seconds = stats["seconds"] = max(0.0, seconds - compile_seconds)
     for rate, amount in (("edges_per_second", "edges_visited"), ("bytes_per_second", "bytes_moved")):
         stats[rate] = stats[amount] / seconds if seconds > 0 else 0.0
     return {**summary, "stats": stats}
