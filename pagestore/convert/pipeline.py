@@ -177,7 +177,7 @@ class _Conversion:
             from pagestore.inputs.dictionary import compact_integers
 
             self.compacted = True
-            source = compact_integers(found.source, self.work.path, options.memory_bytes)
+            source = compact_integers(found.source, self.work.path, options.memory_bytes, self.hook, found.tally.edges)
             self.open.append(source)
             vertices = source.vertices
             found = scan(source, self.weighted, True, 0, None, self.threads, self.hook)

@@ -8,13 +8,15 @@ and the IDs go to files either way, so nothing stays in memory. Strings: names.p
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from pagestore.convert.crew import Ticker
+from pagestore.convert.options import ProgressHook
 from pagestore.errors import InputError
 from pagestore.inputs.base import EdgeChunk, EdgeSource
 from pagestore.inputs.edgefile import DenseSource, EdgeFile, FileVector, write_array
@@ -25,7 +27,10 @@ BYTES_PER_ID = 40
 FEWEST_IDS = 1 << 14
 
 
-def compact_integers(source: EdgeSource, workdir: str | Path, memory_bytes: int) -> EdgeSource:
+def compact_integers(
+    source: EdgeSource, workdir: str | Path, memory_bytes: int, hook: ProgressHook | None = None,
+    edges_in_all: int | None = None,
+) -> EdgeSource:  # fmt: skip
     """Make the IDs of `source` dense: a replayable source with `ids` (int64, ascending) and `vertices`.
 
     The vertices are those of the vertex file too. Takes up to `memory_bytes` while it works, none to speak of later;
@@ -37,10 +42,17 @@ def compact_integers(source: EdgeSource, workdir: str | Path, memory_bytes: int)
         source = _spooled(source, folder)
     limit = max(memory_bytes // BYTES_PER_ID, FEWEST_IDS)
     found = IdSet(limit)
-    if not all(found.add(ids) for ids in all_ids(source)):
-        from pagestore.inputs.dictionary_parts import compact_by_parts
+    ticker = Ticker(hook, "collect IDs", edges_in_all, "edges")
+    if not all(found.add(ids) for ids in all_ids(source, ticker.add)):
+        from pagestore.inputs.dictionary_parts import ROUNDS, compact_by_parts
 
-        return compact_by_parts(source, folder, found.sorted(), memory_bytes)
+        rounds = None if edges_in_all is None else ROUNDS * edges_in_all
+        ticker = Ticker(hook, "number IDs", rounds, "edges")
+        compact = compact_by_parts(source, folder, found.sorted(), memory_bytes, ticker.add)
+        ticker.finish()
+        return compact
+    ticker.finish()
+    ticker = Ticker(hook, "number IDs", edges_in_all, "edges")
     ids = found.sorted()
     path = folder / "ids"
     with open(path, "wb", buffering=0) as file:
@@ -51,18 +63,24 @@ def compact_integers(source: EdgeSource, workdir: str | Path, memory_bytes: int)
         for chunk in source.chunks():
             near, far = pool.map(partial(ranks_of, source, table), (chunk.source, chunk.target))
             edges.append(near, far, chunk.weight)
+            ticker.add(len(chunk))
+    ticker.finish()
     edges.finish()
     return DenseSource(source, edges, FileVector(path, "<i8", len(ids)), None, [path])
 
 
-def all_ids(source: EdgeSource) -> Iterator[np.ndarray]:
-    """Uint64 arrays that together hold every vertex: of the vertex file, and of the edges unless it is closed."""
+def all_ids(source: EdgeSource, tick: Callable[[int], None]) -> Iterator[np.ndarray]:
+    """Uint64 arrays that together hold every vertex: of the vertex file, and of the edges unless it is closed.
+
+    `tick` is told the edges read.
+    """
     for ids in source.vertex_ids() or ():
         yield np.ascontiguousarray(ids).view(np.uint64)
     if not source.closed:
         for chunk in source.chunks():
             yield chunk.source
             yield chunk.target
+            tick(len(chunk))
 
 
 def ranks_of(source: EdgeSource, table: RankTable, ids: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from pagestore.inputs.edgefile import DenseSource, EdgeFile, FileVector, write_a
 from pagestore.inputs.idtable import IdSet, RankTable, distinct
 
 PARTS = 64
-ROUNDS = 3  # times that `rewrite_by_parts` reads every edge
+ROUNDS = 3  # times that every edge is read here
 Ranker = Callable[[np.ndarray], np.ndarray]
 
 
@@ -78,12 +78,17 @@ class Parts:
             file.append(keys[group], others[group], None if weight is None else weight[group])
 
 
-def compact_by_parts(source: EdgeSource, folder: Path, known: np.ndarray, memory_bytes: int) -> EdgeSource:
-    """As `dictionary.compact_integers`, given some of the distinct IDs, ascending (uint64)."""
+def compact_by_parts(
+    source: EdgeSource, folder: Path, known: np.ndarray, memory_bytes: int, tick: Callable[[int], None]
+) -> EdgeSource:
+    """As `dictionary.compact_integers`, given some of the distinct IDs, ascending (uint64).
+
+    `tick` is told the edges read, ROUNDS times all of them.
+    """
     from pagestore.inputs.dictionary import BYTES_PER_ID, FEWEST_IDS, ranks_of
 
     parts = Parts.quantiles(known)
-    near, far = _distribute(source, folder, parts)
+    near, far = _distribute(source, folder, parts, tick)
     path = folder / "ids"
     bounds = [0]
     with open(path, "wb", buffering=0) as file:
@@ -106,11 +111,13 @@ def compact_by_parts(source: EdgeSource, folder: Path, known: np.ndarray, memory
         table = RankTable(ids[bounds[part] : bounds[part + 1]], bounds[part])
         return lambda values: ranks_of(source, table, values)
 
-    edges = _rank_both(near, parts, ranker, folder, bounds[-1], lambda edges: None)
+    edges = _rank_both(near, parts, ranker, folder, bounds[-1], tick)
     return DenseSource(source, edges, FileVector(path, "<i8", bounds[-1]), None, [path])
 
 
-def _distribute(source: EdgeSource, folder: Path, parts: Parts) -> tuple[list[EdgeFile], list[EdgeFile]]:
+def _distribute(
+    source: EdgeSource, folder: Path, parts: Parts, tick: Callable[[int], None]
+) -> tuple[list[EdgeFile], list[EdgeFile]]:
     """Near: edges by the range of their source. Far: IDs that are vertices for another reason, twice in a row."""
     near, far = parts.files(folder, "near", source.weighted), parts.files(folder, "far", False)
     for listed in source.vertex_ids() or ():
@@ -121,6 +128,7 @@ def _distribute(source: EdgeSource, folder: Path, parts: Parts) -> tuple[list[Ed
         if not source.closed:
             ids = distinct(chunk.target)
             parts.scatter(far, ids, ids, None)
+        tick(len(chunk))
     for file in (*near, *far):
         file.finish()
     return near, far
@@ -153,7 +161,7 @@ def _rank_both(
 
 def rewrite_by_parts(
     hashed: EdgeFile, ranked: Iterator[tuple[np.ndarray, np.ndarray]], folder: Path, vertices: int,
-    tick: Callable[[int], None] = lambda edges: None,
+    tick: Callable[[int], None],
 ) -> EdgeFile | None:  # fmt: skip
     """Edges of `hashed` (by 64-bit hashes) between ranks; `ranked` yields (hashes, ranks). None when a hash repeats.
 

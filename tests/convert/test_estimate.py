@@ -6,11 +6,13 @@ import os
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pagestore.convert import ConvertOptions, Progress, convert
 from pagestore.convert.estimate import estimate
-from pagestore.inputs import InputOptions, names, open_source
+from pagestore.inputs import InputOptions, dictionary, names, open_source
+from pagestore.memory import ArraySource
 
 MEMORY = 1 << 28
 
@@ -51,6 +53,20 @@ def test_progress_of_names_by_parts(tmp_path: Path) -> None:
     )
     assert seen["number names"].done == seen["number names"].total == 3 * 5_000
     source.close()
+
+
+@pytest.mark.parametrize(("fewest", "rounds"), [(1 << 14, 1), (600, 3)])
+def test_progress_of_sparse_integers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fewest: int, rounds: int) -> None:
+    """In memory, and by parts where not even the IDs fit."""
+    monkeypatch.setattr(dictionary, "FEWEST_IDS", fewest)
+    monkeypatch.setattr(dictionary, "BYTES_PER_ID", 1 << 20)
+    ids = np.random.default_rng(1).permutation(3000) << 50
+    seen: dict[str, Progress] = {}
+    source = ArraySource(ids, np.roll(ids, 7), chunk_edges=100)
+    options = ConvertOptions(memory_bytes=1 << 20, page_bytes=4096)
+    convert(source, tmp_path / "graph.gs", options, lambda step: seen.update({step.phase: step}))
+    assert list(seen)[:3] == ["read", "collect IDs", "number IDs"]
+    assert seen["number IDs"].done == seen["number IDs"].total == rounds * 3000
 
 
 def test_dry_run_of_names_makes_no_dictionary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
