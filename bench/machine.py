@@ -49,7 +49,7 @@ def facts() -> dict[str, Any]:
     memory_kib = int(_first("/proc/meminfo", "MemTotal").split()[0])
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": _git("rev-parse", "HEAD") or "unknown",
+        "commit": _git("rev-parse", "HEAD") or os.environ.get("GSTREAM_COMMIT", "unknown"),  # no .git: a plain copy
         "uncommitted_changes": bool(_git("status", "--porcelain", "--untracked-files=no")),
         "cpu": f"{_first('/proc/cpuinfo', 'model name')}, family {_first('/proc/cpuinfo', 'cpu family')}"
         f" model {_first('/proc/cpuinfo', 'model')}",

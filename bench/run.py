@@ -42,6 +42,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="scale 16 and few repeats: does everything still run?")
     parser.add_argument("--no-shipped", action="store_true", help="leave out the graph that ships with gstream")
     parser.add_argument("--out", type=Path, help="folder for the results")
+    parser.add_argument("--join", type=Path, nargs="+", metavar="JSON", help="measure nothing: join results into one")
     parser.add_argument("--one", nargs=2, metavar=("NAME", "GRAPH"), help=argparse.SUPPRESS)
     parser.add_argument("--answer", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
@@ -65,8 +66,7 @@ def measure_here(name: str, graph_name: str, quick: bool, answer: Path) -> int:
     return 0
 
 
-def load_figures(answer: Path) -> list[Figure]:
-    rows = json.loads(answer.read_text())
+def load_figures(rows: list[dict[str, Any]]) -> list[Figure]:
     return [Figure(**{key: value for key, value in row.items() if key not in ("ratio", "passed")}) for row in rows]
 
 
@@ -84,7 +84,7 @@ def measure_apart(name: str, graph_name: str, quick: bool, folder: Path) -> tupl
         print(done.stderr, file=sys.stderr)
         last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
         return [], last[0].replace(f"{ROOT}/", "")
-    return load_figures(answer), ""
+    return load_figures(json.loads(answer.read_text())), ""
 
 
 def plan(options: argparse.Namespace) -> list[tuple[str, str]]:
@@ -94,6 +94,17 @@ def plan(options: argparse.Namespace) -> list[tuple[str, str]]:
     names = [name for name in MEASUREMENTS if not options.only or name in options.only]
     once = [(name, "none") for name in names if name in ONCE]
     return once + [(name, graph) for graph in graphs for name in names if name not in ONCE]
+
+
+def join(files: list[Path]) -> tuple[dict[str, Any], list[Figure]]:
+    """Results of runs on one machine (each on cores of its own, say) as one; facts are those of the first."""
+    wholes = [json.loads(file.read_text()) for file in files]
+    figures = [figure for whole in wholes for figure in load_figures(whole.pop("figures"))]
+    return wholes[0] | {
+        "command": "; ".join(whole["command"] for whole in wholes),
+        "seconds": sum(whole["seconds"] for whole in wholes),
+        "failures": [failure for whole in wholes for failure in whole["failures"]],
+    }, figures
 
 
 def results_folder(options: argparse.Namespace) -> Path:
@@ -106,8 +117,11 @@ def main(arguments: list[str] | None = None) -> int:
     if options.one:
         name, graph = options.one
         return measure_here(name, graph, options.quick, options.answer)
-    facts = machine.facts()
     folder = results_folder(options)
+    if options.join:
+        report.write(folder, *join(options.join))
+        return 0
+    facts = machine.facts()
     scratch = ROOT / "bench" / "work" / "answers"
     scratch.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
