@@ -155,7 +155,7 @@ def reading_folder(store: Path, workdir: Path | None) -> Iterator[Path]:
     parent = workdir or store.parent
     for leftover in parent.glob(f"{glob.escape(store.name)}.*.reading.partial.d"):  # of a killed conversion
         owner = leftover.name.removeprefix(f"{store.name}.").split(".")[0]
-        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+        if owner.isdigit() and not runs(int(owner)):
             shutil.rmtree(leftover, ignore_errors=True)
     folder = parent / f"{store.name}.{os.getpid()}.reading.partial.d"
     try:
@@ -163,6 +163,14 @@ def reading_folder(store: Path, workdir: Path | None) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def runs(process: int) -> bool:
+    """True while a process runs: one that was killed may stay in /proc as a zombie until its parent looks."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
 
 
 def report_lines(report: Report) -> list[tuple[str, str]]:

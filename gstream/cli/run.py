@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import resource
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from gstream.graph import Graph
     from gstream.results import Result
     from gstream.stats import StepStats
+    from gstream.trace import ChromeTrace
 
 TOP_ROWS = 20
 OWN_OPTIONS = (  # of the algorithms, that the command line has
@@ -64,8 +67,6 @@ def run(
     from numba.core.event import install_timer
 
     import gstream
-    from gstream.trace import ChromeTrace
-    from pagestore.convert.storage import disk_errors
 
     check_written(store, algorithm, personalization, output, trace, ldbc)
     own = {
@@ -91,16 +92,14 @@ def run(
         threads=threads,
         max_supersteps=max_supersteps,
     )
-    spans = ChromeTrace() if trace is not None else None
-    with ProgressBar() as bar, gstream.open(store, **options, trace=spans, progress=StepLine(bar)) as graph:
-        graph.engine()  # its own kernels are not the run's
-        began = time.perf_counter()
-        with install_timer(COMPILING, lambda seconds: None) as timer:
-            result = start(graph, algorithm, chosen(own), param or [], certify)
-        seconds = time.perf_counter() - began
-    if spans is not None and trace is not None:
-        with disk_errors(trace):
-            spans.write(trace)
+    with ProgressBar() as bar, tracing(trace) as spans:
+        options |= {"trace": spans, "progress": StepLine(bar)}
+        with gstream.open(store, **options) as graph:
+            graph.engine()  # its own kernels are not the run's
+            began = time.perf_counter()
+            with install_timer(COMPILING, lambda seconds: None) as timer:
+                result = start(graph, algorithm, chosen(own), param or [], certify)
+            seconds = time.perf_counter() - began
     if output is not None:
         result.write(output, ldbc=ldbc)
     show(apart(result.summary, seconds, timer.duration if timer.done else 0.0), result, output, json)
@@ -121,6 +120,21 @@ def check_written(
         raise UsageError("--ldbc says how a file is written. Pass -o FILE too.")
     if trace is not None:
         refuse_existing(trace, force=True, example="run.json")
+
+
+@contextmanager
+def tracing(path: Path | None) -> Iterator[ChromeTrace | None]:
+    """Takes the spans of a run for --trace; they are written when the block ends well."""
+    if path is None:
+        yield None
+        return
+    from gstream.trace import ChromeTrace
+    from pagestore.convert.storage import disk_errors
+
+    spans = ChromeTrace()
+    yield spans
+    with disk_errors(path):
+        spans.write(path)
 
 
 class StepLine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import subprocess
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import ROOT, run, start
+from gstream.cli.convert import runs
+from tests.cli.command import ROOT, Command, run, start
 
 STARTED_SECONDS = 60.0
 
@@ -83,3 +85,17 @@ def test_doctor_says_what_is_there(tmp_path: Path) -> None:
     assert done.stdout.startswith('{"python": "3.')
     for name in ("cores", "memory", "read_rate", "libraries", "compiler", "gpus", "advice"):
         assert f'"{name}"' in done.stdout
+
+
+def test_leftovers_of_a_killed_process_go_though_nobody_has_waited_for_it(store: Path, gstream: Command) -> None:
+    zombie = os.fork()
+    if zombie == 0:
+        os._exit(0)
+    for owner, stays in ((zombie, False), (os.getppid(), True)):
+        folder = Path(f"other.gs.{owner}.reading.partial.d")
+        while owner == zombie and runs(zombie):
+            time.sleep(0.01)
+        folder.mkdir()
+        assert gstream("convert", "edges.txt", "other.gs", "--force").returncode == 0
+        assert folder.exists() == stays
+    os.waitpid(zombie, 0)
