@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from gstream.sweep import PageKernel
 from pagestore.errors import ResourceError
 
 LEARN_EDGES = 1 << 21  # supersteps of so many edges say how fast kernels are on this machine
+ROOM_SECONDS = 1.0  # what is free is asked no more often: that takes 0.4 ms
 SPARE = 0.85  # of the memory that is free at the start: what a run may take where no cap is given
 
 
@@ -77,6 +79,7 @@ class Engine:
         self._arrays: dict[str, np.ndarray] = {}
         self._constants: Constants | None = None
         self._peak = 0
+        self._room = (float("-inf"), 0)  # when host_memory was looked at, and what it was
         self.beside_bytes = 0  # host memory that the caller of `sweep` holds for its kernels' state
 
     def __enter__(self) -> Engine:
@@ -89,6 +92,8 @@ class Engine:
         """End all threads and free pages and devices."""
         self._readers.shutdown()
         self._servers.shutdown()
+        if "workers" in vars(self):
+            self.workers.close()
         for device in self.devices:
             device.close()
         self._sources.clear()
@@ -104,12 +109,21 @@ class Engine:
             made.append(HostDevice(name, threads, self.options.trace) if host else FakeDevice(name, spec.seed))
         return made
 
+    @cached_property
+    def workers(self) -> Workers:
+        """Threads for kernels over all vertices, while the devices rest."""
+        return Workers(self.options.host_threads, "vertices")
+
     @property
     def host_memory(self) -> int:
         """Bytes that attributes and pages may take in host memory: the cap, or most of what is free."""
         if self.options.host_memory is not None:
             return self.options.host_memory
-        return int(memory()[1] * SPARE) + self._held_bytes()
+        asked, room = self._room
+        if time.monotonic() - asked > ROOM_SECONDS:
+            room = int(memory()[1] * SPARE) + self._held_bytes()
+            self._room = (time.monotonic(), room)
+        return room
 
     def compile(self, program: Any) -> Any:
         """HostCode of a program for this store's graph."""
@@ -130,9 +144,7 @@ class Engine:
     def _measured(self, plan: Plan) -> Constants:
         """Constants of the cost model: measured once on a machine, the disk's where the plan reads from it."""
         if self._constants is None:
-            workers = Workers(self.options.host_threads, "measure")
-            self._constants = measure.constants(workers)
-            workers.close()
+            self._constants = measure.constants(self.workers)
         for name, source in plan.sources.items():
             if not source.resident:
                 reader, table = self.store.topology(name).reader(direct=True), _by_name(self.graph.tables)[name]

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from gstream.devices.threads import Workers
 from gstream.stats import RunStats
 from pagestore.errors import ResourceError
 from pagestore.layout import HEAD_NEIGHBOURS
@@ -55,7 +54,6 @@ class Session:
         self.store = engine.store
         self.meta = engine.store.meta
         self.stats = RunStats()
-        self.workers = Workers(engine.options.host_threads, "vertices")
         self._counter = np.zeros(1, np.int64)
         self._read_before = engine.bytes_read()
         self._began = time.perf_counter()
@@ -65,7 +63,6 @@ class Session:
 
     def __exit__(self, *error: object) -> None:
         self.engine.beside_bytes = 0
-        self.workers.close()
 
     def hold(self, *arrays: np.ndarray) -> None:
         """Count arrays of all vertices as held: sweeps have so much less for pages. Raises ResourceError."""
@@ -106,7 +103,7 @@ class Session:
     def each(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Call a compiled kernel on all threads with a fresh counter as its last argument; the sum of its results."""
         self._counter[0] = 0
-        return self.workers.run(kernel, *arguments, self._counter)
+        return self.engine.workers.run(kernel, *arguments, self._counter)
 
     def look(self, kernel: Callable[..., int], *arguments: Any) -> None:
         """`each` for a kernel that returns the edges it looked at: they count among the run's."""

@@ -22,6 +22,7 @@ from gstream.hostcode.parts import find_records
 from gstream.pagetable import PageTable
 
 COMBINE = {"SUM": np.add, "MIN": np.minimum, "MAX": np.maximum, "OR": np.bitwise_or}
+CLAIMS_A_THREAD = 3  # waking a thread takes 20 to 50 us, a claim 5 to 20
 Launch = Callable[..., int]  # launch(kernel, *arguments, limit=most threads): the sum of what they return
 
 
@@ -96,15 +97,16 @@ class VertexState:
             self.value[: last - first] = self.job.host.value[first:last]
             self.attribute_bytes += (last - first) * self.value.itemsize
 
-    def _run(self, kernel: Callable[..., int], *arguments: Any, claims: int = 1 << 30) -> int:
-        """Launch a kernel; `claims`: pieces of work there are, so that no more threads are woken than find one."""
+    def _run(self, kernel: Callable[..., int], *arguments: Any, claims: int) -> int:
+        """Launch a kernel that has `claims` pieces of work, on no more threads than are worth waking for them."""
         self.counter[0] = 0
-        return self.launch(kernel, *arguments, limit=claims)
+        return self.launch(kernel, *arguments, limit=1 + claims // CLAIMS_A_THREAD)
 
     def start(self, part: Range) -> None:
         self._run(
             self.code.start, self.value, self.chunk[0], self.degree, self.in_degree, self.own, self.code.members,
             self.next, self.open, self.partial_sums, *part, self.code.ints, self.code.floats, self.counter,
+            claims=_blocks(part),
         )  # fmt: skip
 
     def refresh(self, part: Range) -> None:
@@ -113,7 +115,7 @@ class VertexState:
         if self.plan.message:
             self._run(
                 self.code.message, self.value, self.chunk[0], self.degree, self.source, 0, first, last,
-                self.code.ints, self.code.floats, self.counter,
+                self.code.ints, self.code.floats, self.counter, claims=_blocks(part),
             )  # fmt: skip
         elif self.source is not None:
             self.source[first:last] = self.value[first - self.chunk[0] : last - self.chunk[0]]
@@ -123,14 +125,14 @@ class VertexState:
         if self.plan.resident and self.code.has_done and len(self.open):
             self._run(
                 self.code.reopen, self.value, 0, self.open, 0, self.job.vertices,
-                self.code.ints, self.code.floats, self.counter,
+                self.code.ints, self.code.floats, self.counter, claims=_blocks((0, self.job.vertices)),
             )  # fmt: skip
 
     def heads(self, step: Step, part: Range) -> int:
         heads, head_skip = self.job.host.heads[step.table.name]
         return self._run(
             self.code.pull_heads, heads, head_skip, self.open, self.remain, self.value, self.degree, self.active,
-            self.next, *part, self.code.ints, self.code.floats, self.counter,
+            self.next, *part, self.code.ints, self.code.floats, self.counter, claims=_blocks(part),
         )  # fmt: skip
 
     def push(
@@ -196,12 +198,12 @@ class VertexState:
         if not code.in_place:
             self._run(
                 code.apply, self.value, self.chunk[0], self.got, self.chunk[0], self.degree, self.in_degree, self.own,
-                self.next, self.partial_sums, *part, code.ints, code.floats, self.counter,
+                self.next, self.partial_sums, *part, code.ints, code.floats, self.counter, claims=_blocks(part),
             )  # fmt: skip
         elif code.totals:
             self._run(
                 code.sum_totals, self.value, self.chunk[0], self.degree, self.in_degree, self.own,
-                self.partial_sums, *part, code.ints, code.floats, self.counter,
+                self.partial_sums, *part, code.ints, code.floats, self.counter, claims=_blocks(part),
             )  # fmt: skip
 
     def gather(self, parts: Sequence[Range], peers: Sequence[VertexState], values: bool) -> None:
@@ -253,6 +255,11 @@ class VertexState:
         wanted = np.zeros(table.pages, dtype=np.bool_)
         mark_pages(self.bits(which), table.first_vertex, table.last_vertex, wanted)
         return np.flatnonzero(wanted)
+
+
+def _blocks(part: Range) -> int:
+    """Claims of a vertex kernel on a slice."""
+    return -(-(part[1] - part[0]) // BLOCK)
 
 
 def _claims(work: np.ndarray, listed: bool) -> int:
