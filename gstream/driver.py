@@ -141,16 +141,21 @@ class Engine:
         plan = make_plan(code, self.graph, self.options, self.specs, room, Constants())
         return replace(plan, constants=self._measured(plan))
 
-    def _measured(self, plan: Plan) -> Constants:
-        """Constants of the cost model: measured once on a machine, the disk's where the plan reads from it."""
+    def measure(self) -> Constants:
+        """How fast kernels are here: measured once on a machine and kept on disk."""
         if self._constants is None:
             self._constants = measure.constants(self.workers)
+        return self._constants
+
+    def _measured(self, plan: Plan) -> Constants:
+        """Constants of the cost model, the disk's too where the plan reads from it."""
+        constants = self.measure()
         for name, source in plan.sources.items():
             if not source.resident:
                 reader, table = self.store.topology(name).reader(direct=True), _by_name(self.graph.tables)[name]
                 threads = self.options.read_threads
-                return measure.with_disk(self._constants, reader, table, self.store.path, self._readers, threads)
-        return self._constants
+                return measure.with_disk(constants, reader, table, self.store.path, self._readers, threads)
+        return constants
 
     def run(self, program: Any, max_supersteps: int | None = None) -> RunOutcome:
         """Run a Program to its end, or for max_supersteps (default: the options').

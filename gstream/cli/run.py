@@ -95,7 +95,7 @@ def run(
     with ProgressBar() as bar, tracing(trace) as spans:
         options |= {"trace": spans, "progress": StepLine(bar)}
         with gstream.open(store, **options) as graph:
-            graph.engine()  # its own kernels are not the run's
+            graph.engine().measure()  # its own kernels are not the run's
             began = time.perf_counter()
             with install_timer(COMPILING, lambda seconds: None) as timer:
                 result = start(graph, algorithm, chosen(own), param or [], certify)
