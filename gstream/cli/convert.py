@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from gstream.cli.paths import check_workdir, refuse_existing, refuse_overwriting
+from gstream.cli.quick import skip_blas
 from gstream.cli.sizes import parse_size, show_bytes, show_count, show_seconds
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs
 from pagestore.errors import UsageError
@@ -60,6 +61,7 @@ def convert(
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Convert edge lists (text, CSV, Matrix Market, DIMACS, GAP, METIS, LDBC, Graph500, Parquet, NumPy) to a store."""
+    skip_blas()
     from pagestore.convert.options import ConvertOptions
     from pagestore.cores import usable_cores
     from pagestore.inputs import InputOptions, open_source

@@ -9,6 +9,7 @@ import typer
 
 from gstream.cli.convert import DEFAULT_MEMORY, build, memory_bytes
 from gstream.cli.paths import check_workdir, refuse_existing
+from gstream.cli.quick import skip_blas
 from gstream.cli.sizes import parse_size, show_bytes
 from gstream.cli.terminal import ProgressBar, print_json
 from pagestore.errors import UsageError
@@ -56,6 +57,7 @@ def generate(
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Generate a graph: Graph500's RMAT, uniformly random edges, or a grid."""
+    skip_blas()
     from pagestore import generate as generators
     from pagestore.convert import ConvertOptions
 

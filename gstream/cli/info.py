@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from gstream.cli.paths import refuse_existing, refuse_overwriting
+from gstream.cli.quick import skip_blas
 from gstream.cli.sizes import show_bytes, show_seconds
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
 from pagestore.errors import StoreError, UsageError
@@ -88,6 +89,7 @@ def verify(
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Read every page and array of a store and check it; name what is wrong (exit 4)."""
+    skip_blas()
     report = scrub(store, threads)
     if json:
         print_json({**asdict(report), "ok": report.ok})

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gstream.cli.convert import runs
-from tests.cli.command import ROOT, Command, run, start
+from tests.cli.command import EDGES, ROOT, Command, run, start
 
 STARTED_SECONDS = 60.0
 
@@ -99,3 +99,25 @@ def test_leftovers_of_a_killed_process_go_though_nobody_has_waited_for_it(store:
         assert gstream("convert", "edges.txt", "other.gs", "--force").returncode == 0
         assert folder.exists() == stays
     os.waitpid(zombie, 0)
+
+
+WITHOUT_BLAS = """
+import sys
+from gstream.cli.main import run_command_line
+
+assert run_command_line(["convert", "edges.txt", "graph.gs"]) == 0
+assert "scipy.linalg" not in sys.modules
+import scipy.linalg
+
+assert scipy.linalg.det([[2.0]]) == 2.0
+"""
+
+
+def test_converting_loads_no_blas_and_leaves_scipy_usable(tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    (tmp_path / "edges.txt").write_text(EDGES)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_BLAS],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
