@@ -23,7 +23,7 @@ typedef double f64;
 #define INFINITE (__builtin_huge_val())
 #define NOT_A_NUMBER (__builtin_nan(""))
 
-// -- integers wrap; unsigned arithmetic is where C++ lets them ---------------------------------------------------------
+// -- integers wrap; unsigned arithmetic is where C++ lets them --------------------------------------------------------
 
 BOTH i64 wrap_add(i64 a, i64 b) { return i64(u64(a) + u64(b)); }
 BOTH i64 wrap_sub(i64 a, i64 b) { return i64(u64(a) - u64(b)); }

@@ -65,11 +65,16 @@ class CudaEmitter(Emitter):
             return identifier("m_", name.replace(".", "_"))
         return identifier("t_" if name in self.types.totals else "p_", name)
 
+    @staticmethod
+    def total_name(name: str) -> str:
+        """The function of a total."""
+        return identifier("total_", name)
+
     def method(self, name: str) -> str:
         """The function of one method; it returns the value type (totals: f64, halt and done: bool)."""
         total = name in self.types.totals
         target = "f64" if total else "bool" if name in ("halt", "done") else self.types.value.name
-        full_name = identifier("total_", name) if total else name
+        full_name = self.total_name(name) if total else name
         lines = [f"{INLINED} {target} {full_name}({TOTAL_PARAMETERS if total else PARAMETERS[name]}) {{"]
         body = self.lowered[name].body
         declared = {item.name: representation(item.type) for item in _assignments(body)}
