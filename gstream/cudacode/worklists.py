@@ -1,8 +1,8 @@
 """Work lists of the edge kernels from the page directory alone: no page is read to cut it (thesis 4.1).
 
-A part is one block's work, uint32[4] as cuda/pages.cuh's `Part`: (row, first, end, group): slots [first, end) of a small
-page in steps of 32, which one warp takes at a time; words [first, end) of a large page. Parts of a page depend on the
-page alone, so the partial sums of a hub are the same wherever its pages are.
+A part is one block's work, uint32[4] as cuda/pages.cuh's `Part`: (row, first, end, group). Of a small page it is slots
+[first, end), whole steps of 32, which one warp takes at a time; of a large page words [first, end). A page's parts
+depend on the page alone, so the partial sums of a hub are the same wherever its pages are.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@
 // tried, atomics are plain.
 #pragma once
 #include <math.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,15 +44,17 @@ struct Meeting {
     unsigned long rounds = 0;
 };
 
+// Entered by setcontext, left and resumed by longjmp: swapcontext asks the kernel for the signal mask every time.
 struct Fiber {
     ucontext_t context;
+    jmp_buf place;
     std::unique_ptr<char[]> stack;
-    bool ended = false;
+    bool started = false, ended = false;
 };
 
 inline std::vector<Fiber> fibers;
 inline std::map<std::pair<unsigned, unsigned>, Meeting> meetings;  // (warp, mask)
-inline ucontext_t scheduler;
+inline jmp_buf scheduler;
 inline unsigned current, block_come;
 inline unsigned long block_rounds, steps;  // steps: meetings since the scheduler last looked, so that a hang is seen
 inline std::function<void()> body;
@@ -60,13 +63,20 @@ inline void enter() {
     body();
     fibers[current].ended = true;
     steps++;
+    _longjmp(scheduler, 1);
+}
+
+// Run thread k until it waits or ends.
+inline void resume(unsigned k) {
+    current = threadIdx.x = k;
+    if (_setjmp(scheduler)) return;
+    if (fibers[k].started) _longjmp(fibers[k].place, 1);
+    fibers[k].started = true;
+    setcontext(&fibers[k].context);
 }
 
 inline void wait() {
-    const unsigned mine = current;
-    swapcontext(&fibers[mine].context, &scheduler);
-    current = mine;
-    threadIdx.x = mine;
+    if (!_setjmp(fibers[current].place)) _longjmp(scheduler, 1);
 }
 
 template <class T> inline unsigned long long packed(T x) {
@@ -111,8 +121,7 @@ inline void launch(unsigned grid, unsigned block, std::function<void()> kernel) 
             getcontext(&fiber.context);
             fiber.context.uc_stack.ss_sp = fiber.stack.get();
             fiber.context.uc_stack.ss_size = STACK_BYTES;
-            fiber.context.uc_link = &scheduler;
-            fiber.ended = false;
+            fiber.started = fiber.ended = false;
             makecontext(&fiber.context, enter, 0);
         }
         for (unsigned left = block; left > 0;) {
@@ -120,9 +129,7 @@ inline void launch(unsigned grid, unsigned block, std::function<void()> kernel) 
             steps = 0;
             for (unsigned k = 0; k < block; k++) {
                 if (fibers[k].ended) continue;
-                current = k;
-                threadIdx.x = k;
-                swapcontext(&scheduler, &fibers[k].context);
+                resume(k);
                 left += !fibers[k].ended;
             }
             if (left > 0 && steps == 0) fprintf(stderr, "%u threads wait for ever\n", left), abort();
