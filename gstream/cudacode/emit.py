@@ -27,6 +27,7 @@ PARAMETERS = {
 }
 TOTAL_PARAMETERS = f"i64 v_id, Value v_value, Value v_before, i64 v_degree, i64 v_in_degree, {OWN}, const Context& ctx"
 UNSIGNED = ("u8", "u32", "u64", "bool")
+LINE_LENGTH = 120
 # Operators of 64-bit signed integers: overflow has no meaning in C++, and wraps here.
 WRAPPING = {"+": "wrap_add", "-": "wrap_sub", "*": "wrap_mul"}
 ROUNDING = {"//": "floor_div", "%": "floor_mod", "**": "power"}
@@ -75,7 +76,7 @@ class CudaEmitter(Emitter):
         total = name in self.types.totals
         target = "f64" if total else "bool" if name in ("halt", "done") else self.types.value.name
         full_name = self.total_name(name) if total else name
-        lines = [f"{INLINED} {target} {full_name}({TOTAL_PARAMETERS if total else PARAMETERS[name]}) {{"]
+        lines = [opening(target, full_name, TOTAL_PARAMETERS if total else PARAMETERS[name])]
         body = self.lowered[name].body
         declared = {item.name: representation(item.type) for item in _assignments(body)}
         lines += [f"    {kind} {identifier('x_', local)};" for local, kind in declared.items()]
@@ -174,6 +175,18 @@ class CudaEmitter(Emitter):
             return f"{kind}({value + 1} - 1)"  # C++ has no literal for it
         wide = isinstance(value, int) and value >= 1 << 63
         return f"{kind}({value!r}{'ull' if wide else ''})"
+
+
+def opening(kind: str, name: str, parameters: str) -> str:
+    """The first line of a function, or its first lines where one would be long."""
+    lines = [f"{INLINED} {kind} {name}("]
+    items = parameters.split(", ")
+    for index, item in enumerate(items):
+        text = item + (", " if index + 1 < len(items) else ") {")
+        if len(lines[-1]) + len(text) > LINE_LENGTH:
+            lines.append(" " * 8)
+        lines[-1] += text
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def identifier(prefix: str, name: str) -> str:

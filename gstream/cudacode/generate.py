@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.cudacode.emit import INLINED, PARAMETERS, TOTAL_PARAMETERS, CudaEmitter, cuda_emitter_of
+from gstream.cudacode.emit import PARAMETERS, TOTAL_PARAMETERS, CudaEmitter, cuda_emitter_of, opening
 from gstream.hostcode.generate import cache_folder, is_in_place, premakes_messages
 from gstream.scalars import type_of_dtype
 from pagestore.errors import DeviceMissingError, GstreamError, UsageError
@@ -143,18 +143,20 @@ def _functions(program: Any, emitter: CudaEmitter) -> list[str]:
     identity = program.identity()
     same = "fresh == before" + (" || (fresh != fresh && before != before)" if program.value.is_float else "")
     texts = [emitter.method(name) for name in program.methods if name != "halt"]
+
+    def define(kind: str, name: str, parameters: str, *lines: str) -> None:
+        texts.append("\n".join([opening(kind, name, parameters), *(f"    {line}" for line in lines), "}", ""]))
+
     if "apply" not in program.methods:
-        texts.append(
-            f"{INLINED} {value} apply({PARAMETERS['apply']}) {{\n    return {_default_apply(program, got)};\n}}\n"
-        )
+        define(value, "apply", PARAMETERS["apply"], f"return {_default_apply(program, got)};")
     if "done" not in program.methods:
-        texts.append(f"{INLINED} bool done({PARAMETERS['done']}) {{\n    return false;\n}}\n")
-    for name, kind in (("identity", value), ("no_got", got)):
-        texts.append(f"{INLINED} {kind} {name}() {{\n    return {emitter._constant(identity, kind)};\n}}\n")
-    texts.append(f"{INLINED} bool changed(Value fresh, Value before) {{\n    return !({same});\n}}\n")
+        define("bool", "done", PARAMETERS["done"], "return false;")
+    define(value, "identity", "", f"return {emitter._constant(identity, value)};")
+    define(got, "no_got", "", f"return {emitter._constant(identity, got)};")
+    define("bool", "changed", "Value fresh, Value before", f"return !({same});")
     arguments = ", ".join(item.split()[-1].strip("*&") for item in TOTAL_PARAMETERS.split(", "))
-    sums = [f"    sums.of[{k}] += {emitter.total_name(name)}({arguments});" for k, name in enumerate(program.totals)]
-    texts.append("\n".join([f"{INLINED} void add_totals(Sums& sums, {TOTAL_PARAMETERS}) {{", *sums, "}", ""]))
+    sums = [f"sums.of[{k}] += {emitter.total_name(name)}({arguments});" for k, name in enumerate(program.totals)]
+    define("void", "add_totals", f"Sums& sums, {TOTAL_PARAMETERS}", *sums)
     return texts
 
 
