@@ -1,6 +1,7 @@
 """Typed trees printed as Python functions of scalars: compiled by Numba for the host, run as they are by the oracle.
 
 Every operand is cast to the type of its operation, so that Numba's, NumPy's and C++'s own promotion never decides.
+gstream.cudacode.emit prints the same trees as C++: it overrides what differs.
 The names that the text uses (i64, f32, math, min2, saturate_u32, ...) come from gstream.hostcode.casts on the host and
 from gstream.interpret in the oracle.
 """
@@ -96,7 +97,7 @@ class Emitter:
             bits = NUMPY[target].itemsize * 8
             wrapped = value.data & ((1 << bits) - 1)
             signed = target.startswith("i") and wrapped >> (bits - 1)
-            return _constant(wrapped - (1 << bits) if signed else wrapped, target)
+            return self._constant(wrapped - (1 << bits) if signed else wrapped, target)
         if target in ("f32", "f64"):
             return self._cast(value, target)
         if kind in ("f32", "f64"):
@@ -107,13 +108,13 @@ class Emitter:
         """The text of `value` in the representation of `kind`."""
         wanted = representation(kind)
         if value.op == "const":
-            return _constant(value.data, wanted)
+            return self._constant(value.data, wanted)
         text = self._text(value)
         return text if representation(value.type) == wanted else f"{wanted}({text})"
 
     def _text(self, value: Expr) -> str:
         if value.op == "const":
-            return _constant(value.data, representation(value.type))
+            return self._constant(value.data, representation(value.type))
         if value.op == "got":
             return "got"
         if value.op == "local":
@@ -190,16 +191,17 @@ class Emitter:
             return "f64(e_weight)"
         return f"{owner}_{name}"
 
+    @staticmethod
+    def _constant(value: Any, kind: str) -> str:
+        """A number as the text of a scalar of `kind`."""
+        if isinstance(value, bool):
+            return repr(value) if kind == "bool" else f"{kind}({int(value)})"
+        if isinstance(value, float):
+            text = repr(value) if math.isfinite(value) else f"math.{'nan' if value != value else 'inf'}"
+            return f"{kind}({'-' if value == -math.inf else ''}{text})"
+        return f"{kind}({value})"
+
 
 def representation(kind: str) -> str:
     """How a value of `kind` is held: n64 as i64, float constants and parameters as f64."""
     return {"n64": "i64", "weak": "f64"}.get(kind, carrier(kind) if kind == "lit" else kind)
-
-
-def _constant(value: Any, kind: str) -> str:
-    if isinstance(value, bool):
-        return repr(value) if kind == "bool" else f"{kind}({int(value)})"
-    if isinstance(value, float):
-        text = repr(value) if math.isfinite(value) else f"math.{'nan' if value != value else 'inf'}"
-        return f"{kind}({'-' if value == -math.inf else ''}{text})"
-    return f"{kind}({value})"

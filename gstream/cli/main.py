@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import typer
 
-from gstream.cli import convert, doctor, generate, info, plan, run
+from gstream.cli import convert, doctor, generate, info, plan, run, show
 from gstream.cli.failures import EXIT_USAGE, Interrupted, install_signals, report
 
 # A start makes half a million objects that stay, and looking for garbage among them took a tenth of it; what BLAS (no
@@ -26,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: loading rich for it would take a third of the 0.3 s that --help may take
     pretty_exceptions_enable=False,
 )
-for register in (convert, generate, run, plan, info, doctor):
+for register in (convert, generate, run, plan, info, doctor, show):
     register.add_to(app)
 
 

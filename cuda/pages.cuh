@@ -1,0 +1,98 @@
+// Slotted pages on the device, and how a block's warps share out their records (pagestore/FORMAT.md; thesis 3.1, 4.1).
+//
+//     word 0                                                                    word W
+//     | header | size n0 n1 ... | size n0 n1 ... | ...free... | v1 r1 | v0 r0 |
+//
+// Micro level: a *team* of `group` lanes (1, 2, 4, ... 32) shares one record. 1 is the thesis's vertex-centric
+// technique, 32 the edge-centric one; the directory says per page what wastes the fewest lanes, --micro forces one.
+#ifndef GSTREAM_PAGES
+#define GSTREAM_PAGES
+#include "combine.cuh"
+
+// A piece of work for one block. Small pages: slots [first, end) of row `row`; large ones: words [first, end).
+struct __align__(16) Part {
+    u32 row, first, end, group;
+};
+
+// Words [first, end) of row `row`, a stretch of the list of `vertex`.
+struct Record {
+    u64 row, first, end, vertex;
+};
+
+__device__ __forceinline__ bool is_large(const Word* page) { return u32(page[0]) == 1; }
+
+struct Slot {
+    u64 vertex;
+    u32 record;
+};
+
+__device__ __forceinline__ Slot slot_of(const u32* page, u64 page_words, u32 slot) {
+    const uint2 pair = __ldcs(reinterpret_cast<const uint2*>(page + page_words) - (u64(slot) + 1));
+    return {pair.x, pair.y};
+}
+__device__ __forceinline__ Slot slot_of(const u64* page, u64 page_words, u32 slot) {
+    const ulonglong2 pair = __ldcs(reinterpret_cast<const ulonglong2*>(page + page_words) - (u64(slot) + 1));
+    return {pair.x, u32(pair.y)};
+}
+
+// `weights` is the weights page beside the page: element k belongs to the neighbour in word k.
+__device__ __forceinline__ Weight weight_of(const Weight* weights, u32 word) {
+    if constexpr (USES_EDGE) return read_once(weights + word);
+    else return Weight(0);
+}
+
+// Neighbours in words [first, stop) of a page; first == stop: none.
+struct List {
+    u64 vertex;
+    u32 first, stop;
+};
+
+// visit(list) for the records of a part whose vertex is `wanted`, by whole warps: lanes of one team get the same list,
+// teams without one an empty list, so that `visit` may shuffle.
+//
+// A warp takes 32 slots: lane i reads slot i (8 bytes each, coalesced) and the size word of its record; wanted ones are
+// packed into shared memory; then teams take them in turn. Example: group 8, 5 of 32 wanted: teams 0 to 3 take lists
+// 0 to 3, then team 0 takes list 4, and teams 1 to 3 an empty one. A sparse frontier costs the slots alone.
+template <class Wanted, class Visit>
+__device__ __forceinline__ void for_lists(const Word* page, u64 page_words, Part part, Wanted wanted, Visit visit) {
+    __shared__ List packed[WARPS][32];
+    List* const lists = packed[warp_of()];
+    const u32 teams = 32 / part.group, team = lane_of() / part.group;
+    for (u32 base = part.first + warp_of() * 32; base < part.end; base += THREADS) {
+        const u32 index = base + lane_of();
+        List list = {0, 0, 0};
+        bool take = false;
+        if (index < part.end) {
+            const Slot slot = slot_of(page, page_words, index);
+            take = wanted(slot.vertex);
+            if (take) list = {slot.vertex, slot.record + 1, slot.record + 1 + u32(read_once(page + slot.record))};
+        }
+        const u32 votes = __ballot_sync(FULL, take);
+        if (take) lists[__popc(votes & lanes_below())] = list;
+        __syncwarp();
+        const u32 count = __popc(votes);
+        for (u32 turn = 0; turn < count; turn += teams) {
+            const u32 mine = turn + team;
+            visit(mine < count ? lists[mine] : List{0, 0, 0});
+        }
+        __syncwarp();  // all have read before the next 32 slots overwrite
+    }
+}
+
+// The share of one warp of the words [first, end) of a large page's part: whole steps of 32 words.
+__device__ __forceinline__ List share_of_warp(u64 vertex, u32 first, u32 end) {
+    const u32 steps = (end - first + 31) / 32, share = (steps + WARPS - 1) / WARPS * 32;
+    const u32 begin = min2(first + warp_of() * share, end);
+    return {vertex, begin, min2(begin + share, end)};
+}
+
+// visit(record) for all records by whole warps, a team of `group` lanes each; the row of no record is ~0.
+template <class Visit>
+__device__ __forceinline__ void for_records(const Record* records, u64 count, u32 group, Visit visit) {
+    const u64 teams = 32 / group, warps = threads_of_grid() / 32;
+    for (u64 base = thread_of_grid() / 32 * teams; base < count; base += warps * teams) {
+        const u64 mine = base + lane_of() / group;
+        visit(mine < count ? records[mine] : Record{~u64(0), 0, 0, 0});
+    }
+}
+#endif

@@ -1,0 +1,128 @@
+// Kernels over vertices: start, message, apply, totals, reopen, the frontier's degrees.
+//
+// Map: a block of threads a BLOCK of 8,192 vertices, thread t takes vertices t, t + 512, ...; a warp's ballot is half a
+// word of a bitmap. Totals are summed by a thread in ascending order, then over the block's threads as a tree: the same
+// bits for any number of GPUs, streams and slices, because slices begin at multiples of BLOCK.
+// Bound by memory: each reads and writes every vertex's attributes once, coalesced.
+#include "combine.cuh"
+
+constexpr u32 BLOCK = 8192;
+constexpr u32 VERTEX_THREADS = 512;  // fewer would leave SMs short of loads in flight: a BLOCK stays with one SM
+
+// each(v, real) for the BLOCK of vertices of this block, by whole warps; `real`: v is one of them.
+template <class Each> __device__ __forceinline__ void for_block(u64 first, u64 last, Each each) {
+    const u64 begin = first + u64(blockIdx.x) * BLOCK;
+    if (begin >= last) return;
+    const u64 end = min2(begin + BLOCK, last), words_end = (end + 63) & ~u64(63);
+    for (u64 v = begin + threadIdx.x; v - lane_of() < words_end; v += VERTEX_THREADS) each(v, v < end);
+}
+
+// The ballot of whole warps as half a word of a bitmap, that of v.
+__device__ __forceinline__ void write_bits(u64* bits, u64 v, bool set) {
+    const u32 votes = __ballot_sync(FULL, set);
+    if (lane_of() == 0) reinterpret_cast<u32*>(bits)[v >> 5] = votes;
+}
+
+// partials[block of vertices] = sums over the block's threads.
+__device__ __forceinline__ void store_totals(f64* partials, u64 first, u64 last, const Sums& sums) {
+    if (first + u64(blockIdx.x) * BLOCK >= last) return;
+    __shared__ f64 of_warp[VERTEX_THREADS / 32];
+    for (int k = 0; k < TOTALS; k++) {
+        const f64 sum = team_sum(sums.of[k], 32);
+        if (lane_of() == 0) of_warp[warp_of()] = sum;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            f64 all = of_warp[0];
+            for (u32 warp = 1; warp < VERTEX_THREADS / 32; warp++) all += of_warp[warp];
+            partials[(first / BLOCK + blockIdx.x) * TOTALS + k] = all;
+        }
+        __syncthreads();
+    }
+}
+
+// value[first:last] by `start`; bits of those that differ from the identity; open_bits of those not done (only programs
+// that have it). first is a multiple of BLOCK. Launch: (last - first) / BLOCK blocks, rounded up, as for all below but
+// message.
+KERNEL __launch_bounds__(VERTEX_THREADS)
+start_kernel(Value* value, u64 value_first, const Degree* degree, const Degree* in_degree, const f64* own,
+             const u64* members, u64* bits, u64* open_bits, f64* partials, u64 first, u64 last, Context ctx) {
+    Sums sums = {};
+    for_block(first, last, [&](u64 v, bool real) {
+        bool set = false, open = false;
+        if (real) {
+            const u64 at = v - value_first;
+            const i64 out = degree_of(degree, at), into = in_degree_of(in_degree, at);
+            const Value fresh = program::start(i64(v), out, into, own, at, members, ctx);
+            value[at] = fresh;
+            set = fresh != program::identity();
+            open = HAS_DONE && !program::done(i64(v), fresh, ctx);
+            program::add_totals(sums, i64(v), fresh, fresh, out, into, own, at, ctx);
+        }
+        write_bits(bits, v, set);
+        if (HAS_DONE) write_bits(open_bits, v, open);
+    });
+    store_totals(partials, first, last, sums);
+}
+
+// msg[v] = send(v) for [first, last): what a pull then gathers. Any launch.
+KERNEL __launch_bounds__(VERTEX_THREADS)
+message_kernel(const Value* __restrict__ value, u64 value_first, const Degree* __restrict__ degree, Message* msg,
+               u64 msg_first, u64 first, u64 last, Context ctx) {
+    for (u64 v = first + thread_of_grid(); v < last; v += threads_of_grid()) {
+        const u64 at = v - value_first;
+        msg[v - msg_first] = Message(program::send(i64(v), value[at], degree_of(degree, at), Weight(0), ctx));
+    }
+}
+
+// value[first:last] by `apply`; next_bits of those that changed; got is put back to the identity.
+KERNEL __launch_bounds__(VERTEX_THREADS)
+apply_kernel(Value* value, u64 value_first, Got* got, u64 got_first, const Degree* degree, const Degree* in_degree,
+             const f64* own, u64* next_bits, f64* partials, u64 first, u64 last, Context ctx) {
+    Sums sums = {};
+    for_block(first, last, [&](u64 v, bool real) {
+        bool set = false;
+        if (real) {
+            const u64 at = v - value_first;
+            const i64 out = degree_of(degree, at), into = in_degree_of(in_degree, at);
+            const Value before = value[at];
+            const Value fresh = program::apply(i64(v), before, out, into, got[v - got_first], own, at, ctx);
+            got[v - got_first] = program::no_got();
+            value[at] = fresh;
+            set = program::changed(fresh, before);
+            program::add_totals(sums, i64(v), fresh, before, out, into, own, at, ctx);
+        }
+        write_bits(next_bits, v, set);
+    });
+    store_totals(partials, first, last, sums);
+}
+
+// The totals of [first, last) for programs that relax in place (their totals don't read v.before).
+KERNEL __launch_bounds__(VERTEX_THREADS)
+totals_kernel(const Value* value, u64 value_first, const Degree* degree, const Degree* in_degree, const f64* own,
+              f64* partials, u64 first, u64 last, Context ctx) {
+    Sums sums = {};
+    for_block(first, last, [&](u64 v, bool real) {
+        if (!real) return;
+        const u64 at = v - value_first;
+        const i64 out = degree_of(degree, at), into = in_degree_of(in_degree, at);
+        program::add_totals(sums, i64(v), value[at], value[at], out, into, own, at, ctx);
+    });
+    store_totals(partials, first, last, sums);
+}
+
+// open_bits of [first, last) anew: the vertices that are not done.
+KERNEL __launch_bounds__(VERTEX_THREADS)
+reopen_kernel(const Value* value, u64 value_first, u64* open_bits, u64 first, u64 last, Context ctx) {
+    for_block(first, last, [&](u64 v, bool real) {
+        write_bits(open_bits, v, real && !program::done(i64(v), value[v - value_first], ctx));
+    });
+}
+
+// *total += degrees of the vertices whose bit is set (edges that leave the frontier). Any launch of whole warps.
+KERNEL __launch_bounds__(VERTEX_THREADS)
+sum_degrees_kernel(const u64* bits, u64 first, u64 last, const Degree* degree, u64 degree_first, u64* total) {
+    u64 mine = 0;
+    for (u64 v = first + thread_of_grid(); v < last; v += threads_of_grid())
+        if (is_set(bits, v)) mine += degree[v - degree_first];
+    count_up(total, mine);
+}

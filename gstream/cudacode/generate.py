@@ -1,0 +1,239 @@
+"""The translation unit of a program: its text for one kind of graph, its kernels' arguments, its cubin in the cache.
+
+The unit is self-contained: scalars.cuh, the program's functions in place of program.cuh, then the kernels of cuda/.
+The cubin's name carries a hash of text, compiler and options, so that a second process compiles nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gstream.cudacode.emit import PARAMETERS, TOTAL_PARAMETERS, CudaEmitter, cuda_emitter_of, opening
+from gstream.hostcode.generate import cache_folder, is_in_place, premakes_messages
+from gstream.scalars import type_of_dtype
+from pagestore.errors import DeviceMissingError, GstreamError, UsageError
+
+# -fmad=false: a fused multiply-add rounds once where the host rounds twice, and kernels are bound by memory.
+OPTIONS = ("-std=c++17", "-O3", "-fmad=false")
+COMPILE_SECONDS = 300  # a compiler that hangs must not hang the run
+INCLUDE = re.compile(r'^#include "([\w.]+)"\n', re.MULTILINE)
+GUARD = re.compile(r"#ifndef (GSTREAM_\w+)\n#define \1\n(.*)#endif\n", re.DOTALL)
+KERNEL = re.compile(r"^KERNEL\s+__launch_bounds__\((\w+)\)\s+(\w+)\(([^)]*)\)", re.MULTILINE)
+SUMS = """struct Sums {
+    f64 of[TOTALS + 1];
+};
+"""
+
+
+@dataclass(frozen=True)
+class UnitShape:
+    """What a unit depends on beside its program: dtypes of IDs, weights (None: no weights) and degrees."""
+
+    id_dtype: np.dtype
+    weight_dtype: np.dtype | None = None
+    degree_dtype: np.dtype = field(default_factory=lambda: np.dtype("<u4"))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel: threads of a block (by name), and its arguments as ("const Word*", "words"), all 8 bytes wide.
+
+    The last argument of a program's kernels is the context, by value: HostCode.ints and floats, one after the other.
+    """
+
+    name: str
+    threads: str
+    arguments: tuple[tuple[str, str], ...]
+
+    def packing(self, context_bytes: int) -> str:
+        """The arguments as a struct format, as PyCUDA's `prepare` wants it."""
+        codes = {"u64": "Q", "Context": f"{context_bytes}s"}
+        return "".join(codes.get(kind, "P") for kind, _ in self.arguments)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The CUDA C++ of one program on one kind of graph."""
+
+    program: str
+    text: str
+    kernels: dict[str, Kernel]
+    context_bytes: int
+
+    def compile(self, architecture: str) -> Path:
+        """The cubin for an architecture such as "sm_90", from the cache folder or made by nvcc.
+
+        Raises DeviceMissingError without nvcc, GstreamError when it refuses the text.
+        """
+        nvcc = find_nvcc()
+        stat = os.stat(nvcc)  # stands for the version, which would take a process to ask for
+        key = repr((self.text, nvcc, stat.st_size, stat.st_mtime_ns, OPTIONS, architecture))
+        digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+        path = cache_folder() / f"gstream_{self.program}_{digest}.{architecture}.cubin"
+        if not path.exists():
+            _run_nvcc(nvcc, self.text, architecture, path)
+        return path
+
+
+def unit_of(program: Any, shape: UnitShape) -> Unit:
+    """The unit of a Program class. Raises UsageError where it reads weights that the graph has not."""
+    weight = None if shape.weight_dtype is None else type_of_dtype(shape.weight_dtype)
+    emitter = cuda_emitter_of(program, weight)
+    if ("e", "weight") in emitter.reads() and weight is None:
+        raise UsageError(
+            f"{program.__name__}: reads e.weight, but the graph has no weights. Convert it with a weight column, or "
+            "choose another program."
+        )
+    text = _flattened(program, emitter, shape)
+    kernels = {kernel.name: kernel for kernel in map(_kernel, KERNEL.finditer(text))}
+    context_bytes = 8 * (len(emitter.int_names) + len(emitter.float_names))
+    return Unit(program.__name__, text, kernels, context_bytes)
+
+
+def kernel_files(program: Any, emitter: CudaEmitter) -> list[str]:
+    """The files of cuda/ whose kernels the program runs."""
+    idempotent = program.combine.idempotent
+    names = ["vertices.cu", "push.cu", "pull_least.cu" if idempotent else "pull_sum.cu"]
+    if "done" in program.methods and is_in_place(program, emitter) and ("e", "weight") not in emitter.reads("send"):
+        names.append("heads.cu")
+    return [*names, *(["records.cu"] if idempotent else []), "peers.cu", "bits.cu"]
+
+
+def program_text(program: Any, emitter: CudaEmitter, shape: UnitShape) -> str:
+    """What cuda/program.cuh stands for, made from the program."""
+    value, got, reads = program.value.name, emitter.types.got, emitter.reads()
+    types = {
+        "Word": type_of_dtype(shape.id_dtype),
+        "Weight": (emitter.types.weight or "u8") if ("e", "weight") in reads else "u8",
+        "Degree": type_of_dtype(shape.degree_dtype),
+        "Value": value,
+        "Got": got,
+        "Message": value if program.value.is_float else got,
+    }
+    truths = {
+        "IDEMPOTENT": program.combine.idempotent,
+        "IN_PLACE": is_in_place(program, emitter),
+        "HAS_DONE": "done" in program.methods,
+        "USES_EDGE": ("e", "weight") in emitter.reads("send"),
+        "PREMADE": premakes_messages(program, emitter),
+        "USES_DEGREE": "degree" in {name for _, name in reads},
+        "USES_IN_DEGREE": "in_degree" in {name for _, name in reads},
+    }
+    lines = [f"typedef {kind} {name};" for name, kind in types.items()]
+    lines += ["", "enum Monoid { SUM, MIN, MAX, OR };", f"constexpr Monoid COMBINE = {program.combine.name};"]
+    lines += [f"constexpr bool {name} = {str(truth).lower()};" for name, truth in truths.items()]
+    lines += [f"constexpr int TOTALS = {len(program.totals)};", "", emitter.context(), SUMS]
+    return "\n".join([*lines, "namespace program {", *_functions(program, emitter), "}  // namespace program", ""])
+
+
+def _functions(program: Any, emitter: CudaEmitter) -> list[str]:
+    """The program's methods, what stands for those it does not define, and helpers that depend on it."""
+    value, got = program.value.name, emitter.types.got
+    identity = program.identity()
+    same = "fresh == before" + (" || (fresh != fresh && before != before)" if program.value.is_float else "")
+    texts = [emitter.method(name) for name in program.methods if name != "halt"]
+
+    def define(kind: str, name: str, parameters: str, *lines: str) -> None:
+        texts.append("\n".join([opening(kind, name, parameters), *(f"    {line}" for line in lines), "}", ""]))
+
+    if "apply" not in program.methods:
+        define(value, "apply", PARAMETERS["apply"], f"return {_default_apply(program, got)};")
+    if "done" not in program.methods:
+        define("bool", "done", PARAMETERS["done"], "return false;")
+    define(value, "identity", "", f"return {emitter._constant(identity, value)};")
+    define(got, "no_got", "", f"return {emitter._constant(identity, got)};")
+    define("bool", "changed", "Value fresh, Value before", f"return !({same});")
+    arguments = ", ".join(item.split()[-1].strip("*&") for item in TOTAL_PARAMETERS.split(", "))
+    sums = [f"sums.of[{k}] += {emitter.total_name(name)}({arguments});" for k, name in enumerate(program.totals)]
+    define("void", "add_totals", f"Sums& sums, {TOTAL_PARAMETERS}", *sums)
+    return texts
+
+
+def _default_apply(program: Any, got: str) -> str:
+    if not program.combine.idempotent:
+        return f"{'' if program.value.is_float else 'wrap_'}{program.value.name}(got)"
+    if program.combine.name == "OR":
+        return "v_value | got"
+    return f"got {'<' if program.combine.name == 'MIN' else '>'} v_value ? got : v_value"
+
+
+def sources() -> Path:
+    """The folder of the kernels: gstream/cuda of an installation, cuda/ beside gstream/ in a checkout."""
+    installed = Path(__file__).parent.parent / "cuda"
+    return installed if installed.is_dir() else installed.parent.parent / "cuda"
+
+
+def _flattened(program: Any, emitter: CudaEmitter, shape: UnitShape) -> str:
+    """All files that the kernels include, each once, and the kernels."""
+    folder, seen = sources(), set()
+    pieces = [f"// Generated by gstream from {program.__name__}; its kernels are cuda/*.cu.\n"]
+
+    def add(name: str) -> None:
+        if name in seen:
+            return
+        seen.add(name)
+        text = (folder / name).read_text()
+        for included in INCLUDE.findall(text):
+            add(included)
+        if name == "program.cuh":
+            text = program_text(program, emitter, shape)
+        else:
+            text = GUARD.sub(r"\2", INCLUDE.sub("", text))
+        pieces.append(f"// ---- {name} ----\n{text.rstrip()}\n")
+
+    for name in kernel_files(program, emitter):
+        add(name)
+    return "\n".join(pieces)
+
+
+def _kernel(found: re.Match[str]) -> Kernel:
+    threads, name, listed = found.groups()
+    arguments = []
+    for item in listed.split(","):
+        kind, argument = item.replace("__restrict__", "").rsplit(maxsplit=1)
+        arguments.append((" ".join(kind.split()), argument))
+    return Kernel(name, threads, tuple(arguments))
+
+
+@lru_cache(maxsize=1)
+def find_nvcc() -> str:
+    """nvcc on PATH, else in CUDA_HOME, else in /usr/local/cuda. Raises DeviceMissingError."""
+    homes = [os.environ.get("CUDA_HOME"), "/usr/local/cuda"]
+    places = [os.path.join(home, "bin") for home in homes if home]
+    found = shutil.which("nvcc") or shutil.which("nvcc", path=os.pathsep.join(places))
+    if found is None:
+        raise DeviceMissingError(
+            "nvcc: not found, and kernels for GPUs are compiled by it. Install the CUDA toolkit "
+            "(apt install nvidia-cuda-toolkit, or developer.nvidia.com/cuda-downloads), or set CUDA_HOME."
+        )
+    return found
+
+
+def _run_nvcc(nvcc: str, text: str, architecture: str, path: Path) -> None:
+    """Compile `text` into `path`, in a folder beside it: another process sees no half-written cubin."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix="nvcc-") as folder:
+        source, out = Path(folder) / "unit.cu", Path(folder) / "unit.cubin"
+        source.write_text(text)
+        command = [nvcc, *OPTIONS, f"-arch={architecture}", "-cubin", "-o", str(out), str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS)
+        if done.returncode != 0:
+            kept = path.with_suffix(".cu")
+            shutil.copyfile(source, kept)
+            lines = [line for line in (done.stderr + done.stdout).splitlines() if "error" in line or "fatal" in line]
+            reason = lines[0].strip() if lines else f"exit status {done.returncode}"
+            raise GstreamError(
+                f"{kept}: nvcc does not compile it for {architecture}: {reason}. Use a toolkit that knows this GPU "
+                "(CUDA 12 or newer), or report this file."
+            )
+        os.replace(out, path)

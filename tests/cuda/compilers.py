@@ -1,0 +1,25 @@
+"""g++ and nvcc as tests need them: one compilation, cached by nothing, skipped with a reason where it is missing."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+CUDA = HERE.parent.parent / "cuda"
+needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++: apt install g++")
+needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc: install the CUDA toolkit")
+
+
+def shared_library(folder: Path, text: str, *options: str) -> ctypes.CDLL:
+    """Compile C++ text (with cuda/ and tests/cuda/ to include from) into a library and load it."""
+    source, library = folder / "unit.cc", folder / "unit.so"
+    source.write_text(text)
+    command = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-w", f"-I{CUDA}", f"-I{HERE}"]
+    done = subprocess.run([*command, *options, "-o", library, source], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:4000]
+    return ctypes.CDLL(str(library))

@@ -1,0 +1,232 @@
+"""The GPU's kernels, run on the CPU with whole warps, give what the host's kernels give; MIN and MAX bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compilers import needs_gxx
+from emulated import EmulatedRun, Launcher, compile_units, parts_of, unit_shape
+from stepping import WAYS, Graph, Run
+from test_kernels import hub_graph
+from written import program
+
+from gstream.hostcode import bitmap, count_bits, find_records, list_bits, mark_pages
+from gstream.programs.bfs import BFS
+from gstream.programs.pagerank import PageRank
+from gstream.programs.sssp import SSSP, SSSPLong
+from gstream.programs.wcc import WCC
+
+pytestmark = needs_gxx
+APPLIED = """
+def apply(self, v, got, g): return min(v.value, got) if v.in_degree > 1 or v.value > 40 else v.value
+@total
+def reached(self, v): return 1 if v.value < INF else 0
+@total
+def gained(self, v): return v.before - v.value if v.value < INF and v.before < INF else 0
+def halt(self, g): return g.reached > g.vertices * 0.6
+"""
+WRITTEN = {  # name -> (declaration, weights)
+    "applied": ({"value": "u32", "start": "v.id if v.id < 60 else INF", "send": "u.value + 1", "rest": APPLIED}, "f4"),
+    "sum_weights": (
+        {"combine": "SUM", "value": "f64", "start": "v.id + 0.5", "send": "u.value / (1 + u.degree) + e.weight"}, "u1",
+    ),
+    "sum_signed": ({"combine": "SUM", "value": "i64", "start": "v.id - 5", "send": "e.weight - u.value"}, "i4"),
+    "max_floats": ({"combine": "MAX", "value": "f32", "start": "v.degree", "send": "u.value - e.weight"}, "f4"),
+    "max_signed": ({"combine": "MAX", "value": "i64", "start": "v.id % 7 - 3", "send": "u.value - 2"}, "u4"),
+    "min_signed": ({"combine": "MIN", "value": "i32", "start": "-v.id", "send": "u.value // 2"}, "f4"),
+    "min_wide": ({"combine": "MIN", "value": "f64", "start": "v.id", "send": "u.value + e.weight * 0.5"}, "i4"),
+    "joined": ({"combine": "OR", "value": "u32", "start": "v.id % 3", "send": "u.value"}, "f4"),
+}  # fmt: skip
+
+
+def graph_of(key):
+    n, source, target, weight = hub_graph(weights=WRITTEN[key][1] if key in WRITTEN else "f4")
+    weighted = key.startswith("sssp") or key in WRITTEN
+    return Graph(n, source, target, weight if weighted else None, id_bytes=8 if key.endswith("_wide") else 4)
+
+
+def programs_in(folder):
+    shipped = {"bfs": BFS, "sssp": SSSP, "sssp_wide": SSSPLong, "wcc": WCC, "pagerank": PageRank}
+    return shipped | {key: program(folder, **declared) for key, (declared, _) in WRITTEN.items()}
+
+
+@pytest.fixture(scope="module")
+def units(tmp_path_factory):
+    """{key: (program with parameters, graph, launcher)}: all units compiled in one call."""
+    folder = tmp_path_factory.mktemp("units")
+    classes = programs_in(folder)
+    graphs = {key: graph_of(key) for key in classes}
+    library, made = compile_units(folder, classes, {key: unit_shape(graph.shape()) for key, graph in graphs.items()})
+    given = {"bfs": {"source": (3, 11)}, "sssp": {"source": (3, 11)}, "sssp_wide": {"source": 3}}
+    given["pagerank"] = {"tolerance": 1e-3}
+    return {
+        key: (classes[key](**given.get(key, {})), graphs[key], Launcher(library, key, made[key])) for key in classes
+    }
+
+
+def pairs():
+    """Programs and ways, with group sizes and launches that change from one to the next."""
+    found = []
+    for k, key in enumerate([*("bfs", "sssp", "sssp_wide", "wcc", "pagerank"), *WRITTEN]):
+        for w, way in enumerate(WAYS):
+            found.append((key, way, (1, 2, 4, 8, 16, 32)[(k + 2 * w) % 6], 1 + (k + w) % 5))
+    return found
+
+
+@pytest.mark.parametrize(("key", "way", "group", "grid"), pairs())
+def test_every_program_and_way(units, key, way, group, grid):
+    given, graph, launcher = units[key]
+    if way in ("push_records", "pull_records", "pull_heads") and given.combine.name == "SUM":
+        pytest.skip("SUM has no records")
+    host = Run(given, graph, way)
+    mine = EmulatedRun(launcher, given, graph, way, group, grid, edges_a_part=(1, 40, 300)[grid % 3])
+    limit = 6 if given.combine.name == "SUM" else 1000
+    wanted, got = host.run(limit), mine.run(limit)
+    if given.combine.name == "SUM" and wanted.dtype.kind == "f":
+        np.testing.assert_allclose(got, wanted, rtol=2e-6 if wanted.dtype == np.float32 else 1e-12)
+    else:
+        np.testing.assert_array_equal(got.view(np.uint8), wanted.view(np.uint8))
+    np.testing.assert_allclose(list(mine.totals.values()), list(host.totals.values()), rtol=1e-6)
+    if not mine.code.in_place:
+        assert (mine.supersteps, mine.converged) == (host.supersteps, host.converged)
+        np.testing.assert_array_equal(mine.active, host.active)
+        assert int(mine.edges[0]) == host.edges or given.combine.idempotent
+        assert (mine.got == mine.code.identity).all()
+
+
+def test_sums_do_not_depend_on_launches_or_cuts_between_slots(units):
+    """Blocks, order of parts and batches change nothing: totals and float sums of a pull have the same bits."""
+    given, graph, launcher = units["pagerank"]
+    runs = [EmulatedRun(launcher, given, graph, "pull", 8, grid, edges_a_part=300) for grid in (1, 2, 7)]
+    order = np.random.default_rng(3).permutation(len(runs[2].parts[id(graph.into)]))
+    small = runs[2].parts[id(graph.into)][:, 0] < graph.into.small
+    order = np.concatenate([order[small[order]], np.flatnonzero(~small)])  # hubs are added up in page order
+    runs[2].parts[id(graph.into)] = runs[2].parts[id(graph.into)][order]
+    values = {run.run(4).tobytes() for run in runs}
+    assert len(values) == 1 and len({tuple(run.totals.values()) for run in runs}) == 1
+
+
+def test_slices_and_chunks(units):
+    """apply by slices and a pull by chunks of dst write only inside, and together give the whole."""
+    given, graph, launcher = units["pagerank"]
+    whole, run = (EmulatedRun(launcher, given, graph, "pull", 4) for _ in range(2))
+    whole.run(1)
+    run.run(0)
+    run.code.set_superstep(1)
+    run.bind()
+    n, pages, work = graph.vertices, graph.into, run.parts[id(graph.into)]
+    launcher("message_kernel", 2, run.value, 0, run.degrees[0], run.msg, 0, 0, n)
+    guarded = np.full(n + 20, 77.0)
+    for first in range(0, n, 300):
+        last = min(first + 300, n)
+        dst, carry = guarded[10 + first : 10 + last], np.zeros(len(work))
+        dst[:] = 0
+        head = (pages.words, run.code.no_weights, pages.layout.words, work, len(work), run.msg, 0, run.degrees[0])
+        launcher("pull_kernel", 3, *head, run.active, dst, first, last, run.next, run.open, carry, run.edges)
+        hubs = work[:, 0] >= pages.small
+        vertices = pages.words[work[hubs, 0], -2].astype(np.uint64)
+        launcher("add_hub_sums_kernel", 1, vertices, carry[hubs].copy(), int(hubs.sum()), dst, first, last)
+    assert (guarded[:10] == 77).all() and (guarded[-10:] == 77).all()
+    got = guarded[10:-10].copy()
+    arrays = (*run.degrees, run.code.own, run.next, run.partials)
+    launcher("apply_kernel", 1, run.value, 0, got, 0, *arrays, 0, n)
+    np.testing.assert_array_equal(run.value, whole.value)
+    assert not got.any()
+
+
+def test_totals_of_several_blocks(units):
+    """More than one BLOCK of vertices: partials by block, whatever the slices."""
+    given, _, launcher = units["pagerank"]
+    n = 20_000
+    graph = Graph(n, np.arange(n - 1), np.arange(1, n), None)
+    host, mine = Run(given, graph, "pull"), EmulatedRun(launcher, given, graph, "pull")
+    host.run(1), mine.run(1)
+    np.testing.assert_allclose(mine.partials, host.partials, rtol=1e-9)
+    np.testing.assert_array_equal(mine.active, host.active)
+    again = np.zeros_like(mine.partials)
+    for first, last in ((0, 8192), (8192, n)):
+        blocks = -(-(last - first) // 8192)
+        window = slice(first, last)
+        state = (mine.value[window].copy(), first, mine.degrees[0][window].copy(), mine.degrees[1][window].copy())
+        launcher("totals_kernel", blocks, *state, mine.code.own, again, first, last)
+    mine.launch("totals_kernel", 3, mine.value, 0, *mine.degrees, mine.code.own, mine.partials, 0, n)
+    np.testing.assert_array_equal(again, mine.partials)
+
+
+def test_bitmaps(units):
+    _, graph, launcher = units["bfs"]
+    rng = np.random.default_rng(5)
+    for n, share in ((64, 0.5), (1000, 0.01), (70_000, 0.3), (300_000, 1.0)):
+        wanted = np.flatnonzero(rng.random(n) < share).astype(np.uint64)
+        bits, count = bitmap(n), np.zeros(1, np.uint64)
+        launcher("set_bits_kernel", 3, bits, wanted, len(wanted))
+        launcher("count_bits_kernel", 2, bits, len(bits), count)
+        assert int(count[0]) == len(wanted) == count_bits(bits)
+        run = EmulatedRun(launcher, BFS(source=0), graph)
+        np.testing.assert_array_equal(run.listed(bits), list_bits(bits, 0, n))
+    degree, total = rng.integers(0, 9, n).astype(np.uint32), np.zeros(1, np.uint64)
+    launcher("sum_degrees_kernel", 2, bits, 0, n, degree, 0, total)
+    assert int(total[0]) == degree[list_bits(bits, 0, n)].sum()
+    for share in (0.0005, 0.01):
+        bits, pages = bitmap(1000), graph.out
+        launcher(
+            "set_bits_kernel",
+            1,
+            bits,
+            wanted := np.flatnonzero(rng.random(1000) < share).astype(np.uint64),
+            len(wanted),
+        )
+        marks, same, count = (np.zeros(len(pages.words), kind) for kind in (np.uint8, np.bool_, np.uint64))
+        launcher("mark_pages_kernel", 2, bits, pages.first_vertex, pages.last_vertex, len(marks), marks, count)
+        assert int(count[0]) == mark_pages(bits, pages.first_vertex, pages.last_vertex, same)
+        np.testing.assert_array_equal(marks.astype(bool), same)
+
+
+@pytest.mark.parametrize("key", ["bfs", "min_wide"])
+@pytest.mark.parametrize(("skip", "stretch"), [(0, 7), (4, 64), (0, 100_000)])
+def test_records_are_the_hosts(units, key, skip, stretch):
+    given, graph, launcher = units[key]
+    run = EmulatedRun(launcher, given, graph, stretch=stretch)
+    pages, rng = graph.into, np.random.default_rng(stretch)
+    for share in (0.02, 1.0):
+        vertices = np.flatnonzero(rng.random(graph.vertices) < share).astype(np.uint64)
+        got = run.records(pages, vertices, skip)
+        want = find_records(pages.words, pages.first_vertex, pages.last_vertex, pages.small, vertices, skip, stretch)
+        np.testing.assert_array_equal(got[np.lexsort(got.T[::-1])], want[np.lexsort(want.T[::-1])])
+
+
+def test_peers(units):
+    for key, merge in (
+        ("bfs", np.minimum),
+        ("max_floats", np.maximum),
+        ("sum_signed", np.add),
+        ("joined", np.bitwise_or),
+    ):
+        given, _, launcher = units[key]
+        dtype = EmulatedRun(launcher, given, units[key][1]).code.got_dtype
+        copies = [np.random.default_rng(k).integers(0, 1000, 700).astype(dtype) for k in range(3)]
+        addresses, mine = np.array([copy.ctypes.data for copy in copies], np.uint64), np.zeros(700, dtype)
+        launcher("reduce_kernel", 2, mine, addresses, 3, 700)
+        np.testing.assert_array_equal(mine, merge(merge(copies[0], copies[1]), copies[2]))
+        launcher("reset_kernel", 2, mine, 700)
+        assert (mine == given.identity()).all()
+    bits = [np.random.default_rng(k).integers(0, 2**63, 50).astype(np.uint64) for k in range(3)]
+    addresses, mine = np.array([copy.ctypes.data for copy in bits], np.uint64), np.zeros(50, np.uint64)
+    launcher("merge_bits_kernel", 1, mine, addresses, 3, 50)
+    np.testing.assert_array_equal(mine, bits[0] | bits[1] | bits[2])
+
+
+def test_parts_cover_every_edge_once():
+    _, source, target, _ = hub_graph()
+    for id_bytes in (4, 8):
+        pages = Graph(1000, source, target, None, id_bytes=id_bytes).out
+        for edges_a_part in (1, 33, 500, 10**6):
+            parts, covered = parts_of(pages, 4, edges_a_part), np.zeros(pages.words.shape, int)
+            for row, first, end, _ in parts.tolist():
+                if row >= pages.small:
+                    covered[row, first:end] += 1
+                    continue
+                for slot in range(first, end):
+                    record = int(pages.words[row, -2 * slot - 1])
+                    covered[row, record + 1 : record + 1 + int(pages.words[row, record])] += 1
+            assert covered.sum() == len(source) and covered.max() == 1

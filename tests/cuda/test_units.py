@@ -1,0 +1,119 @@
+"""Translation units: every shipped program compiles for a GPU, with nothing left to call where edges are; the cache."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from compilers import CUDA, needs_nvcc
+from sass import calls, text_sections
+from test_kernels_emulated import WRITTEN
+from written import program
+
+from gstream.cudacode import generate
+from gstream.cudacode.generate import UnitShape, sources, unit_of
+from gstream.hostcode import GraphShape, compile_host
+from gstream.programs import bfs, pagerank, sssp, wcc
+from pagestore.errors import DeviceMissingError, GstreamError, UsageError
+
+SHIPPED = [bfs.BFS, pagerank.PageRank, pagerank.PageRank64, pagerank.PersonalizedPageRank]
+SHIPPED += [pagerank.PersonalizedPageRank64, sssp.SSSP, sssp.SSSP64, sssp.SSSPInteger, sssp.SSSPLong]
+SHIPPED += [wcc.WCC, wcc.WCC64]
+EDGE_KERNELS = ("push_kernel", "pull_kernel", "push_records_kernel", "pull_records_kernel", "pull_heads_kernel")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache folder of this test's own."""
+    monkeypatch.setattr(generate, "cache_folder", lambda: tmp_path)
+    return tmp_path
+
+
+def check(unit, cache):
+    cubin = unit.compile("sm_90")
+    assert cubin.parent == cache and set(text_sections(cubin)) == set(unit.kernels)
+    return {name: count for name, count in calls(cubin).items() if count}
+
+
+@needs_nvcc
+@pytest.mark.parametrize("k", range(len(SHIPPED)), ids=[cls.__name__ for cls in SHIPPED])
+def test_shipped_programs(cache, k):
+    weights = {"SSSP64": "f4", "SSSPInteger": "u1", "SSSPLong": "u4"}.get(SHIPPED[k].__name__, "f4")
+    ids = "u8" if SHIPPED[k].__name__.endswith(("64", "Long")) else "u4"
+    unit = unit_of(SHIPPED[k], UnitShape(np.dtype(ids), np.dtype(weights), np.dtype("u8" if k % 4 == 3 else "u4")))
+    called = check(unit, cache)
+    # what start, message and apply call is CUDA's own slow path of a division, and no method of the program
+    assert not set(called) & set(EDGE_KERNELS), called
+
+
+@needs_nvcc
+@pytest.mark.parametrize("key", ["joined", "max_floats", "sum_weights"])
+def test_other_monoids(cache, tmp_path, key):
+    declared, weights = WRITTEN[key]
+    called = check(unit_of(program(tmp_path, **declared), UnitShape(np.dtype("u4"), np.dtype(weights))), cache)
+    assert key == "sum_weights" or not set(called) & set(EDGE_KERNELS), called  # that one divides at every edge
+
+
+@needs_nvcc
+@pytest.mark.skipif(shutil.which("cuobjdump") is None, reason="no cuobjdump: install the CUDA toolkit's")
+def test_calls_are_what_cuobjdump_shows(cache):
+    cubin = unit_of(pagerank.PageRank, UnitShape(np.dtype("u4"))).compile("sm_90")
+    shown = subprocess.run(["cuobjdump", "-sass", str(cubin)], capture_output=True, text=True, check=True).stdout
+    blocks = {block.split()[0]: block for block in shown.split("Function : ")[1:]}
+    assert calls(cubin) == {name: block.count("CALL.") for name, block in blocks.items()}
+    assert sum(calls(cubin).values()) > 0
+
+
+@needs_nvcc
+def test_second_compilation_is_the_cache(cache, monkeypatch):
+    unit = unit_of(bfs.BFS, UnitShape(np.dtype("u4")))
+    first = unit.compile("sm_90")
+    monkeypatch.setattr(generate, "_run_nvcc", None)
+    assert unit.compile("sm_90") == first and [path.suffix for path in cache.iterdir()] == [".cubin"]
+
+
+@needs_nvcc
+def test_text_that_nvcc_refuses(cache):
+    unit = unit_of(bfs.BFS, UnitShape(np.dtype("u4")))
+    broken = generate.Unit(unit.program, unit.text + "\nint nonsense = undeclared;\n", unit.kernels, unit.context_bytes)
+    with pytest.raises(GstreamError, match=r"\.cu: nvcc does not compile it for sm_90: .*undeclared") as caught:
+        broken.compile("sm_90")
+    assert not list(cache.glob("*.cubin")) and "report this file" in str(caught.value)
+
+
+def test_without_nvcc(cache, monkeypatch):
+    generate.find_nvcc.cache_clear()
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    with pytest.raises(DeviceMissingError, match="nvcc: not found, .*Install the CUDA toolkit") as caught:
+        unit_of(bfs.BFS, UnitShape(np.dtype("u4"))).compile("sm_90")
+    assert caught.value.exit_code == 3
+    generate.find_nvcc.cache_clear()
+
+
+def test_weights_are_needed():
+    with pytest.raises(UsageError, match="SSSP: reads e.weight, but the graph has no weights. Convert"):
+        unit_of(sssp.SSSP, UnitShape(np.dtype("u4")))
+
+
+def test_units_are_self_contained_and_of_their_graph():
+    small = unit_of(pagerank.PageRank, UnitShape(np.dtype("u4")))
+    wide = unit_of(pagerank.PageRank, UnitShape(np.dtype("u8"), np.dtype("f4")))
+    assert '#include "' not in small.text and "typedef u32 Word;" in small.text and "typedef u64 Word;" in wide.text
+    assert "typedef u8 Weight;" in wide.text  # what a program does not read makes no other code
+    assert small.text.index("namespace program") < small.text.index("push_kernel")
+    assert "pull_heads_kernel" not in small.kernels and "find_records_kernel" not in small.kernels
+    assert "pull_heads_kernel" in unit_of(bfs.BFS, UnitShape(np.dtype("u4"))).kernels
+    assert sources() == CUDA
+
+
+def test_arguments_are_eight_bytes_and_context_is_the_hosts():
+    unit = unit_of(pagerank.PageRank, UnitShape(np.dtype("u4")))
+    code = compile_host(pagerank.PageRank(), GraphShape(10, 20, np.dtype("u4")))
+    assert unit.context_bytes == code.ints.nbytes + code.floats.nbytes
+    for kernel in unit.kernels.values():
+        assert all(kind.endswith("*") or kind in ("u64", "Context") for kind, _ in kernel.arguments), kernel
+        assert "Context" not in [kind for kind, _ in kernel.arguments[:-1]]
+    assert unit.kernels["message_kernel"].packing(56) == "PQPPQQQ56s"
+    assert unit.kernels["push_kernel"].arguments[0] == ("const Word*", "words")
