@@ -74,7 +74,7 @@ class Engine:
         self._readers = ThreadPoolExecutor(self.options.read_threads, thread_name_prefix="read-ahead")
         poison = any(isinstance(device, FakeDevice) for device in self.devices)
         capped = self.options.host_memory is not None
-        self._sources = Sources(store, len(self.devices), self._readers, capped, poison, self.options.trace)
+        self._sources = Sources(store, self.devices, self._readers, capped, poison, self.options.trace)
         self._servers = ThreadPoolExecutor(len(self.devices), thread_name_prefix="device")
         self._arrays: dict[str, np.ndarray] = {}
         self._constants: Constants | None = None
@@ -106,6 +106,11 @@ class Engine:
         for number, spec in enumerate(self.specs):
             name = f"{spec.kind}:{number}"
             host = spec.kind == "host"
+            if spec.kind == "cuda":
+                from gstream.devices.gpu import GpuDevice
+
+                made.append(GpuDevice(f"cuda:{spec.seed}", spec.seed, self.options.host_threads))
+                continue
             made.append(HostDevice(name, threads, self.options.trace) if host else FakeDevice(name, spec.seed))
         return made
 
@@ -125,6 +130,14 @@ class Engine:
             self._room = (time.monotonic(), room)
         return room
 
+    @property
+    def device_memory(self) -> int | None:
+        """Bytes that a device may hold: the cap, or what the fullest device has left; None: no limit."""
+        given = [size for device in self.devices if (size := device.capacity()) is not None]
+        if self.options.device_memory is not None:
+            given.append(self.options.device_memory)
+        return min(given, default=None)
+
     def compile(self, program: Any) -> Any:
         """HostCode of a program for this store's graph."""
         topology = next(iter(self.graph.tables.values()))
@@ -138,7 +151,8 @@ class Engine:
         """What running `program` will hold and move. Raises UsageError or ResourceError where it can't be run."""
         code = code or self.compile(program)
         room = self.host_memory - self.beside_bytes
-        plan = make_plan(code, self.graph, self.options, self.specs, room, Constants())
+        options = replace(self.options, device_memory=self.device_memory)
+        plan = make_plan(code, self.graph, options, self.specs, room, Constants())
         return replace(plan, constants=self._measured(plan))
 
     def measure(self) -> Constants:

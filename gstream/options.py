@@ -14,13 +14,15 @@ DEFAULT_BATCH_BYTES = 16 << 20  # at 16 MiB a link reaches 55.0 of its 55.4 GB/s
 DEFAULT_STREAMS = 32  # throughput rises up to 32, the concurrent-kernel limit (thesis 3.2)
 CACHE_POLICIES = ("auto", "lru", "pinned", "0")
 DIRECTIONS = ("auto", "push", "pull")
+MOST_NUMBERS = {"host": 1, "cuda": 1, "fake": 2}  # after a kind of device
 
 
 @dataclass
 class RunOptions:
     """Options of one engine. Raises UsageError on a value outside its limits.
 
-    devices: "host", "host:N" (N devices that share the cores), "fake:SEED", "fake:SEED:N"; a list joins them
+    devices: "host", "host:N" (N devices that share the cores), "cuda" (all GPUs), "cuda:0", "cuda:0,1", "fake:SEED",
+        "fake:SEED:N"; a list joins them
     device_memory, host_memory: caps in bytes; None is what the machine has
     batch_bytes: pages of one copy and one launch; cut to whole pages and to one stretch
     streams: streams of a device that copies (host devices read pages where they lie)
@@ -72,7 +74,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class DeviceSpec:
-    """One device that was asked for: `kind` is "host" or "fake", `seed` is the fake device's."""
+    """One device that was asked for: `kind` is "host", "cuda" or "fake"; a fake device's seed, a GPU's number."""
 
     kind: str
     seed: int = 0
@@ -83,16 +85,19 @@ def parse_devices(names: list[str]) -> list[DeviceSpec]:
     specs: list[DeviceSpec] = []
     for name in names:
         kind, *numbers = name.split(":")
-        if kind == "cuda":
-            raise DeviceMissingError(f"--devices {name}: this build has no CUDA device. Pass --devices host.")
-        if kind not in ("host", "fake") or len(numbers) > {"host": 1, "fake": 2}[kind]:
-            raise UsageError(f"--devices {name}: not a device; known are host, host:N, fake:SEED and fake:SEED:N.")
+        if name.isdecimal() and specs and specs[-1].kind == "cuda":  # cuda:0,1 is cut at the comma
+            kind, numbers = "cuda", [name]
+        if kind not in MOST_NUMBERS or len(numbers) > MOST_NUMBERS[kind]:
+            raise UsageError(
+                f"--devices {name}: not a device; known are host, host:N, cuda, cuda:N, fake:SEED and fake:SEED:N."
+            )
         if not all(number.isdecimal() for number in numbers):
             raise UsageError(f"--devices {name}: after a colon comes a number, as in host:2.")
         values = [int(number) for number in numbers]
         if kind == "host":
-            count = values[0] if values else 1
-            specs += [DeviceSpec("host")] * count
+            specs += [DeviceSpec("host")] * (values[0] if values else 1)
+        elif kind == "cuda":
+            specs += [DeviceSpec("cuda", number) for number in values or range(_gpus(name))]
         else:
             seed, count = (values + [0, 1][len(values) :])[:2]
             specs += [DeviceSpec("fake", seed + offset) for offset in range(count)]
@@ -101,6 +106,16 @@ def parse_devices(names: list[str]) -> list[DeviceSpec]:
     if not specs:
         raise UsageError(f"--devices {','.join(names)}: names no device. Pass --devices host.")
     return specs
+
+
+def _gpus(name: str) -> int:
+    """GPUs of this machine. Raises DeviceMissingError where there are none."""
+    from gstream.devices.cuda import driver
+
+    found = int(driver().Device.count())
+    if found == 0:
+        raise DeviceMissingError(f"--devices {name}: this machine has no GPU. Pass --devices host.")
+    return found
 
 
 def _flag(name: str) -> str:

@@ -104,7 +104,7 @@ class PageSource:
 
     def __init__(
         self, table: PageTable, reader: Reader, plan: SourcePlan, readers: ThreadPoolExecutor, poison: bool = False,
-        trace: Trace | None = None,
+        trace: Trace | None = None, pin: Callable[[np.ndarray], Callable[[], None]] = lambda rows: _nothing,
     ) -> None:  # fmt: skip
         self.table, self._trace = table, trace
         self.plan = plan
@@ -116,6 +116,7 @@ class PageSource:
         self.cache = None
         if not plan.resident and plan.cache_pages and plan.policy:
             self.cache = PageCache(table.pages, plan.cache_pages, plan.policy)
+        self._unpin = [pin(rows) for rows in (self.pages, self.weights) if rows is not None and rows.nbytes]
         self._reader = reader
         self._readers = readers
         self._lock = threading.Lock()
@@ -201,6 +202,13 @@ class PageSource:
             parts.popleft()
         self.settle()
         return reads
+
+    def close(self) -> None:
+        """End reading, unpin the rows."""
+        self.settle()
+        for undo in self._unpin:
+            undo()
+        self._unpin = []
 
     def settle(self) -> None:
         """Wait until no thread reads into this source's rows; forget what was read ahead."""

@@ -14,7 +14,8 @@ from pagestore.layout import PageLayout
 class PageTable:
     """One topology's pages: small ones first, then large ones, each kind in ascending vertex order.
 
-    first_vertex, last_vertex, edges: uint64[pages]. stretch: pages in one unit of ownership. weight_page_bytes is 0
+    first_vertex, last_vertex, edges: uint64[pages]. records: uint32[pages], lists in a page; group: uint8[pages], lanes
+    of a GPU that best share one (pagestore/simd.py). stretch: pages in one unit of ownership. weight_page_bytes is 0
     for unweighted topologies. reach: the most vertices that lie between the first and last vertex of any page.
     """
 
@@ -24,6 +25,8 @@ class PageTable:
     first_vertex: np.ndarray
     last_vertex: np.ndarray
     edges: np.ndarray
+    records: np.ndarray
+    group: np.ndarray
     crc: np.ndarray
     weight_dtype: np.dtype | None
     weight_page_bytes: int
@@ -80,6 +83,8 @@ def page_table(topology, devices: int) -> PageTable:  # type: ignore[no-untyped-
         first_vertex=np.ascontiguousarray(directory["first_vertex"]).astype(np.uint64, copy=False),
         last_vertex=np.ascontiguousarray(directory["last_vertex"]).astype(np.uint64, copy=False),
         edges=np.ascontiguousarray(directory["edges"]).astype(np.uint64, copy=False),
+        records=np.ascontiguousarray(directory["records"]),
+        group=np.maximum(directory["group"], 1),
         crc=np.ascontiguousarray(directory["crc"]),
         weight_dtype=None if topology.weight_dtype is None else np.dtype(topology.weight_dtype),
         weight_page_bytes=topology.weight_page_bytes or 0,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from gstream.devices.base import Device
 from gstream.pages import PageSource, SourcePlan
 from gstream.pagetable import PageTable
 from gstream.trace import Trace
@@ -18,9 +20,11 @@ class Sources:
     """
 
     def __init__(
-        self, store: Any, devices: int, readers: ThreadPoolExecutor, capped: bool, poison: bool, trace: Trace | None
-    ) -> None:
-        self._store, self._devices, self._readers = store, devices, readers
+        self, store: Any, devices: Sequence[Device], readers: ThreadPoolExecutor, capped: bool, poison: bool,
+        trace: Trace | None,
+    ) -> None:  # fmt: skip
+        self._store, self._devices, self._readers = store, len(devices), readers
+        self._pin = devices[0].pin  # pinned for one GPU is pinned for all
         self._capped, self._poison, self._trace = capped, poison, trace
         self._made: dict[str, list[PageSource]] = {}
         self._read_by_dropped = 0
@@ -46,7 +50,7 @@ class Sources:
             self._drop(name)
             reader = self._store.topology(name).reader(direct=not plan.resident)
             made = [
-                PageSource(tables[name], reader, plan, self._readers, self._poison, self._trace)
+                PageSource(tables[name], reader, plan, self._readers, self._poison, self._trace, self._pin)
                 for _ in range(1 if plan.resident else self._devices)
             ]
             self._made[name] = made * self._devices if plan.resident else made
@@ -69,7 +73,7 @@ class Sources:
     def _drop(self, name: str) -> None:
         """Free one page set's rows, its figures kept."""
         for source in set(self._made.pop(name, ())):
-            source.settle()
+            source.close()
             self._read_by_dropped += source.bytes_read
 
     def distinct(self) -> list[PageSource]:

@@ -28,7 +28,7 @@ A slice is a range [first, last) of the chunk; the slices of all devices, in dev
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,6 +121,10 @@ class DeviceStats:
     cache_misses: int = 0
 
 
+def _nothing() -> None:
+    return None
+
+
 class Device(ABC):
     """One device of a run. `in_place`: reads pages where they lie in host memory, so that batches need no cutting.
 
@@ -138,6 +142,14 @@ class Device(ABC):
     def lateness(self) -> float:
         """Order in which devices that are not threaded are finished."""
         return 0.0
+
+    def capacity(self) -> int | None:
+        """Bytes that a job may hold on the device; None where host memory is the only limit."""
+        return None
+
+    def pin(self, array: np.ndarray) -> Callable[[], None]:
+        """Make host memory that batches will come from quick to copy; returns what undoes it."""
+        return _nothing
 
     def take_stats(self) -> DeviceStats:
         """What was counted since the last call; the counters start anew."""

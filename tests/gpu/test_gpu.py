@@ -1,0 +1,115 @@
+"""GPUs against the host's cores: the same values whatever streams, caches, memory and devices there are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gstream import SUM, Program, f64
+from gstream.devices.cuda import count_gpus
+from gstream.driver import Engine
+from gstream.options import RunOptions
+from gstream.programs.bfs import BFS
+from gstream.programs.pagerank import PageRank
+from gstream.programs.sssp import SSSP
+from gstream.programs.wcc import WCC
+from pagestore.memory import convert_arrays
+from pagestore.store import open_store
+
+GPUS = count_gpus()
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(GPUS == 0, reason="no pycuda, or no GPU here")]
+V, E = 60_000, 400_000
+PAGE = 4096  # hubs meet large pages, and there are hundreds of small ones
+
+
+class InDegree(Program):
+    """The number of in-edges, by a SUM over integers that cannot round."""
+
+    combine, value = SUM, f64
+
+    def start(self, v, g):
+        return 0.0
+
+    def send(self, u, e, g):
+        return 1.0
+
+
+PROGRAMS = {
+    "bfs": lambda: BFS(source=3),
+    "sssp": lambda: SSSP(source=3),
+    "wcc": WCC,
+    "pagerank": lambda: PageRank(tolerance=0.0),
+    "in-degree": InDegree,
+}
+LIMITS = {"pagerank": 5}
+OPTIONS = {
+    "as it is": {},
+    "one stream": {"streams": 1, "cache": "0"},
+    "two streams": {"streams": 2, "cache": "lru", "device_memory": 3_000_000, "batch_bytes": 1 << 15},
+    "small batches": {"batch_bytes": 1 << 14, "cache": "0"},
+    "some cache": {"device_memory": 3_000_000, "batch_bytes": 1 << 15},
+    "push": {"direction": "push", "cache": "0"},
+    "pull": {"direction": "pull", "batch_bytes": 1 << 16},
+    "no heads": {"use_heads": False},
+    "chunks": {"chunk_vertices": 16384, "batch_bytes": 1 << 15, "streams": 4},
+    "chunks by push": {"chunk_vertices": 16384, "direction": "push", "batch_bytes": 1 << 15},
+    "from disk": {"host_memory": 4_000_000, "batch_bytes": 1 << 15},
+}
+
+
+@pytest.fixture(scope="module", params=["directed 4", "directed 8", "undirected 4"])
+def store(request, tmp_path_factory):
+    random = np.random.default_rng(11)
+    source, target = (V * random.random((2, E)) ** 4).astype(np.int64)
+    weight = random.integers(0, 9, E).astype(float)
+    path = tmp_path_factory.mktemp("gpu") / "graph.gs"
+    kind, width = request.param.split()
+    convert_arrays(
+        path, source, target, weight, vertices=V, page_bytes=PAGE, id_bytes=int(width), directed=kind == "directed",
+        order="degree",
+    )  # fmt: skip
+    with open_store(path) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def expected(store):
+    with Engine(store) as engine:
+        return {name: engine.run(make(), max_supersteps=LIMITS.get(name)) for name, make in PROGRAMS.items()}
+
+
+def devices():
+    return [["cuda:0"], *([["cuda:0", "cuda:1"]] if GPUS > 1 else [])]
+
+
+@pytest.mark.parametrize("names", devices(), ids=lambda names: f"{len(names)} GPU")
+@pytest.mark.parametrize("options", OPTIONS)
+def test_gpus_are_the_host(store, expected, options, names):
+    for name, make in PROGRAMS.items():
+        given = OPTIONS[options]
+        if "chunk_vertices" in given and given.get("direction") != "push" and name in ("bfs", "sssp", "wcc"):
+            given = {**given, "direction": "push"}  # a pull in place has no chunks
+        with Engine(store, RunOptions(devices=names, **given)) as engine:
+            found = engine.run(make(), max_supersteps=LIMITS.get(name))
+        wanted = expected[name]
+        assert (found.supersteps, found.converged) == (wanted.supersteps, wanted.converged), name
+        if name == "pagerank":
+            np.testing.assert_allclose(found.value, wanted.value, rtol=1e-5, err_msg=name)
+        else:
+            assert np.array_equal(found.value, wanted.value), name
+
+
+def test_one_engine_runs_all_and_again(store, expected):
+    with Engine(store, RunOptions(devices=["cuda:0"])) as engine:
+        for _ in range(2):
+            for name, make in PROGRAMS.items():
+                found = engine.run(make(), max_supersteps=LIMITS.get(name))
+                assert found.supersteps == expected[name].supersteps, name
+
+
+def test_algorithms_through_the_front(store, tmp_path):
+    import gstream
+
+    with gstream.open(store.path) as graph:
+        for call in (lambda **o: graph.bfs(source=3, **o), lambda **o: graph.wcc(**o)):
+            assert np.array_equal(call().to_numpy(), call(devices="cuda").to_numpy())
