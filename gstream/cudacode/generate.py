@@ -29,7 +29,7 @@ OPTIONS = ("-std=c++17", "-O3", "-fmad=false")
 COMPILE_SECONDS = 300  # a compiler that hangs must not hang the run
 INCLUDE = re.compile(r'^#include "([\w.]+)"\n', re.MULTILINE)
 GUARD = re.compile(r"#ifndef (GSTREAM_\w+)\n#define \1\n(.*)#endif\n", re.DOTALL)
-KERNEL = re.compile(r"^KERNEL\s+__launch_bounds__\((\w+)\)\s+(\w+)\(([^)]*)\)", re.MULTILINE)
+KERNEL = re.compile(r"^KERNEL\s+__launch_bounds__\((\w+)[^)]*\)\s+(\w+)\(([^)]*)\)", re.MULTILINE)
 SUMS = """struct Sums {
     f64 of[TOTALS + 1];
 };
@@ -70,6 +70,10 @@ class Unit:
     text: str
     kernels: dict[str, Kernel]
     context_bytes: int
+
+    def context(self, code: Any) -> bytes:
+        """The context that kernels take by value, from a HostCode of the same program as it stands now."""
+        return (code.ints.tobytes() + code.floats.tobytes())[: self.context_bytes]  # floats has one entry at least
 
     def compile(self, architecture: str) -> Path:
         """The cubin for an architecture such as "sm_90", from the cache folder or made by nvcc.

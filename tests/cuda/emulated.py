@@ -78,8 +78,7 @@ class EmulatedRun:
         self.blocks = -(-n // BLOCK)
 
     def bind(self):
-        used = len(self.code.emitter.float_names)
-        self.launch.context = np.concatenate([self.code.ints.view(np.uint8), self.code.floats[:used].view(np.uint8)])
+        self.launch.context = np.frombuffer(self.launch.unit.context(self.code), np.uint8).copy()
 
     def run(self, max_supersteps=1000):
         code, n = self.code, self.graph.vertices
