@@ -230,7 +230,13 @@ def _run_nvcc(nvcc: str, text: str, architecture: str, path: Path) -> None:
         source, out = Path(folder) / "unit.cu", Path(folder) / "unit.cubin"
         source.write_text(text)
         command = [nvcc, *OPTIONS, f"-arch={architecture}", "-cubin", "-o", str(out), str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise GstreamError(
+                f"{nvcc}: did not compile {path.name} within {COMPILE_SECONDS} s. Check that the machine is not out of "
+                "memory, and that nvcc compiles anything at all."
+            ) from None
         if done.returncode != 0:
             kept = path.with_suffix(".cu")
             shutil.copyfile(source, kept)
