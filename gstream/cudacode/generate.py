@@ -29,6 +29,7 @@ OPTIONS = ("-std=c++17", "-O3", "-fmad=false")
 COMPILE_SECONDS = 300  # a compiler that hangs must not hang the run
 INCLUDE = re.compile(r'^#include "([\w.]+)"\n', re.MULTILINE)
 GUARD = re.compile(r"#ifndef (GSTREAM_\w+)\n#define \1\n(.*)#endif\n", re.DOTALL)
+SIZE = re.compile(r"^constexpr u32 (\w+) = (\d+);", re.MULTILINE)
 KERNEL = re.compile(r"^KERNEL\s+__launch_bounds__\((\w+)[^)]*\)\s+(\w+)\(([^)]*)\)", re.MULTILINE)
 SUMS = """struct Sums {
     f64 of[TOTALS + 1];
@@ -47,13 +48,13 @@ class UnitShape:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel: threads of a block (by name), and its arguments as ("const Word*", "words"), all 8 bytes wide.
+    """One kernel: threads of a block, and its arguments as ("const Word*", "words"), all 8 bytes wide.
 
     The last argument of a program's kernels is the context, by value: HostCode.ints and floats, one after the other.
     """
 
     name: str
-    threads: str
+    threads: int
     arguments: tuple[tuple[str, str], ...]
 
     def packing(self, context_bytes: int) -> str:
@@ -100,7 +101,8 @@ def unit_of(program: Any, shape: UnitShape) -> Unit:
             "choose another program."
         )
     text = _flattened(program, emitter, shape)
-    kernels = {kernel.name: kernel for kernel in map(_kernel, KERNEL.finditer(text))}
+    sizes = {name: int(number) for name, number in SIZE.findall(text)}
+    kernels = {found[2]: _kernel(found, sizes) for found in KERNEL.finditer(text)}
     context_bytes = 8 * (len(emitter.int_names) + len(emitter.float_names))
     return Unit(program.__name__, text, kernels, context_bytes)
 
@@ -201,13 +203,13 @@ def _flattened(program: Any, emitter: CudaEmitter, shape: UnitShape) -> str:
     return "\n".join(pieces)
 
 
-def _kernel(found: re.Match[str]) -> Kernel:
+def _kernel(found: re.Match[str], sizes: dict[str, int]) -> Kernel:
     threads, name, listed = found.groups()
     arguments = []
     for item in listed.split(","):
         kind, argument = item.replace("__restrict__", "").rsplit(maxsplit=1)
         arguments.append((" ".join(kind.split()), argument))
-    return Kernel(name, threads, tuple(arguments))
+    return Kernel(name, sizes[threads], tuple(arguments))
 
 
 @lru_cache(maxsize=1)

@@ -22,7 +22,7 @@ def compile_units(folder, programs, shapes):
         for kernel in unit.kernels.values():
             texts.append(
                 f'extern "C" void {key}_{kernel.name}(unsigned grid, const unsigned long long* given) {{\n'
-                f"    emulated::call({key}::{kernel.name}, grid, {key}::{kernel.threads}, given);\n}}"
+                f"    emulated::call({key}::{kernel.name}, grid, {kernel.threads}, given);\n}}"
             )
     return shared_library(folder, "\n".join(texts)), units
 
