@@ -28,7 +28,7 @@ KERNEL __launch_bounds__(THREADS) merge_bits_kernel(u64* mine, const u64* copies
     }
 }
 
-// -- the set bits as a list, ascending: block_counts, scan, list_bits, in blocks of LIST_WORDS words -------------------
+// -- the set bits as a list, ascending: block_counts, scan, list_bits, in blocks of LIST_WORDS words ----------------
 
 // counts[block] = set bits of its words. Launch: words / LIST_WORDS blocks, rounded up; counts has one more entry.
 KERNEL __launch_bounds__(LIST_WORDS) block_counts_kernel(const u64* bits, u64 words, u64* counts) {

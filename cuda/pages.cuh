@@ -14,6 +14,9 @@ struct __align__(16) Part {
     u32 row, first, end, group;
 };
 
+// Neighbours a lane loads before it uses the first: with one at a time, every gather would wait for the one before.
+constexpr u32 STEP = 4;
+
 // Words [first, end) of row `row`, a stretch of the list of `vertex`.
 struct Record {
     u64 row, first, end, vertex;
@@ -48,16 +51,17 @@ struct List {
 };
 
 // visit(list) for the records of a part whose vertex is `wanted`, by whole warps: lanes of one team get the same list,
-// teams without one an empty list, so that `visit` may shuffle.
+// teams without one an empty list, so that `visit` may shuffle. Returns the sum of what this lane's visits return.
 //
 // A warp takes 32 slots: lane i reads slot i (8 bytes each, coalesced) and the size word of its record; wanted ones are
 // packed into shared memory; then teams take them in turn. Example: group 8, 5 of 32 wanted: teams 0 to 3 take lists
 // 0 to 3, then team 0 takes list 4, and teams 1 to 3 an empty one. A sparse frontier costs the slots alone.
 template <class Wanted, class Visit>
-__device__ __forceinline__ void for_lists(const Word* page, u64 page_words, Part part, Wanted wanted, Visit visit) {
+__device__ __forceinline__ u64 for_lists(const Word* page, u64 page_words, Part part, Wanted wanted, Visit visit) {
     __shared__ List packed[WARPS][32];
     List* const lists = packed[warp_of()];
     const u32 teams = 32 / part.group, team = lane_of() / part.group;
+    u64 sum = 0;
     for (u32 base = part.first + warp_of() * 32; base < part.end; base += THREADS) {
         const u32 index = base + lane_of();
         List list = {0, 0, 0};
@@ -73,10 +77,11 @@ __device__ __forceinline__ void for_lists(const Word* page, u64 page_words, Part
         const u32 count = __popc(votes);
         for (u32 turn = 0; turn < count; turn += teams) {
             const u32 mine = turn + team;
-            visit(mine < count ? lists[mine] : List{0, 0, 0});
+            sum += visit(mine < count ? lists[mine] : List{0, 0, 0});
         }
         __syncwarp();  // all have read before the next 32 slots overwrite
     }
+    return sum;
 }
 
 // The share of one warp of the words [first, end) of a large page's part: whole steps of 32 words.
@@ -86,13 +91,16 @@ __device__ __forceinline__ List share_of_warp(u64 vertex, u32 first, u32 end) {
     return {vertex, begin, min2(begin + share, end)};
 }
 
-// visit(record) for all records by whole warps, a team of `group` lanes each; the row of no record is ~0.
+// visit(record) for all records by whole warps, a team of `group` lanes each; the row of no record is ~0. Returns the
+// sum too.
 template <class Visit>
-__device__ __forceinline__ void for_records(const Record* records, u64 count, u32 group, Visit visit) {
+__device__ __forceinline__ u64 for_records(const Record* records, u64 count, u32 group, Visit visit) {
     const u64 teams = 32 / group, warps = threads_of_grid() / 32;
+    u64 sum = 0;
     for (u64 base = thread_of_grid() / 32 * teams; base < count; base += warps * teams) {
         const u64 mine = base + lane_of() / group;
-        visit(mine < count ? records[mine] : Record{~u64(0), 0, 0, 0});
+        sum += visit(mine < count ? records[mine] : Record{~u64(0), 0, 0, 0});
     }
+    return sum;
 }
 #endif

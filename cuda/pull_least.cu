@@ -5,8 +5,6 @@
 // Reads 4 or 8 bytes an edge until `done`, coalesced; a bit of the frontier an edge (L2), a value an active source.
 #include "sources.cuh"
 
-constexpr u32 STEP = 4;  // neighbours a lane looks at between two votes on whether its team is done
-
 struct Best {
     Got best;
     u32 edges;  // that this lane looked at
@@ -21,19 +19,27 @@ __device__ __forceinline__ Best best_of(const Sources& sources, const Word* page
     u32 word = list.first + rank;
     while (__any_sync(FULL, word < list.stop)) {
         bool finished = false;
+        u64 u[STEP];
+        bool sends[STEP];
 #pragma unroll
-        for (u32 k = 0; k < STEP; k++, word += size) {
-            if (word >= list.stop || finished) continue;
-            const u64 u = read_once(page + word);
-            found.edges++;
-            if (!sources.active(u)) continue;
-            const Source from = sources.at(u);
+        for (u32 k = 0; k < STEP; k++) {
+            sends[k] = word + k * size < list.stop;
+            u[k] = sends[k] ? read_once(page + word + k * size) : 0;
+            found.edges += sends[k];
+        }
+#pragma unroll
+        for (u32 k = 0; k < STEP; k++) sends[k] = sends[k] && sources.active(u[k]);
+#pragma unroll
+        for (u32 k = 0; k < STEP; k++) {
+            if (!sends[k] || finished) continue;
+            const Source from = sources.at(u[k]);
             if (sources.empty(from)) continue;
-            const Got fresh = sources.message(u, from, weights, word, ctx);
+            const Got fresh = sources.message(u[k], from, weights, word + k * size, ctx);
             if (!better(fresh, found.best)) continue;
             found.best = merged(found.best, fresh);
             finished = HAS_DONE && program::done(i64(list.vertex), found.best, ctx);
         }
+        word += STEP * size;
         if (HAS_DONE && (__ballot_sync(FULL, finished) & team)) list.stop = 0;
     }
     found.best = team_best(found.best, size);
@@ -54,7 +60,7 @@ __device__ __forceinline__ u32 pull_stretch(const Sources& sources, const Word* 
 
 // Combine the messages of active sources into the parts' own vertices in [dst_first, dst_last), where their bit of
 // open_bits is set (programs with `done`). `carry` is only for SUM.
-KERNEL __launch_bounds__(THREADS)
+KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Part* parts,
             u64 part_count, const Source* source, u64 source_first, const Degree* __restrict__ degree,
             const u64* __restrict__ active_bits, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits,
@@ -75,36 +81,35 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
             continue;
         }
         const u32 rank = lane_of() & (part.group - 1);
-        for_lists(page, page_words, part, wanted, [&](List list) {
+        looked += for_lists(page, page_words, part, wanted, [&](List list) {
             const bool real = list.first < list.stop;
             const Got old = real ? dst[list.vertex - dst_first] : program::no_got();
             const Best found = best_of(sources, page, beside, list, old, part.group, ctx);
-            looked += found.edges;
-            if (!real || rank != 0 || !better(found.best, old)) return;
+            if (!real || rank != 0 || !better(found.best, old)) return found.edges;
             dst[list.vertex - dst_first] = found.best;
             if (IN_PLACE) mark(next_bits, list.vertex);
+            return found.edges;
         });
     }
     count_up(edges, looked);
 }
 
 // Pull along the given stretches of lists (few open vertices), `group` lanes each; no open test but `done`.
-KERNEL __launch_bounds__(THREADS)
+KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 pull_records_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words,
                     const Record* records, u64 record_count, u64 group, const Source* source, u64 source_first,
                     const Degree* __restrict__ degree, const u64* __restrict__ active_bits, Got* dst, u64 dst_first,
                     u64 dst_last, u64* next_bits, u64* edges, Context ctx) {
     const Sources sources = {source, source_first, degree, active_bits};
-    u64 looked = 0;
-    for_records(records, record_count, u32(group), [&](Record record) {
+    const u64 looked = for_records(records, record_count, u32(group), [&](Record record) {
         List list = {record.vertex, 0, 0};
         u64 skipped = 0;
         if (record.row != ~u64(0) && record.vertex - dst_first < dst_last - dst_first) {
             list = {record.vertex, u32(record.first), u32(record.end)};
             skipped = record.row * page_words;
         }
-        looked += pull_stretch(sources, words + skipped, weights + skipped, list, dst, dst_first, next_bits, u32(group),
-                               ctx);
+        return pull_stretch(sources, words + skipped, weights + skipped, list, dst, dst_first, next_bits, u32(group),
+                            ctx);
     });
     count_up(edges, looked);
 }

@@ -10,8 +10,18 @@
 __device__ __forceinline__ Got sum_of(const Sources& sources, const Word* page, const Weight* weights, List list,
                                       u32 rank, u32 size, const Context& ctx) {
     Got sum = Got(0);
-#pragma unroll 4
-    for (u32 word = list.first + rank; word < list.stop; word += size) {
+    u32 word = list.first + rank;
+    for (; word + (STEP - 1) * size < list.stop; word += STEP * size) {
+        u64 u[STEP];
+        Source from[STEP];
+#pragma unroll
+        for (u32 k = 0; k < STEP; k++) u[k] = read_once(page + word + k * size);
+#pragma unroll
+        for (u32 k = 0; k < STEP; k++) from[k] = sources.at(u[k]);
+#pragma unroll
+        for (u32 k = 0; k < STEP; k++) sum += sources.message(u[k], from[k], weights, word + k * size, ctx);
+    }
+    for (; word < list.stop; word += size) {
         const u64 u = read_once(page + word);
         sum += sources.message(u, sources.at(u), weights, word, ctx);
     }
@@ -20,7 +30,7 @@ __device__ __forceinline__ Got sum_of(const Sources& sources, const Word* page, 
 
 // dst[v] += sum over the in-edges of the parts; those of large pages into carry[part]. Vertices outside
 // [dst_first, dst_last) are passed over. active_bits, next_bits and open_bits are not read: all sources send.
-KERNEL __launch_bounds__(THREADS)
+KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Part* parts,
             u64 part_count, const Source* __restrict__ source, u64 source_first, const Degree* __restrict__ degree,
             const u64* __restrict__ active_bits, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits,
@@ -48,11 +58,12 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
             continue;
         }
         const u32 rank = lane_of() & (part.group - 1);
-        for_lists(page, page_words, part, [&](u64 v) { return v - dst_first < span; }, [&](List list) {
+        const auto wanted = [&](u64 v) { return v - dst_first < span; };
+        looked += for_lists(page, page_words, part, wanted, [&](List list) {
             const Got sum = sum_of(sources, page, beside, list, rank, part.group, ctx);
-            if (rank != 0 || list.first == list.stop) return;
+            if (rank != 0 || list.first == list.stop) return u32(0);
             dst[list.vertex - dst_first] += sum;
-            looked += list.stop - list.first;
+            return list.stop - list.first;
         });
     }
     count_up(edges, looked);

@@ -18,21 +18,25 @@ struct Pushing {
         const Source from = sources.at(list.vertex);
         Got message = Got(0);
         if constexpr (!USES_EDGE) message = sources.message(list.vertex, from, weights, 0, ctx);
-        u64 edges = 0;
-#pragma unroll 4
-        for (u32 word = list.first + rank; word < list.stop; word += size) {
-            const u64 target = read_once(page + word), where = target - dst_first;
-            edges++;
-            if (where >= span) continue;
-            if constexpr (USES_EDGE) message = sources.message(list.vertex, from, weights, word, ctx);
-            if (settle(dst + where, message) && IN_PLACE) mark(next_bits, target);
+        for (u32 word = list.first + rank; word < list.stop; word += STEP * size) {
+            u64 target[STEP];
+#pragma unroll
+            for (u32 k = 0; k < STEP; k++)
+                target[k] = word + k * size < list.stop ? read_once(page + word + k * size) : ~u64(0);
+#pragma unroll
+            for (u32 k = 0; k < STEP; k++) {
+                const u64 where = target[k] - dst_first;
+                if (where >= span) continue;  // so is what was not there
+                if constexpr (USES_EDGE) message = sources.message(list.vertex, from, weights, word + k * size, ctx);
+                if (settle(dst + where, message) && IN_PLACE) mark(next_bits, target[k]);
+            }
         }
-        return edges;
+        return (list.stop - list.first - rank + size - 1) / size;
     }
 };
 
 // Push from every active vertex of the parts (SUM: from all) to targets in [dst_first, dst_last).
-KERNEL __launch_bounds__(THREADS)
+KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 push_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Part* parts,
             u64 part_count, const Source* source, u64 source_first, const Degree* __restrict__ degree,
             const u64* __restrict__ active_bits, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits, u64* edges,
@@ -51,26 +55,25 @@ push_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
             continue;
         }
         const u32 rank = lane_of() & (part.group - 1);
-        for_lists(page, page_words, part, sends,
-                  [&](List list) { looked += push.spread(page, beside, list, rank, part.group, ctx); });
+        looked += for_lists(page, page_words, part, sends,
+                            [&](List list) { return push.spread(page, beside, list, rank, part.group, ctx); });
     }
     count_up(edges, looked);
 }
 
 // Push along the given stretches of lists (sparse frontiers), `group` lanes each; no active test.
-KERNEL __launch_bounds__(THREADS)
+KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 push_records_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words,
                     const Record* records, u64 record_count, u64 group, const Source* source, u64 source_first,
                     const Degree* __restrict__ degree, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits,
                     u64* edges, Context ctx) {
     const Sources sources = {source, source_first, degree, nullptr};
     const Pushing push = {sources, dst, dst_first, dst_last - dst_first, next_bits};
-    u64 looked = 0;
-    for_records(records, record_count, u32(group), [&](Record record) {
-        if (record.row == ~u64(0) || sources.empty(sources.at(record.vertex))) return;
+    const u64 looked = for_records(records, record_count, u32(group), [&](Record record) {
+        if (record.row == ~u64(0) || sources.empty(sources.at(record.vertex))) return u64(0);
         const List list = {record.vertex, u32(record.first), u32(record.end)};
         const u64 skipped = record.row * page_words;
-        looked += push.spread(words + skipped, weights + skipped, list, lane_of() & (u32(group) - 1), u32(group), ctx);
+        return push.spread(words + skipped, weights + skipped, list, lane_of() & (u32(group) - 1), u32(group), ctx);
     });
     count_up(edges, looked);
 }

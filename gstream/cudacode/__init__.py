@@ -1,1 +1,27 @@
-"""The GPU's back end: programs printed as CUDA C++ around the kernels of cuda/."""
+"""The GPU's back end: a program printed as CUDA C++ around the kernels of cuda/, compiled once and kept on disk.
+
+    unit = unit_of(type(program), UnitShape(id_dtype, weight_dtype, degree_dtype))
+    cubin = unit.compile("sm_90")                  # a path; DeviceMissingError where nvcc is needed and missing
+    unit.kernels["push_kernel"].packing(unit.context_bytes)      # "PPQP...40s", what PyCUDA's `prepare` wants
+    unit.context(code)                             # bytes: the last argument of a program's kernels; code: HostCode
+
+Parameters, members, own and totals stay HostCode's (gstream.hostcode): its ints and floats are the context, so
+code.set_superstep, set_totals and halt serve both back ends.
+
+Arrays are those of gstream.hostcode, on the device; every argument is 8 bytes wide. What differs
+    parts    uint32[m, 4]  (row, first, end, group), by gstream.cudacode.worklists.make_parts
+    group    lanes that share a record, of push_records and pull_records: 1, 2, ... 32
+    source   messages where `premessage`, else values, of push as of pull (the host's push takes values always)
+    edges    uint64[1], counted up
+    copies   uint64[peers], device addresses of the peers' slices, the own one among them, in order of devices
+Edge counts of a pull that stops early may be up to 4 a lane more than the host's.
+
+Launches: blocks of kernel.threads threads. start, apply, totals, reopen: one block for each BLOCK = 8,192 vertices of
+[first, last); first is a multiple of BLOCK. block_counts, list_bits: one block for each 256 words; scan: one block.
+All others take any number of blocks; push and pull: one for each part is right, as parts are of like size.
+"""
+
+from gstream.cudacode.generate import Kernel, Unit, UnitShape, unit_of
+from gstream.cudacode.worklists import EDGES_A_PART, make_parts
+
+__all__ = ["EDGES_A_PART", "Kernel", "Unit", "UnitShape", "make_parts", "unit_of"]

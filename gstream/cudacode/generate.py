@@ -29,7 +29,8 @@ OPTIONS = ("-std=c++17", "-O3", "-fmad=false")
 COMPILE_SECONDS = 300  # a compiler that hangs must not hang the run
 INCLUDE = re.compile(r'^#include "([\w.]+)"\n', re.MULTILINE)
 GUARD = re.compile(r"#ifndef (GSTREAM_\w+)\n#define \1\n(.*)#endif\n", re.DOTALL)
-KERNEL = re.compile(r"^KERNEL\s+__launch_bounds__\((\w+)\)\s+(\w+)\(([^)]*)\)", re.MULTILINE)
+SIZE = re.compile(r"^constexpr u32 (\w+) = (\d+);", re.MULTILINE)
+KERNEL = re.compile(r"^KERNEL\s+__launch_bounds__\((\w+)[^)]*\)\s+(\w+)\(([^)]*)\)", re.MULTILINE)
 SUMS = """struct Sums {
     f64 of[TOTALS + 1];
 };
@@ -47,13 +48,13 @@ class UnitShape:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel: threads of a block (by name), and its arguments as ("const Word*", "words"), all 8 bytes wide.
+    """One kernel: threads of a block, and its arguments as ("const Word*", "words"), all 8 bytes wide.
 
     The last argument of a program's kernels is the context, by value: HostCode.ints and floats, one after the other.
     """
 
     name: str
-    threads: str
+    threads: int
     arguments: tuple[tuple[str, str], ...]
 
     def packing(self, context_bytes: int) -> str:
@@ -70,6 +71,10 @@ class Unit:
     text: str
     kernels: dict[str, Kernel]
     context_bytes: int
+
+    def context(self, code: Any) -> bytes:
+        """The context that kernels take by value, from a HostCode of the same program as it stands now."""
+        return (code.ints.tobytes() + code.floats.tobytes())[: self.context_bytes]  # floats has one entry at least
 
     def compile(self, architecture: str) -> Path:
         """The cubin for an architecture such as "sm_90", from the cache folder or made by nvcc.
@@ -96,7 +101,8 @@ def unit_of(program: Any, shape: UnitShape) -> Unit:
             "choose another program."
         )
     text = _flattened(program, emitter, shape)
-    kernels = {kernel.name: kernel for kernel in map(_kernel, KERNEL.finditer(text))}
+    sizes = {name: int(number) for name, number in SIZE.findall(text)}
+    kernels = {found[2]: _kernel(found, sizes) for found in KERNEL.finditer(text)}
     context_bytes = 8 * (len(emitter.int_names) + len(emitter.float_names))
     return Unit(program.__name__, text, kernels, context_bytes)
 
@@ -197,13 +203,13 @@ def _flattened(program: Any, emitter: CudaEmitter, shape: UnitShape) -> str:
     return "\n".join(pieces)
 
 
-def _kernel(found: re.Match[str]) -> Kernel:
+def _kernel(found: re.Match[str], sizes: dict[str, int]) -> Kernel:
     threads, name, listed = found.groups()
     arguments = []
     for item in listed.split(","):
         kind, argument = item.replace("__restrict__", "").rsplit(maxsplit=1)
         arguments.append((" ".join(kind.split()), argument))
-    return Kernel(name, threads, tuple(arguments))
+    return Kernel(name, sizes[threads], tuple(arguments))
 
 
 @lru_cache(maxsize=1)
@@ -226,7 +232,13 @@ def _run_nvcc(nvcc: str, text: str, architecture: str, path: Path) -> None:
         source, out = Path(folder) / "unit.cu", Path(folder) / "unit.cubin"
         source.write_text(text)
         command = [nvcc, *OPTIONS, f"-arch={architecture}", "-cubin", "-o", str(out), str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise GstreamError(
+                f"{nvcc}: did not compile {path.name} within {COMPILE_SECONDS} s. Check that the machine is not out of "
+                "memory, and that nvcc compiles anything at all."
+            ) from None
         if done.returncode != 0:
             kept = path.with_suffix(".cu")
             shutil.copyfile(source, kept)

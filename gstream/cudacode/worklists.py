@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-EDGES_A_PART = 4096  # a 16 MiB batch is 1,000 parts: all SMs of a large GPU have 8 blocks; a hub's stretch is no tail
+EDGES_A_PART = 4096  # a 16 MiB batch is 1,000 parts: all SMs of a large GPU are full; a hub's stretch is no tail
 SLOTS_A_WARP = 32
 
 

@@ -19,7 +19,7 @@ def shared_library(folder: Path, text: str, *options: str) -> ctypes.CDLL:
     """Compile C++ text (with cuda/ and tests/cuda/ to include from) into a library and load it."""
     source, library = folder / "unit.cc", folder / "unit.so"
     source.write_text(text)
-    command = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-w", f"-I{CUDA}", f"-I{HERE}"]
+    command = ["g++", "-std=c++17", "-O0", "-shared", "-fPIC", "-ffp-contract=off", "-w", f"-I{CUDA}", f"-I{HERE}"]
     done = subprocess.run([*command, *options, "-o", library, source], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:4000]
     return ctypes.CDLL(str(library))

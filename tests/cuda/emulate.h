@@ -24,7 +24,7 @@
 #define __forceinline__ inline
 #define __restrict__ __restrict
 #define __shared__ static
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __align__(bytes) alignas(bytes)
 #define KERNEL void
 

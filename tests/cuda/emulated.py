@@ -22,7 +22,7 @@ def compile_units(folder, programs, shapes):
         for kernel in unit.kernels.values():
             texts.append(
                 f'extern "C" void {key}_{kernel.name}(unsigned grid, const unsigned long long* given) {{\n'
-                f"    emulated::call({key}::{kernel.name}, grid, {key}::{kernel.threads}, given);\n}}"
+                f"    emulated::call({key}::{kernel.name}, grid, {kernel.threads}, given);\n}}"
             )
     return shared_library(folder, "\n".join(texts)), units
 
@@ -78,8 +78,7 @@ class EmulatedRun:
         self.blocks = -(-n // BLOCK)
 
     def bind(self):
-        used = len(self.code.emitter.float_names)
-        self.launch.context = np.concatenate([self.code.ints.view(np.uint8), self.code.floats[:used].view(np.uint8)])
+        self.launch.context = np.frombuffer(self.launch.unit.context(self.code), np.uint8).copy()
 
     def run(self, max_supersteps=1000):
         code, n = self.code, self.graph.vertices

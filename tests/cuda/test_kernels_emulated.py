@@ -106,15 +106,17 @@ def test_sums_do_not_depend_on_launches_or_cuts_between_slots(units):
     assert len(values) == 1 and len({tuple(run.totals.values()) for run in runs}) == 1
 
 
-def test_slices_and_chunks(units):
-    """apply by slices and a pull by chunks of dst write only inside, and together give the whole."""
+@pytest.mark.parametrize("way", ["pull", "push"])
+def test_slices_and_chunks(units, way):
+    """A pull or push by chunks of dst writes only inside, and together they give the whole."""
     given, graph, launcher = units["pagerank"]
-    whole, run = (EmulatedRun(launcher, given, graph, "pull", 4) for _ in range(2))
+    whole, run = (EmulatedRun(launcher, given, graph, way, 4) for _ in range(2))
     whole.run(1)
     run.run(0)
     run.code.set_superstep(1)
     run.bind()
-    n, pages, work = graph.vertices, graph.into, run.parts[id(graph.into)]
+    n, pages = graph.vertices, graph.into if way == "pull" else graph.out
+    work = run.parts[id(pages)]
     launcher("message_kernel", 2, run.value, 0, run.degrees[0], run.msg, 0, 0, n)
     guarded = np.full(n + 20, 77.0)
     for first in range(0, n, 300):
@@ -122,6 +124,9 @@ def test_slices_and_chunks(units):
         dst, carry = guarded[10 + first : 10 + last], np.zeros(len(work))
         dst[:] = 0
         head = (pages.words, run.code.no_weights, pages.layout.words, work, len(work), run.msg, 0, run.degrees[0])
+        if way == "push":
+            launcher("push_kernel", 3, *head, run.active, dst, first, last, run.next, run.edges)
+            continue
         launcher("pull_kernel", 3, *head, run.active, dst, first, last, run.next, run.open, carry, run.edges)
         hubs = work[:, 0] >= pages.small
         vertices = pages.words[work[hubs, 0], -2].astype(np.uint64)
@@ -130,7 +135,9 @@ def test_slices_and_chunks(units):
     got = guarded[10:-10].copy()
     arrays = (*run.degrees, run.code.own, run.next, run.partials)
     launcher("apply_kernel", 1, run.value, 0, got, 0, *arrays, 0, n)
-    np.testing.assert_array_equal(run.value, whole.value)
+    if way == "pull":
+        np.testing.assert_array_equal(run.value, whole.value)
+    np.testing.assert_allclose(run.value, whole.value, rtol=1e-6)
     assert not got.any()
 
 

@@ -116,4 +116,5 @@ def test_arguments_are_eight_bytes_and_context_is_the_hosts():
         assert all(kind.endswith("*") or kind in ("u64", "Context") for kind, _ in kernel.arguments), kernel
         assert "Context" not in [kind for kind, _ in kernel.arguments[:-1]]
     assert unit.kernels["message_kernel"].packing(56) == "PQPPQQQ56s"
+    assert [unit.kernels[f"{name}_kernel"].threads for name in ("push", "apply", "scan")] == [256, 512, 1024]
     assert unit.kernels["push_kernel"].arguments[0] == ("const Word*", "words")
