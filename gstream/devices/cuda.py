@@ -17,7 +17,6 @@ from pagestore.errors import DeviceMissingError, GstreamError, ResourceError
 
 REMEDY = "Install it with `pip install gstream[cuda]` beside the CUDA toolkit, or pass --devices host."
 PORTABLE = 1  # CU_MEMHOSTREGISTER_PORTABLE: pinned for all GPUs
-THREADS = {"THREADS": 256, "VERTEX_THREADS": 512, "LIST_WORDS": 256, "SCAN_THREADS": 1024}  # cuda/*.cu
 
 
 class DeviceError(GstreamError):
@@ -200,7 +199,7 @@ class Launcher:
         self._module = module  # lives as long as its functions
         self._function = module.get_function(kernel.name)
         self._function.prepare(kernel.packing(context_bytes))
-        self._block = (THREADS[kernel.threads], 1, 1)
+        self._block = (kernel.threads, 1, 1)
 
     def __call__(self, stream: Any, blocks: int, *arguments: Any) -> None:
         if blocks > 0:

@@ -18,6 +18,7 @@ from gstream.devices.base import Device, DevicePlan, Job, Range, Step
 from gstream.devices.cuda import Array, Gpu
 from gstream.devices.gpustate import GpuState
 from gstream.devices.host import HostDevice
+from gstream.devices.state import message_dtype
 from gstream.devices.streams import BatchRing, Placement, cut_by_reach
 from gstream.pages import Batch
 from gstream.pagetable import PageTable
@@ -36,7 +37,7 @@ class _Lane:
         self.used = False
         self.parts = np.zeros((0, 4), np.uint32)
         self.device_parts = gpu.empty(0, np.uint8)
-        self.value, self.degree = gpu.empty(0, np.uint8), gpu.empty(0, np.uint8)
+        self.value = self.degree = self.message = gpu.empty(0, np.uint8)
 
     def wait(self) -> None:
         """Return when its last batch is over; the GIL is free meanwhile."""
@@ -56,10 +57,10 @@ class _Lane:
 
     @property
     def memory_bytes(self) -> int:
-        return self.device_parts.nbytes + self.value.nbytes + self.degree.nbytes
+        return sum(array.nbytes for array in (self.device_parts, self.value, self.degree, self.message))
 
     def free(self) -> None:
-        for array in (self.device_parts, self.value, self.degree):
+        for array in (self.device_parts, self.value, self.degree, self.message):
             array.free()
 
 
@@ -117,8 +118,10 @@ class GpuDevice(Device):
             self._weights = self.gpu.empty(self._ring.rows * weights, np.uint8)
             streamed = not job.plan.resident and not job.plan.message and not job.plan.source_copy
             for lane in self._lanes if streamed else ():
-                lane.value = self.gpu.empty(job.plan.reach, job.code.value_dtype)
-                lane.degree = self.gpu.empty(job.plan.reach if job.code.uses_degree else 0, job.host.degree.dtype)
+                reach = job.plan.reach
+                lane.value = self.gpu.empty(reach, job.code.value_dtype)
+                lane.degree = self.gpu.empty(reach if job.code.uses_degree else 0, job.host.degree.dtype)
+                lane.message = self.gpu.empty(reach if job.code.premessage else 0, message_dtype(job.code))
 
     def detach(self) -> None:
         if self._sweeper is not None:
@@ -151,6 +154,11 @@ class GpuDevice(Device):
 
     def begin(self, step: Step) -> None:
         self._step = step
+        state = self.state
+        if step.direction == "push" and state.code.premessage and state.plan.resident:
+            with self.gpu:
+                state.refresh((0, state.job.vertices))
+                state.stream.synchronize()
 
     def submit(self, batch: Batch) -> None:
         if self._sweeper is not None and self._state is None:
@@ -210,13 +218,11 @@ class GpuDevice(Device):
             state.kernels["push_kernel"](lane.stream, blocks, *common, state.counter.address, state.context)
         else:
             bits = state.remain if step.remain else state.open
-            carry = None
-            tail: tuple[int, ...] = (bits.address,)
-            if not state.code.idempotent:
-                carry = self.gpu.empty(count if len(large) else 0, state.code.got_dtype)
-                tail = (bits.address, carry.address)
-            state.kernels["pull_kernel"](lane.stream, blocks, *common, *tail, state.counter.address, state.context)
-            if carry is not None and len(large):  # hubs' pages are few: their sums are waited for
+            hubs = len(large) > 0 and not state.code.idempotent
+            carry = self.gpu.empty(count if hubs else 0, state.code.got_dtype)
+            tail = (bits.address, carry.address, state.counter.address, state.context)
+            state.kernels["pull_kernel"](lane.stream, blocks, *common, *tail)
+            if hubs:  # their pages are few: their sums are waited for
                 lane.stream.synchronize()
                 sums = self.gpu.read(carry.address, np.empty(count, state.code.got_dtype))
                 carry.free()
@@ -237,8 +243,14 @@ class GpuDevice(Device):
             state.attribute_bytes += (last - first) * (
                 host.value.itemsize + (host.degree.itemsize if lane.degree.count else 0)
             )
+            if state.code.premessage:
+                state.kernels["message_kernel"](
+                    lane.stream, max(1, (last - first) // 512), lane.value.address, first, lane.degree.address,
+                    lane.message.address, first, first, last, state.context,
+                )  # fmt: skip
+                return lane.message.address, first, lane.degree.address
             return lane.value.address, first, lane.degree.address
-        if step.direction == "pull" and state.source is not None:
+        if state.source is not None:
             return state.source.address, 0, state.degree.address
         return state.value.address, 0, state.degree.address
 

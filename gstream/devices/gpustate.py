@@ -69,7 +69,7 @@ class GpuState:
         return array
 
     def _new_source(self) -> Array | None:
-        if self.plan.message:
+        if self.code.premessage and (self.plan.resident or self.plan.message):  # kernels push messages, too
             return self._make(self.job.vertices, message_dtype(self.code))
         return self._make(self.job.vertices, self.code.value_dtype) if self.plan.source_copy else None
 
@@ -101,8 +101,7 @@ class GpuState:
     @property
     def context(self) -> bytes:
         """The kernels' last argument: g's fields and the program's parameters."""
-        floats = (self.unit.context_bytes - self.code.ints.nbytes) // 8
-        return bytes(self.code.ints.tobytes() + self.code.floats[:floats].tobytes())
+        return self.unit.context(self.code)
 
     def launch(self, name: str, blocks: int, *arguments: Any) -> None:
         self.kernels[name](self.stream, blocks, *arguments)
@@ -131,8 +130,9 @@ class GpuState:
         )  # fmt: skip
 
     def refresh(self, part: Range) -> None:
+        """RA of a pull, or of a push whose values are all here: messages, or a copy of the values."""
         first, last = part
-        if self.plan.message:
+        if self.code.premessage:
             assert self.source is not None
             self.launch(
                 "message_kernel", self._any(last - first, 512), self.value.address, self.chunk[0], self.degree.address,

@@ -15,7 +15,7 @@ from gstream.devices.host import HostDevice
 from gstream.driver import Engine
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.interpret import interpret
-from gstream.options import RunOptions, parse_devices
+from gstream.options import RunOptions
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
