@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from gstream.stats import StepStats
 from gstream.trace import Trace
 from pagestore.cores import usable_cores
-from pagestore.errors import DeviceMissingError, UsageError
+from pagestore.errors import UsageError
 
 DEFAULT_BATCH_BYTES = 16 << 20  # at 16 MiB a link reaches 55.0 of its 55.4 GB/s
 DEFAULT_STREAMS = 32  # throughput rises up to 32, the concurrent-kernel limit (thesis 3.2)
@@ -21,7 +21,7 @@ MOST_NUMBERS = {"host": 1, "cuda": 1, "fake": 2}  # after a kind of device
 class RunOptions:
     """Options of one engine. Raises UsageError on a value outside its limits.
 
-    devices: "host", "host:N" (N devices that share the cores), "cuda" (all GPUs), "cuda:0", "cuda:0,1", "fake:SEED",
+    devices: "host", "host:N" (N devices that share the cores), "cuda" or "cuda:N" (one GPU), "fake:SEED",
         "fake:SEED:N"; a list joins them
     device_memory, host_memory: caps in bytes; None is what the machine has
     batch_bytes: pages of one copy and one launch; cut to whole pages and to one stretch
@@ -81,12 +81,13 @@ class DeviceSpec:
 
 
 def parse_devices(names: list[str]) -> list[DeviceSpec]:
-    """DeviceSpecs of `RunOptions.devices`. Raises UsageError (malformed name) or DeviceMissingError (absent)."""
+    """DeviceSpecs of `RunOptions.devices`. Raises UsageError for a name that is none, or devices that can't be joined.
+
+    Whether a GPU is there shows when the engine makes its device.
+    """
     specs: list[DeviceSpec] = []
     for name in names:
         kind, *numbers = name.split(":")
-        if name.isdecimal() and specs and specs[-1].kind == "cuda":  # cuda:0,1 is cut at the comma
-            kind, numbers = "cuda", [name]
         if kind not in MOST_NUMBERS or len(numbers) > MOST_NUMBERS[kind]:
             raise UsageError(
                 f"--devices {name}: not a device; known are host, host:N, cuda, cuda:N, fake:SEED and fake:SEED:N."
@@ -97,25 +98,18 @@ def parse_devices(names: list[str]) -> list[DeviceSpec]:
         if kind == "host":
             specs += [DeviceSpec("host")] * (values[0] if values else 1)
         elif kind == "cuda":
-            specs += [DeviceSpec("cuda", number) for number in values or range(_gpus(name))]
+            specs.append(DeviceSpec("cuda", values[0] if values else 0))
         else:
             seed, count = (values + [0, 1][len(values) :])[:2]
             specs += [DeviceSpec("fake", seed + offset) for offset in range(count)]
+    joined = ",".join(names)
     if len({spec.kind for spec in specs}) > 1:
-        raise UsageError(f"--devices {','.join(names)}: devices of one run are all of one kind. Name one kind.")
+        raise UsageError(f"--devices {joined}: devices of one run are all of one kind. Name one kind.")
+    if sum(spec.kind == "cuda" for spec in specs) > 1:
+        raise UsageError(f"--devices {joined}: a run takes one GPU in this version. Name one.")
     if not specs:
-        raise UsageError(f"--devices {','.join(names)}: names no device. Pass --devices host.")
+        raise UsageError(f"--devices {joined}: names no device. Pass --devices host.")
     return specs
-
-
-def _gpus(name: str) -> int:
-    """GPUs of this machine. Raises DeviceMissingError where there are none."""
-    from gstream.devices.cuda import driver
-
-    found = int(driver().Device.count())
-    if found == 0:
-        raise DeviceMissingError(f"--devices {name}: this machine has no GPU. Pass --devices host.")
-    return found
 
 
 def _flag(name: str) -> str:

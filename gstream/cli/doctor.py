@@ -164,7 +164,7 @@ def missing(found: dict[str, Any]) -> list[str]:
     if absent:
         advice.append(f"missing: {', '.join(absent)}. Install: {sys.executable} -m pip install {' '.join(absent)}")
     if found["gpus"] and not found["pycuda"]:
-        advice.append(f"missing: pycuda, to use the GPU. Install: {sys.executable} -m pip install 'gstream[cuda]'")
+        advice.append(f"missing: pycuda, to use the GPU. Install: {sys.executable} -m pip install pycuda")
     if found["gpus"] and not found["nvcc"]:
         advice.append("missing: nvcc, to compile kernels. Install the CUDA toolkit that matches the driver.")
     return advice or ["nothing is missing" + ("" if found["gpus"] else "; no GPU: programs run on the host's cores")]

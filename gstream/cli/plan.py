@@ -29,7 +29,7 @@ def plan(
     iterations: int = typer.Option(None, metavar="N", help="Supersteps to plan for. Default: 20 of pagerank, else 1."),
     float64: bool = typer.Option(None, "--float64", help="pagerank, sssp: values in double precision."),
     param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
-    devices: list[str] = typer.Option(None, metavar="NAME", help="host[:N], cuda[:0,1], fake:SEED[:N]. Default: host."),
+    devices: list[str] = typer.Option(None, metavar="NAME", help="host[:N], cuda[:N], fake:SEED[:N]. Default: host."),
     device_memory: str = typer.Option(None, metavar="SIZE", help="Memory of a device that the run may use."),
     host_memory: str = typer.Option(None, metavar="SIZE", help="Memory that the run may use; pages come from disk."),
     batch: str = typer.Option(None, metavar="SIZE", help="Pages moved and processed together. Default: 16MiB."),

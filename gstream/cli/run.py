@@ -49,7 +49,7 @@ def run(
     float64: bool = typer.Option(None, "--float64", help="pagerank, sssp: values in double precision."),
     param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
     max_supersteps: int = typer.Option(None, metavar="N", help="A program of your own: stop after N supersteps."),
-    devices: list[str] = typer.Option(None, metavar="NAME", help="host[:N], cuda[:0,1], fake:SEED[:N]. Default: host."),
+    devices: list[str] = typer.Option(None, metavar="NAME", help="host[:N], cuda[:N], fake:SEED[:N]. Default: host."),
     device_memory: str = typer.Option(None, metavar="SIZE", help="Memory of a device that the run may use."),
     host_memory: str = typer.Option(None, metavar="SIZE", help="Memory that the run may use; pages come from disk."),
     batch: str = typer.Option(None, metavar="SIZE", help="Pages moved and processed together. Default: 16MiB."),

@@ -15,7 +15,7 @@ import numpy as np
 
 from pagestore.errors import DeviceMissingError, GstreamError, ResourceError
 
-REMEDY = "Install it with `pip install gstream[cuda]` beside the CUDA toolkit, or pass --devices host."
+REMEDY = "Install pycuda beside the CUDA toolkit (gstream doctor says what is missing), or pass --devices host."
 PORTABLE = 1  # CU_MEMHOSTREGISTER_PORTABLE: pinned for all GPUs
 
 

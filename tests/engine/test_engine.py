@@ -261,6 +261,7 @@ def test_traces_open_as_json_and_cover_the_run(store, tmp_path):
     ("options", "message"),
     [
         ({"devices": ["gpu"]}, "--devices gpu: not a device"),
+        ({"devices": ["cuda:0", "cuda:1"]}, "a run takes one GPU in this version"),
         ({"devices": ["host:two"]}, "after a colon comes a number"),
         ({"devices": ["host:0"]}, "names no device"),
         ({"devices": ["host", "fake:1"]}, "all of one kind"),
