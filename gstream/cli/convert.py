@@ -35,9 +35,7 @@ def add_to(app: typer.Typer) -> None:
 def convert(
     inputs: list[Path] = typer.Argument(..., metavar="INPUT", help="Files of one graph; - is standard input."),
     store: Path = typer.Argument(..., metavar="STORE", help="The store to write, as web.gs."),
-    directed: bool | None = typer.Option(
-        None, "--directed/--undirected", help="Default: as the format says, else directed.", show_default=False
-    ),
+    directed: bool | None = typer.Option(None, "--directed/--undirected", help="Default: by format, else directed."),
     no_weights: bool = typer.Option(False, "--no-weights", help="Leave weights out of the store."),
     weight_column: str = typer.Option(None, metavar="N|NAME", help="Column of the weight, from 1, or its name."),
     dedupe: bool = typer.Option(False, "--dedupe", help="Keep one of equal edges, with the least weight."),

@@ -16,6 +16,7 @@ import numpy as np
 from gstream.cudacode.worklists import make_parts
 from gstream.devices.base import Device, DevicePlan, Job, Range, Step
 from gstream.devices.cuda import Array, Gpu
+from gstream.devices.gpulane import Lane
 from gstream.devices.gpustate import GpuState
 from gstream.devices.host import HostDevice
 from gstream.devices.state import message_dtype
@@ -29,41 +30,6 @@ USABLE = 0.95  # of the free memory; the rest is for work lists and the driver
 SLACK_BYTES = 256 << 20
 
 
-class _Lane:
-    """One stream with its event, and buffers for the work list and the RA of its batch."""
-
-    def __init__(self, gpu: Gpu) -> None:
-        self.gpu, self.stream, self.over, self.copied = gpu, gpu.stream(), gpu.event(), gpu.event()
-        self.used = False
-        self.parts = np.zeros((0, 4), np.uint32)
-        self.device_parts = gpu.empty(0, np.uint8)
-        self.value = self.degree = self.message = gpu.empty(0, np.uint8)
-
-    def wait(self) -> None:
-        """Return when its last batch is over; the GIL is free meanwhile."""
-        if self.used:
-            self.over.synchronize()
-            self.used = False
-
-    def put_parts(self, parts: np.ndarray) -> int:
-        """Queue the copy of a work list; its address on the device."""
-        if len(parts) > len(self.parts):
-            self.device_parts.free()
-            self.parts = self.gpu.pinned((2 * len(parts), 4), np.uint32)
-            self.device_parts = self.gpu.empty(self.parts.nbytes, np.uint8)
-        self.parts[: len(parts)] = parts
-        self.gpu.write(self.device_parts.address, self.parts[: len(parts)], self.stream)
-        return self.device_parts.address
-
-    @property
-    def memory_bytes(self) -> int:
-        return sum(array.nbytes for array in (self.device_parts, self.value, self.degree, self.message))
-
-    def free(self) -> None:
-        for array in (self.device_parts, self.value, self.degree, self.message):
-            array.free()
-
-
 class GpuDevice(Device):
     """GPU number `index`; `threads` host threads for sweeps."""
 
@@ -75,7 +41,7 @@ class GpuDevice(Device):
         self._state: GpuState | None = None
         self._step: Step | None = None
         self._ring: BatchRing | None = None
-        self._lanes: list[_Lane] = []
+        self._lanes: list[Lane] = []
         self._pages = self._weights = None  # type: Array | None
         self._letting_go: deque[tuple[Any, Callable[[], None]]] = deque()  # copies queued, and what they let go of
         self._known_parts: dict[tuple[str, int, int], tuple[bytes, Array, int]] = {}
@@ -111,7 +77,7 @@ class GpuDevice(Device):
         with self.gpu:
             self._state = GpuState(self.gpu, job)
             self._ring = BatchRing(job.plan, job.tables)
-            self._lanes = [_Lane(self.gpu) for _ in range(job.plan.streams)]
+            self._lanes = [Lane(self.gpu) for _ in range(job.plan.streams)]
             table = next(iter(job.tables.values()))
             self._pages = self.gpu.empty(self._ring.rows * table.page_bytes, np.uint8)
             weights = table.weight_page_bytes if job.code.uses_edge else 0
@@ -182,7 +148,7 @@ class GpuDevice(Device):
                 self._run(batch, piece, place, lane)
                 self._ring.ticket(place)
 
-    def _copy(self, batch: Batch, numbers: np.ndarray, rows: np.ndarray, place: Placement, lane: _Lane) -> None:
+    def _copy(self, batch: Batch, numbers: np.ndarray, rows: np.ndarray, place: Placement, lane: Lane) -> None:
         """Queue the copies of the pages that are not on the device, a run of neighbouring rows at a time."""
         assert self._ring is not None and self._pages is not None and self._weights is not None
         for ticket in place.waits:
@@ -204,7 +170,7 @@ class GpuDevice(Device):
         self.stats.pages_moved += len(absent)
         self.stats.bytes_moved += table.bytes_of(len(absent), batch.weights is not None)
 
-    def _run(self, batch: Batch, numbers: np.ndarray, place: Placement, lane: _Lane) -> None:
+    def _run(self, batch: Batch, numbers: np.ndarray, place: Placement, lane: Lane) -> None:
         state, step, table = self.state, self._step, batch.table
         assert step is not None and self._pages is not None and self._weights is not None
         parts, count, large = self._parts(table, numbers, place, lane)
@@ -230,7 +196,7 @@ class GpuDevice(Device):
         lane.over.record(lane.stream)
         lane.used = True
 
-    def _source(self, step: Step, table: PageTable, numbers: np.ndarray, lane: _Lane) -> tuple[int, int, int]:
+    def _source(self, step: Step, table: PageTable, numbers: np.ndarray, lane: Lane) -> tuple[int, int, int]:
         """(address of RA, its first vertex, address of degrees) for a batch; a streamed RA is copied with it."""
         state = self.state
         if step.direction == "push" and not state.plan.resident:
@@ -255,7 +221,7 @@ class GpuDevice(Device):
         return state.value.address, 0, state.degree.address
 
     def _parts(
-        self, table: PageTable, numbers: np.ndarray, place: Placement, lane: _Lane
+        self, table: PageTable, numbers: np.ndarray, place: Placement, lane: Lane
     ) -> tuple[int, int, np.ndarray]:
         """(address, length) of a batch's work list, and int64[k, 2]: page and index of the parts of large pages.
 
