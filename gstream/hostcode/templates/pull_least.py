@@ -87,7 +87,8 @@ def pull_kernel(
             v = u64(words[row, width - u64(2)])
             if v - low < span and (not HAS_DONE or is_set(open_bits, v)):
                 edges += pull_stretch(
-                    words, weights, row, begin, end, v, source, origin, degree, active_bits, dst, v - low, next_bits, ctx
+                    words, weights, row, begin, end, v, source, origin, degree, active_bits, dst, v - low, next_bits,
+                    ctx,
                 )  # fmt: skip
             continue
         pending, pending_word = u64(0), u64(0)  # bits of next_bits[pending_word]: one atomic for 64 vertices
