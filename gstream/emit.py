@@ -159,7 +159,8 @@ class Emitter:
         arguments = ", ".join(self._cast(argument, carrier(kind)) for argument in value.args)
         if name in MATH_TO_INTEGER:
             return f"saturate_i64({arguments})" if name == "trunc" else f"saturate_i64(np.{name}({arguments}))"
-        return f"math.{name}({arguments})" if name in MATH_TO_BOOL else f"{carrier(kind)}(math.{name}({arguments}))"
+        module = "np" if name == "fmod" else "math"  # Numba's math has no fmod
+        return f"math.{name}({arguments})" if name in MATH_TO_BOOL else f"{carrier(kind)}({module}.{name}({arguments}))"
 
     def _compare(self, value: Expr) -> str:
         left, right = value.args

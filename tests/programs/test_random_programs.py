@@ -15,6 +15,7 @@ from gstream.emit import Emitter
 from gstream.hostcode import casts
 from gstream.hostcode.jit import helper
 from gstream.interpret import interpreted
+from gstream.typed import MATH, MATH_TO_BOOL, MATH_TO_INTEGER
 
 LEAVES = (
     "u.value",
@@ -181,3 +182,16 @@ def test_local_names_and_branches(tmp_path):
 
 def test_helpers_are_only_for_kernels():
     assert helper(lambda x: x).targetoptions["no_cpython_wrapper"]
+
+
+@pytest.mark.parametrize("name", [*MATH, *MATH_TO_INTEGER, *MATH_TO_BOOL])
+def test_every_function_of_math(tmp_path, name):
+    text = f"math.{name}(u.value, 2.5)" if MATH.get(name, 1) == 2 else f"math.{name}(u.value)"
+    cls = program(tmp_path, value="f64", send=f"(1 if {text} else 0)" if name in MATH_TO_BOOL else text)
+    emitter = Emitter(cls, "f32")
+    plain, fast = interpreted(cls, emitter, ["send"]).send, compiled(emitter, "send")
+    context = (np.int64(50), np.int64(7), np.int64(3))
+    for value in (0.5, -7.25, 3.0, math.inf):
+        row = (np.int64(1), np.float64(value), np.int64(2), np.float32(1))
+        with np.errstate(all="ignore"):
+            assert same(np.float64(plain(*row, context)), np.float64(fast(*row, context)), 1e-12), value
