@@ -1,4 +1,4 @@
-"""The measured graphs as plain arrays (inputs, peers, references) and as stores, kept under bench/work/.
+"""The measured graphs as plain arrays (inputs, peers, references) and as stores, kept under bench/scratch/.
 
 `rmat-S`: Graph500 parameters (.57, .19, .19), edge factor 16, scrambled IDs; 16 * 2^S directed edges as generated.
 Its *kron* form is what the GAP suite measures: both directions, no duplicates, no self-loops. Weights are a hash of
@@ -19,7 +19,7 @@ import numpy as np
 
 from bench.machine import ROOT
 
-WORK = ROOT / "bench" / "work"
+WORK = ROOT / "bench" / "scratch"
 SHIPPED = ROOT / "gstream" / "data" / "debian.txt.gz"
 EDGE_FACTOR = 16
 SEED = 20
@@ -101,7 +101,7 @@ def kron_csr(edges: np.ndarray, vertices: int) -> Csr:
 
 
 class Graph:
-    """One measured graph with its files under bench/work/NAME/; everything is made when first asked for."""
+    """One measured graph with its files under bench/scratch/NAME/; everything is made when first asked for."""
 
     def __init__(self, name: str, seed: int = SEED) -> None:
         self.name, self.seed = name, seed

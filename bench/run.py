@@ -2,7 +2,7 @@
 
 Each measurement runs in a process of its own, one after the other, so that none inherits another's memory, threads or
 warm caches, and one that fails doesn't take the rest with it. A full run writes bench/results/host.{json,md}; any
-other choice of graphs or measurements writes bench/work/results/, so that the table in the project is always whole.
+other choice of graphs or measurements writes bench/scratch/results/, so that the table in the project is always whole.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def join(files: list[Path]) -> tuple[dict[str, Any], list[Figure]]:
 
 def results_folder(options: argparse.Namespace) -> Path:
     whole = not (options.scale or options.only or options.quick or options.no_shipped)
-    return options.out or ROOT / "bench" / ("results" if whole else "work/results")
+    return options.out or ROOT / "bench" / ("results" if whole else "scratch/results")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -122,7 +122,7 @@ def main(arguments: list[str] | None = None) -> int:
         report.write(folder, *join(options.join))
         return 0
     facts = machine.facts()
-    scratch = ROOT / "bench" / "work" / "answers"
+    scratch = ROOT / "bench" / "scratch" / "answers"
     scratch.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     figures: list[Figure] = []

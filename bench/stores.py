@@ -1,4 +1,4 @@
-"""The measured stores, converted from the same arrays that the peers get; kept under bench/work/GRAPH/.
+"""The measured stores, converted from the same arrays that the peers get; kept under bench/scratch/GRAPH/.
 
 A store is made anew when any file of pagestore/ is newer, so that no figure comes from an older page format.
 """

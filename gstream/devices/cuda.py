@@ -36,14 +36,6 @@ def driver() -> Any:
     return cuda
 
 
-def count_gpus() -> int:
-    """GPUs of this machine; 0 where pycuda or a driver is missing."""
-    try:
-        return int(driver().Device.count())
-    except DeviceMissingError:
-        return 0
-
-
 class Array:
     """`count` elements of `dtype` in a GPU's memory."""
 

@@ -14,15 +14,13 @@ import numpy as np
 from gstream.cudacode.generate import Unit, UnitShape, unit_of
 from gstream.devices.base import Job, Range, Step
 from gstream.devices.cuda import Array, Gpu
-from gstream.devices.state import bit_words, degrees_of_bits, message_dtype
-from gstream.hostcode.bitmaps import count_bits, list_bits, mark_pages
+from gstream.devices.state import Bitmaps, bit_words, blocks_of, message_dtype
 from gstream.hostcode.generate import BLOCK
-from gstream.pagetable import PageTable
 
 VERTEX_BLOCKS_A_PROCESSOR = 16  # of kernels that take any launch
 
 
-class GpuState:
+class GpuState(Bitmaps):
     """Arrays of one job on `gpu`, and `kernels` by name."""
 
     def __init__(self, gpu: Gpu, job: Job) -> None:
@@ -124,7 +122,7 @@ class GpuState:
 
     def start(self, part: Range) -> None:
         self.launch(
-            "start_kernel", _blocks(part), self.value.address, self.chunk[0], self.degree.address,
+            "start_kernel", blocks_of(part), self.value.address, self.chunk[0], self.degree.address,
             self.in_degree.address, self.own.address, self.members.address, self.next.address, self.open.address,
             self.partial_sums.address, *part, self.context,
         )  # fmt: skip
@@ -145,7 +143,7 @@ class GpuState:
     def reopen(self) -> None:
         if self.plan.resident and self.code.has_done and self.open.count:
             part = (0, self.job.vertices)
-            self.launch("reopen_kernel", _blocks(part), self.value.address, 0, self.open.address, *part, self.context)
+            self.launch("reopen_kernel", blocks_of(part), self.value.address, 0, self.open.address, *part, self.context)
 
     def heads(self, step: Step, part: Range) -> None:
         heads, skip = self.heads_of[step.table.name]
@@ -159,14 +157,14 @@ class GpuState:
         first = self.chunk[0]
         if not self.code.in_place:
             self.launch(
-                "apply_kernel", _blocks(part), self.value.address, first, self.got.address, first, self.degree.address,
-                self.in_degree.address, self.own.address, self.next.address, self.partial_sums.address, *part,
-                self.context,
+                "apply_kernel", blocks_of(part), self.value.address, first, self.got.address, first,
+                self.degree.address, self.in_degree.address, self.own.address, self.next.address,
+                self.partial_sums.address, *part, self.context,
             )  # fmt: skip
         elif self.code.totals:
             self.launch(
-                "totals_kernel", _blocks(part), self.value.address, first, self.degree.address, self.in_degree.address,
-                self.own.address, self.partial_sums.address, *part, self.context,
+                "totals_kernel", blocks_of(part), self.value.address, first, self.degree.address,
+                self.in_degree.address, self.own.address, self.partial_sums.address, *part, self.context,
             )  # fmt: skip
 
     @property
@@ -251,24 +249,5 @@ class GpuState:
         array = {"active": self.active, "open": self.open, "remain": self.remain}[which]
         return self.gpu.read(array.address, self.host_bits[: self.words])
 
-    def count(self, which: str) -> int:
-        return int(count_bits(self.bits(which)))
-
-    def active_edges(self) -> int:
-        return int(degrees_of_bits(self.bits("active"), self.job.host.degree, 1 + (self.job.vertices >> 22)))
-
-    def list_vertices(self, which: str) -> np.ndarray:
-        return list_bits(self.bits(which), 0, self.job.vertices)
-
-    def pages_of(self, which: str, table: PageTable) -> np.ndarray:
-        wanted = np.zeros(table.pages, dtype=np.bool_)
-        mark_pages(self.bits(which), table.first_vertex, table.last_vertex, wanted)
-        return np.flatnonzero(wanted)
-
     def read_values(self) -> np.ndarray:
         return self.gpu.read(self.value.address, np.empty(self.job.vertices, self.code.value_dtype))
-
-
-def _blocks(part: Range) -> int:
-    """Blocks of a kernel that works by BLOCKs of vertices."""
-    return -(-(part[1] - part[0]) // BLOCK)

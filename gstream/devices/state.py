@@ -7,6 +7,7 @@ sums), over the chunk; RA is `source` for a pull, over all vertices, and what `p
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -43,7 +44,31 @@ def message_dtype(code: Any) -> np.dtype:
     return code.value_dtype if code.value_dtype.kind == "f" else code.got_dtype
 
 
-class VertexState:
+class Bitmaps(ABC):
+    """What the driver asks about the bitmaps of a job, which `bits` has in host memory."""
+
+    job: Job
+
+    @abstractmethod
+    def bits(self, which: str) -> np.ndarray:
+        """uint64[ceil(V / 64)]; which: "active", "open" or "remain"."""
+
+    def count(self, which: str) -> int:
+        return int(count_bits(self.bits(which)))
+
+    def active_edges(self) -> int:
+        return int(degrees_of_bits(self.bits("active"), self.job.host.degree, 1 + (self.job.vertices >> 22)))
+
+    def list_vertices(self, which: str) -> np.ndarray:
+        return list_bits(self.bits(which), 0, self.job.vertices)
+
+    def pages_of(self, which: str, table: PageTable) -> np.ndarray:
+        wanted = np.zeros(table.pages, dtype=np.bool_)
+        mark_pages(self.bits(which), table.first_vertex, table.last_vertex, wanted)
+        return np.flatnonzero(wanted)
+
+
+class VertexState(Bitmaps):
     """Arrays of one job on one device. `launch` runs a kernel; `copies`: degrees and so on are copied, not viewed."""
 
     def __init__(self, job: Job, launch: Launch, copies: bool) -> None:
@@ -106,7 +131,7 @@ class VertexState:
         self._run(
             self.code.start, self.value, self.chunk[0], self.degree, self.in_degree, self.own, self.code.members,
             self.next, self.open, self.partial_sums, *part, self.code.ints, self.code.floats, self.counter,
-            claims=_blocks(part),
+            claims=blocks_of(part),
         )  # fmt: skip
 
     def refresh(self, part: Range) -> None:
@@ -115,7 +140,7 @@ class VertexState:
         if self.plan.message:
             self._run(
                 self.code.message, self.value, self.chunk[0], self.degree, self.source, 0, first, last,
-                self.code.ints, self.code.floats, self.counter, claims=_blocks(part),
+                self.code.ints, self.code.floats, self.counter, claims=blocks_of(part),
             )  # fmt: skip
         elif self.source is not None:
             self.source[first:last] = self.value[first - self.chunk[0] : last - self.chunk[0]]
@@ -125,14 +150,14 @@ class VertexState:
         if self.plan.resident and self.code.has_done and len(self.open):
             self._run(
                 self.code.reopen, self.value, 0, self.open, 0, self.job.vertices,
-                self.code.ints, self.code.floats, self.counter, claims=_blocks((0, self.job.vertices)),
+                self.code.ints, self.code.floats, self.counter, claims=blocks_of((0, self.job.vertices)),
             )  # fmt: skip
 
     def heads(self, step: Step, part: Range) -> int:
         heads, head_skip = self.job.host.heads[step.table.name]
         return self._run(
             self.code.pull_heads, heads, head_skip, self.open, self.remain, self.value, self.degree, self.active,
-            self.next, *part, self.code.ints, self.code.floats, self.counter, claims=_blocks(part),
+            self.next, *part, self.code.ints, self.code.floats, self.counter, claims=blocks_of(part),
         )  # fmt: skip
 
     def push(
@@ -198,12 +223,12 @@ class VertexState:
         if not code.in_place:
             self._run(
                 code.apply, self.value, self.chunk[0], self.got, self.chunk[0], self.degree, self.in_degree, self.own,
-                self.next, self.partial_sums, *part, code.ints, code.floats, self.counter, claims=_blocks(part),
+                self.next, self.partial_sums, *part, code.ints, code.floats, self.counter, claims=blocks_of(part),
             )  # fmt: skip
         elif code.totals:
             self._run(
                 code.sum_totals, self.value, self.chunk[0], self.degree, self.in_degree, self.own,
-                self.partial_sums, *part, code.ints, code.floats, self.counter, claims=_blocks(part),
+                self.partial_sums, *part, code.ints, code.floats, self.counter, claims=blocks_of(part),
             )  # fmt: skip
 
     def gather(self, parts: Sequence[Range], peers: Sequence[VertexState], values: bool) -> None:
@@ -242,22 +267,8 @@ class VertexState:
     def bits(self, which: str) -> np.ndarray:
         return {"active": self.active, "open": self.open, "remain": self.remain}[which]
 
-    def count(self, which: str) -> int:
-        return int(count_bits(self.bits(which)))
 
-    def active_edges(self) -> int:
-        return int(degrees_of_bits(self.active, self.job.host.degree, 1 + (self.job.vertices >> 22)))
-
-    def list_vertices(self, which: str) -> np.ndarray:
-        return list_bits(self.bits(which), 0, self.job.vertices)
-
-    def pages_of(self, which: str, table: PageTable) -> np.ndarray:
-        wanted = np.zeros(table.pages, dtype=np.bool_)
-        mark_pages(self.bits(which), table.first_vertex, table.last_vertex, wanted)
-        return np.flatnonzero(wanted)
-
-
-def _blocks(part: Range) -> int:
+def blocks_of(part: Range) -> int:
     """Claims of a vertex kernel on a slice."""
     return -(-(part[1] - part[0]) // BLOCK)
 

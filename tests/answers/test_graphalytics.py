@@ -10,7 +10,7 @@ import pytest
 
 import gstream
 from pagestore.memory import convert_arrays
-from tests.answers.shared_data import DATA, needs_data
+from tests.shared_data import DATA, needs_data
 
 SUITE = DATA / "suites" / "graphalytics"
 pytestmark = needs_data

@@ -13,7 +13,7 @@ import pytest
 
 import gstream
 from pagestore.memory import convert_arrays
-from tests.answers.shared_data import answers, arrays, edges, hash_weights, manifest, needs_data
+from tests.shared_data import answers, arrays, edges, hash_weights, manifest, needs_data
 
 SMALL = ["email_eu_core", "wiki_vote", "power", "p2p_gnutella08", "hep_th", "osm_monaco", "tntp_chicago_regional"]
 LARGE = ["facebook_combined", "as_caida", "blogcatalog", "cit_hepph", "slashdot0902_d", "cnr_2000", "ego_twitter_u",

@@ -6,6 +6,7 @@ import ctypes
 
 import numpy as np
 from compilers import shared_library
+from stepping import Loop
 
 from gstream.cudacode.generate import UnitShape, unit_of
 from gstream.cudacode.worklists import make_parts
@@ -35,7 +36,7 @@ class Launcher:
     """Calls kernels of one unit: arrays go by address, numbers as they are, the context last where a kernel has one."""
 
     def __init__(self, library, key, unit):
-        self.library, self.key, self.unit = library, key, unit
+        self.compiled, self.key, self.unit = library, key, unit
         self.context = np.zeros(0, np.uint8)
 
     def __call__(self, name, grid, *arguments):
@@ -47,7 +48,7 @@ class Launcher:
             assert len(self.context) == self.unit.context_bytes
             given.append(self.context.ctypes.data)
         assert len(given) == len(kinds), (name, kinds)
-        getattr(self.library, f"{self.key}_{name}")(grid, np.array(given, np.uint64).ctypes.data_as(ctypes.c_void_p))
+        getattr(self.compiled, f"{self.key}_{name}")(grid, np.array(given, np.uint64).ctypes.data_as(ctypes.c_void_p))
 
 
 def parts_of(pages, group, edges_a_part):
@@ -60,7 +61,7 @@ def parts_of(pages, group, edges_a_part):
     return make_parts(rows, large, records, edges, groups, HEADER_BYTES // words.itemsize, edges_a_part)
 
 
-class EmulatedRun:
+class EmulatedRun(Loop):
     """One run of a program over a stepping.Graph by the GPU's kernels: the twin of stepping.Run."""
 
     def __init__(self, launcher, program, graph, way="push", group=1, grid=3, edges_a_part=100, stretch=64):
@@ -80,24 +81,13 @@ class EmulatedRun:
     def bind(self):
         self.launch.context = np.frombuffer(self.launch.unit.context(self.code), np.uint8).copy()
 
-    def run(self, max_supersteps=1000):
-        code, n = self.code, self.graph.vertices
+    def start(self):
         self.bind()
-        arrays = (*self.degrees, code.own, code.members, self.active, self.open, self.partials)
-        self.launch("start_kernel", self.blocks, self.value, 0, *arrays, 0, n)
-        self.totals = code.set_totals(self.partials)
-        self.supersteps, self.converged = 0, not self.active.any()
-        while self.supersteps < max_supersteps and not self.converged:
-            self.supersteps += 1
-            code.set_superstep(self.supersteps)
-            self.bind()
-            self.step()
-            self.totals = code.set_totals(self.partials)
-            self.active, self.next = self.next, self.active
-            self.converged = code.halt() or not self.active.any()
-        return self.value
+        arrays = (*self.degrees, self.code.own, self.code.members, self.active, self.open, self.partials)
+        self.launch("start_kernel", self.blocks, self.value, 0, *arrays, 0, self.graph.vertices)
 
     def step(self):
+        self.bind()
         code, n = self.code, self.graph.vertices
         dst = self.value if code.in_place else self.got
         self.next[:] = 0

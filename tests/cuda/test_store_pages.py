@@ -74,13 +74,13 @@ def test_the_store_has_what_is_to_be_tried(ready):
     assert len(groups) > 2 and graph.out.small < len(graph.out.words) and graph.into.small < len(graph.into.words)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("key", CLASSES)
+@pytest.mark.parametrize(
+    ("key", "way"),  # SUM sweeps all pages: kernels for chosen records and heads are not made for it
+    [(key, way) for key in CLASSES for way in (("push", "pull") if key == "pagerank" else WAYS)],
+)
 def test_store_pages(ready, key, way):
     graph, launchers = ready
     given = CLASSES[key](**PARAMETERS.get(key, {}))
-    if key == "pagerank" and way not in ("push", "pull"):
-        pytest.skip("SUM has no records")
     host, mine = Run(given, graph, way), EmulatedRun(launchers[key], given, graph, way, group=8)
     mine.parts = graph.parts
     wanted, got = host.run(), mine.run()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream import SUM, Program, f64
 from gstream.driver import Engine, RunOutcome
 from gstream.options import RunOptions
 from pagestore.memory import convert_arrays
@@ -28,6 +29,18 @@ def make_store(
     path = folder / f"graph{len(list(folder.iterdir()))}.gs"
     convert_arrays(path, source, target, weight, **{"page_bytes": 4096, "memory_bytes": 1 << 28, **options})
     return open_store(path)
+
+
+class InDegree(Program):
+    """The number of in-edges: it starts with 0, which is SUM's identity."""
+
+    combine, value = SUM, f64
+
+    def start(self, v, g):
+        return 0.0
+
+    def send(self, u, e, g):
+        return 1.0
 
 
 def run_program(store: Any, program: Any, options: RunOptions | None = None) -> RunOutcome:

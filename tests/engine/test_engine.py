@@ -7,7 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
-from engine_graphs import both_ways, levels, make_store, run_program, skewed_edges
+from engine_graphs import InDegree, both_ways, levels, make_store, run_program, skewed_edges
 from numba import njit
 
 from gstream import SUM, Program, f64
@@ -160,18 +160,6 @@ def test_supersteps_end_at_the_limit(store):
     assert set(np.unique(found.value)) == {0, 1, 2**32 - 1}
     nothing = run_program(store, PageRank(), RunOptions(max_supersteps=0))
     assert nothing.supersteps == 0 and np.allclose(nothing.value, 1 / V)
-
-
-class InDegree(Program):
-    """The number of in-edges: it starts with 0, which is SUM's identity."""
-
-    combine, value = SUM, f64
-
-    def start(self, v, g):
-        return 0.0
-
-    def send(self, u, e, g):
-        return 1.0
 
 
 class Undefined(Program):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +46,3 @@ def read(folder: Path, name: str, content: str | bytes, **options: Any) -> list[
         return edges_of(source)
     finally:
         source.close()
-
-
-def shared_data() -> Path | None:
-    """The folder of shared test data, when this machine has it (GSTREAM_SHARED, or ../shared beside the checkout)."""
-    named = os.environ.get("GSTREAM_SHARED")
-    root = Path(named) if named else Path(__file__).resolve().parents[3] / "shared"
-    data = root / "data"
-    return data if data.is_dir() else None

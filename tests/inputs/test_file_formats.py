@@ -9,7 +9,9 @@ import pyarrow
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from input_files import edges_of, opened, read, shared_data, write
+from input_files import edges_of, opened, read, write
+
+from tests.shared_data import DATA, needs_data
 
 MTX = "%%MatrixMarket matrix coordinate "
 
@@ -182,11 +184,9 @@ def test_ldbc(tmp_path):
         assert source.closed and source.directed is False
 
 
+@needs_data
 def test_graphalytics_suite(tmp_path):
-    data = shared_data()
-    if data is None:
-        pytest.skip("no shared data here")
-    suite = data / "suites" / "graphalytics"
+    suite = DATA / "suites" / "graphalytics"
     for name, edges, vertices in (("example/example-directed", 17, 10), ("example/example-undirected", 12, 9)):
         source = opened(suite / name, tmp_path)
         found = edges_of(source)

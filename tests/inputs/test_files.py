@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zstandard
-from input_files import edges_of, opened, shared_data, write
+from input_files import edges_of, opened, write
 
 from pagestore.errors import GstreamError, InputError, UsageError
 from pagestore.inputs.streams import ByteStream
+from tests.shared_data import DATA, needs_data
 
 TEXT = "".join(f"{n * 7919 % 100_003}\t{n * 104_729 % 100_003}\n" for n in range(60_000)).encode()
 EDGES = [tuple(map(int, line.split())) for line in TEXT.decode().splitlines()]
@@ -250,23 +251,19 @@ def test_peek_and_read_agree(tmp_path):
         stream.close()
 
 
+@needs_data
 def test_malformed_matrix_market_suite(tmp_path):
-    data = shared_data()
-    if data is None:
-        pytest.skip("no shared data here")
-    files = sorted((data / "suites" / "malformed_mtx").glob("*.mtx"))
+    files = sorted((DATA / "suites" / "malformed_mtx").glob("*.mtx"))
     assert len(files) == 25
     for path in files:
         found = message(path, tmp_path)
         assert found.startswith(f"{path}:") and found.endswith("."), found
 
 
+@needs_data
 def test_real_graphs(tmp_path):
-    data = shared_data()
-    if data is None:
-        pytest.skip("no shared data here")
     for name, edges, weighted in (("wiki_vote.el.xz", 103_689, False), ("osm_monaco.wel.xz", None, True)):
-        source = opened(data / "graphs" / name, tmp_path)
+        source = opened(DATA / "graphs" / name, tmp_path)
         chunks = list(source.chunks())
         found = sum(len(chunk) for chunk in chunks)
         assert source.weighted is weighted and found == (edges or found) and found > 0

@@ -42,7 +42,25 @@ class Graph:
         return GraphShape(self.vertices, len(self.source), self.out.layout.id_dtype, weight)
 
 
-class Run:
+class Loop:
+    """Supersteps until halted or nothing is active; whoever has kernels says how one starts and steps."""
+
+    def run(self, max_supersteps=1000):
+        code = self.code
+        self.start()
+        self.totals = code.set_totals(self.partials)
+        self.supersteps, self.converged = 0, not self.active.any()
+        while self.supersteps < max_supersteps and not self.converged:
+            self.supersteps += 1
+            code.set_superstep(self.supersteps)
+            self.step()
+            self.totals = code.set_totals(self.partials)
+            self.active, self.next = self.next, self.active
+            self.converged = code.halt() or not self.active.any()
+        return self.value
+
+
+class Run(Loop):
     """One run of a program over a Graph."""
 
     def __init__(self, program, graph, way="push", threads=1, edges_a_part=100, stretch=64):
@@ -68,22 +86,11 @@ class Run:
     def vertex_arguments(self):
         return self.graph.out.degree, self.graph.into.degree, self.code.own
 
-    def run(self, max_supersteps=1000):
-        code, n = self.code, self.graph.vertices
+    def start(self):
         self.launch(
-            code.start, self.value, 0, *self.vertex_arguments(), code.members, self.active, self.open, self.partials,
-            0, n, *self.context, COUNTER,
+            self.code.start, self.value, 0, *self.vertex_arguments(), self.code.members, self.active, self.open,
+            self.partials, 0, self.graph.vertices, *self.context, COUNTER,
         )  # fmt: skip
-        self.totals = code.set_totals(self.partials)
-        self.supersteps, self.converged = 0, not self.active.any()
-        while self.supersteps < max_supersteps and not self.converged:
-            self.supersteps += 1
-            code.set_superstep(self.supersteps)
-            self.step()
-            self.totals = code.set_totals(self.partials)
-            self.active, self.next = self.next, self.active
-            self.converged = code.halt() or not self.active.any()
-        return self.value
 
     def step(self):
         code, n = self.code, self.graph.vertices

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stepping import WAYS, Graph, Run, fold
-from written import program
+from written import APPLIED, program
 
 from gstream.interpret import interpret
 from gstream.programs.bfs import BFS
@@ -101,15 +101,7 @@ def test_monoids_and_types(tmp_path, combine, value, start, send, weights):
 
 def test_apply_totals_and_in_degree(tmp_path):
     """An idempotent combine with an apply is synchronous, so supersteps and totals are the interpreter's."""
-    rest = """
-    def apply(self, v, got, g): return min(v.value, got) if v.in_degree > 1 or v.value > 40 else v.value
-    @total
-    def reached(self, v): return 1 if v.value < INF else 0
-    @total
-    def gained(self, v): return v.before - v.value if v.value < INF and v.before < INF else 0
-    def halt(self, g): return g.reached > g.vertices * 0.6
-    """
-    cls = program(tmp_path, value="u32", start="v.id if v.id < 60 else INF", send="u.value + 1", rest=rest)
+    cls = program(tmp_path, value="u32", start="v.id if v.id < 60 else INF", send="u.value + 1", rest=APPLIED)
     n, source, target, _ = hub_graph()
     wanted = interpret(cls(), n, source, target)
     graph = Graph(n, source, target, None)

@@ -10,6 +10,14 @@ from pathlib import Path
 
 HEAD = "import math\n\nfrom gstream.program import *\n\n\n"
 _numbers = itertools.count()
+APPLIED = """
+def apply(self, v, got, g): return min(v.value, got) if v.in_degree > 1 or v.value > 40 else v.value
+@total
+def reached(self, v): return 1 if v.value < INF else 0
+@total
+def gained(self, v): return v.before - v.value if v.value < INF and v.before < INF else 0
+def halt(self, g): return g.reached > g.vertices * 0.6
+"""
 
 
 def load(folder: Path, text: str, name: str = "P"):

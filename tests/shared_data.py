@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="../shared/data is not here")
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+needs_data = pytest.mark.skipif(
+    not DATA.is_dir(), reason="the suites and real graphs of ../shared/data lie beside some checkouts only"
+)
 
 
 @cache
