@@ -37,7 +37,7 @@ class Reader(Protocol):
     def read_weights(self, first: int, count: int, out: np.ndarray) -> np.ndarray: ...
 
 
-def _nothing() -> None:
+def nothing() -> None:
     return None
 
 
@@ -54,7 +54,7 @@ class Batch:
     rows: np.ndarray
     pages: np.ndarray
     weights: np.ndarray | None
-    done: Callable[[], None] = _nothing
+    done: Callable[[], None] = nothing
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class PageSource:
 
     def __init__(
         self, table: PageTable, reader: Reader, plan: SourcePlan, readers: ThreadPoolExecutor, poison: bool = False,
-        trace: Trace | None = None, pin: Callable[[np.ndarray], Callable[[], None]] = lambda rows: _nothing,
+        trace: Trace | None = None, pin: Callable[[np.ndarray], Callable[[], None]] = lambda rows: nothing,
     ) -> None:  # fmt: skip
         self.table, self._trace = table, trace
         self.plan = plan

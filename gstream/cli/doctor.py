@@ -59,15 +59,9 @@ def doctor(
 
 def memory() -> dict[str, int]:
     """Bytes of memory: `total` (the smaller of the machine's and the control group's) and `available`."""
-    fields = {}
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        name, _, rest = line.partition(":")
-        fields[name] = int(rest.split()[0]) << 10
-    total, available = fields["MemTotal"], fields["MemAvailable"]
-    limit = Path("/sys/fs/cgroup/memory.max")
-    if limit.exists() and (text := limit.read_text().strip()).isdigit():
-        total, available = min(total, int(text)), min(available, int(text))
-    return {"total": total, "available": available}
+    from gstream.machine import memory as found
+
+    return dict(zip(("total", "available"), found(), strict=True))
 
 
 def disk_rate(folder: Path) -> dict[str, Any]:

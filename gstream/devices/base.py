@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.pages import Batch
+from gstream.pages import Batch, nothing
 from gstream.pagetable import PageTable
 from gstream.sweep import PageKernel
 
@@ -121,10 +121,6 @@ class DeviceStats:
     cache_misses: int = 0
 
 
-def _nothing() -> None:
-    return None
-
-
 class Device(ABC):
     """One device of a run. `in_place`: reads pages where they lie in host memory, so that batches need no cutting.
 
@@ -149,7 +145,7 @@ class Device(ABC):
 
     def pin(self, array: np.ndarray) -> Callable[[], None]:
         """Make host memory that batches will come from quick to copy; returns what undoes it."""
-        return _nothing
+        return nothing
 
     def take_stats(self) -> DeviceStats:
         """What was counted since the last call; the counters start anew."""
