@@ -9,20 +9,25 @@
 #define GSTREAM_PAGES
 #include "combine.cuh"
 
-// A piece of work for one block. Small pages: slots [first, end) of row `row`; large ones: words [first, end).
+// A piece of work for one block. Small pages: slots [first, end) of the page, `group` lanes a record; large ones, whose
+// group is 0: words [first, end).
 struct __align__(16) Part {
-    u32 row, first, end, group;
+    u32 page, first, end, group;
 };
+
+// Where pages lie: page p in row rows[p - first_page] of `words`, NO_ROW: not there, or not wanted; without `rows` in row
+// p - first_page. Elements of `weights` belong to the words in the same places.
+struct Pool {
+    const Word* words;
+    const Weight* weights;
+    u64 page_words;
+    const u32* rows;
+    u64 first_page;
+};
+constexpr u32 NO_ROW = ~0u;
 
 // Neighbours a lane loads before it uses the first: with one at a time, every gather would wait for the one before.
 constexpr u32 STEP = 4;
-
-// Words [first, end) of row `row`, a stretch of the list of `vertex`.
-struct Record {
-    u64 row, first, end, vertex;
-};
-
-__device__ __forceinline__ bool is_large(const Word* page) { return u32(page[0]) == 1; }
 
 struct Slot {
     u64 vertex;
@@ -91,15 +96,20 @@ __device__ __forceinline__ List share_of_warp(u64 vertex, u32 first, u32 end) {
     return {vertex, begin, min2(begin + share, end)};
 }
 
-// visit(record) for all records by whole warps, a team of `group` lanes each; the row of no record is ~0. Returns the
-// sum too.
-template <class Visit>
-__device__ __forceinline__ u64 for_records(const Record* records, u64 count, u32 group, Visit visit) {
-    const u64 teams = 32 / group, warps = threads_of_grid() / 32;
+// large(index, part, page, weights) or small(part, page, weights) for parts [first, first + count) of pages in the pool, a
+// block a part. Returns the sum of what they return to this lane.
+template <class Large, class Small>
+__device__ __forceinline__ u64 for_parts(const Pool& pool, const Part* __restrict__ parts, u64 first, u64 count,
+                                         Large large, Small small) {
     u64 sum = 0;
-    for (u64 base = thread_of_grid() / 32 * teams; base < count; base += warps * teams) {
-        const u64 mine = base + lane_of() / group;
-        sum += visit(mine < count ? records[mine] : Record{~u64(0), 0, 0, 0});
+    for (u64 index = first + blockIdx.x; index < first + count; index += gridDim.x) {
+        const Part part = parts[index];
+        const u64 at = part.page - pool.first_page;
+        const u32 row = pool.rows == nullptr ? u32(at) : __ldg(pool.rows + at);
+        if (row == NO_ROW) continue;
+        const Word* const page = pool.words + row * pool.page_words;
+        const Weight* const beside = pool.weights + row * pool.page_words;
+        sum += part.group == 0 ? large(index, part, page, beside) : small(part, page, beside);
     }
     return sum;
 }

@@ -1,7 +1,7 @@
 // Pull for MIN, MAX and OR: each vertex looks at its active sources, and its team stops once the vertex is `done`.
 //
 // Map: a block a part, a team of lanes a record (pages.cuh). In small pages a vertex has one team, which writes without
-// atomics; warps of large pages and records settle by atomics, so that a hub can be cut into many stretches.
+// atomics; warps of large pages settle by atomics, so that a hub can be cut into many stretches.
 // Reads 4 or 8 bytes an edge until `done`, coalesced; a bit of the frontier an edge (L2), a value an active source.
 #include "sources.cuh"
 
@@ -46,14 +46,14 @@ __device__ __forceinline__ Best best_of(const Sources& sources, const Word* page
     return found;
 }
 
-// A stretch of a list that other warps may work on too; returns the edges this lane looked at.
+// A stretch of a hub's list, which other warps work on too; returns the edges this lane looked at.
 __device__ __forceinline__ u32 pull_stretch(const Sources& sources, const Word* page, const Weight* weights, List list,
-                                            Got* dst, u64 dst_first, u64* next_bits, u32 size, const Context& ctx) {
+                                            Got* dst, u64 dst_first, u64* next_bits, const Context& ctx) {
     Got* const where = dst + (list.vertex - dst_first);
     const Got old = list.first < list.stop ? *where : program::no_got();
     if (HAS_DONE && list.first < list.stop && program::done(i64(list.vertex), old, ctx)) list.stop = list.first;
-    const Best found = best_of(sources, page, weights, list, old, size, ctx);
-    const bool first = (lane_of() & (size - 1)) == 0 && list.first < list.stop;
+    const Best found = best_of(sources, page, weights, list, old, 32, ctx);
+    const bool first = lane_of() == 0 && list.first < list.stop;
     if (first && better(found.best, old) && settle(where, found.best) && IN_PLACE) mark(next_bits, list.vertex);
     return found.edges;
 }
@@ -61,27 +61,22 @@ __device__ __forceinline__ u32 pull_stretch(const Sources& sources, const Word* 
 // Combine the messages of active sources into the parts' own vertices in [dst_first, dst_last), where their bit of
 // open_bits is set (programs with `done`). `carry` is only for SUM.
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
-pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Part* parts,
-            u64 part_count, const Source* source, u64 source_first, const Degree* __restrict__ degree,
+pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const u32* rows,
+            u64 first_page, const Part* parts, u64 part_first, u64 part_count, const Source* source, u64 source_first, const Degree* __restrict__ degree,
             const u64* __restrict__ active_bits, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits,
             const u64* __restrict__ open_bits, Got* carry, u64* edges, Context ctx) {
     const Sources sources = {source, source_first, degree, active_bits};
     const u64 span = dst_last - dst_first;
     const auto wanted = [&](u64 v) { return v - dst_first < span && (!HAS_DONE || is_set(open_bits, v)); };
-    u64 looked = 0;
-    for (u64 index = blockIdx.x; index < part_count; index += gridDim.x) {
-        const Part part = parts[index];
-        const Word* page = words + part.row * page_words;
-        const Weight* beside = weights + part.row * page_words;
-        if (is_large(page)) {
-            const u64 v = slot_of(page, page_words, 0).vertex;
-            if (wanted(v))
-                looked += pull_stretch(sources, page, beside, share_of_warp(v, part.first, part.end), dst, dst_first,
-                                       next_bits, 32, ctx);
-            continue;
-        }
+    const auto large = [&](u64, Part part, const Word* page, const Weight* beside) {
+        const u64 v = slot_of(page, page_words, 0).vertex;
+        if (!wanted(v)) return u32(0);
+        const List share = share_of_warp(v, part.first, part.end);
+        return pull_stretch(sources, page, beside, share, dst, dst_first, next_bits, ctx);
+    };
+    const auto small = [&](Part part, const Word* page, const Weight* beside) {
         const u32 rank = lane_of() & (part.group - 1);
-        looked += for_lists(page, page_words, part, wanted, [&](List list) {
+        return for_lists(page, page_words, part, wanted, [&](List list) {
             const bool real = list.first < list.stop;
             const Got old = real ? dst[list.vertex - dst_first] : program::no_got();
             const Best found = best_of(sources, page, beside, list, old, part.group, ctx);
@@ -90,26 +85,7 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
             if (IN_PLACE) mark(next_bits, list.vertex);
             return found.edges;
         });
-    }
-    count_up(edges, looked);
-}
-
-// Pull along the given stretches of lists (few open vertices), `group` lanes each; no open test but `done`.
-KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
-pull_records_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words,
-                    const Record* records, u64 record_count, u64 group, const Source* source, u64 source_first,
-                    const Degree* __restrict__ degree, const u64* __restrict__ active_bits, Got* dst, u64 dst_first,
-                    u64 dst_last, u64* next_bits, u64* edges, Context ctx) {
-    const Sources sources = {source, source_first, degree, active_bits};
-    const u64 looked = for_records(records, record_count, u32(group), [&](Record record) {
-        List list = {record.vertex, 0, 0};
-        u64 skipped = 0;
-        if (record.row != ~u64(0) && record.vertex - dst_first < dst_last - dst_first) {
-            list = {record.vertex, u32(record.first), u32(record.end)};
-            skipped = record.row * page_words;
-        }
-        return pull_stretch(sources, words + skipped, weights + skipped, list, dst, dst_first, next_bits, u32(group),
-                            ctx);
-    });
-    count_up(edges, looked);
+    };
+    const Pool pool = {words, weights, page_words, rows, first_page};
+    count_up(edges, for_parts(pool, parts, part_first, part_count, large, small));
 }

@@ -2,7 +2,7 @@
 //
 // Map: a block a part, a team of lanes a record (pages.cuh). A list's sum is taken in an order that depends on its page
 // alone: the same bits for any number of streams, batches and GPUs. A hub's list lies in large pages, each cut into
-// parts for many blocks; their sums go to `carry`, one a part, and the driver adds them in page order (Garaph 4.1).
+// parts for many blocks; their sums go to carry[index of the part], and the driver adds them in page order (Garaph 4.1).
 // Reads 4 or 8 bytes an edge, coalesced and once, and one source value an edge at random, which is the bound.
 #include "sources.cuh"
 
@@ -31,40 +31,36 @@ __device__ __forceinline__ Got sum_of(const Sources& sources, const Word* page, 
 // dst[v] += sum over the in-edges of the parts; those of large pages into carry[part]. Vertices outside
 // [dst_first, dst_last) are passed over. active_bits, next_bits and open_bits are not read: all sources send.
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
-pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Part* parts,
-            u64 part_count, const Source* __restrict__ source, u64 source_first, const Degree* __restrict__ degree,
+pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const u32* rows,
+            u64 first_page, const Part* parts, u64 part_first, u64 part_count, const Source* __restrict__ source, u64 source_first, const Degree* __restrict__ degree,
             const u64* __restrict__ active_bits, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits,
             const u64* __restrict__ open_bits, Got* carry, u64* edges, Context ctx) {
     __shared__ Got sums[WARPS];
     const Sources sources = {source, source_first, degree, active_bits};
     const u64 span = dst_last - dst_first;
-    u64 looked = 0;
-    for (u64 index = blockIdx.x; index < part_count; index += gridDim.x) {
-        const Part part = parts[index];
-        const Word* page = words + part.row * page_words;
-        const Weight* beside = weights + part.row * page_words;
-        if (is_large(page)) {
-            const List share = share_of_warp(0, part.first, part.end);
-            const Got sum = sum_of(sources, page, beside, share, lane_of(), 32, ctx);
-            if (lane_of() == 0) sums[warp_of()] = sum;
-            if (lane_of() == 0) looked += share.stop - share.first;
-            __syncthreads();
-            if (threadIdx.x == 0) {
-                Got all = sums[0];
-                for (u32 warp = 1; warp < WARPS; warp++) all += sums[warp];
-                carry[index] = all;
-            }
-            __syncthreads();
-            continue;
+    const auto large = [&](u64 index, Part part, const Word* page, const Weight* beside) {
+        const List share = share_of_warp(0, part.first, part.end);
+        const Got sum = sum_of(sources, page, beside, share, lane_of(), 32, ctx);
+        if (lane_of() == 0) sums[warp_of()] = sum;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            Got all = sums[0];
+            for (u32 warp = 1; warp < WARPS; warp++) all += sums[warp];
+            carry[index] = all;
         }
+        __syncthreads();
+        return lane_of() == 0 ? share.stop - share.first : 0;
+    };
+    const auto small = [&](Part part, const Word* page, const Weight* beside) {
         const u32 rank = lane_of() & (part.group - 1);
         const auto wanted = [&](u64 v) { return v - dst_first < span; };
-        looked += for_lists(page, page_words, part, wanted, [&](List list) {
+        return for_lists(page, page_words, part, wanted, [&](List list) {
             const Got sum = sum_of(sources, page, beside, list, rank, part.group, ctx);
             if (rank != 0 || list.first == list.stop) return u32(0);
             dst[list.vertex - dst_first] += sum;
             return list.stop - list.first;
         });
-    }
-    count_up(edges, looked);
+    };
+    const Pool pool = {words, weights, page_words, rows, first_page};
+    count_up(edges, for_parts(pool, parts, part_first, part_count, large, small));
 }

@@ -37,43 +37,22 @@ struct Pushing {
 
 // Push from every active vertex of the parts (SUM: from all) to targets in [dst_first, dst_last).
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
-push_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Part* parts,
-            u64 part_count, const Source* source, u64 source_first, const Degree* __restrict__ degree,
+push_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const u32* rows,
+            u64 first_page, const Part* parts, u64 part_first, u64 part_count, const Source* source, u64 source_first, const Degree* __restrict__ degree,
             const u64* __restrict__ active_bits, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits, u64* edges,
             Context ctx) {
     const Sources sources = {source, source_first, degree, active_bits};
     const Pushing push = {sources, dst, dst_first, dst_last - dst_first, next_bits};
     const auto sends = [&](u64 u) { return !IDEMPOTENT || (sources.active(u) && !sources.empty(sources.at(u))); };
-    u64 looked = 0;
-    for (u64 index = blockIdx.x; index < part_count; index += gridDim.x) {
-        const Part part = parts[index];
-        const Word* page = words + part.row * page_words;
-        const Weight* beside = weights + part.row * page_words;
-        if (is_large(page)) {
-            const u64 u = slot_of(page, page_words, 0).vertex;
-            if (sends(u)) looked += push.spread(page, beside, {u, part.first, part.end}, threadIdx.x, THREADS, ctx);
-            continue;
-        }
+    const auto large = [&](u64, Part part, const Word* page, const Weight* beside) {
+        const u64 u = slot_of(page, page_words, 0).vertex;
+        return sends(u) ? push.spread(page, beside, {u, part.first, part.end}, threadIdx.x, THREADS, ctx) : 0;
+    };
+    const auto small = [&](Part part, const Word* page, const Weight* beside) {
         const u32 rank = lane_of() & (part.group - 1);
-        looked += for_lists(page, page_words, part, sends,
-                            [&](List list) { return push.spread(page, beside, list, rank, part.group, ctx); });
-    }
-    count_up(edges, looked);
-}
-
-// Push along the given stretches of lists (sparse frontiers), `group` lanes each; no active test.
-KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
-push_records_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words,
-                    const Record* records, u64 record_count, u64 group, const Source* source, u64 source_first,
-                    const Degree* __restrict__ degree, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits,
-                    u64* edges, Context ctx) {
-    const Sources sources = {source, source_first, degree, nullptr};
-    const Pushing push = {sources, dst, dst_first, dst_last - dst_first, next_bits};
-    const u64 looked = for_records(records, record_count, u32(group), [&](Record record) {
-        if (record.row == ~u64(0) || sources.empty(sources.at(record.vertex))) return u64(0);
-        const List list = {record.vertex, u32(record.first), u32(record.end)};
-        const u64 skipped = record.row * page_words;
-        return push.spread(words + skipped, weights + skipped, list, lane_of() & (u32(group) - 1), u32(group), ctx);
-    });
-    count_up(edges, looked);
+        return for_lists(page, page_words, part, sends,
+                         [&](List list) { return push.spread(page, beside, list, rank, part.group, ctx); });
+    };
+    const Pool pool = {words, weights, page_words, rows, first_page};
+    count_up(edges, for_parts(pool, parts, part_first, part_count, large, small));
 }

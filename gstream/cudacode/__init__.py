@@ -9,19 +9,20 @@ Parameters, members, own and totals stay HostCode's (gstream.hostcode): its ints
 code.set_superstep, set_totals and halt serve both back ends.
 
 Arrays are those of gstream.hostcode, on the device; every argument is 8 bytes wide. What differs
-    parts    uint32[m, 4]  (row, first, end, group), by gstream.cudacode.worklists.make_parts
-    group    lanes that share a record, of push_records and pull_records: 1, 2, ... 32
+    parts    uint32[m, 4]  (page, first, end, group), by gstream.cudacode.worklists.make_parts; a launch does
+             part_count of them from part_first on
+    rows     uint32[...], the row of page p at p - first_page, all bits set: leave the page out; null: p - first_page
     source   messages where `premessage`, else values, of push as of pull (the host's push takes values always)
     edges    uint64[1], counted up
     copies   uint64[peers], device addresses of the peers' slices, the own one among them, in order of devices
 Edge counts of a pull that stops early may be up to 4 a lane more than the host's.
 
 Launches: blocks of kernel.threads threads. start, apply, totals, reopen: one block for each BLOCK = 8,192 vertices of
-[first, last); first is a multiple of BLOCK. block_counts, list_bits: one block for each 256 words; scan: one block.
-All others take any number of blocks; push and pull: one for each part is right, as parts are of like size.
+[first, last); first is a multiple of BLOCK. All others take any number of blocks; push and pull: one for each part is
+right for few, as parts are of like size.
 """
 
 from gstream.cudacode.generate import Kernel, Unit, UnitShape, unit_of
-from gstream.cudacode.worklists import EDGES_A_PART, make_parts
+from gstream.cudacode.worklists import EDGES_A_PART, count_parts, make_parts
 
-__all__ = ["EDGES_A_PART", "Kernel", "Unit", "UnitShape", "make_parts", "unit_of"]
+__all__ = ["EDGES_A_PART", "Kernel", "Unit", "UnitShape", "count_parts", "make_parts", "unit_of"]

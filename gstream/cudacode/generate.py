@@ -113,7 +113,7 @@ def kernel_files(program: Any, emitter: CudaEmitter) -> list[str]:
     names = ["vertices.cu", "push.cu", "pull_least.cu" if idempotent else "pull_sum.cu"]
     if "done" in program.methods and is_in_place(program, emitter) and ("e", "weight") not in emitter.reads("send"):
         names.append("heads.cu")
-    return [*names, *(["records.cu"] if idempotent else []), "peers.cu", "bits.cu"]
+    return [*names, "peers.cu", "bits.cu"]
 
 
 def program_text(program: Any, emitter: CudaEmitter, shape: UnitShape) -> str:

@@ -43,7 +43,8 @@ class Launcher:
         kinds = self.unit.kernels[name].arguments
         given = [a.ctypes.data if isinstance(a, np.ndarray) else int(a) for a in arguments]
         for argument, (kind, label) in zip(arguments, kinds, strict=False):
-            assert isinstance(argument, np.ndarray) == kind.endswith("*"), (name, label, kind)
+            pointer = isinstance(argument, np.ndarray) or (label == "rows" and argument == 0)
+            assert pointer == kind.endswith("*"), (name, label, kind)
         if kinds[-1][0] == "Context":
             assert len(self.context) == self.unit.context_bytes
             given.append(self.context.ctypes.data)
@@ -64,9 +65,9 @@ def parts_of(pages, group, edges_a_part):
 class EmulatedRun(Loop):
     """One run of a program over a stepping.Graph by the GPU's kernels: the twin of stepping.Run."""
 
-    def __init__(self, launcher, program, graph, way="push", group=1, grid=3, edges_a_part=100, stretch=64):
+    def __init__(self, launcher, program, graph, way="push", group=1, grid=3, edges_a_part=100, shuffled=False):
         self.code, self.graph, self.way, self.launch = compile_host(program, graph.shape()), graph, way, launcher
-        self.group, self.grid, self.stretch = group, grid, stretch
+        self.grid, self.shuffled = grid, shuffled
         n, code = graph.vertices, self.code
         self.value = np.zeros(n, code.value_dtype)
         self.msg = np.zeros(n, code.value_dtype if code.value_dtype.kind == "f" else code.got_dtype)
@@ -102,73 +103,43 @@ class EmulatedRun(Loop):
         elif code.totals:
             self.launch("totals_kernel", self.blocks, self.value, 0, *arrays, self.partials, 0, n)
 
-    def listed(self, bits):
-        """The set bits, by the three kernels that list them."""
-        counts, words = np.zeros(-(-len(bits) // 256) + 1, np.uint64), len(bits)
-        self.launch("block_counts_kernel", len(counts) - 1, bits, words, counts)
-        self.launch("scan_kernel", 1, counts, len(counts) - 1)
-        out = np.zeros(int(counts[-1]), np.uint64)
-        self.launch("list_bits_kernel", len(counts) - 1, bits, words, 0, counts, out)
-        return out
-
-    def records(self, pages, vertices, skip=0):
-        rows, found = np.arange(len(pages.words), dtype=np.uint32), np.zeros(1, np.uint64)
-        out = np.zeros((4, 4), np.int64)
-        for _ in range(2):
-            found[0] = 0
-            where = (
-                pages.words,
-                pages.layout.words,
-                rows,
-                pages.first_vertex,
-                pages.last_vertex,
-                pages.small,
-                len(rows),
-            )
-            chosen = (vertices, len(vertices), skip, self.stretch, out, len(out), found)
-            self.launch("find_records_kernel", self.grid, *where, *chosen)
-            if found[0] <= len(out):
-                break
-            out = np.zeros((int(found[0]), 4), np.int64)
-        return out[: int(found[0])]
+    def work(self, pages):
+        """Pool and parts of a launch: rows are pages, or, where `shuffled`, another order that a map tells."""
+        parts, count = self.parts[id(pages)], len(pages.words)
+        words = pages.words
+        weights = pages.weights if self.code.uses_edge else self.code.no_weights
+        rows, first_page = 0, 0
+        if self.shuffled:
+            rows = np.random.default_rng(7).permutation(count).astype(np.uint32)
+            words = np.empty_like(pages.words)
+            words[rows] = pages.words
+            if self.code.uses_edge:
+                weights = np.empty_like(pages.weights)
+                weights[rows] = pages.weights
+        self.kept = words, weights, rows  # a launch takes addresses
+        return words, weights, pages.layout.words, rows, first_page, parts, 0, len(parts)
 
     def push(self, dst):
         code, pages, n = self.code, self.graph.out, self.graph.vertices
-        weights = pages.weights if code.uses_edge else code.no_weights
         source = self.msg if code.premessage else self.value
-        head, tail = (pages.words, weights, pages.layout.words), (dst, 0, n, self.next, self.edges)
-        if self.way == "push_records" and code.idempotent:
-            work = self.records(pages, self.listed(self.active))
-            rest = (work, len(work), self.group, source, 0, pages.degree)
-            self.launch("push_records_kernel", self.grid, *head, *rest, *tail)
-        else:
-            work = self.parts[id(pages)]
-            rest = (work, len(work), source, 0, pages.degree, self.active)
-            self.launch("push_kernel", self.grid, *head, *rest, *tail)
+        rest = (source, 0, pages.degree, self.active, dst, 0, n, self.next, self.edges)
+        self.launch("push_kernel", self.grid, *self.work(pages), *rest)
 
     def pull(self, dst):
         code, pages, n = self.code, self.graph.into, self.graph.vertices
-        weights = pages.weights if code.uses_edge else code.no_weights
         source = self.msg if code.premessage else self.value
-        head, tail = (pages.words, weights, pages.layout.words), (dst, 0, n, self.next)
+        bits = self.open
         if code.has_done:
             self.launch("reopen_kernel", self.blocks, self.value, 0, self.open, 0, n)
         if self.way == "pull_heads" and code.pull_heads is not None:
             state = (self.open, self.remain, self.value, self.degrees[0], self.active, self.next)
             self.launch("pull_heads_kernel", self.grid, pages.heads, 0, *state, 0, n, self.edges)
-            vertices, skip = self.listed(self.remain), 4
-        else:
-            vertices, skip = np.arange(n, dtype=np.uint64), 0
-        if self.way in ("pull_heads", "pull_records") and code.idempotent:
-            work = self.records(pages, vertices, skip)
-            rest = (work, len(work), self.group, source, 0, self.degrees[0], self.active)
-            self.launch("pull_records_kernel", self.grid, *head, *rest, *tail, self.edges)
-            return
+            bits = self.remain
         work = self.parts[id(pages)]
         carry = np.full(len(work), code.identity, code.got_dtype)
-        rest = (work, len(work), source, 0, self.degrees[0], self.active)
-        self.launch("pull_kernel", self.grid, *head, *rest, *tail, self.open, carry, self.edges)
+        rest = (source, 0, self.degrees[0], self.active, dst, 0, n, self.next, bits, carry, self.edges)
+        self.launch("pull_kernel", self.grid, *self.work(pages), *rest)
         if not code.idempotent:
-            hubs = np.flatnonzero(pages.words[work[:, 0], 0] & np.array(0xFFFFFFFF, pages.words.dtype) == 1)
+            hubs = np.flatnonzero(work[:, 3] == 0)
             vertices = pages.words[work[hubs, 0], -2].astype(np.uint64)
             self.launch("add_hub_sums_kernel", self.grid, vertices, carry[hubs].copy(), len(hubs), dst, 0, n)

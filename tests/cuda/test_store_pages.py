@@ -75,7 +75,7 @@ def test_the_store_has_what_is_to_be_tried(ready):
 
 
 @pytest.mark.parametrize(
-    ("key", "way"),  # SUM sweeps all pages: kernels for chosen records and heads are not made for it
+    ("key", "way"),  # heads are not made for SUM
     [(key, way) for key in CLASSES for way in (("push", "pull") if key == "pagerank" else WAYS)],
 )
 def test_store_pages(ready, key, way):

@@ -21,7 +21,7 @@ from pagestore.errors import DeviceMissingError, GstreamError, UsageError
 SHIPPED = [bfs.BFS, pagerank.PageRank, pagerank.PageRank64, pagerank.PersonalizedPageRank]
 SHIPPED += [pagerank.PersonalizedPageRank64, sssp.SSSP, sssp.SSSP64, sssp.SSSPInteger, sssp.SSSPLong]
 SHIPPED += [wcc.WCC, wcc.WCC64]
-EDGE_KERNELS = ("push_kernel", "pull_kernel", "push_records_kernel", "pull_records_kernel", "pull_heads_kernel")
+EDGE_KERNELS = ("push_kernel", "pull_kernel", "pull_heads_kernel")
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_units_are_self_contained_and_of_their_graph():
     assert '#include "' not in small.text and "typedef u32 Word;" in small.text and "typedef u64 Word;" in wide.text
     assert "typedef u8 Weight;" in wide.text  # what a program does not read makes no other code
     assert small.text.index("namespace program") < small.text.index("push_kernel")
-    assert "pull_heads_kernel" not in small.kernels and "find_records_kernel" not in small.kernels
+    assert "pull_heads_kernel" not in small.kernels
     assert "pull_heads_kernel" in unit_of(bfs.BFS, UnitShape(np.dtype("u4"))).kernels
     assert sources() == CUDA
 
@@ -116,5 +116,5 @@ def test_arguments_are_eight_bytes_and_context_is_the_hosts():
         assert all(kind.endswith("*") or kind in ("u64", "Context") for kind, _ in kernel.arguments), kernel
         assert "Context" not in [kind for kind, _ in kernel.arguments[:-1]]
     assert unit.kernels["message_kernel"].packing(56) == "PQPPQQQ56s"
-    assert [unit.kernels[f"{name}_kernel"].threads for name in ("push", "apply", "scan")] == [256, 512, 1024]
+    assert [unit.kernels[f"{name}_kernel"].threads for name in ("push", "apply")] == [256, 512]
     assert unit.kernels["push_kernel"].arguments[0] == ("const Word*", "words")
