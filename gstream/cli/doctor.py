@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import typer
 
+from gstream.cli.gpus import gpu_lines, gpus, query
 from gstream.cli.sizes import show_bytes
 from gstream.cli.terminal import print_json, print_pairs
 from pagestore.cores import usable_cores
@@ -20,7 +20,6 @@ from pagestore.cores import usable_cores
 LIBRARIES = ("numpy", "numba", "h5py", "isal", "zstandard", "pandas", "pyarrow", "typer")
 PROBE_BYTES = 256 << 20
 PROBE_BLOCK_BYTES = 8 << 20
-QUERY_SECONDS = 20  # a driver that hangs must not hang the doctor
 
 
 def add_to(app: typer.Typer) -> None:
@@ -32,9 +31,10 @@ def doctor(
     disk: Path = typer.Option(Path("."), "--disk", metavar="FOLDER", help="Folder whose disk is measured."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
-    """Show cores, memory, disk rate, libraries and GPUs, and how to install what is missing."""
+    """Show cores, memory, disk rate, libraries, GPUs and their links, and how to install what is missing."""
     import platform
 
+    pycuda = version("pycuda")
     found = {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -43,10 +43,9 @@ def doctor(
         "disk": disk_rate(disk),
         "libraries": {name: version(name) for name in LIBRARIES},
         "compiler": compiler(),
-        "gpus": gpus(),
-        "driver": driver(),
+        **gpus(pycuda is not None),
         "nvcc": nvcc(),
-        "pycuda": version("pycuda"),
+        "pycuda": pycuda,
     }
     advice = missing(found)
     if json:
@@ -121,30 +120,6 @@ def compiler() -> dict[str, Any]:
     }
 
 
-def query(*command: str) -> str | None:
-    """Output of a program, or None where it is absent or fails."""
-    if shutil.which(command[0]) is None:
-        return None
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=QUERY_SECONDS)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None
-
-
-def gpus() -> list[dict[str, Any]]:
-    """Name and memory in bytes of each NVIDIA GPU that the driver shows."""
-    text = query("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits") or ""
-    rows = [line.rsplit(",", 1) for line in text.splitlines() if "," in line]
-    return [{"name": name.strip(), "memory": int(size) << 20} for name, size in rows if size.strip().isdigit()]
-
-
-def driver() -> str | None:
-    """Version of the NVIDIA driver, or None."""
-    text = query("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
-    return text.split("\n")[0].strip() if text else None
-
-
 def nvcc() -> str | None:
     """Release of the CUDA compiler, or None."""
     text = query("nvcc", "--version") or ""
@@ -183,8 +158,7 @@ def lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("disk", f"{disk['folder']}: {show_bytes(disk['free'])} free of {show_bytes(disk['total'])}, {rate}"),
         ("libraries", ", ".join(f"{name} {known or 'MISSING'}" for name, known in found["libraries"].items())),
         ("compiler", f"numba for {compiles['processor']}" if compiles["works"] else "numba does not work"),
-        ("GPUs", ", ".join(f"{gpu['name']} {show_bytes(gpu['memory'])}" for gpu in found["gpus"]) or "none"),
-        ("driver", found["driver"] or "none"),
+        *gpu_lines(found),
         ("nvcc", found["nvcc"] or "none"),
         ("pycuda", found["pycuda"] or "none"),
     ]

@@ -36,6 +36,38 @@ def driver() -> Any:
     return cuda
 
 
+def found() -> list[dict[str, Any]]:
+    """What each GPU is, without taking one up: name, memory in bytes, capability ("9.0"), numbers of GPUs it reaches.
+
+    Raises DeviceMissingError as `driver` does, and DeviceError where a GPU does not answer.
+    """
+    cuda = driver()
+    try:
+        devices = [cuda.Device(number) for number in range(cuda.Device.count())]
+        return [
+            {
+                "name": device.name(),
+                "memory": int(device.total_memory()),
+                "capability": ".".join(map(str, device.compute_capability())),
+                "reaches": [n for n, other in enumerate(devices) if n != number and device.can_access_peer(other)],
+            }
+            for number, device in enumerate(devices)
+        ]
+    except cuda.Error as error:
+        raise DeviceError(f"the GPUs don't say what they are: {error}.") from error
+
+
+def cuda_version() -> str | None:
+    """The newest CUDA that the driver runs, as "13.0"; None without a driver. Works without pycuda."""
+    number = ctypes.c_int()
+    try:
+        if ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(number)) != 0:
+            return None
+    except (OSError, AttributeError):
+        return None
+    return f"{number.value // 1000}.{number.value % 1000 // 10}"
+
+
 class Array:
     """`count` elements of `dtype` in a GPU's memory."""
 
