@@ -10,7 +10,8 @@ Equation (2), programs with a frontier, summed over levels l:
 
 c1 is the rate of chunk copies, c2 that of streamed pages: over the link for devices that copy, from disk where the
 pages don't fit host memory. The thesis's kernels hid behind the copies but for the last one; where kernels are slower
-than the stream (host cores), they hide the copies instead, so the larger of the two counts.
+than the stream (host cores), they hide the copies instead, so the larger of the two counts. With several devices t_sync
+is added to equation (2), too: a level of 1 ms is no longer than its merge.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Constants:
-    """Rates in bytes/s and edges/s, times in seconds. The defaults are two cores of 2020; see gstream.measure."""
+    """Rates in bytes/s and edges/s, times in seconds. The defaults are two cores of 2020; see gstream.measure.
+
+    Host devices share the cores, so that N of them have the kernels' rate of one, and merge N copies of WA in turns.
+    """
 
     c1: float = 8e9
     c2: float = 8e9
@@ -33,24 +37,69 @@ class Constants:
     def edges(self, direction: str) -> float:
         return self.push_edges if direction == "push" else self.pull_edges
 
+    @property
+    def scan(self) -> float:
+        """Bytes/s at which a device reads an array that it holds."""
+        return self.c1
+
+    def kernel_seconds(self, edges: float, direction: str, busy: float) -> float:
+        """Time of the kernels over `edges`; busy: devices, less where they are out of balance."""
+        return edges / self.edges(direction)
+
+    def sync_seconds(self, merged_bytes: float, devices: int) -> float:
+        """t_sync(N): merging every device's `merged_bytes` of WA."""
+        return merged_bytes * devices / self.merge if devices > 1 else 0.0
+
+
+@dataclass(frozen=True)
+class GpuConstants(Constants):
+    """Constants of GPUs that are alike: c1, c2 of each one's link, edges/s of each, merge between two of them.
+
+    The defaults are an H200 on PCIe 5 and NVLink. memory: bytes/s of reads of its own memory, half of what it does.
+    """
+
+    c1: float = 55e9
+    c2: float = 55e9
+    call_s: float = 12e-6
+    push_edges: float = 20e9
+    pull_edges: float = 60e9
+    merge: float = 374e9
+    memory: float = 2e12
+
+    @property
+    def scan(self) -> float:
+        return self.memory
+
+    def kernel_seconds(self, edges: float, direction: str, busy: float) -> float:
+        return edges / (self.edges(direction) * busy)
+
+    def sync_seconds(self, merged_bytes: float, devices: int) -> float:
+        """All at once: each reads its slice of all the others' WA, then all the others' slices: 2 (N-1)/N |WA|."""
+        return 2 * (devices - 1) / devices * merged_bytes / self.merge
+
 
 def superstep_seconds(
-    constants: Constants, *, devices: int, attribute_bytes: int, page_bytes: int, disk_bytes: int, batches: int,
+    constants: Constants, *, devices: int, attribute_bytes: int, page_bytes: int, disk_bytes: int, batches: float,
     edges: int, direction: str, merged_bytes: int,
 ) -> float:  # fmt: skip
     """Equation (1) for one superstep over all chunks; arguments are sums over the chunks."""
     stream = max(page_bytes / (constants.c2 * devices), disk_bytes / constants.disk)
-    kernels = edges / constants.edges(direction)
+    kernels = constants.kernel_seconds(edges, direction, devices)
     calls = constants.call_s * batches / devices
-    sync = merged_bytes * devices / constants.merge
+    sync = constants.sync_seconds(merged_bytes, devices)
     return 2 * attribute_bytes / constants.c1 + max(stream, kernels) + calls + sync
 
 
 def level_seconds(
     constants: Constants, *, devices: int, page_bytes: float, disk_bytes: float, batches: float, edges: float,
-    direction: str, d_skew: float = 1.0, r_hit: float = 0.0,
+    direction: str, merged_bytes: float = 0, d_skew: float = 1.0, r_hit: float = 0.0,
 ) -> float:  # fmt: skip
-    """Equation (2): one level of a program with a frontier."""
+    """Equation (2): one level of a program with a frontier, without 2|WA|/c1, which comes once a run.
+
+    r_hit: the share of page_bytes and disk_bytes that caches hold; 0 where they are bytes that were moved.
+    """
     busy = max(1.0, devices * d_skew)
     stream = max(page_bytes * (1 - r_hit) / (constants.c2 * busy), disk_bytes * (1 - r_hit) / constants.disk)
-    return max(stream, edges / constants.edges(direction)) + constants.call_s * batches / busy
+    kernels = constants.kernel_seconds(edges, direction, busy)
+    calls = constants.call_s * batches / busy
+    return max(stream, kernels) + calls + constants.sync_seconds(merged_bytes, devices)

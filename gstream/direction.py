@@ -80,7 +80,7 @@ class Chooser:
         if self.plan.heads is not None:
             rate = constants.c2 if self.plan.copies else constants.disk
             heads_bytes = self.plan.graph.head_rows[self.plan.heads] * HEAD_NEIGHBOURS * self.plan.graph.id_bytes
-            return pushed / rate > heads_bytes / constants.c1
+            return pushed / rate > heads_bytes / constants.scan
         return pushed >= len(device.pages_of("open", pull)) * pull.page_bytes
 
     def finish_by_push(self, device: Device, left: np.ndarray) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from gstream import measure
-from gstream.costs import Constants, level_seconds
+from gstream.costs import Constants
 from gstream.devices.base import Device, DevicePlan, HostVertices, Job
 from gstream.devices.fake import FakeDevice
 from gstream.devices.host import HostDevice
@@ -31,13 +31,13 @@ from gstream.options import RunOptions, parse_devices
 from gstream.ownership import share
 from gstream.pagetable import PageTable, page_table
 from gstream.plan import Plan, make_plan, plan_sources
+from gstream.predict import CostModel
 from gstream.sources import Sources
 from gstream.stats import RunStats
 from gstream.superstep import Run
 from gstream.sweep import PageKernel
 from pagestore.errors import ResourceError
 
-LEARN_EDGES = 1 << 21  # supersteps of so many edges say how fast kernels are on this machine
 ROOM_SECONDS = 1.0  # what is free is asked no more often: that takes 0.4 ms
 SPARE = 0.85  # of the memory that is free at the start: what a run may take where no cap is given
 
@@ -77,7 +77,7 @@ class Engine:
         self._sources = Sources(store, self.devices, self._readers, capped, poison, self.options.trace)
         self._servers = ThreadPoolExecutor(len(self.devices), thread_name_prefix="device")
         self._arrays: dict[str, np.ndarray] = {}
-        self._constants: Constants | None = None
+        self._costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
         self._peak = 0
         self._room = (float("-inf"), 0)  # when host_memory was looked at, and what it was
         self.beside_bytes = 0  # host memory that the caller of `sweep` holds for its kernels' state
@@ -90,6 +90,7 @@ class Engine:
 
     def close(self) -> None:
         """End all threads and free pages and devices."""
+        self._costs.close()
         self._readers.shutdown()
         self._servers.shutdown()
         if "workers" in vars(self):
@@ -156,10 +157,8 @@ class Engine:
         return replace(plan, constants=self._measured(plan))
 
     def measure(self) -> Constants:
-        """How fast kernels are here: measured once on a machine and kept on disk."""
-        if self._constants is None:
-            self._constants = measure.constants(self.workers)
-        return self._constants
+        """How fast kernels and links are here: measured once on a machine, kept on disk, learnt from runs."""
+        return self._costs.constants
 
     def _measured(self, plan: Plan) -> Constants:
         """Constants of the cost model, the disk's too where the plan reads from it."""
@@ -203,9 +202,9 @@ class Engine:
         finally:
             for device in self.devices:
                 device.detach()
-        self._fill_stats(run.stats, plan, supersteps)
         run.stats.merge_seconds = run.merge_seconds
         run.stats.bytes_read_disk = self.bytes_read() - read_before
+        self._fill_stats(run.stats, plan, supersteps)
         run.stats.seconds = time.perf_counter() - began
         return RunOutcome(value, supersteps, converged, run.totals, run.stats)
 
@@ -289,10 +288,11 @@ class Engine:
 
         self.each(feed)
 
-    def counts(self) -> tuple[int, int, int]:
-        """Pages processed, bytes moved and edges looked at since the engine was made."""
+    def counts(self) -> tuple[int, int, int, int]:
+        """Pages processed, bytes moved, edges looked at and bytes read from disk since the engine was made."""
         stats = [device.stats for device in self.devices]
-        return sum(s.pages for s in stats), sum(s.bytes_moved for s in stats), sum(s.edges for s in stats)
+        pages, moved, edges = (sum(getattr(s, name) for s in stats) for name in ("pages", "bytes_moved", "edges"))
+        return pages, moved, edges, self.bytes_read()
 
     def _fits(self, table: PageTable, weights: bool) -> bool:
         """Whether the page source that is there serves a sweep, and leaves room for what the caller holds."""
@@ -368,22 +368,7 @@ class Engine:
         stats.case, stats.chunks = plan.case, len(plan.chunks)
         stats.on_device_bytes = sum(plan.device_bytes.values())
         stats.predicted_bytes = plan.sweep_bytes(supersteps)
-        steps = [step for step in stats.per_superstep if step.edges_visited >= LEARN_EDGES]
-        if steps and not plan.copies:
-            best = max(steps, key=lambda step: step.edges_visited / step.seconds)
-            measure.learn(self.options.host_threads, best.direction, best.edges_visited / best.seconds)
-        if plan.sweep:
-            stats.predicted_seconds = plan.superstep_seconds() * supersteps
-            return
-        streamed = not all(source.resident for source in plan.sources.values())
-        stats.predicted_seconds = sum(
-            level_seconds(
-                plan.constants, devices=len(self.devices), page_bytes=step.bytes_moved if plan.copies else 0,
-                disk_bytes=step.bytes_moved if streamed else 0, batches=step.pages / max(1, plan.device.batch_pages),
-                edges=step.edges_visited, direction=step.direction, d_skew=stats.d_skew,
-            )
-            for step in stats.per_superstep
-        )  # fmt: skip
+        self._costs.account(stats, plan, supersteps)
 
 
 def _out_of_memory(host_bytes: dict[str, int]) -> ResourceError:

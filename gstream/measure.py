@@ -1,4 +1,6 @@
-"""Constants of the cost model, measured at the first run on a machine and kept in a file of the user's cache folder.
+"""Constants of the cost model, measured at the first run on a machine and kept in files of the user's cache folder.
+
+The host's, a file for each number of threads; they take about 0.1 s:
 
     c1, c2       rate of a copy in memory: chunks of WA, pages to a device that copies
     call_s       handing one task to all threads and waiting for them
@@ -6,7 +8,16 @@
     merge        rate of combining two arrays
     disk         O_DIRECT reads of the store's own pages, by the threads that read ahead; kept by file system
 
-The whole takes about 0.1 s. A figure that can't be measured stays at its default; a broken file is written anew.
+A GPU's, a file for each name of a GPU (gstream.devices.gpuprobe measures them in less than a second):
+
+    c1, c2       rate of the link, c1 in and out by turns, c2 to the GPU; call_s: copies, launch and events of a batch
+    merge        copies between two GPUs, of which a merge is made; measured when a run first has several
+    pull_edges, push_edges, memory     GpuConstants' defaults, until runs say how fast kernels are
+
+Runs teach the kernels' rates and `merge` (gstream.predict): what is kept is an average of logarithms in which the last
+run counts WEIGHT, the one before WEIGHT x (1 - WEIGHT) and so on. It follows a machine that becomes slower or faster by
+any factor, nine tenths of the way in eight runs. A default says nothing, so the first run takes its place.
+A figure that can't be measured stays at its default; a broken file is written anew.
 """
 
 from __future__ import annotations
@@ -14,9 +25,10 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -24,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.costs import Constants
+from gstream.costs import Constants, GpuConstants
 from gstream.devices.threads import Workers
 from gstream.hostcode.casts import u64
 from gstream.hostcode.generate import cache_folder
@@ -32,12 +44,16 @@ from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import kernel
 from gstream.pages import page_rows
 from gstream.pagetable import PageTable
+from pagestore.errors import GstreamError
 
 COPY_BYTES = 32 << 20  # larger than caches
 TARGETS = 1 << 20  # vertices of the measured gather: values of 4 MiB, between cache and memory as in real graphs
 EDGES = 1 << 21
 DISK_BYTES = 64 << 20
 DISK_RUN = 8 << 20
+WEIGHT = 0.25  # of the last run
+CALLS_A_BATCH = 3  # copy of the pages, copy of the work list, launch: an event goes with each but one
+LINK = ("c1", "c2", "call_s")  # what a GPU's probe gives
 
 
 @kernel
@@ -75,16 +91,64 @@ def constants(workers: Workers, folder: Path | None = None) -> Constants:
     return measured
 
 
-def learn(threads: int, direction: str, edges_per_second: float, folder: Path | None = None) -> None:
-    """Keep the rate of a run's kernels where it is above what is known: a machine that was busy measured too little."""
-    path, name = _file(threads, folder), f"{direction}_edges"
+def gpu_constants(gpus: Sequence[Any], folder: Path | None = None) -> GpuConstants:
+    """Constants of a run's GPUs (gstream.devices.cuda.Gpu), which are taken to be alike: from the file or measured.
+
+    Measures the first of them, and the way to it from the others where there are several. A GPU that can't be measured,
+    for lack of memory, say, has the defaults, and is tried again by the next process.
+    """
+    path = _file(gpus[0].name, folder)
+    known, found = _read(path), {}
+    try:
+        if not known.keys() >= set(LINK):
+            found = _link(gpus[0])
+        if len(gpus) > 1 and "merge" not in known:
+            found["merge"] = _merge_rate(gpus, known | found)
+    except (GstreamError, OSError):
+        pass
+    if found:
+        _write(path, known | found)
+    names = {entry.name for entry in fields(GpuConstants)} - {"disk"}
+    return GpuConstants(**{name: value for name, value in (known | found).items() if name in names})
+
+
+def _link(gpu: Any) -> dict[str, float]:
+    from gstream.devices.gpuprobe import probe
+
+    found = probe(gpu)
+    both_ways = 2 / (1 / found.to_device + 1 / found.from_device)
+    return {"c1": both_ways, "c2": found.to_device, "call_s": CALLS_A_BATCH * found.call_s}
+
+
+def _merge_rate(gpus: Sequence[Any], known: dict[str, float]) -> float:
+    """Of the slowest pair; through the host, over the link twice, where GPUs can't reach each other."""
+    from gstream.devices.gpuprobe import peer_rate
+
+    rates = [peer_rate(gpus[0], other) for other in gpus[1:]]
+    return min(known["c1"] / 2 if rate is None else rate for rate in rates)
+
+
+def learn(who: int | str, rates: Iterable[tuple[str, float]], folder: Path | None = None) -> None:
+    """Average what runs taught, (name, rate) in order, into the file of `who`: a number of threads, or a GPU's name.
+
+    Does nothing where there is no file: nothing has been measured yet.
+    """
+    path = _file(who, folder)
     known = _read(path)
-    if edges_per_second > known.get(name, np.inf):
-        _write(path, known | {name: edges_per_second})
+    if known:
+        for name, rate in rates:
+            known[name] = averaged(known.get(name), rate)
+        _write(path, known)
 
 
-def _file(threads: int, folder: Path | None) -> Path:
-    return (folder or cache_folder()) / f"constants-{platform.node()}-{threads}.json"
+def averaged(known: float | None, rate: float) -> float:
+    """The rate to go by after a run at `rate`."""
+    return rate if known is None else known ** (1 - WEIGHT) * rate**WEIGHT
+
+
+def _file(who: int | str, folder: Path | None) -> Path:
+    plain = re.sub(r"[^A-Za-z0-9.]+", "-", str(who))
+    return (folder or cache_folder()) / f"constants-{platform.node()}-{plain}.json"
 
 
 def with_disk(

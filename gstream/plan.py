@@ -94,8 +94,25 @@ class Plan:
             moved += supersteps * sum(map(len, asked)) - hits
         return table.bytes_of(moved, self.weights)
 
-    def superstep_seconds(self) -> float:
-        """Predicted time of one full sweep, by equation (1)."""
+    @property
+    def merged_bytes(self) -> int:
+        """Bytes of WA that each device merges with the others in one superstep."""
+        return self.device_bytes.get("WA", 0) * len(self.chunks) if self.devices > 1 else 0
+
+    def attribute_seconds(self) -> float:
+        """2|WA|/c1: all values out, and as much in, once a run, where they stay on devices behind a link."""
+        stay = self.copies and self.device.resident
+        return 2 * self.host_bytes.get("values", 0) / self.constants.c1 if stay else 0.0
+
+    def seconds(self, supersteps: int) -> float:
+        """Predicted time of so many full sweeps, by equation (1); caches of devices are empty at the first."""
+        if supersteps == 0:
+            return self.attribute_seconds()
+        later = (supersteps - 1) * self.superstep_seconds() if supersteps > 1 else 0.0
+        return self.attribute_seconds() + self.superstep_seconds(cold=True) + later
+
+    def superstep_seconds(self, cold: bool = False) -> float:
+        """Predicted time of one full sweep, by equation (1); cold: with empty caches on the devices."""
         direction = self.directions[-1]
         table = self.table(direction)
         pages = sum(map(len, self.passes(direction)))
@@ -105,14 +122,17 @@ class Plan:
         )
         source = self.sources[table.name]
         hit = min(1.0, self.device.cache_pages.get(table.name, 0) * self.devices / max(1, table.pages))
+        if cold or self.device.policy == "lru" and hit < 1:  # a cyclic sweep larger than the cache
+            hit = 0.0
         from_disk = 0 if source.resident else pages - min(pages, source.cache_pages * self.devices)
         attributes = 0 if self.device.resident else self.device_bytes.get("WA", 0) * len(self.chunks)
         return superstep_seconds(
             self.constants, devices=self.devices, attribute_bytes=attributes,
             page_bytes=int(table.bytes_of(pages, self.weights) * (1 - hit)) if self.copies else 0,
-            disk_bytes=table.bytes_of(from_disk, self.weights), batches=batches if self.copies else len(self.chunks),
+            disk_bytes=table.bytes_of(from_disk, self.weights),
+            batches=batches * (1 - hit) if self.copies else len(self.chunks),
             edges=self.graph.edges * (len(self.chunks) if direction == "push" else 1), direction=direction,
-            merged_bytes=self.device_bytes.get("WA", 0) if self.devices > 1 else 0,
+            merged_bytes=self.merged_bytes,
         )  # fmt: skip
 
 

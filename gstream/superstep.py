@@ -35,8 +35,8 @@ class Streamer(Protocol):
     def stream(self, table: PageTable, pages: np.ndarray, weights: bool, again: bool = False) -> None:
         """Submit the pages (int64[n], ascending) to their owners and finish; again: the next call asks for them too."""
 
-    def counts(self) -> tuple[int, int, int]:
-        """Pages processed, bytes moved and edges looked at so far."""
+    def counts(self) -> tuple[int, int, int, int]:
+        """Pages processed, bytes moved, edges looked at and bytes read from disk so far."""
 
 
 class Run:
@@ -117,7 +117,7 @@ class Run:
             StepStats(
                 direction=step.direction, frontier=frontier.vertices, pages=after[0] - before[0],
                 bytes_moved=after[1] - before[1], edges_visited=after[2] - before[2],
-                seconds=ended - began,
+                bytes_read=after[3] - before[3], seconds=ended - began,
             )
         )  # fmt: skip
         if self.engine.options.progress is not None:

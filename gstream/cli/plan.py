@@ -123,7 +123,7 @@ def plan_facts(planned: Plan, supersteps: int) -> dict[str, Any]:
         "host_bytes": planned.host_bytes,
         "supersteps": supersteps,
         "bytes_moved": exact if planned.sweep else supersteps * sweep_bytes * len(planned.chunks),
-        "seconds": supersteps * planned.superstep_seconds(),
+        "seconds": planned.seconds(supersteps),
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 from engine_graphs import make_store, skewed_edges
 
 from gstream import measure
-from gstream.costs import Constants, level_seconds, superstep_seconds
+from gstream.costs import Constants, GpuConstants, level_seconds, superstep_seconds
 from gstream.devices.threads import Workers
 from gstream.driver import Engine
 from gstream.options import RunOptions
@@ -43,6 +43,20 @@ def test_equation_2_term_by_term():
     assert level_seconds(LINK, **level, d_skew=0.25) == pytest.approx(1.0)  # one device has all the pages
     assert level_seconds(LINK, **level, r_hit=0.5) == pytest.approx(0.125)
     assert level_seconds(LINK, **{**level, "batches": 400}) == pytest.approx(0.25 + 400 * 5e-6 / 4)
+    assert level_seconds(LINK, **level, merged_bytes=5e8) == pytest.approx(0.25 + 4 * 0.05)
+
+
+def test_gpus_have_kernels_and_merges_side_by_side():
+    gpu = GpuConstants(**{**vars(LINK), "pull_edges": 1e9, "push_edges": 5e8})
+    assert sweep(constants=gpu, batches=0) == pytest.approx(1.5)
+    assert sweep(devices=3, constants=gpu, batches=0) == pytest.approx(0.5)
+    level = {"page_bytes": 0, "disk_bytes": 0, "batches": 0, "edges": 1e9, "direction": "push"}
+    assert level_seconds(gpu, devices=4, **level) == pytest.approx(0.5)
+    assert level_seconds(gpu, devices=4, d_skew=0.5, **level) == pytest.approx(1.0)
+    merge = {"devices": 4, "batches": 0, "page_bytes": 0, "edges": 0, "merged_bytes": 10**10}
+    assert sweep(constants=gpu, **merge) == pytest.approx(1.5)  # 3/4 of WA from the others, twice
+    assert sweep(constants=gpu, **{**merge, "devices": 1}) == 0
+    assert gpu.scan == gpu.memory > gpu.c1 and LINK.scan == LINK.c1
 
 
 def test_constants_are_measured_once_and_kept(tmp_path, monkeypatch):
@@ -62,15 +76,19 @@ def test_constants_are_measured_once_and_kept(tmp_path, monkeypatch):
         workers.close()
 
 
-def test_rates_are_learnt_from_faster_runs_only(tmp_path):
+def test_rates_are_averaged_over_runs(tmp_path):
     workers = Workers(1)
     try:
         before = measure.constants(workers, tmp_path)
-        measure.learn(1, "pull", before.pull_edges / 2, tmp_path)
-        assert measure.constants(workers, tmp_path) == before
-        measure.learn(1, "pull", before.pull_edges * 2, tmp_path)
-        assert measure.constants(workers, tmp_path).pull_edges == before.pull_edges * 2
-        measure.learn(3, "push", 1e9, tmp_path)  # nothing is known for 3 threads yet
+        measure.learn(1, [("pull_edges", before.pull_edges / 16)], tmp_path)
+        assert measure.constants(workers, tmp_path).pull_edges == pytest.approx(before.pull_edges / 2)
+        assert measure.constants(workers, tmp_path).push_edges == before.push_edges
+        for factor in (0.1, 10.0):  # whatever the machine was, eight runs tell what it is
+            start = measure.constants(workers, tmp_path).push_edges
+            measure.learn(1, [("push_edges", start * factor)] * 8, tmp_path)
+            now = measure.constants(workers, tmp_path).push_edges / start
+            assert 0.75 < now / factor < 1.3
+        measure.learn(3, [("push_edges", 1e9)], tmp_path)  # nothing is known for 3 threads yet
         assert not list(tmp_path.glob("constants-*-3.json"))
     finally:
         workers.close()

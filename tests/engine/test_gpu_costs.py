@@ -1,0 +1,195 @@
+"""The cost model of GPUs, with stand-ins for them: constants by a GPU's name, predictions, what runs teach."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from engine_graphs import make_store, skewed_edges
+from standin_gpu import StandInGpu
+
+from gstream import measure, predict
+from gstream.costs import Constants, GpuConstants
+from gstream.devices import gpuprobe
+from gstream.driver import Engine
+from gstream.options import RunOptions
+from gstream.plan import Plan
+from gstream.predict import CostModel
+from gstream.programs.bfs import BFS
+from gstream.programs.pagerank import PageRank
+from gstream.stats import RunStats, StepStats
+
+DEFAULT = GpuConstants()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(gpuprobe, "PIN_BYTES", 4 << 20)
+    monkeypatch.setattr(gpuprobe, "WHOLE_BYTES", 1 << 20)
+    monkeypatch.setattr(gpuprobe, "COPY_BYTES", 1 << 20)
+
+
+@pytest.fixture
+def probes(monkeypatch):
+    """What is measured of the stand-ins, and of which."""
+    asked = []
+
+    def probe(gpu):
+        asked.append(gpu.index)
+        return gpuprobe.Probe(pin_rate=4e10, to_device=2e10, from_device=1e10, call_s=5e-6)
+
+    def peer_rate(gpu, other):
+        asked.append((gpu.index, other.index))
+        return 1e11 / other.index if other.index in gpu.reached else None
+
+    monkeypatch.setattr(gpuprobe, "probe", probe)
+    monkeypatch.setattr(gpuprobe, "peer_rate", peer_rate)
+    return asked
+
+
+def test_constants_are_kept_by_the_name_of_a_gpu(tmp_path, probes):
+    gpu = StandInGpu(name="NVIDIA H200 (SXM)")
+    found = measure.gpu_constants([gpu], tmp_path)
+    assert found == replace(DEFAULT, c1=found.c1, c2=2e10, call_s=3 * 5e-6)
+    assert found.c1 == pytest.approx(4e10 / 3)  # out and in by turns
+    assert measure.gpu_constants([gpu], tmp_path) == found
+    assert probes == [0]
+    (kept,) = tmp_path.iterdir()
+    assert kept.name.endswith("-NVIDIA-H200-SXM-.json")
+    assert set(json.loads(kept.read_text())) == {"c1", "c2", "call_s"}  # defaults are not knowledge
+    measure.gpu_constants([StandInGpu(name="NVIDIA L4")], tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+    for broken in ("{", "[1]", '{"c1": "fast"}', '{"c1": -1}'):
+        kept.write_text(broken)
+        assert measure.gpu_constants([gpu], tmp_path) == found
+
+
+def test_merges_are_measured_when_several_gpus_come(tmp_path, probes):
+    near = [StandInGpu(0, reached=(1, 2)), StandInGpu(1), StandInGpu(2)]
+    assert measure.gpu_constants(near[:1], tmp_path).merge == DEFAULT.merge
+    assert measure.gpu_constants(near, tmp_path).merge == 5e10  # the slowest
+    assert measure.gpu_constants(near, tmp_path).merge == 5e10
+    assert probes == [0, (0, 1), (0, 2)]
+    apart = [StandInGpu(0, name="apart"), StandInGpu(1)]
+    found = measure.gpu_constants(apart, tmp_path)
+    assert found.merge == pytest.approx(found.c1 / 2)  # through the host
+
+
+@pytest.mark.parametrize("fails", ["pin", "empty", "copy"])
+def test_a_gpu_that_cannot_be_measured_has_the_defaults(tmp_path, fails):
+    gpus = [StandInGpu(0, reached=(1,), fails=fails), StandInGpu(1)]
+    found = measure.gpu_constants(gpus, tmp_path)
+    assert found.merge == DEFAULT.merge
+    if fails == "copy":
+        assert found.c2 != DEFAULT.c2  # what could be measured is kept
+    else:
+        assert found == DEFAULT and not list(tmp_path.iterdir())
+    assert gpus[0].held == gpus[0].pinned == 0
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    with make_store(tmp_path_factory.mktemp("s"), *skewed_edges(2000, 30_000, seed=1), vertices=2000) as opened:
+        yield opened
+
+
+def engine_of(store, folder, monkeypatch, devices=1, **options):
+    """An engine of fake devices that are taken for GPUs by its cost model."""
+    monkeypatch.setattr(predict, "GPU_EDGES", 1000)
+    engine = Engine(store, RunOptions(devices=[f"fake:1:{devices}"], **options))
+    gpus = [StandInGpu(number, reached=tuple(range(devices))) for number in range(devices)]
+    for device, gpu in zip(engine.devices, gpus, strict=True):
+        device.gpu = gpu
+    engine._costs = CostModel(engine.devices, 1, lambda: pytest.fail("the host is measured"), folder)
+    return engine
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("program", [PageRank(tolerance=0.0), BFS(source=3)], ids=["PageRank", "BFS"])
+def test_runs_are_predicted_by_the_gpus_constants(store, tmp_path, monkeypatch, probes, program, devices):
+    with engine_of(store, tmp_path, monkeypatch, devices) as engine:
+        plan = engine.plan(program)
+        assert isinstance(plan.constants, GpuConstants) and plan.constants.c2 == 2e10
+        stats = engine.run(program, max_supersteps=6).stats
+        assert 0 < stats.predicted_seconds < 1
+        if program.combine.idempotent:
+            assert engine.measure().pull_edges == DEFAULT.pull_edges  # its pulls end early
+        else:
+            assert stats.predicted_seconds == pytest.approx(plan.seconds(6))
+            learnt = engine.measure().pull_edges
+            steps = [step for step in stats.per_superstep if step.bytes_moved == 0]
+            assert len(steps) == 5
+            merge = stats.merge_seconds / 6 if devices > 1 else 0
+            whole = sum(step.edges_visited for step in steps) / sum(step.seconds - merge for step in steps) / devices
+            assert learnt == pytest.approx(whole)  # of the first run, as a default says nothing
+    if not program.combine.idempotent:
+        assert measure.gpu_constants([StandInGpu()], tmp_path).pull_edges == pytest.approx(learnt)
+        with engine_of(store, tmp_path, monkeypatch, devices) as engine:
+            engine.run(program, max_supersteps=6)
+            assert engine.measure().pull_edges != pytest.approx(learnt)
+
+
+def test_runs_that_stream_teach_nothing(store, tmp_path, monkeypatch, probes):
+    with engine_of(store, tmp_path, monkeypatch, cache="0") as engine:
+        stats = engine.run(PageRank(tolerance=0.0), max_supersteps=3).stats
+        assert all(step.bytes_moved for step in stats.per_superstep)
+        assert engine.measure().pull_edges == DEFAULT.pull_edges
+
+
+def test_fake_devices_keep_the_hosts_constants(store):
+    with Engine(store, RunOptions(devices=["fake:1"])) as engine:
+        before = engine.measure()
+        engine.run(PageRank(tolerance=0.0), max_supersteps=3)
+        assert engine.measure() == before and type(before) is Constants
+
+
+def planned(store, program=None, **options) -> Plan:
+    with Engine(store, RunOptions(devices=["fake:1"], **options)) as engine:
+        plan = engine.plan(program or PageRank())
+    return replace(plan, constants=GpuConstants(c1=1e6, c2=1e6, call_s=0.0, pull_edges=1e15))
+
+
+def test_the_first_sweep_fills_the_cache(store):
+    plan = planned(store)
+    table = plan.table("pull")
+    values = 2 * 4 * 2000 / 1e6  # PageRank's float32, out and in
+    sweep = table.bytes_of(table.pages, False) / 1e6
+    assert plan.seconds(0) == plan.attribute_seconds() == pytest.approx(values)
+    assert plan.seconds(1) == pytest.approx(values + sweep)
+    assert plan.seconds(20) == pytest.approx(values + sweep)
+    assert planned(store, cache="0").seconds(20) == pytest.approx(values + 20 * sweep)
+    least = sum(plan.device_bytes.values()) - table.bytes_of(table.pages // 2, False)
+    some = planned(store, device_memory=least)
+    kept = some.device.cache_pages[table.name] / table.pages
+    assert 0 < kept < 1
+    assert some.seconds(3) == pytest.approx(values + sweep * (3 - 2 * kept))
+    assert planned(store, device_memory=least, cache="lru").seconds(3) == pytest.approx(values + 3 * sweep)
+
+
+def steps_of(*seconds, direction="pull", edges=1 << 30, **changes):
+    return [StepStats(direction, 1, edges_visited=edges, seconds=each, **changes) for each in seconds]
+
+
+def test_lessons(store):
+    plan = planned(store)
+    large = steps_of(1.0, 3.0)
+    stats = RunStats(per_superstep=[*large, *steps_of(9.0, bytes_moved=1), *steps_of(9.0, edges=1 << 20)])
+    assert predict.lessons(stats, plan, gpus=True) == [("pull_edges", (1 << 31) / 4)]
+    assert predict.lessons(stats, plan, gpus=False) == []  # fake devices
+    host = replace(plan, copies=False)
+    stats = RunStats(per_superstep=[*large, *steps_of(9.0, bytes_read=1), *steps_of(2.0, direction="push")])
+    assert predict.lessons(stats, host, gpus=False) == [("pull_edges", (1 << 31) / 4), ("push_edges", (1 << 30) / 2)]
+    early = replace(plan, device=replace(plan.device, open_bits=True))
+    assert predict.lessons(RunStats(per_superstep=large), early, gpus=True) == []
+
+
+def test_merges_teach_how_fast_gpus_reach_each_other(store):
+    plan = replace(planned(store), devices=4, device_bytes={"WA": 1 << 30})
+    stats = RunStats(per_superstep=steps_of(1.5, 1.5), merge_seconds=1.0)
+    assert predict.lessons(stats, plan, gpus=True) == [
+        ("pull_edges", (1 << 31) / 2 / 4),
+        ("merge", pytest.approx(2 * 0.75 * (1 << 30) / 0.5)),
+    ]
+    small = replace(plan, device_bytes={"WA": 1 << 20})
+    assert [name for name, _ in predict.lessons(stats, small, gpus=True)] == ["pull_edges"]
