@@ -90,7 +90,8 @@ class Plan:
         moved = 0
         for number in range(self.devices):
             asked = [share(pages, table.stretch, self.devices, number) for pages in self.passes(self.directions[0])]
-            hits = _cache_hits(asked * supersteps, self.device.cache_pages.get(table.name, 0), self.device.policy)
+            slots = self.device.cache_pages.get(table.name, 0)
+            hits = _cache_hits(asked, slots, self.device.policy, supersteps)
             moved += supersteps * sum(map(len, asked)) - hits
         return table.bytes_of(moved, self.weights)
 
@@ -136,22 +137,19 @@ class Plan:
         )  # fmt: skip
 
 
-def _cache_hits(asked: list[np.ndarray], slots: int, policy: str | None) -> int:
-    """Hits of a cold page cache over full sweeps, as the policies of gstream.cache have them."""
-    if not slots or policy is None or not asked:
+def _cache_hits(asked: list[np.ndarray], slots: int, policy: str | None, sweeps: int) -> int:
+    """Hits of a cold page cache over so many full sweeps, as the policies of gstream.cache have them.
+
+    asked: the pages of one sweep in order, one array a chunk. The first that come stay, and are hits from then on.
+    """
+    if not slots or policy is None or not sweeps:
         return 0
-    distinct = len(np.unique(np.concatenate(asked)))
-    if policy == "lru" and slots < distinct:
-        return 0  # a cyclic sweep larger than the cache
-    kept = min(slots, distinct)
-    return sum(map(len, asked)) - distinct if kept == distinct else _pinned_hits(asked, kept)
-
-
-def _pinned_hits(asked: list[np.ndarray], slots: int) -> int:
     order = np.concatenate(asked)
     _, first = np.unique(order, return_index=True)
+    if policy == "lru" and slots < len(first):
+        return 0  # a cyclic sweep larger than the cache
     kept = order[np.sort(first)][:slots]
-    return int(np.isin(order, kept).sum()) - len(kept)
+    return sweeps * int(np.isin(order, kept).sum()) - len(kept)
 
 
 def make_plan(
