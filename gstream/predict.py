@@ -82,8 +82,8 @@ def _level_seconds(stats: RunStats, plan: Plan, step: StepStats) -> float:
     streamed = not all(source.resident for source in plan.sources.values())
     return level_seconds(
         plan.constants, devices=plan.devices, page_bytes=step.bytes_moved if plan.copies else 0,
-        disk_bytes=step.bytes_read if streamed else 0, batches=batches, edges=step.edges_visited, direction=step.direction,
-        merged_bytes=plan.merged_bytes, d_skew=stats.d_skew,
+        disk_bytes=step.bytes_read if streamed else 0, batches=batches, edges=step.edges_visited,
+        direction=step.direction, merged_bytes=plan.merged_bytes, d_skew=stats.d_skew,
     )  # fmt: skip
 
 
