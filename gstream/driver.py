@@ -20,9 +20,10 @@ import numpy as np
 
 from gstream import measure
 from gstream.costs import Constants
-from gstream.devices.base import Device, DevicePlan, HostVertices, Job
+from gstream.devices.base import Device, DeviceMemoryError, DevicePlan, HostVertices, Job
 from gstream.devices.fake import FakeDevice
 from gstream.devices.host import HostDevice
+from gstream.devices.make import make_devices
 from gstream.devices.threads import Workers
 from gstream.fit import IN_FLIGHT_BYTES, Graph
 from gstream.hostcode.compile import GraphShape, compile_host
@@ -39,6 +40,7 @@ from gstream.sweep import PageKernel
 from pagestore.errors import ResourceError
 
 ROOM_SECONDS = 1.0  # what is free is asked no more often: that takes 0.4 ms
+LESS = 0.75  # of what a device had no room for: the next try
 SPARE = 0.85  # of the memory that is free at the start: what a run may take where no cap is given
 
 
@@ -70,7 +72,7 @@ class Engine:
             head_rows={table.name: store.topology(table.name).head_rows for table in made.values()},
             id_bytes=store.meta.id_bytes,
         )  # fmt: skip
-        self.devices: list[Device] = self._make_devices()
+        self.devices: list[Device] = make_devices(self.specs, self.options)
         self._readers = ThreadPoolExecutor(self.options.read_threads, thread_name_prefix="read-ahead")
         poison = any(isinstance(device, FakeDevice) for device in self.devices)
         capped = self.options.host_memory is not None
@@ -79,6 +81,7 @@ class Engine:
         self._arrays: dict[str, np.ndarray] = {}
         self._costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
         self._peak = 0
+        self._most_device_bytes: int | None = None  # what a device turned out to have
         self._room = (float("-inf"), 0)  # when host_memory was looked at, and what it was
         self.beside_bytes = 0  # host memory that the caller of `sweep` holds for its kernels' state
 
@@ -100,21 +103,6 @@ class Engine:
         self._sources.clear()
         self._arrays.clear()
 
-    def _make_devices(self) -> list[Device]:
-        hosts = sum(spec.kind == "host" for spec in self.specs)
-        threads = max(1, self.options.host_threads // max(1, hosts))
-        made: list[Device] = []
-        for number, spec in enumerate(self.specs):
-            name = f"{spec.kind}:{number}"
-            host = spec.kind == "host"
-            if spec.kind == "cuda":
-                from gstream.devices.gpu import GpuDevice
-
-                made.append(GpuDevice(f"cuda:{spec.seed}", spec.seed, self.options.host_threads))
-                continue
-            made.append(HostDevice(name, threads, self.options.trace) if host else FakeDevice(name, spec.seed))
-        return made
-
     @cached_property
     def workers(self) -> Workers:
         """Threads for kernels over all vertices, while the devices rest."""
@@ -134,10 +122,8 @@ class Engine:
     @property
     def device_memory(self) -> int | None:
         """Bytes that a device may hold: the cap, or what the fullest device has left; None: no limit."""
-        given = [size for device in self.devices if (size := device.capacity()) is not None]
-        if self.options.device_memory is not None:
-            given.append(self.options.device_memory)
-        return min(given, default=None)
+        given = [self.options.device_memory, self._most_device_bytes, *(device.capacity() for device in self.devices)]
+        return min((size for size in given if size is not None), default=None)
 
     def compile(self, program: Any) -> Any:
         """HostCode of a program for this store's graph."""
@@ -178,19 +164,34 @@ class Engine:
         """
         began = time.perf_counter()
         code = self.compile(program)
-        plan = self.plan(program, code)
+        limit = self.options.max_supersteps if max_supersteps is None else max_supersteps
+        while True:
+            plan = self.plan(program, code)
+            try:
+                outcome = self._run(code, plan, limit)
+                break
+            except DeviceMemoryError:  # cache, batches and chunk shrink, in this order, until nothing fits
+                self._most_device_bytes = int(sum(plan.device_bytes.values()) * LESS)
+                for device in self.devices:
+                    device.release()
+        outcome.stats.seconds = time.perf_counter() - began
+        return outcome
+
+    def _run(self, code: Any, plan: Plan, max_supersteps: int | None) -> RunOutcome:
+        """Run a compiled program as planned."""
         if self.options.host_memory is not None:  # what the plan has no room for goes
             needed = code.reads() | ({"degree"} if code.idempotent else set()) | {f"heads/{plan.heads}"}
             self._arrays = {name: array for name, array in self._arrays.items() if name in needed}
         self._sources.prepare(plan.sources, _by_name(self.graph.tables))
         job = Job(code, plan.device, self.graph.vertices, _by_name(self.graph.tables), self._host_vertices(code, plan))
         read_before = self.bytes_read()
+        values = {id(array): array for array in (job.host.value, job.host.next_value) if array is not None}
+        unpin = [self.devices[0].pin(array) for array in values.values()]
         try:
             for device in self.devices:
                 device.attach(job)
             run = Run(self, code, plan, job)
-            limit = self.options.max_supersteps if max_supersteps is None else max_supersteps
-            supersteps, converged = run.go(limit)
+            supersteps, converged = run.go(max_supersteps)
             value = run.values()
             self._sources.settle()
             self._note_peak(plan)
@@ -202,10 +203,11 @@ class Engine:
         finally:
             for device in self.devices:
                 device.detach()
+            for undo in unpin:
+                undo()
         run.stats.merge_seconds = run.merge_seconds
         run.stats.bytes_read_disk = self.bytes_read() - read_before
         self._fill_stats(run.stats, plan, supersteps)
-        run.stats.seconds = time.perf_counter() - began
         return RunOutcome(value, supersteps, converged, run.totals, run.stats)
 
     def sweep(self, name: str, kernel: PageKernel, wanted: np.ndarray | None = None) -> Any:
@@ -281,7 +283,7 @@ class Engine:
 
         def feed(number: int) -> None:
             device, source = self.devices[number], sources[number]
-            mine = share(pages, table.stretch, len(self.devices), number)
+            mine = device.submit_held(table, share(pages, table.stretch, len(self.devices), number))
             with closing(source.batches(mine, device.in_place, device.make_room, weights, again)) as batches:
                 for batch in batches:
                     device.submit(batch)

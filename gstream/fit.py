@@ -13,6 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from gstream.cudacode.worklists import PART_BYTES, count_parts
 from gstream.devices.state import message_dtype
 from gstream.hostcode.generate import BLOCK
 from gstream.pagetable import PageTable
@@ -70,6 +73,11 @@ def layouts(code: Any, graph: Graph, direction: str, use_heads: bool) -> list[La
     return found
 
 
+def topologies(layout: Layout) -> list[str]:
+    """The names of the topologies that a layout's directions read."""
+    return ["out" if way == "push" else "in" for way in layout.directions]
+
+
 def takes_message(code: Any, layout: Layout) -> bool:
     return code.premessage and "pull" in layout.directions
 
@@ -83,6 +91,15 @@ def chunk_unit(code: Any) -> int:
     return 64 if code.in_place and not code.totals else BLOCK
 
 
+def work_list_bytes(table: PageTable) -> int:
+    """What a device that copies holds of the directory: work lists, first and last vertices, marks, a map of rows."""
+    large = np.arange(table.pages) >= table.small_pages
+    parts, of_hubs = (
+        count_parts(large[low:], table.records[low:], table.edges[low:]) for low in (0, table.small_pages)
+    )
+    return parts * PART_BYTES + of_hubs * 8 + table.pages * (8 + 8 + 1 + 4)
+
+
 def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[str, int]:
     """Bytes on a device that do not depend on the chunk; `copies`: a device with memory of its own."""
     words = 8 * -(-graph.vertices // 64)
@@ -92,17 +109,28 @@ def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[s
         held["RA (messages)"] = graph.vertices * message_dtype(code).itemsize
     if copies_source(code, layout):
         held["RA (values)"] = graph.vertices * code.value_dtype.itemsize
+    if copies and layout.resident and code.premessage and not takes_message(code, layout):
+        held["RA (messages)"] = graph.vertices * message_dtype(code).itemsize  # kernels push messages, too
+    if copies:
+        used = {table.name: table for table in (graph.tables[way] for way in topologies(layout))}
+        held["work lists"] = sum(work_list_bytes(table) for table in used.values())
     if layout.heads and copies:
         held["heads"] = graph.head_rows[graph.tables["in"].name] * HEAD_NEIGHBOURS * graph.id_bytes
     return {name: size for name, size in held.items() if size}
 
 
-def vertex_bytes(code: Any, graph: Graph, copies: bool) -> int:
+def vertex_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> int:
     """Bytes of WA, and of what its vertex kernels read, for one vertex of the chunk."""
     held = code.value_dtype.itemsize + (0 if code.in_place else code.got_dtype.itemsize)
     if copies:
-        held += graph.degree_bytes * len(code.reads() & {"degree", "in_degree"}) + 8 * code.own.shape[1]
+        held += graph.degree_bytes * len(needed_degrees(code, layout.resident)) + 8 * code.own.shape[1]
     return held
+
+
+def needed_degrees(code: Any, resident: bool) -> set[str]:
+    """Which degrees a device that copies holds: what the program reads, and out-degrees to weigh frontiers by."""
+    frontier = {"degree"} if resident and code.idempotent else set()
+    return (code.reads() & {"degree", "in_degree"}) | frontier
 
 
 def source_bytes(code: Any, graph: Graph) -> int:
@@ -155,7 +183,7 @@ def fit_device(
     least: tuple[int, int, Layout] | None = None  # bytes missing, bytes needed
     for layout in candidates:
         fixed = fixed_bytes(code, layout, graph, copies)
-        a_vertex = vertex_bytes(code, graph, copies)
+        a_vertex = vertex_bytes(code, layout, graph, copies)
         unit = chunk_unit(code)
         smallest = graph.vertices if layout.resident else min(BLOCK, graph.vertices)  # `start` works by blocks
         if layout.resident and most is not None and most < graph.vertices:

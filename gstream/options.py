@@ -14,6 +14,7 @@ DEFAULT_BATCH_BYTES = 16 << 20  # at 16 MiB a link reaches 55.0 of its 55.4 GB/s
 DEFAULT_STREAMS = 32  # throughput rises up to 32, the concurrent-kernel limit (thesis 3.2)
 CACHE_POLICIES = ("auto", "lru", "pinned", "0")
 DIRECTIONS = ("auto", "push", "pull")
+MICRO = ("vertex", "edge", "hybrid")
 MOST_NUMBERS = {"host": 1, "cuda": 1, "fake": 2}  # after a kind of device
 
 
@@ -21,13 +22,15 @@ MOST_NUMBERS = {"host": 1, "cuda": 1, "fake": 2}  # after a kind of device
 class RunOptions:
     """Options of one engine. Raises UsageError on a value outside its limits.
 
-    devices: "host", "host:N" (N devices that share the cores), "cuda" or "cuda:N" (one GPU), "fake:SEED",
-        "fake:SEED:N"; a list joins them
+    devices: "host", "host:N" (N devices that share the cores), "cuda" (the first GPU), "cuda:N" (GPU number N),
+        "cuda:0,1" (several), "fake:SEED", "fake:SEED:N"; a list joins them. A GPU may be named twice, to try out two
     device_memory, host_memory: caps in bytes; None is what the machine has
     batch_bytes: pages of one copy and one launch; cut to whole pages and to one stretch
     streams: streams of a device that copies (host devices read pages where they lie)
     cache: policy of both page caches, host memory over disk and device memory over the link; "auto" pins
     direction: "auto" chooses in every superstep
+    micro: lanes of a GPU that share a vertex's list (thesis 4.1): one ("vertex"), a warp ("edge"), or what each page's
+        directory entry says
     chunk_vertices: at most so many vertices of WA resident at once; None is what fits
     threads: host threads in all; None is the cores this process may use
     read_threads: threads that read ahead from disk
@@ -41,6 +44,7 @@ class RunOptions:
     streams: int = DEFAULT_STREAMS
     cache: str = "auto"
     direction: str = "auto"
+    micro: str = "hybrid"
     use_heads: bool = True
     max_supersteps: int | None = None
     chunk_vertices: int | None = None
@@ -61,6 +65,7 @@ class RunOptions:
                 raise UsageError(f"{_flag(name)}: {getattr(self, name)} is too small; it must be at least {least}.")
         _check_choice("--cache", self.cache, CACHE_POLICIES)
         _check_choice("--direction", self.direction, DIRECTIONS)
+        _check_choice("--micro", self.micro, MICRO)
 
     @property
     def host_threads(self) -> int:
@@ -85,12 +90,16 @@ def parse_devices(names: list[str]) -> list[DeviceSpec]:
 
     Whether a GPU is there shows when the engine makes its device.
     """
+    joined = ",".join(names)
     specs: list[DeviceSpec] = []
-    for name in names:
+    for name in joined.split(",") if joined else []:
         kind, *numbers = name.split(":")
+        if name.isdecimal() and specs and specs[-1].kind == "cuda":  # cuda:0,1
+            kind, numbers = "cuda", [name]
         if kind not in MOST_NUMBERS or len(numbers) > MOST_NUMBERS[kind]:
             raise UsageError(
-                f"--devices {name}: not a device; known are host, host:N, cuda, cuda:N, fake:SEED and fake:SEED:N."
+                f"--devices {name}: not a device; known are host, host:N, cuda, cuda:N, cuda:N,M, fake:SEED and "
+                "fake:SEED:N."
             )
         if not all(number.isdecimal() for number in numbers):
             raise UsageError(f"--devices {name}: after a colon comes a number, as in host:2.")
@@ -102,11 +111,8 @@ def parse_devices(names: list[str]) -> list[DeviceSpec]:
         else:
             seed, count = (values + [0, 1][len(values) :])[:2]
             specs += [DeviceSpec("fake", seed + offset) for offset in range(count)]
-    joined = ",".join(names)
     if len({spec.kind for spec in specs}) > 1:
         raise UsageError(f"--devices {joined}: devices of one run are all of one kind. Name one kind.")
-    if sum(spec.kind == "cuda" for spec in specs) > 1:
-        raise UsageError(f"--devices {joined}: a run takes one GPU in this version. Name one.")
     if not specs:
         raise UsageError(f"--devices {joined}: names no device. Pass --devices host.")
     return specs

@@ -25,6 +25,7 @@ from gstream.fit import (
     fit_device,
     layouts,
     takes_message,
+    topologies,
 )
 from gstream.options import DeviceSpec, RunOptions
 from gstream.ownership import cut_batches, share
@@ -190,8 +191,7 @@ def make_plan(
             raise _too_little("--host-memory", host_memory, beside + len(specs) * need, graph, layout) from None
         raise _too_little("--device-memory", cap, need, graph, layout) from None
     host = _host_bytes(code, graph, fit, copies) | (_times(fit.held, len(specs)) if own else {})
-    ways = [graph.tables["out" if way == "push" else "in"] for way in fit.layout.directions]
-    used = {table.name: table for table in ways}
+    used = {graph.tables[name].name: graph.tables[name] for name in topologies(fit.layout)}
     left = host_memory - sum(host.values())
     sources = plan_sources(used, weights, options, len(specs), left, host_memory)
     host |= {f"pages ({name})": plan.bytes_held(tables[name]) * (1 if plan.resident else len(specs))
@@ -201,6 +201,7 @@ def make_plan(
         source_copy=copies_source(code, fit.layout), chunk=fit.chunk, reach=reach, heads=fit.layout.heads,
         open_bits=code.has_done, streams=max(1, fit.streams), batch_pages=fit.batch_pages or largest,
         cache_pages=_device_cache(used, fit, copies, options, weights), policy=options.cache_policy,
+        micro=options.micro,
     )  # fmt: skip
     held = fit.held | {f"page cache ({name})": n * page for name, n in device.cache_pages.items() if n}
     unit = chunk_unit(code)
@@ -246,7 +247,7 @@ def _host_bytes(code: Any, graph: Graph, fit: DeviceFit, copies: bool) -> dict[s
 def _beside_bytes(code: Any, graph: Graph, layout: Layout, devices: int, page: int) -> int:
     """Host memory that is needed beside what host devices hold: arrays of all vertices, and the smallest rings."""
     held = _host_bytes(code, graph, DeviceFit(layout, 0, 0, 0, {}, 0), copies=False)
-    page_sets = {graph.tables["out" if way == "push" else "in"].name for way in layout.directions}
+    page_sets = {graph.tables[name].name for name in topologies(layout)}
     return sum(held.values()) + devices * LEAST_GROUPS * page * len(page_sets)
 
 

@@ -29,13 +29,17 @@ def plan(
     iterations: int = typer.Option(None, metavar="N", help="Supersteps to plan for. Default: 20 of pagerank, else 1."),
     float64: bool = typer.Option(None, "--float64", help="pagerank, sssp: values in double precision."),
     param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
-    devices: list[str] = typer.Option(None, metavar="NAME", help="host[:N], cuda[:N], fake:SEED[:N]. Default: host."),
+    devices: list[str] = typer.Option(
+        None, metavar="NAME", help="host[:N], cuda[:N,M...], fake:SEED[:N]. Default: host."
+    ),
+    gpus: int = typer.Option(None, metavar="N", help="Run on the first N GPUs: --devices cuda:0,1,... in short."),
     device_memory: str = typer.Option(None, metavar="SIZE", help="Memory of a device that the run may use."),
     host_memory: str = typer.Option(None, metavar="SIZE", help="Memory that the run may use; pages come from disk."),
     batch: str = typer.Option(None, metavar="SIZE", help="Pages moved and processed together. Default: 16MiB."),
     streams: int = typer.Option(None, metavar="N", help="Streams of a device that copies. Default: 32."),
     cache: str = typer.Option("auto", metavar="auto|lru|pinned|0", help="Policy of the page caches."),
     direction: str = typer.Option("auto", metavar="auto|push|pull", help="Fixed direction of all supersteps."),
+    micro: str = typer.Option("hybrid", metavar="vertex|edge|hybrid", help="Lanes of a GPU that share a list."),
     no_heads: bool = typer.Option(False, "--no-heads", help="Do without the first neighbours of each vertex."),
     threads: int = typer.Option(None, metavar="N", help="Threads of the host. Default: all cores."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
@@ -47,12 +51,14 @@ def plan(
 
     options = engine_options(
         devices=devices,
+        gpus=gpus,
         device_memory=device_memory,
         host_memory=host_memory,
         batch=batch,
         streams=streams,
         cache=cache,
         direction=direction,
+        micro=micro,
         no_heads=no_heads,
         threads=threads,
     )

@@ -49,13 +49,17 @@ def run(
     float64: bool = typer.Option(None, "--float64", help="pagerank, sssp: values in double precision."),
     param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
     max_supersteps: int = typer.Option(None, metavar="N", help="A program of your own: stop after N supersteps."),
-    devices: list[str] = typer.Option(None, metavar="NAME", help="host[:N], cuda[:N], fake:SEED[:N]. Default: host."),
+    devices: list[str] = typer.Option(
+        None, metavar="NAME", help="host[:N], cuda[:N,M...], fake:SEED[:N]. Default: host."
+    ),
+    gpus: int = typer.Option(None, metavar="N", help="Run on the first N GPUs: --devices cuda:0,1,... in short."),
     device_memory: str = typer.Option(None, metavar="SIZE", help="Memory of a device that the run may use."),
     host_memory: str = typer.Option(None, metavar="SIZE", help="Memory that the run may use; pages come from disk."),
     batch: str = typer.Option(None, metavar="SIZE", help="Pages moved and processed together. Default: 16MiB."),
     streams: int = typer.Option(None, metavar="N", help="Streams of a device that copies. Default: 32."),
     cache: str = typer.Option("auto", metavar="auto|lru|pinned|0", help="Policy of the page caches."),
     direction: str = typer.Option("auto", metavar="auto|push|pull", help="Fixed direction of all supersteps."),
+    micro: str = typer.Option("hybrid", metavar="vertex|edge|hybrid", help="Lanes of a GPU that share a list."),
     no_heads: bool = typer.Option(False, "--no-heads", help="Do without the first neighbours of each vertex."),
     threads: int = typer.Option(None, metavar="N", help="Threads of the host. Default: all cores."),
     certify: bool = typer.Option(False, "--certify", help="Prove the answer in one more sweep."),
@@ -82,12 +86,14 @@ def run(
     }
     options = engine_options(
         devices=devices,
+        gpus=gpus,
         device_memory=device_memory,
         host_memory=host_memory,
         batch=batch,
         streams=streams,
         cache=cache,
         direction=direction,
+        micro=micro,
         no_heads=no_heads,
         threads=threads,
         max_supersteps=max_supersteps,
@@ -281,25 +287,33 @@ def peak_rss() -> int:
 
 def engine_options(
     devices: list[str] | None = None,
+    gpus: int | None = None,
     device_memory: str | None = None,
     host_memory: str | None = None,
     batch: str | None = None,
     streams: int | None = None,
     cache: str = "auto",
     direction: str = "auto",
+    micro: str = "hybrid",
     no_heads: bool = False,
     threads: int | None = None,
     max_supersteps: int | None = None,
 ) -> dict[str, Any]:
     """Options of the driver as `gstream.options.RunOptions` names them; what was not given is left out."""
+    if gpus is not None:
+        if devices or gpus < 1:
+            reason = "--devices names the devices already" if devices else "a run takes one at least"
+            raise UsageError(f"--gpus {gpus}: {reason}. Pass one of the two options, --gpus with 1 or more.")
+        devices = [f"cuda:{number}" for number in range(gpus)]
     given = {
-        "devices": [name for entry in devices or [] for name in entry.split(",")] or None,
+        "devices": devices or None,
         "device_memory": parse_size(device_memory, "--device-memory"),
         "host_memory": parse_size(host_memory, "--host-memory"),
         "batch_bytes": parse_size(batch, "--batch"),
         "streams": streams,
         "cache": cache,
         "direction": direction,
+        "micro": micro,
         "use_heads": not no_heads,
         "threads": threads,
         "max_supersteps": max_supersteps,

@@ -10,7 +10,9 @@ What the driver calls, in this order. Work may be queued and done late by all ca
       refresh(chunk)                      RA of a pull: the messages of all vertices, from WA chunk by chunk
       for each chunk of WA:
         load(chunk)                       step 1 of Figure 5: WA from host memory, where it is not resident
-        begin(step), submit(batch)...     step 2: copy and kernel on one of the device's streams
+        begin(step)                       step 2: what is in the device's page cache is processed in one launch,
+        submit_held(pages)                the rest comes by batches: copy and kernel on one of the device's streams
+        submit(batch)...
         finish                            thread synchronization of all devices
         reduce(slice, peers), finish      step 3: each device combines its slice of everybody's copy,
         apply(slice), finish              computes the new values of its slice,
@@ -20,7 +22,8 @@ What the driver calls, in this order. Work may be queued and done late by all ca
       count, active_edges, list_vertices, pages_of     what the driver asks the first device about the frontier
     detach()
 
-    begin_sweep(kernel), submit(batch)..., end_sweep   a page kernel instead of a program; no job is attached
+    begin_sweep(kernel), submit_held(pages), submit(batch)..., end_sweep
+                                          a page kernel instead of a program; no job is attached
 
 A slice is a range [first, last) of the chunk; the slices of all devices, in device order, make up the chunk.
 """
@@ -37,8 +40,13 @@ import numpy as np
 from gstream.pages import Batch, nothing
 from gstream.pagetable import PageTable
 from gstream.sweep import PageKernel
+from pagestore.errors import ResourceError
 
 Range = tuple[int, int]
+
+
+class DeviceMemoryError(ResourceError):
+    """A device has less memory than the plan thought: plan again with less."""
 
 
 @dataclass
@@ -64,7 +72,7 @@ class DevicePlan:
     resident: the values of all vertices stay on the device (one chunk); otherwise WA is loaded by chunks.
     message: RA of a pull is an array of messages; source_copy: RA of a pull is a copy of all values (chunked WA).
     chunk: vertices of WA at once. reach: vertices of RA that one batch of a streamed RA may span.
-    cache_pages: topology name -> slots of the page cache.
+    cache_pages: topology name -> slots of the page cache. micro: lanes that share a record (RunOptions.micro).
     """
 
     resident: bool
@@ -78,6 +86,7 @@ class DevicePlan:
     batch_pages: int = 1
     cache_pages: dict[str, int] = field(default_factory=dict)
     policy: str | None = None
+    micro: str = "hybrid"
 
 
 @dataclass
@@ -124,11 +133,13 @@ class DeviceStats:
 class Device(ABC):
     """One device of a run. `in_place`: reads pages where they lie in host memory, so that batches need no cutting.
 
+    `picks_records`: its kernels go by lists of vertices where few matter (Step.listed), else they test every bit.
     `threaded`: the driver may serve it from a thread of its own beside other devices; where it may not, devices are
     finished in order of `lateness`, asked for each time.
     """
 
     in_place = False
+    picks_records = True
     threaded = True
 
     def __init__(self, name: str) -> None:
@@ -159,6 +170,10 @@ class Device(ABC):
     @abstractmethod
     def detach(self) -> None:
         """Forget the job or sweep, and what is queued of it; give its memory back (page caches may stay)."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Give back what is kept between runs."""
 
     @abstractmethod
     def close(self) -> None:
@@ -192,6 +207,13 @@ class Device(ABC):
     @abstractmethod
     def begin(self, step: Step) -> None:
         """The batches that follow belong to `step`."""
+
+    def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
+        """Run the step's kernel over those of the pages (int64[n], ascending) that the device holds.
+
+        Returns the others, which must be submitted. Devices that read pages where they lie hold none.
+        """
+        return numbers
 
     @abstractmethod
     def submit(self, batch: Batch) -> None:

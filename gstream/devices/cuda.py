@@ -7,16 +7,23 @@ Every call is made between `with gpu:` and its end, which makes the GPU's primar
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+import mmap
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gstream.devices.base import DeviceMemoryError
+from pagestore.cores import usable_cores
 from pagestore.errors import DeviceMissingError, GstreamError, ResourceError
 
 REMEDY = "Install pycuda beside the CUDA toolkit (gstream doctor says what is missing), or pass --devices host."
 PORTABLE = 1  # CU_MEMHOSTREGISTER_PORTABLE: pinned for all GPUs
+NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: does not wait for the default stream
+ADDRESSES = (1 << 64) - 1
+TOUCHED_AT_ONCE = 64 << 20
 
 
 class DeviceError(GstreamError):
@@ -102,7 +109,8 @@ class Gpu:
         major, minor = self.device.compute_capability()
         self.architecture = f"sm_{major}{minor}"
         self.processors = self.device.get_attribute(self.cuda.device_attribute.MULTIPROCESSOR_COUNT)
-        self._depth = 0
+        self._loaded: dict[Path, dict[str, Launcher]] = {}
+        self._peers: dict[int, bool] = {index: True}  # GPU -> whether it can be reached
 
     def __enter__(self) -> Gpu:
         self.context.push()
@@ -111,7 +119,7 @@ class Gpu:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         self.cuda.Context.pop()
         if isinstance(error, self.cuda.MemoryError):
-            raise ResourceError(
+            raise DeviceMemoryError(
                 f"cuda:{self.index} ({self.name}): GPU memory ran out. Pass a lower --device-memory, so that pages and "
                 "vertices are streamed, or end other programs on it."
             ) from error
@@ -126,44 +134,42 @@ class Gpu:
         size = count * np.dtype(dtype).itemsize
         return Array(self.cuda.mem_alloc(size) if size else None, count, np.dtype(dtype))
 
-    def full(self, count: int, dtype: Any, byte: int) -> Array:
-        """Every byte the same."""
-        array = self.empty(count, dtype)
-        if array.nbytes:
-            self.cuda.memset_d8(array.address, byte, array.nbytes)
-        return array
-
     def upload(self, values: np.ndarray) -> Array:
-        """A copy of `values`."""
+        """A copy of `values`, there on return."""
         values = np.ascontiguousarray(values)
         array = self.empty(values.size, values.dtype)
-        if array.nbytes:
-            self.cuda.memcpy_htod(array.address, values)
+        self.write(array.address, values)
         return array
 
+    # With a stream these are queued, and host arrays must stay as they are until that is done; without one they are
+    # over on return. No stream waits for the default stream, so nothing else is ever queued there.
+
     def write(self, address: int, values: np.ndarray, stream: Any = None) -> None:
-        """Copy host memory to `address`; on a stream, when the host array must stay as it is until then."""
+        """Copy host memory to `address`."""
         if values.nbytes == 0:
             return
         if stream is None:
             self.cuda.memcpy_htod(address, values)
+            self.cuda.Context.synchronize()  # a short copy may be under way still
         else:
             self.cuda.memcpy_htod_async(address, values, stream)
 
-    def read(self, address: int, out: np.ndarray) -> np.ndarray:
-        """Copy from `address` into host memory."""
+    def read(self, address: int, out: np.ndarray, stream: Any) -> np.ndarray:
+        """Copy from `address` into host memory, after what is queued on `stream`; there on return."""
         if out.nbytes:
-            self.cuda.memcpy_dtoh(out, address)
+            self.cuda.memcpy_dtoh_async(out, address, stream)
+            stream.synchronize()
         return out
 
-    def copy(self, to: int, source: int, nbytes: int) -> None:
-        """Between addresses of this GPU, or of peers (unified addresses; pycuda's memcpy_peer does not work)."""
+    def copy(self, to: int, source: int, nbytes: int, stream: Any) -> None:
+        """Queue a copy between addresses of this GPU, or of two (unified addresses; pycuda's memcpy_peer is broken)."""
         if nbytes:
-            self.cuda.memcpy_dtod(to, source, nbytes)
+            self.cuda.memcpy_dtod_async(to, source, nbytes, stream)
 
-    def clear(self, array: Array) -> None:
+    def fill(self, array: Array, byte: int, stream: Any) -> None:
+        """Queue that every byte of an array becomes `byte`."""
         if array.nbytes:
-            self.cuda.memset_d8(array.address, 0, array.nbytes)
+            self.cuda.memset_d8_async(array.address, byte, array.nbytes, stream)
 
     def pinned(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
         """Host memory that copies run from at the link's rate."""
@@ -172,8 +178,10 @@ class Gpu:
     def pin(self, array: np.ndarray) -> Callable[[], None]:
         """Pin host memory that is there already; returns what undoes it.
 
-        Straight through the driver's library: pycuda's register_host_memory fails for views of a mapping.
+        Straight through the driver's library: pycuda's register_host_memory fails for views of a mapping. Memory that
+        was never touched is touched first, by several threads: the driver's own way takes ten times as long.
         """
+        touch(array)
         library, address = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(array.ctypes.data)
         status = library.cuMemHostRegister_v2(address, ctypes.c_size_t(array.nbytes), ctypes.c_uint(PORTABLE))
         if status != 0:
@@ -188,32 +196,41 @@ class Gpu:
         return unpin
 
     def stream(self) -> Any:
-        return self.cuda.Stream()
+        return self.cuda.Stream(NON_BLOCKING)
 
-    def event(self) -> Any:
-        return self.cuda.Event(self.cuda.event_flags.DISABLE_TIMING)
+    def event(self, timed: bool = False) -> Any:
+        """An event; `timed`: event.time_since(earlier) gives milliseconds."""
+        return self.cuda.Event(0 if timed else self.cuda.event_flags.DISABLE_TIMING)
 
     def synchronize(self) -> None:
         self.cuda.Context.synchronize()
 
-    def enable_peers(self, others: Sequence[Gpu]) -> bool:
-        """Let kernels and copies of this GPU reach the others' memory; False where that can't be."""
-        for other in others:
-            if other.index == self.index:
-                continue
-            if not self.device.can_access_peer(other.device):
-                return False
-            try:
-                self.context.enable_peer_access(other.context)
-            except self.cuda.LogicError as error:
-                if "already enabled" not in str(error):
-                    raise
-        return True
+    def reaches(self, other: Gpu) -> bool:
+        """Whether kernels of this GPU can read the other's memory; enables it at the first call."""
+        if other.index not in self._peers:
+            self._peers[other.index] = bool(self.device.can_access_peer(other.device))
+            if self._peers[other.index]:
+                try:
+                    self.context.enable_peer_access(other.context)
+                except self.cuda.LogicError as error:
+                    if "already enabled" not in str(error):
+                        raise
+        return self._peers[other.index]
 
     def load(self, cubin: Path, kernels: dict[str, Any], context_bytes: int) -> dict[str, Launcher]:
-        """The kernels of a unit by name (gstream.cudacode.generate.Unit)."""
-        module = self.cuda.module_from_file(str(cubin))
-        return {name: Launcher(module, kernel, context_bytes) for name, kernel in kernels.items()}
+        """The kernels of a unit by name (gstream.cudacode.generate.Unit); a cubin is loaded once."""
+        if cubin not in self._loaded:
+            module = self.cuda.module_from_file(str(cubin))
+            self._loaded[cubin] = {name: Launcher(module, kernel, context_bytes) for name, kernel in kernels.items()}
+        return self._loaded[cubin]
+
+
+def touch(array: np.ndarray) -> None:
+    """Make the system give an array's memory, as it is; several threads, without the GIL."""
+    flat = array.reshape(-1).view(np.uint8)
+    pieces = [flat[low : low + TOUCHED_AT_ONCE : mmap.PAGESIZE] for low in range(0, len(flat), TOUCHED_AT_ONCE)]
+    with ThreadPoolExecutor(min(8, usable_cores())) as threads:
+        list(threads.map(lambda piece: np.bitwise_or(piece, 0, out=piece), pieces))
 
 
 class Launcher:
@@ -227,5 +244,5 @@ class Launcher:
 
     def __call__(self, stream: Any, blocks: int, *arguments: Any) -> None:
         if blocks > 0:
-            plain = [item if isinstance(item, bytes) else int(item) for item in arguments]
+            plain = [item if isinstance(item, bytes) else int(item) & ADDRESSES for item in arguments]
             self._function.prepared_async_call((blocks, 1), self._block, stream, *plain)

@@ -77,7 +77,7 @@ class FakeDevice(MemoryDevice):
 
     def _make_pool(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
         self._ring = BatchRing(plan, tables)
-        self._queues = [deque() for _ in range(plan.streams)]
+        self._queues = [deque() for _ in range(plan.streams + 1)]  # the last: launches over cached pages
         self._over.clear()
         table = next(iter(tables.values()))
         self._pages = np.full((self._ring.rows, table.page_bytes), POISON, dtype=np.uint8)
@@ -99,10 +99,31 @@ class FakeDevice(MemoryDevice):
 
     # Batches
 
-    def submit(self, batch: Batch) -> None:
+    def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
+        ring = self.ring
+        place, found = ring.held(numbers, table)
+        held, at = numbers[found], 0
+        streamed = self._step is not None and self._sweep is None and self._streams_source(self._step)
+        for piece in cut_by_reach(held, table, self._reach if streamed else 0, len(held)) if len(held) else ():
+            rows = place.rows[at : at + len(piece)]
+            at += len(piece)
+            stream = ring.next_stream() if streamed else place.stream
+            self.stats.pages += len(piece)
+            self._queue_kernel(table, piece, Placement(stream, rows, place.waits, rows), len(self._weights) > 0)
+        return numbers[~found]
+
+    @property
+    def ring(self) -> BatchRing:
         assert self._ring is not None, "no job is attached"
-        reach = self._sources[0][0].size if self._sources else 0
-        cut = cut_by_reach(batch.numbers, batch.table, reach or 1 << 62, self._ring.batch_pages)
+        return self._ring
+
+    @property
+    def _reach(self) -> int:
+        """Vertices that the buffer of a streamed RA holds; 0: RA is not streamed."""
+        return self._sources[0][0].size if self._sources else 0
+
+    def submit(self, batch: Batch) -> None:
+        cut = cut_by_reach(batch.numbers, batch.table, self._reach, self.ring.batch_pages)
         start, left = 0, [len(cut)]  # pieces go to different streams: the last to be copied lets go of the batch
 
         def copied() -> None:
@@ -112,30 +133,33 @@ class FakeDevice(MemoryDevice):
                 batch.done()
 
         for numbers in cut:
-            place = self._ring.place(numbers, batch.table)
-            self._queue_batch(batch, numbers, batch.rows[start : start + len(numbers)], place, copied)
+            place = self.ring.place(numbers, batch.table)
+            self._queue_copy(batch, numbers, batch.rows[start : start + len(numbers)], place, copied)
+            self._queue_kernel(batch.table, numbers, place, batch.weights is not None)
             start += len(numbers)
         for _ in range(self._random.randrange(6)):
             self._do_one()
 
-    def _queue_batch(
+    def _queue_copy(
         self, batch: Batch, numbers: np.ndarray, rows: np.ndarray, place: Placement, copied: Callable[[], None]
     ) -> None:
-        table, absent = batch.table, place.absent
-        step, sweep = self._step, self._sweep
-        weights = batch.weights is not None
         self.stats.pages += len(numbers)
-        self.stats.pages_moved += int(absent.sum())
-        self.stats.bytes_moved += table.bytes_of(int(absent.sum()), weights)
-        assert self._ring is not None
-        assert place.rows.max() < self._ring.rows and len(numbers) <= self._ring.batch_pages
+        self.stats.pages_moved += len(numbers)
+        self.stats.bytes_moved += batch.table.bytes_of(len(numbers), batch.weights is not None)
+        assert place.rows.max() < self.ring.rows and len(numbers) <= self.ring.batch_pages
 
         def copy() -> None:
             assert batch.weights is None or len(self._weights)
-            self._pages[place.rows[absent]] = batch.pages[rows[absent]]
+            self._pages[place.rows] = batch.pages[rows]
             if batch.weights is not None:
-                self._weights[place.rows[absent]] = batch.weights[rows[absent]]
+                self._weights[place.rows] = batch.weights[rows]
             copied()
+
+        self._enqueue(place.stream, Operation("copy", copy, place.waits))
+
+    def _queue_kernel(self, table: PageTable, numbers: np.ndarray, place: Placement, weights: bool) -> None:
+        """Queue the launch over pages that its stream has copied, or that were there."""
+        step, sweep, ring_rows = self._step, self._sweep, self.ring.ring_rows
 
         def launch() -> None:
             found = page_crcs_of(self._pages[place.rows], numbers)
@@ -148,16 +172,13 @@ class FakeDevice(MemoryDevice):
             else:
                 assert step is not None
                 self.stats.edges += self._process(step, words, table, numbers, place, weights)
-            ring = place.rows[place.rows < self._ring.ring_rows] if self._ring else place.rows[:0]
-            self._pages[ring] = POISON
+            self._pages[place.rows[place.rows < ring_rows]] = POISON
 
-        queue = place.stream
-        self._enqueue(queue, Operation("copy", copy, place.waits))
         if step is not None and sweep is None and self._streams_source(step):
-            self._enqueue(queue, Operation("copy", self._source_copy(queue, table, numbers)))
-        ticket = self._ring.ticket(place)
-        self._enqueue(queue, Operation("kernel", launch, ticket=ticket))
-        while len(self._queues[queue]) > QUEUE_LIMIT:
+            self._enqueue(place.stream, Operation("copy", self._source_copy(place.stream, table, numbers), place.waits))
+        ticket = self.ring.ticket(place)
+        self._enqueue(place.stream, Operation("kernel", launch, place.waits, ticket))
+        while len(self._queues[place.stream]) > QUEUE_LIMIT:
             self._do_one()
 
     def _streams_source(self, step: Step) -> bool:
@@ -253,6 +274,8 @@ class FakeDevice(MemoryDevice):
     def finish(self) -> None:
         while any(self._queues):
             self._do_one()
+        if self._ring is not None:
+            self._ring.all_over()
 
     def _later(self, kind: str, run: Callable[[], None]) -> None:
         self._enqueue(0, Operation(kind, run))

@@ -1,20 +1,27 @@
-"""One stream of a GPU with what its batches need beside pages: events, the work list, a streamed RA."""
+"""One stream of a GPU with what its batches need beside pages, and the spans of a trace from the GPU's own clock."""
 
 from __future__ import annotations
+
+import time
+from typing import Any
 
 import numpy as np
 
 from gstream.devices.cuda import Gpu
+from gstream.trace import Trace
+
+NO_ROW = np.uint32(0xFFFFFFFF)  # cuda/pages.cuh
 
 
 class Lane:
-    """One stream with its event, and buffers for the work list and the RA of its batch."""
+    """One stream with its events, and buffers for the map of rows and the RA of its batch."""
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu, self.stream, self.over, self.copied = gpu, gpu.stream(), gpu.event(), gpu.event()
+        self.ticket = -1  # of the launch that `over` stands for
         self.used = False
-        self.parts = np.zeros((0, 4), np.uint32)
-        self.device_parts = gpu.empty(0, np.uint8)
+        self._rows = np.zeros(0, np.uint32)
+        self._device_rows = gpu.empty(0, np.uint32)
         self.value = self.degree = self.message = gpu.empty(0, np.uint8)
 
     def wait(self) -> None:
@@ -23,20 +30,59 @@ class Lane:
             self.over.synchronize()
             self.used = False
 
-    def put_parts(self, parts: np.ndarray) -> int:
-        """Queue the copy of a work list; its address on the device."""
-        if len(parts) > len(self.parts):
-            self.device_parts.free()
-            self.parts = self.gpu.pinned((2 * len(parts), 4), np.uint32)
-            self.device_parts = self.gpu.empty(self.parts.nbytes, np.uint8)
-        self.parts[: len(parts)] = parts
-        self.gpu.write(self.device_parts.address, self.parts[: len(parts)], self.stream)
-        return self.device_parts.address
+    def put_rows(self, numbers: np.ndarray, rows: np.ndarray) -> int:
+        """Queue the copy of a map from pages (int64[n], ascending) to rows; its address. Index 0 is the first page."""
+        first, span = int(numbers[0]), int(numbers[-1] - numbers[0]) + 1
+        if span > len(self._rows):
+            self._device_rows.free()
+            self._rows = self.gpu.pinned(2 * span, np.uint32)
+            self._device_rows = self.gpu.empty(2 * span, np.uint32)
+        self._rows[:span] = NO_ROW
+        self._rows[numbers - first] = rows
+        self.gpu.write(self._device_rows.address, self._rows[:span], self.stream)
+        return self._device_rows.address
 
     @property
     def memory_bytes(self) -> int:
-        return sum(array.nbytes for array in (self.device_parts, self.value, self.degree, self.message))
+        return sum(array.nbytes for array in (self._device_rows, self.value, self.degree, self.message))
+
+    def free_source(self) -> None:
+        for array in (self.value, self.degree, self.message):
+            array.free()
+        self.value = self.degree = self.message = self.gpu.empty(0, np.uint8)
 
     def free(self) -> None:
-        for array in (self.device_parts, self.value, self.degree, self.message):
-            array.free()
+        self.free_source()
+        self._device_rows.free()
+
+
+class Spans:
+    """Spans between events of a GPU's streams, as times of the host's clock.
+
+    The clocks meet once, at the beginning: an event that is over at once. GPU clocks drift by some 10 us a second.
+    """
+
+    def __init__(self, gpu: Gpu, trace: Trace, process: str) -> None:
+        self.gpu, self.trace, self.process = gpu, trace, process
+        self._base, stream = gpu.event(timed=True), gpu.stream()
+        self._base.record(stream)
+        self._base.synchronize()
+        self._began = time.perf_counter()
+        self._open: list[tuple[str, str, Any, Any]] = []
+
+    def mark(self, stream: Any) -> Any:
+        """An event at this point of a stream."""
+        event = self.gpu.event(timed=True)
+        event.record(stream)
+        return event
+
+    def add(self, track: str, name: str, begin: Any, end: Any) -> None:
+        """Note a span between two marks, which may not be over yet."""
+        self._open.append((track, name, begin, end))
+
+    def flush(self) -> None:
+        """Hand all spans to the trace; they must be over."""
+        for track, name, begin, end in self._open:
+            first, last = (self._began + event.time_since(self._base) / 1e3 for event in (begin, end))
+            self.trace.span(self.process, track, name, first, last)
+        self._open.clear()

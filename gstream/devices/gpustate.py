@@ -1,7 +1,7 @@
 """Attributes of one job in a GPU's memory, and the kernels of cuda/ on them; the counterpart of state.py's VertexState.
 
-WA is `value` (and `got`) over the chunk, RA of a pull is `source` over all vertices. All launches here go to one
-stream; the driver's barriers stand between them and the batches' streams.
+WA is `value` (and `got`) over the chunk, RA of a pull is `source` over all vertices. Everything here is queued on one
+stream, that of launches over cached pages too; the driver's barriers stand between it and the batches' streams.
 """
 
 from __future__ import annotations
@@ -14,17 +14,44 @@ import numpy as np
 from gstream.cudacode.generate import Unit, UnitShape, unit_of
 from gstream.devices.base import Job, Range, Step
 from gstream.devices.cuda import Array, Gpu
-from gstream.devices.state import Bitmaps, bit_words, blocks_of, message_dtype
+from gstream.devices.gpupool import GpuTable
+from gstream.devices.state import bit_words, blocks_of, message_dtype
+from gstream.fit import needed_degrees
 from gstream.hostcode.generate import BLOCK
+from gstream.pagetable import PageTable
 
 VERTEX_BLOCKS_A_PROCESSOR = 16  # of kernels that take any launch
 
 
-class GpuState(Bitmaps):
-    """Arrays of one job on `gpu`, and `kernels` by name."""
+class Uploads:
+    """Copies of the store's own vertex arrays (degrees, heads), which never change: kept from run to run by name."""
 
-    def __init__(self, gpu: Gpu, job: Job) -> None:
-        self.gpu, self.job, self.code, self.plan = gpu, job, job.code, job.plan
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+        self._kept: dict[str, Array] = {}
+
+    def keep(self, names: set[str]) -> None:
+        """Free all others."""
+        for name in [name for name in self._kept if name not in names]:
+            self._kept.pop(name).free()
+
+    def get(self, name: str, values: np.ndarray) -> tuple[Array, int]:
+        """The copy, made where there is none, and the bytes that moved for it."""
+        if name in self._kept:
+            return self._kept[name], 0
+        self._kept[name] = self._gpu.upload(values)
+        return self._kept[name], values.nbytes
+
+    @property
+    def memory_bytes(self) -> int:
+        return sum(array.nbytes for array in self._kept.values())
+
+
+class GpuState:
+    """Arrays of one job on `gpu`, and `kernels` by name. tables: the directories of the pool that its pages lie in."""
+
+    def __init__(self, gpu: Gpu, job: Job, tables: dict[str, GpuTable], uploads: Uploads) -> None:
+        self.gpu, self.job, self.code, self.plan, self.tables = gpu, job, job.code, job.plan, tables
         code, plan, vertices = job.code, job.plan, job.vertices
         table = next(iter(job.tables.values()))
         weight = table.weight_dtype if code.uses_edge else None
@@ -37,33 +64,43 @@ class GpuState(Bitmaps):
         self.words = (vertices + 63) // 64
         self.room = max(plan.chunk, min(BLOCK, vertices))  # `start` works by whole blocks
         self.attribute_bytes = 0
-        self.hubs: list[tuple[np.ndarray, np.ndarray]] = []
         self.arrays: list[Array] = []
-        make = self._make
-        self.active, self.next = make(self.words, np.uint64, 0), make(self.words, np.uint64, 0)
-        self.open = make(self.words if plan.open_bits else 0, np.uint64, 0xFF)
-        self.remain = make(self.words if plan.heads else 0, np.uint64, 0)
-        self.value = make(self.room, code.value_dtype)
-        self.got = make(0 if code.in_place else self.room, code.got_dtype)
+        self.active, self.next = self._make(self.words, np.uint64, 0), self._make(self.words, np.uint64, 0)
+        self.open = self._make(self.words if plan.open_bits else 0, np.uint64, 0xFF)
+        self.remain = self._make(self.words if plan.heads else 0, np.uint64, 0)
+        self.value = self._make(self.room, code.value_dtype)
+        self.got = self._make(0 if code.in_place else self.room, code.got_dtype)
         self.source = self._new_source()
-        self.partial_sums = make(-(-vertices // BLOCK) * len(code.totals), np.float64, 0)
+        self.partial_sums = self._make(-(-vertices // BLOCK) * len(code.totals), np.float64, 0)
         self.members = self._keep(gpu.upload(code.members))
-        self.counter = make(1, np.uint64, 0)
-        self.heads_of = {name: (self._keep(gpu.upload(heads)), skip) for name, (heads, skip) in job.host.heads.items()}
-        self.addresses = gpu.empty(0, np.uint64)  # of peers' copies
-        self.degree = self.in_degree = self.own = make(0, np.uint32)
-        self._bound: list[Array] = []
-        self._bind()
-        self.host_bits = gpu.pinned(max(1, self.words), np.uint64)
+        self.counter = self._make(1, np.uint64, 0)
+        self.answer, self.host_answer = self._make(1, np.uint64, 0), gpu.pinned(1, np.uint64)
+        self._extra: dict[str, Array] = {}  # small buffers that grow when needed
+        self._bind(uploads)
+        self.heads_of: dict[str, tuple[Array, int]] = {}
+        for name, (heads, skip) in job.host.heads.items():
+            self.heads_of[name] = (self._upload(uploads, f"heads/{name}", heads), skip)
+        self.carry = {
+            name: self._make(0 if code.idempotent else len(known.large_pages), code.got_dtype)
+            for name, known in tables.items()
+        }
         if not code.in_place:
             self.reset((0, self.room), 0)
+        gpu.synchronize()
 
     def _make(self, count: int, dtype: Any, byte: int | None = None) -> Array:
-        array = self.gpu.empty(count, dtype) if byte is None else self.gpu.full(count, dtype, byte)
-        return self._keep(array)
+        array = self._keep(self.gpu.empty(count, dtype))
+        if byte is not None:
+            self.gpu.fill(array, byte, self.stream)
+        return array
 
     def _keep(self, array: Array) -> Array:
         self.arrays.append(array)
+        return array
+
+    def _upload(self, uploads: Uploads, name: str, values: np.ndarray) -> Array:
+        array, moved = uploads.get(name, values)
+        self.attribute_bytes += moved
         return array
 
     def _new_source(self) -> Array | None:
@@ -71,30 +108,36 @@ class GpuState(Bitmaps):
             return self._make(self.job.vertices, message_dtype(self.code))
         return self._make(self.job.vertices, self.code.value_dtype) if self.plan.source_copy else None
 
-    def _bind(self) -> None:
-        """Degrees and per-vertex parameters of the chunk."""
-        first, last = self.chunk
-        for array in self._bound:
-            array.free()
-        needs = self.code.reads()
-        none = np.zeros(0, np.uint32)
-        parts = (
-            self.job.host.degree[first:last] if "degree" in needs else none,
-            self.job.host.in_degree[first:last] if "in_degree" in needs else none,
-            self.code.own[first:last],
-        )
-        self._bound = [self.gpu.upload(part) for part in parts]
-        self.degree, self.in_degree, self.own = self._bound
-        self.attribute_bytes += sum(part.nbytes for part in parts)
+    def _bind(self, uploads: Uploads) -> None:
+        """Degrees and per-vertex parameters: of all vertices, or room for those of a chunk."""
+        code, host, needs = self.code, self.job.host, needed_degrees(self.code, self.plan.resident)
+        columns = {"degree": host.degree, "in_degree": host.in_degree}
+        self._of_chunk: list[tuple[Array, np.ndarray]] = []
+        made: dict[str, Array] = {}
+        for name, values in columns.items():
+            if name not in needs:
+                made[name] = self._make(0, values.dtype)
+            elif self.plan.resident:
+                made[name] = self._upload(uploads, name, values)
+            else:
+                made[name] = self._make(self.room, values.dtype)
+                self._of_chunk.append((made[name], values))
+        self.degree, self.in_degree = made["degree"], made["in_degree"]
+        if self.plan.resident:
+            self.own = self._keep(self.gpu.upload(code.own))
+            self.attribute_bytes += code.own.nbytes
+        else:
+            self.own = self._make(self.room * code.own.shape[1], code.own.dtype)
+            self._of_chunk.append((self.own, code.own))
 
     @property
     def memory_bytes(self) -> int:
-        return sum(array.nbytes for array in (*self.arrays, *self._bound))
+        return sum(array.nbytes for array in (*self.arrays, *self._extra.values()))
 
     def free(self) -> None:
-        for array in (*self.arrays, *self._bound, self.addresses):
+        for array in (*self.arrays, *self._extra.values()):
             array.free()
-        self.arrays, self._bound = [], []
+        self.arrays, self._extra = [], {}
 
     @property
     def context(self) -> bytes:
@@ -108,17 +151,32 @@ class GpuState(Bitmaps):
         """Blocks of a kernel that takes any launch."""
         return max(1, min(-(-count // threads), VERTEX_BLOCKS_A_PROCESSOR * self.gpu.processors))
 
+    def _room_for(self, name: str, values: np.ndarray) -> Array:
+        """`values` in a small buffer of that name, copied in stream order."""
+        have = self._extra.get(name)
+        if have is None or have.nbytes < values.nbytes:
+            if have is not None:
+                self.stream.synchronize()
+                have.free()
+            have = self._extra[name] = self.gpu.empty(2 * values.size, values.dtype)
+        self.gpu.write(have.address, np.ascontiguousarray(values), self.stream)
+        return have
+
     def load(self, chunk: Range, values: bool) -> None:
+        """Step 1 of Figure 5. A resident job keeps its values and has nothing to load."""
         if self.plan.resident:
             return
-        if chunk != self.chunk:
-            self.chunk = chunk
-            self._bind()
+        first, last = self.chunk = chunk
+        for array, whole in self._of_chunk:
+            if array.count:
+                self.gpu.write(array.address, whole[first:last], self.stream)
+                self.attribute_bytes += whole[first:last].nbytes
         if values:
             assert self.job.host.value is not None
-            part = self.job.host.value[chunk[0] : chunk[1]]
-            self.gpu.write(self.value.address, part)
+            part = self.job.host.value[first:last]
+            self.gpu.write(self.value.address, part, self.stream)
             self.attribute_bytes += part.nbytes
+        self.stream.synchronize()
 
     def start(self, part: Range) -> None:
         self.launch(
@@ -138,7 +196,7 @@ class GpuState(Bitmaps):
             )  # fmt: skip
         elif self.source is not None:
             at = self.value.at(first - self.chunk[0])
-            self.gpu.copy(self.source.at(first), at, (last - first) * self.value.dtype.itemsize)
+            self.gpu.copy(self.source.at(first), at, (last - first) * self.value.dtype.itemsize, self.stream)
 
     def reopen(self) -> None:
         if self.plan.resident and self.code.has_done and self.open.count:
@@ -175,10 +233,8 @@ class GpuState(Bitmaps):
     def reduce(self, part: Range, peers: Sequence[GpuState]) -> None:
         at = part[0] - self.chunk[0]
         count, words = part[1] - part[0], bit_words(part)
-        copies = np.array([peer.combined.at(at) for peer in peers], np.uint64)
-        bits = np.array([peer.next.at(words.start) for peer in peers], np.uint64)
-        self.addresses.free()  # of the last merge, which is over
-        addresses = self.addresses = self.gpu.upload(np.concatenate([copies, bits]))
+        copies, bits = self._slices(peers, at, count), self._bit_slices(peers, words)
+        addresses = self._room_for("addresses", np.concatenate([copies, bits]))
         self.launch(
             "reduce_kernel", self._any(count, 256), self.combined.at(at), addresses.address, len(peers), count
         )  # fmt: skip
@@ -187,6 +243,24 @@ class GpuState(Bitmaps):
             addresses.at(len(peers)), len(peers), words.stop - words.start,
         )  # fmt: skip
 
+    def _slices(self, peers: Sequence[GpuState], at: int, count: int) -> np.ndarray:
+        """Addresses of `count` elements from `at` on of everybody's combined values; see `_reachable`."""
+        return np.array([self._reachable(peer, peer.combined, at, count, "slice") for peer in peers], np.uint64)
+
+    def _bit_slices(self, peers: Sequence[GpuState], words: slice) -> np.ndarray:
+        count = words.stop - words.start
+        return np.array([self._reachable(peer, peer.next, words.start, count, "bits") for peer in peers], np.uint64)
+
+    def _reachable(self, peer: GpuState, array: Array, at: int, count: int, what: str) -> int:
+        """Address of a peer's elements; where its memory can't be read in place, of a copy (through the host)."""
+        if self.gpu.reaches(peer.gpu):
+            return array.at(at)
+        name, size = f"{what} of {peer.gpu.index}", count * array.dtype.itemsize
+        if name not in self._extra or self._extra[name].nbytes < size:
+            self._extra[name] = self.gpu.empty(count, array.dtype)
+        self.gpu.copy(self._extra[name].address, array.at(at), size, self.stream)
+        return self._extra[name].address
+
     def gather(self, parts: Sequence[Range], peers: Sequence[GpuState], values: bool) -> None:
         for part, peer in zip(parts, peers, strict=True):
             if peer is self or part[0] >= part[1]:
@@ -194,10 +268,11 @@ class GpuState(Bitmaps):
             words = bit_words(part)
             for mine, theirs in ((self.next, peer.next), (self.open, peer.open), (self.remain, peer.remain)):
                 if mine.count:
-                    self.gpu.copy(mine.at(words.start), theirs.at(words.start), 8 * (words.stop - words.start))
+                    size = 8 * (words.stop - words.start)
+                    self.gpu.copy(mine.at(words.start), theirs.at(words.start), size, self.stream)
             at, count = part[0] - self.chunk[0], part[1] - part[0]
             if values:
-                self.gpu.copy(self.value.at(at), peer.value.at(at), count * self.value.dtype.itemsize)
+                self.gpu.copy(self.value.at(at), peer.value.at(at), count * self.value.dtype.itemsize, self.stream)
             if not self.code.in_place:
                 self.reset(part, self.chunk[0])
 
@@ -206,48 +281,79 @@ class GpuState(Bitmaps):
         count = part[1] - part[0]
         self.launch("reset_kernel", self._any(count, 256), self.got.at(part[0] - first), count)
 
+    def hub_sums(self, name: str, done: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Page and sum of each part of the large pages `done` of a topology, in part order."""
+        table = self.tables[name]
+        sums = self.gpu.read(self.carry[name].address, np.empty(len(table.large_pages), self.got.dtype), self.stream)
+        chosen = np.isin(table.large_pages, done)
+        return table.large_pages[chosen], sums[chosen]
+
     def add_hub_sums(self, vertices: np.ndarray, sums: np.ndarray) -> None:
         if len(vertices) == 0:
             return
         order = np.argsort(vertices, kind="stable")  # sums of one vertex stand together, in page order
-        which, what = self.gpu.upload(vertices[order]), self.gpu.upload(sums[order].astype(self.got.dtype))
+        vertices, sums = vertices[order], sums[order].astype(self.got.dtype)
+        which, what = self._room_for("hubs", vertices), self._room_for("hub sums", sums)
         self.launch(
             "add_hub_sums_kernel", self._any(len(vertices), 256), which.address, what.address, len(vertices),
             self.got.address, *self.chunk,
         )  # fmt: skip
-        self.stream.synchronize()
-        which.free()
-        what.free()
+        self.stream.synchronize()  # the copies have left these arrays
 
     def store(self, part: Range) -> None:
         if self.plan.resident or part[0] >= part[1]:
             return
         assert self.job.host.next_value is not None
         out = self.job.host.next_value[part[0] : part[1]]
-        self.gpu.read(self.value.at(part[0] - self.chunk[0]), out)
+        self.gpu.read(self.value.at(part[0] - self.chunk[0]), out, self.stream)
         self.attribute_bytes += out.nbytes
 
     def partials(self, part: Range) -> np.ndarray:
         totals = len(self.code.totals)
         first, last = part[0] // BLOCK, -(-part[1] // BLOCK)
         out = np.empty((last - first, totals), np.float64)
-        return self.gpu.read(self.partial_sums.at(first * totals), out)
+        return self.gpu.read(self.partial_sums.at(first * totals), out, self.stream)
 
     def advance(self) -> None:
         self.active, self.next = self.next, self.active
-        self.gpu.clear(self.next)
+        self.gpu.fill(self.next, 0, self.stream)
 
     def take_edges(self) -> int:
         """Edges looked at since the last call."""
-        found = self.gpu.read(self.counter.address, np.zeros(1, np.uint64))
-        if found[0]:
-            self.gpu.clear(self.counter)
-        return int(found[0])
+        found = self._read_number(self.counter)
+        if found:
+            self.gpu.fill(self.counter, 0, self.stream)
+        return found
 
-    def bits(self, which: str) -> np.ndarray:
-        """A bitmap's copy in pinned host memory, good until the next call."""
-        array = {"active": self.active, "open": self.open, "remain": self.remain}[which]
-        return self.gpu.read(array.address, self.host_bits[: self.words])
+    # What the driver asks about bitmaps: answered by kernels, so that a few bytes come back
+
+    def _read_number(self, array: Array) -> int:
+        return int(self.gpu.read(array.address, self.host_answer, self.stream)[0])
+
+    def _bits(self, which: str) -> Array:
+        return {"active": self.active, "open": self.open, "remain": self.remain}[which]
+
+    def count(self, which: str) -> int:
+        self.gpu.fill(self.answer, 0, self.stream)
+        blocks = self._any(self.words, 256)
+        self.launch("count_bits_kernel", blocks, self._bits(which).address, self.words, self.answer.address)
+        return self._read_number(self.answer)
+
+    def active_edges(self) -> int:
+        self.gpu.fill(self.answer, 0, self.stream)
+        self.launch(
+            "sum_degrees_kernel", self._any(self.job.vertices, 512), self.active.address, 0, self.job.vertices,
+            self.degree.address, 0, self.answer.address,
+        )  # fmt: skip
+        return self._read_number(self.answer)
+
+    def pages_of(self, which: str, table: PageTable) -> np.ndarray:
+        known = self.tables[table.name]
+        self.launch(
+            "mark_pages_kernel", self._any(table.pages, 8), self._bits(which).address, known.first_vertex.address,
+            known.last_vertex.address, table.pages, known.marks.address, self.answer.address,
+        )  # fmt: skip
+        return np.flatnonzero(self.gpu.read(known.marks.address, known.host_marks[: table.pages], self.stream))
 
     def read_values(self) -> np.ndarray:
-        return self.gpu.read(self.value.address, np.empty(self.job.vertices, self.code.value_dtype))
+        return self.gpu.read(self.value.address, np.empty(self.job.vertices, self.code.value_dtype), self.stream)

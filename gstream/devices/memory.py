@@ -45,6 +45,9 @@ class MemoryDevice(Device):
             self.stats.attribute_bytes += self._state.attribute_bytes
         self._state = self._step = self._sweep = None
 
+    def release(self) -> None:
+        """Nothing is kept."""
+
     def close(self) -> None:
         self.detach()
 

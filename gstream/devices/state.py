@@ -7,7 +7,6 @@ sums), over the chunk; RA is `source` for a pull, over all vertices, and what `p
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -44,31 +43,7 @@ def message_dtype(code: Any) -> np.dtype:
     return code.value_dtype if code.value_dtype.kind == "f" else code.got_dtype
 
 
-class Bitmaps(ABC):
-    """What the driver asks about the bitmaps of a job, which `bits` has in host memory."""
-
-    job: Job
-
-    @abstractmethod
-    def bits(self, which: str) -> np.ndarray:
-        """uint64[ceil(V / 64)]; which: "active", "open" or "remain"."""
-
-    def count(self, which: str) -> int:
-        return int(count_bits(self.bits(which)))
-
-    def active_edges(self) -> int:
-        return int(degrees_of_bits(self.bits("active"), self.job.host.degree, 1 + (self.job.vertices >> 22)))
-
-    def list_vertices(self, which: str) -> np.ndarray:
-        return list_bits(self.bits(which), 0, self.job.vertices)
-
-    def pages_of(self, which: str, table: PageTable) -> np.ndarray:
-        wanted = np.zeros(table.pages, dtype=np.bool_)
-        mark_pages(self.bits(which), table.first_vertex, table.last_vertex, wanted)
-        return np.flatnonzero(wanted)
-
-
-class VertexState(Bitmaps):
+class VertexState:
     """Arrays of one job on one device. `launch` runs a kernel; `copies`: degrees and so on are copied, not viewed."""
 
     def __init__(self, job: Job, launch: Launch, copies: bool) -> None:
@@ -266,6 +241,20 @@ class VertexState(Bitmaps):
 
     def bits(self, which: str) -> np.ndarray:
         return {"active": self.active, "open": self.open, "remain": self.remain}[which]
+
+    def count(self, which: str) -> int:
+        return int(count_bits(self.bits(which)))
+
+    def active_edges(self) -> int:
+        return int(degrees_of_bits(self.active, self.job.host.degree, 1 + (self.job.vertices >> 22)))
+
+    def list_vertices(self, which: str) -> np.ndarray:
+        return list_bits(self.bits(which), 0, self.job.vertices)
+
+    def pages_of(self, which: str, table: PageTable) -> np.ndarray:
+        wanted = np.zeros(table.pages, dtype=np.bool_)
+        mark_pages(self.bits(which), table.first_vertex, table.last_vertex, wanted)
+        return np.flatnonzero(wanted)
 
 
 def blocks_of(part: Range) -> int:

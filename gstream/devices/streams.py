@@ -6,13 +6,13 @@ One pool of rows (a row holds one page) is laid out so:
     rows after that                      slots of the page caches, one run of them for each page set
 
 Copy and kernel of a batch are queued on one stream, so a ring row is never overwritten before its last kernel. A cache
-slot is: it may be filled on one stream and read on another, so `place` names the tickets (events) to wait for. Within
-one sweep a page comes once, hence the last batch that touched a slot is all there is to wait for.
+slot is: it may be filled on one stream and read on another, so placements name the tickets (events) to wait for. Pages
+that are cached already are processed first, in one launch (`held`); the others are copied and processed by batches.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,18 +23,17 @@ from gstream.pagetable import PageTable
 
 @dataclass
 class Placement:
-    """Where a batch goes. rows: int64[n], pool row of each page; absent: bool[n], pages that must be copied;
-    waits: tickets of batches that must be over before this one may begin."""
+    """Where pages lie that one launch works on. rows: int64[n], pool row of each; waits: tickets of batches that must
+    be over before this one may begin; slots: the rows that are cache slots."""
 
     stream: int
     rows: np.ndarray
-    absent: np.ndarray
     waits: list[int]
-    slots: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    slots: np.ndarray
 
 
 class BatchRing:
-    """Rows and streams of one job. Tickets are numbers that grow by one a batch."""
+    """Rows and streams of one job. Tickets are numbers that grow by one a launch."""
 
     def __init__(self, plan: DevicePlan, tables: dict[str, PageTable]) -> None:
         self.batch_pages, self.streams = plan.batch_pages, plan.streams
@@ -47,44 +46,73 @@ class BatchRing:
                 self._first_slot[name] = self.rows
                 self.rows += self.caches[name].slots
         self._last_ticket = np.full(self.rows, -1, dtype=np.int64)
-        self._tickets = 0
+        self._tickets = self._placed = 0
+
+    def held(self, numbers: np.ndarray, table: PageTable) -> tuple[Placement, np.ndarray]:
+        """Where those of the pages `numbers` (int64[n], distinct) lie that are cached, and bool[n]: which these are.
+
+        The launch over them has a stream of its own, number `streams`. Hits and misses are counted here.
+        """
+        cache = self.caches.get(table.name)
+        if cache is None or len(numbers) == 0:
+            nothing = np.zeros(0, np.int64)
+            return Placement(self.streams, nothing, [], nothing), np.zeros(len(numbers), np.bool_)
+        slots = cache.look_up(numbers)
+        found = slots >= 0
+        rows = slots[found] + self._first_slot[table.name]
+        return Placement(self.streams, rows, self._waits(rows), rows), found
 
     def place(self, numbers: np.ndarray, table: PageTable) -> Placement:
-        """Rows for the pages `numbers` (int64[n], distinct, batch_pages at most) on the next stream."""
-        stream = self._tickets % self.streams
+        """Rows for pages that must come (int64[n], distinct, not cached, batch_pages at most), on the next stream."""
+        stream = self.next_stream()
         base = stream * self.batch_pages
         rows = np.arange(base, base + len(numbers), dtype=np.int64)
         cache = self.caches.get(table.name)
         if cache is None:
-            return Placement(stream, rows, np.ones(len(numbers), dtype=bool), [])
-        slots = cache.look_up(numbers)
-        absent = slots < 0
-        cache.pin(slots[~absent])  # a page that this batch needs makes no room for another of its pages
-        slots[absent] = cache.admit(numbers[absent])
-        cache.unpin(slots[~absent])
+            return Placement(stream, rows, [], rows[:0])
+        slots = cache.admit(numbers)
         cached = slots >= 0
         rows[cached] = slots[cached] + self._first_slot[table.name]
-        waits = np.unique(self._last_ticket[rows[cached]])
-        return Placement(stream, rows, absent, waits[waits >= 0].tolist(), rows[cached])
+        return Placement(stream, rows, self._waits(rows[cached]), rows[cached])
+
+    def next_stream(self) -> int:
+        """Streams take turns."""
+        self._placed += 1
+        return (self._placed - 1) % self.streams
+
+    def _waits(self, slots: np.ndarray) -> list[int]:
+        waits = np.unique(self._last_ticket[slots])
+        return waits[waits >= 0].tolist()
 
     def ticket(self, placement: Placement) -> int:
-        """The number of a batch that has been queued as placed."""
+        """The number of a launch that has been queued as placed."""
         number = self._tickets
         self._tickets += 1
         self._last_ticket[placement.slots] = number
         return number
+
+    def all_over(self) -> None:
+        """Every launch so far is over: nobody waits for them."""
+        self._last_ticket[:] = -1
 
 
 def cut_by_reach(numbers: np.ndarray, table: PageTable, reach: int, batch_pages: int) -> list[np.ndarray]:
     """Cut a batch so that the vertices of each piece lie within `reach` of each other, batch_pages at most.
 
     A streamed RA travels with its pages: the values of all vertices from the first page's first to the last's last.
+    reach 0: RA is not streamed, and only batch_pages counts.
     """
+    if reach == 0 and len(numbers) <= batch_pages:
+        return [numbers]
     pieces = []
     start = 0
     for end in range(1, len(numbers) + 1):
-        full = end == len(numbers) or end - start == batch_pages
-        if full or int(table.last_vertex[numbers[end]] - table.first_vertex[numbers[start]]) + 1 > reach:
+        cut = end == len(numbers) or end - start == batch_pages
+        if not cut and reach:
+            first, last = numbers[start], numbers[end]
+            apart = int(table.last_vertex[last]) - int(table.first_vertex[first]) >= reach
+            cut = apart or first < table.small_pages <= last  # large pages begin anew with the first vertices
+        if cut:
             pieces.append(numbers[start:end])
             start = end
     return pieces

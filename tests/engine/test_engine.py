@@ -11,11 +11,13 @@ from engine_graphs import InDegree, both_ways, levels, make_store, run_program, 
 from numba import njit
 
 from gstream import SUM, Program, f64
+from gstream.devices.base import DeviceMemoryError
+from gstream.devices.fake import FakeDevice
 from gstream.devices.host import HostDevice
 from gstream.driver import Engine
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.interpret import interpret
-from gstream.options import RunOptions
+from gstream.options import DeviceSpec, RunOptions, parse_devices
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
@@ -245,16 +247,56 @@ def test_traces_open_as_json_and_cover_the_run(store, tmp_path):
     assert any("pages of in" in event["name"] for event in spans)
 
 
+def test_devices_are_named_one_by_one_or_joined():
+    assert [spec.seed for spec in parse_devices(["cuda:0,1", "cuda:3"])] == [0, 1, 3]
+    assert parse_devices(["cuda"]) == [DeviceSpec("cuda", 0)]
+    assert parse_devices(["fake:7:2,fake:1"]) == [DeviceSpec("fake", seed) for seed in (7, 8, 1)]
+
+
+@pytest.mark.parametrize("most", [150_000, 60_000, 30_000])
+def test_less_device_memory_than_it_seemed(store, monkeypatch, most):
+    """Cache, batches and WA shrink until the run fits; the answer stays. Too little: an error that names the bytes."""
+    with Engine(store) as engine:
+        expected = engine.run(PageRank()).value
+    tried = []
+
+    def attach(self, job, usual=FakeDevice.attach):
+        tried.append(engine.plan(PageRank()))
+        usual(self, job)
+        if self.memory_bytes > most:
+            raise DeviceMemoryError("the fake device's memory ran out")
+
+    monkeypatch.setattr(FakeDevice, "attach", attach)
+    with Engine(store, RunOptions(devices=["fake:1"], batch_bytes=8192)) as engine:
+        np.testing.assert_allclose(engine.run(PageRank()).value, expected, rtol=1e-5)
+    held = [sum(plan.device_bytes.values()) for plan in tried]
+    assert len(tried) > 1 and held == sorted(held, reverse=True)
+
+
+def test_no_device_memory_at_all(store, monkeypatch):
+    def attach(self, job):
+        raise DeviceMemoryError("the fake device's memory ran out")
+
+    monkeypatch.setattr(FakeDevice, "attach", attach)
+    with Engine(store, RunOptions(devices=["fake:1"])) as engine:
+        with pytest.raises(
+            ResourceError, match=r"--device-memory \d+ bytes: too little .* \d+ bytes are needed at least"
+        ):
+            engine.run(PageRank())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"devices": ["gpu"]}, "--devices gpu: not a device"),
-        ({"devices": ["cuda:0", "cuda:1"]}, "a run takes one GPU in this version"),
+        ({"devices": ["cuda:0,one"]}, "--devices one: not a device"),
+        ({"devices": ["0", "1"]}, "--devices 0: not a device"),
         ({"devices": ["host:two"]}, "after a colon comes a number"),
         ({"devices": ["host:0"]}, "names no device"),
         ({"devices": ["host", "fake:1"]}, "all of one kind"),
         ({"cache": "fifo"}, "--cache: 'fifo' is unknown"),
         ({"direction": "up"}, "--direction: 'up' is unknown"),
+        ({"micro": "wide"}, "--micro: 'wide' is unknown"),
         ({"host_memory": 0}, "--host-memory: 0 is too small"),
         ({"batch_bytes": 0}, "--batch: 0 is too small"),
     ],

@@ -6,26 +6,27 @@ import numpy as np
 import pytest
 from engine_graphs import InDegree
 
-from gstream.devices.cuda import driver
+from gstream.devices.cuda import Gpu, driver
 from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
 from gstream.programs.wcc import WCC
+from gstream.trace import ChromeTrace
 from pagestore.errors import DeviceMissingError
 from pagestore.memory import convert_arrays
 from pagestore.store import open_store
 
 
-def has_gpu() -> bool:
+def gpus() -> int:
     try:
-        return driver().Device.count() > 0
+        return int(driver().Device.count())
     except DeviceMissingError:
-        return False
+        return 0
 
 
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not has_gpu(), reason="no pycuda, or no GPU here")]
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not gpus(), reason="no pycuda, or no GPU here")]
 V, E = 60_000, 400_000
 PAGE = 4096  # hubs meet large pages, and there are hundreds of small ones
 
@@ -50,7 +51,21 @@ OPTIONS = {
     "chunks": {"chunk_vertices": 16384, "batch_bytes": 1 << 15, "streams": 4},
     "chunks by push": {"chunk_vertices": 16384, "direction": "push", "batch_bytes": 1 << 15},
     "from disk": {"host_memory": 4_000_000, "batch_bytes": 1 << 15},
+    "a lane a list": {"micro": "vertex"},
+    "a warp a list": {"micro": "edge", "batch_bytes": 1 << 16, "cache": "0"},
+    "few pages": {"device_memory": 1_500_000, "batch_bytes": 1 << 14, "streams": 2},
+    "two": {"devices": ["cuda:0,0"]},
+    "two, some cache": {"devices": ["cuda:0,0"], "device_memory": 3_000_000, "batch_bytes": 1 << 15, "cache": "lru"},
+    "two, chunks": {"devices": ["cuda:0,0"], "chunk_vertices": 16384, "batch_bytes": 1 << 15},
 }
+if gpus() > 1:  # of their own memory, so that what one writes the other has to fetch
+    TWO = ",".join(f"cuda:{number}" for number in range(2))
+    OPTIONS["two GPUs"] = {"devices": [TWO]}
+    OPTIONS["two GPUs, streamed"] = {"devices": [TWO], "cache": "0", "batch_bytes": 1 << 15}
+    OPTIONS["two GPUs, push"] = {"devices": [TWO], "direction": "push"}
+    OPTIONS["two GPUs, chunks"] = {"devices": [TWO], "chunk_vertices": 16384, "batch_bytes": 1 << 15}
+if gpus() > 3:
+    OPTIONS["four GPUs"] = {"devices": ["cuda:0,1,2,3"], "batch_bytes": 1 << 15}
 
 
 @pytest.fixture(scope="module", params=["directed 4", "directed 8", "undirected 4"])
@@ -80,7 +95,7 @@ def test_a_gpu_is_the_host(store, expected, options):
         given = OPTIONS[options]
         if "chunk_vertices" in given and given.get("direction") != "push" and name in ("bfs", "sssp", "wcc"):
             given = {**given, "direction": "push"}  # a pull in place has no chunks
-        with Engine(store, RunOptions(devices=["cuda"], **given)) as engine:
+        with Engine(store, RunOptions(**{"devices": ["cuda"], **given})) as engine:
             found = engine.run(make(), max_supersteps=LIMITS.get(name))
         wanted = expected[name]
         assert found.converged == wanted.converged, name
@@ -98,6 +113,52 @@ def test_one_engine_runs_all_and_again(store, expected):
             for name, make in PROGRAMS.items():
                 found = engine.run(make(), max_supersteps=LIMITS.get(name))
                 np.testing.assert_allclose(found.value, expected[name].value, rtol=1e-5, err_msg=name)
+
+
+def test_without_reach_peers_are_copied(store, expected, monkeypatch):
+    """GPUs that can't read each other's memory merge copies; here every peer is treated so."""
+    monkeypatch.setattr(Gpu, "reaches", lambda self, other: False)
+    devices = ["cuda:0,1" if gpus() > 1 else "cuda:0,0"]
+    for name in ("bfs", "pagerank"):
+        with Engine(store, RunOptions(devices=devices, batch_bytes=1 << 15)) as engine:
+            found = engine.run(PROGRAMS[name](), max_supersteps=LIMITS.get(name))
+        np.testing.assert_allclose(found.value, expected[name].value, rtol=1e-5, err_msg=name)
+
+
+def test_pages_stay_cached_from_run_to_run(store):
+    with Engine(store, RunOptions(devices=["cuda"])) as engine:
+        moved = [engine.run(PageRank(tolerance=0.0), max_supersteps=3).stats.bytes_moved for _ in range(2)]
+    assert moved[0] == store.topology("in").pages * PAGE and moved[1] == 0
+
+
+def test_less_memory_than_it_seemed(store, expected, monkeypatch):
+    """What the device says it has can't be had: the plan shrinks until the run fits."""
+    with Engine(store, RunOptions(devices=["cuda"])) as engine:
+        usual, least = Gpu.empty, []
+
+        def empty(self, count, dtype):
+            if count * np.dtype(dtype).itemsize > 600_000:
+                least.append(count)
+                raise self.cuda.MemoryError("made up by the test")
+            return usual(self, count, dtype)
+
+        monkeypatch.setattr(Gpu, "empty", empty)
+        found = engine.run(PageRank(tolerance=0.0), max_supersteps=5)
+    assert least
+    np.testing.assert_allclose(found.value, expected["pagerank"].value, rtol=1e-5)
+
+
+def test_traces_have_spans_of_streams(store):
+    trace = ChromeTrace()
+    options = RunOptions(devices=["cuda"], cache="0", batch_bytes=1 << 16, trace=trace)
+    with Engine(store, options) as engine:
+        engine.run(PageRank(tolerance=0.0), max_supersteps=3)
+    spans = [span for span in trace._spans if span[0] == "cuda:0"]
+    copies = [span for span in spans if span[2].startswith("copy: ")]
+    assert len({span[1] for span in copies}) > 1 and any(span[2].startswith("kernel: ") for span in spans)
+    driver_spans = [span for span in trace._spans if span[0] == "driver"]
+    first, last = min(span[3] for span in driver_spans), max(span[4] for span in driver_spans)
+    assert all(first - 0.01 <= span[3] <= span[4] <= last + 0.01 for span in spans)
 
 
 def test_algorithms_through_the_front(store, tmp_path):

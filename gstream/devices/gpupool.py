@@ -1,0 +1,89 @@
+"""Pages in a GPU's memory: the ring of its streams, the page caches, and what kernels read of the directory.
+
+A pool outlives runs: while plans agree, what is cached stays cached. Stores never change, so neither do pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from gstream.cudacode.worklists import LARGE_GROUP, make_parts, micro_groups
+from gstream.devices.base import DevicePlan
+from gstream.devices.cuda import Array, Gpu
+from gstream.devices.gpulane import NO_ROW, Lane
+from gstream.devices.streams import BatchRing
+from gstream.pagetable import PageTable
+
+
+class GpuTable:
+    """One topology's directory on a GPU.
+
+    parts: the work list of all pages; part_of[p]: the first part of page p (int64[pages + 1], on the host);
+    large_pages: the page of each part of a large page, from part `first_large` on; first_vertex, last_vertex:
+    uint64[pages].
+    """
+
+    def __init__(self, gpu: Gpu, table: PageTable, micro: str) -> None:
+        self.gpu, self.table = gpu, table
+        large = table.all_pages() >= table.small_pages
+        parts = make_parts(
+            table.all_pages(), large, table.records, table.edges, micro_groups(micro, table.group),
+            table.layout.header_words,
+        )  # fmt: skip
+        self.part_of = np.searchsorted(parts[:, 0], np.arange(table.pages + 1))
+        self.large_pages = parts[parts[:, 3] == LARGE_GROUP, 0].astype(np.int64)
+        self.first_large = len(parts) - len(self.large_pages)
+        self.parts = gpu.upload(parts)
+        self.first_vertex, self.last_vertex = gpu.upload(table.first_vertex), gpu.upload(table.last_vertex)
+        self.marks = gpu.empty(table.pages, np.uint8)
+        self.host_marks = gpu.pinned(max(1, table.pages), np.uint8)
+        self._rows, self._map = gpu.empty(table.pages, np.uint32), np.zeros(0, np.uint32)
+
+    def put_map(self, numbers: np.ndarray, rows: np.ndarray, stream: object) -> int:
+        """Address of the map uint32[pages] of these pages and no others; queues its copy where it changed."""
+        wanted = np.full(self.table.pages, NO_ROW, np.uint32)
+        wanted[numbers] = rows
+        if not np.array_equal(wanted, self._map):
+            self._map = wanted
+            self.gpu.write(self._rows.address, wanted, stream)
+        return self._rows.address
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        return self.parts, self.first_vertex, self.last_vertex, self.marks, self._rows
+
+
+class PagePool:
+    """Rows for pages and for their weights, the lanes that fill them, and the tables of all topologies of a plan."""
+
+    def __init__(self, gpu: Gpu, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
+        self.key = pool_key(plan, tables, weights)
+        self.ring = BatchRing(plan, tables)
+        self.lanes = [Lane(gpu) for _ in range(plan.streams)]
+        self.tables = {name: GpuTable(gpu, table, plan.micro) for name, table in tables.items()}
+        table = next(iter(tables.values()))
+        self.pages = gpu.empty(self.ring.rows * table.page_bytes, np.uint8)
+        self.weights = gpu.empty(self.ring.rows * (table.weight_page_bytes if weights else 0), np.uint8)
+
+    @property
+    def _arrays(self) -> Iterable[Array]:
+        yield from (self.pages, self.weights)
+        for table in self.tables.values():
+            yield from table.arrays
+
+    @property
+    def memory_bytes(self) -> int:
+        return sum(array.nbytes for array in self._arrays) + sum(lane.memory_bytes for lane in self.lanes)
+
+    def free(self) -> None:
+        for array in self._arrays:
+            array.free()
+        for lane in self.lanes:
+            lane.free()
+
+
+def pool_key(plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> tuple[object, ...]:
+    """What two jobs must agree in to share a pool."""
+    return (plan.streams, plan.batch_pages, plan.cache_pages, plan.policy, plan.micro, sorted(tables), weights)

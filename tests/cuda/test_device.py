@@ -1,0 +1,133 @@
+"""The GPU device over a stand-in for the driver: the host's answers, whatever is cached, chunked, merged or streamed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import standin
+from compilers import needs_gxx
+from engine_graphs import make_store, skewed_edges
+
+from gstream.cudacode.generate import Unit
+from gstream.devices import cuda
+from gstream.driver import Engine
+from gstream.options import RunOptions
+from gstream.programs.bfs import BFS
+from gstream.programs.pagerank import PageRank
+from gstream.programs.sssp import SSSP
+from gstream.programs.wcc import WCC
+from gstream.trace import ChromeTrace
+
+pytestmark = needs_gxx
+V, E, PAGE = 3000, 20_000, 4096
+PROGRAMS = {
+    "bfs": lambda: BFS(source=3),
+    "sssp": lambda: SSSP(source=3),
+    "wcc": WCC,
+    "pagerank": lambda: PageRank(tolerance=0.0),
+}
+LIMITS = {"pagerank": 3}
+OPTIONS = {
+    "as it is": {},
+    "one stream, no cache": {"streams": 1, "cache": "0", "batch_bytes": 3 * PAGE},
+    "some cache": {"device_memory": 400_000, "batch_bytes": 2 * PAGE},
+    "LRU": {"device_memory": 400_000, "batch_bytes": PAGE, "cache": "lru", "streams": 2},
+    "push": {"direction": "push", "batch_bytes": 4 * PAGE},
+    "pull, no heads": {"direction": "pull", "use_heads": False},
+    "chunks": {"chunk_vertices": 1024, "batch_bytes": 2 * PAGE, "streams": 3},
+    "chunks by push": {"chunk_vertices": 1024, "direction": "push", "batch_bytes": 2 * PAGE},
+    "from disk": {"host_memory": 400_000, "batch_bytes": 2 * PAGE},
+    "a lane a list": {"micro": "vertex"},
+    "a warp a list": {"micro": "edge"},
+    "two": {"devices": ["cuda:0,2"], "batch_bytes": 2 * PAGE},
+    "three that don't reach each other": {"devices": ["cuda:0,1,3"], "batch_bytes": 2 * PAGE, "cache": "0"},
+    "two, chunks": {"devices": ["cuda:0,0"], "chunk_vertices": 1024, "batch_bytes": 2 * PAGE},
+}
+
+
+@pytest.fixture(autouse=True)
+def driver(monkeypatch, tmp_path_factory):
+    """A driver in host memory, which nothing may be left in."""
+    folder = tmp_path_factory.getbasetemp() / "units"
+    folder.mkdir(exist_ok=True)
+    monkeypatch.setattr(cuda, "driver", lambda: standin.DRIVER)
+    monkeypatch.setattr(cuda.Gpu, "pin", lambda self, array: lambda: None)
+    monkeypatch.setattr(Unit, "compile", lambda self, architecture: standin.compile_unit(self, folder))
+    standin.LIVE.clear()
+    yield
+    assert not standin.LIVE, "GPU memory that nobody freed"
+
+
+@pytest.fixture(scope="module", params=["directed 4", "undirected 8"])
+def store(request, tmp_path_factory):
+    kind, width = request.param.split()
+    source, target = skewed_edges(V, E, 31)
+    weight = np.random.default_rng(32).integers(1, 9, E).astype(np.float64)
+    folder = tmp_path_factory.mktemp("stores")
+    with make_store(
+        folder, source, target, weight, vertices=V, directed=kind == "directed", page_bytes=PAGE, id_bytes=int(width),
+        order="degree",
+    ) as made:  # fmt: skip
+        assert made.topology("in").pages > made.topology("in").small_pages, "the graph has no hub"
+        yield made
+
+
+@pytest.fixture(scope="module")
+def expected(store):
+    with Engine(store) as engine:
+        return {name: engine.run(make(), max_supersteps=LIMITS.get(name)) for name, make in PROGRAMS.items()}
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_device_is_the_host(store, expected, name, options):
+    given = {"devices": ["cuda"], **OPTIONS[options]}
+    if "chunk_vertices" in given and name != "pagerank":
+        given["direction"] = "push"  # a pull in place has no chunks
+    with Engine(store, RunOptions(**given)) as engine:
+        for _ in range(2):  # the second run finds pages cached
+            found = engine.run(PROGRAMS[name](), max_supersteps=LIMITS.get(name))
+            wanted = expected[name]
+            assert found.converged == wanted.converged
+            if name == "pagerank":
+                np.testing.assert_allclose(found.value, wanted.value, rtol=1e-5)
+            else:
+                assert np.array_equal(found.value, wanted.value)
+        held = max(device.memory_bytes for device in engine.devices)
+        assert held <= given.get("device_memory", held)
+
+
+def test_one_engine_runs_all(store, expected):
+    with Engine(store, RunOptions(devices=["cuda:0,2"], batch_bytes=2 * PAGE)) as engine:
+        for name in (*PROGRAMS, *reversed(PROGRAMS)):
+            found = engine.run(PROGRAMS[name](), max_supersteps=LIMITS.get(name))
+            np.testing.assert_allclose(found.value, expected[name].value, rtol=1e-5, err_msg=name)
+
+
+def test_pages_stay_cached_from_run_to_run(store):
+    with Engine(store, RunOptions(devices=["cuda"])) as engine:
+        moved = [engine.run(PROGRAMS["pagerank"](), max_supersteps=3).stats.bytes_moved for _ in range(2)]
+    assert moved == [store.topology("in").pages * PAGE, 0]
+
+
+def test_less_memory_than_it_seemed(store, expected, monkeypatch):
+    monkeypatch.setattr(standin, "MEMORY_BYTES", 400 << 20)
+    with Engine(store, RunOptions(devices=["cuda"], batch_bytes=4 * PAGE)) as engine:
+        planned = engine.plan(PROGRAMS["pagerank"]())
+        most = int(sum(planned.device_bytes.values()) * 0.6)
+        monkeypatch.setattr(standin, "MEMORY_BYTES", most)
+        found = engine.run(PROGRAMS["pagerank"](), max_supersteps=3)
+        assert sum(engine.plan(PROGRAMS["pagerank"]()).device_bytes.values()) <= most
+    np.testing.assert_allclose(found.value, expected["pagerank"].value, rtol=1e-5)
+
+
+def test_traces_have_spans_of_streams(store):
+    trace = ChromeTrace()
+    with Engine(store, RunOptions(devices=["cuda"], batch_bytes=2 * PAGE, trace=trace)) as engine:
+        engine.run(PROGRAMS["pagerank"](), max_supersteps=3)
+    names = {event["name"] for event in trace.events() if event["ph"] == "X"}
+    pages = store.topology("in").pages
+    assert {
+        "copy: 2 pages of " + store.topology("in").name,
+        f"kernel: {pages} cached pages of {store.topology('in').name}",
+    } <= names
