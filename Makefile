@@ -1,7 +1,8 @@
 # gstream's commands for a checkout; each sets up what it needs in .venv, once. Only python3 (3.11 or newer) is assumed.
 #   make demo    convert the graph that ships with the project, run BFS and PageRank on it
 #   make test    the whole CPU test suite          make lint, make types    ruff and mypy
-#   make bench   benchmarks into bench/results/    make clean               remove what these made
+#   make bench, make bench-gpu    benchmarks into bench/results/, on the host's cores and on GPUs (BENCH_ARGS: options)
+#   make clean   remove what these made
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,7 +11,7 @@ BIN := $(VENV)/bin
 TEST_WORKERS ?= 2
 DEMO := demo
 
-.PHONY: demo test lint types bench clean install
+.PHONY: demo test lint types bench bench-gpu clean install
 .DEFAULT_GOAL := demo
 
 install: $(VENV)/.installed
@@ -51,6 +52,9 @@ types: $(VENV)/.installed-lint
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python bench/run.py $(BENCH_ARGS)
+
+bench-gpu: $(VENV)/.installed-bench $(VENV)/.installed-cuda
+	$(BIN)/python bench/gpu.py $(BENCH_ARGS)
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache bench/scratch

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -22,6 +23,8 @@ from bench.graphs import Csr
 PART_EDGES = 1 << 16
 FAST = {"contract", "nsz", "arcp", "afn"}  # full fastmath makes the gather vector code, 2.3 times slower
 READ_BYTES = 16 << 20
+LEAST_READ = 1 << 30  # so that a burst doesn't pass for a rate
+DISK_THREADS = (1, 2, 4, 8)
 ALIGNMENT = 4096
 
 
@@ -120,6 +123,13 @@ def direct_read_rate(path: Path, first: int, size: int, threads: int, passes: in
             return moved / (time.perf_counter() - start)
     finally:
         os.close(handle)
+
+
+def disk_rate(path: Path, topology: Any, most_bytes: int = 1 << 62) -> float:
+    """Best rate, in bytes a second, at which threads read the pages of `path`, the first `most_bytes` of them."""
+    first, size = topology.pages_offset, min(topology.pages * topology.layout.page_bytes, most_bytes)
+    passes = max(1, LEAST_READ // size)
+    return max(direct_read_rate(path, first, size, threads, passes) for threads in DISK_THREADS)
 
 
 def disk_read_bytes() -> int:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-HIGHER_IS_BETTER = {"M edges/s", "G edges/s", "MB/s", "GB/s", "%"}
-LOWER_IS_BETTER = {"ms", "s", "MiB", "bytes/edge"}
+HIGHER_IS_BETTER = {"M edges/s", "G edges/s", "MB/s", "GB/s", "%", "times as fast"}
+LOWER_IS_BETTER = {"ms", "s", "MiB", "bytes/edge", "% lost", "times the topology"}
+NEITHER = {"copy : kernel"}
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,10 @@ class Samples:
     @property
     def median(self) -> float:
         return statistics.median(self.seconds)
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.seconds)
 
     def spread(self, factor: float = 1.0) -> dict[str, float]:
         """{least, median, most, runs}, in seconds times `factor`."""
@@ -56,7 +61,11 @@ def timed_each(items: Sequence[Any], call: Callable[[Any], Any]) -> tuple[Sample
 
 @dataclass
 class Figure:
-    """One row of the table. `value` and `against_value` share `unit`; `need` is the least ratio of a met target."""
+    """One row of the table. `value` and `against_value` share `unit`; `need` is the least ratio of a met target.
+
+    ceiling: what it stands against is a limit of the machine, so `ratio` is the share of it that was reached.
+    point: where it stands in a plot (bench.plots): {plot, panel, series, x}; its height is `value`.
+    """
 
     what: str
     graph: str
@@ -70,16 +79,19 @@ class Figure:
     checked: str = ""  # what the answer was compared with, in this run
     spread: dict[str, float] | None = None
     note: str = ""
-    disturbance: float | None = None  # cores that other processes kept busy meanwhile; filled in by run.py
+    disturbance: float | None = None  # cores that other processes kept busy meanwhile; filled in by bench.harness
+    ceiling: bool = False
+    point: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        if self.unit not in HIGHER_IS_BETTER | LOWER_IS_BETTER:
-            raise ValueError(f"unit {self.unit!r} is not one of {sorted(HIGHER_IS_BETTER | LOWER_IS_BETTER)}")
+        known = HIGHER_IS_BETTER | LOWER_IS_BETTER | NEITHER
+        if self.unit not in known:
+            raise ValueError(f"unit {self.unit!r} is not one of {sorted(known)}")
 
     @property
     def ratio(self) -> float | None:
         """How many times better than what it stands against; None without such a figure."""
-        if not self.against_value or not self.value:
+        if not self.against_value or not self.value or self.unit in NEITHER:
             return None
         return self.value / self.against_value if self.unit in HIGHER_IS_BETTER else self.against_value / self.value
 
@@ -91,10 +103,21 @@ class Figure:
         return self.ratio is not None and self.ratio >= self.need
 
     def versus(
-        self, against: str, value: float, need: float | None = None, target: str = "", recorded: str = ""
-    ) -> Figure:
+        self, against: str, value: float, need: float | None = None, target: str = "", recorded: str = "",
+        ceiling: bool = False,
+    ) -> Figure:  # fmt: skip
         """The same figure against a peer or ceiling, `value` in the same unit."""
-        return replace(self, against=against, against_value=value, need=need, target=target, recorded=recorded)
+        return replace(
+            self, against=against, against_value=value, need=need, target=target, recorded=recorded, ceiling=ceiling
+        )
+
+    def aim(self, value: float, target: str, need: float = 1.0) -> Figure:
+        """The same figure against a target, `value` in the same unit."""
+        return self.versus("the target", value, need, target)
+
+    def share_of(self, ceiling: str, value: float, need: float | None = None, target: str = "") -> Figure:
+        """The same figure against a limit of the machine, `value` in the same unit."""
+        return self.versus(ceiling, value, need, target, ceiling=True)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"ratio": self.ratio, "passed": self.passed}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "networkit", "igraph", "h5py", "pyarrow", "isal")
+PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "networkit", "igraph", "h5py", "pyarrow", "isal", "pycuda")
 
 
 def _first(path: str, key: str) -> str:
@@ -36,7 +36,7 @@ def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return "missing"
+        return ""
 
 
 def cores() -> int:
@@ -57,7 +57,7 @@ def facts() -> dict[str, Any]:
         "memory_gib": round(memory_kib / (1 << 20), 1),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
-        "versions": {name: _version(name) for name in PACKAGES},
+        "versions": {name: version for name in PACKAGES if (version := _version(name))},
         "load_average_before": round(os.getloadavg()[0], 2),
     }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,51 @@ class Session:
     def labels(answer: Any) -> np.ndarray:
         """i8[V]: the least vertex of each component."""
         return answer.to_numpy()["component"].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a run did, by its own figures. loop_s: its superstep loop; whole_s: all of it, attaching and answer too.
+
+    Union-find has no supersteps: its loop is its whole.
+    """
+
+    loop_s: float
+    whole_s: float
+    bytes_moved: int  # of pages
+    attribute_bytes: int
+    pages: int
+    edges_visited: int
+    supersteps: int
+    r_hit: float
+    merge_s: float
+    bytes_read: int
+    first_s: float  # the first superstep
+
+    @classmethod
+    def of(cls, answer: Any) -> Account:
+        stats = answer.summary["stats"]
+        steps = stats["per_superstep"]
+        loop_s = sum(step["seconds"] for step in steps) if steps else stats["seconds"]
+        return cls(
+            loop_s=loop_s,
+            whole_s=stats["seconds"],
+            bytes_moved=stats["bytes_moved"],
+            attribute_bytes=stats["attribute_bytes_moved"],
+            pages=sum(step["pages"] for step in steps) if steps else stats["pages_moved"],
+            edges_visited=stats["edges_visited"],
+            supersteps=answer.summary["supersteps"],
+            r_hit=stats["r_hit"],
+            merge_s=stats["merge_seconds"],
+            bytes_read=stats["bytes_read_disk"],
+            first_s=steps[0]["seconds"] if steps else loop_s,
+        )
+
+
+def in_store_order(answer: Any) -> np.ndarray:
+    """First column of an answer as the engine gave it: for comparing two runs on one store, where putting 2^24 rows
+    into the order of user IDs would take longer than both runs."""
+    return answer._columns[0].values
 
 
 @contextmanager

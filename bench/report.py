@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from bench import harness
 from bench.figures import Figure
 
 QUIET_CORES = 0.1  # others may keep this many cores busy before a figure is marked
+TITLES = {
+    "host": ("Benchmarks on the host's cores", "cores"),
+    "gpu": ("Benchmarks on GPUs", "machine"),
+    "thesis": ("The GStream thesis's experiments, measured again", "machine"),
+}  # by name of the results: heading, and what peers and ceilings shared with ours
 HEADINGS = ("measurement", "graph", "ours", "spread", "against", "its figure", "ratio", "target", "verdict")
 
 
@@ -49,6 +54,7 @@ def _machine_lines(machine: dict[str, Any]) -> list[str]:
         f"- {machine['date']}, commit {machine['commit'][:12]}{changed}",
         f"- {machine['cpu']}; {machine['cores']} cores, {machine['memory_gib']} GiB; {machine['system']}",
         f"- Python {machine['python']}; {versions}",
+        *[f"- {gpu}" for gpu in machine.get("gpus", [])],
         f"- load average when it began: {machine['load_average_before']}",
     ]
 
@@ -78,34 +84,37 @@ def notes(figures: list[Figure]) -> list[str]:
     return [f"- {'; '.join(dict.fromkeys(names))}: {text}" for text, names in holds_for.items()]
 
 
-def markdown(result: dict[str, Any], figures: list[Figure]) -> str:
-    """The whole report; `result` holds machine, graphs, command, seconds and failures."""
-    lines = ["# Benchmarks on the host's cores", "", f"Made by `{result['command']}` in {result['seconds']:.0f} s.", ""]
+def markdown(name: str, result: dict[str, Any], figures: list[Figure]) -> str:
+    """The whole report; `name` is one of TITLES, `result` has the fields that bench.harness names."""
+    title, shared = TITLES[name]
+    lines = [f"# {title}", "", f"Made by `{result['command']}` in {result['seconds']:.0f} s.", ""]
     lines += _machine_lines(result["machine"])
     lines += [
         f"- {result['graphs']}",
         "",
         "A ratio above 1 means that ours is better. Every figure that ours stands against was measured in the same run",
-        "on the same cores, except those marked *recorded*. Figures are medians. *busy*: others kept more than",
-        f"{QUIET_CORES} cores busy meanwhile, so the figure says little. A blank measurement is the one above it.",
+        f"on the same {shared}, except those marked *recorded*. Figures are medians unless a note says otherwise.",
+        f"*busy*: others kept more than {QUIET_CORES} cores busy meanwhile, so the figure says little. A blank",
+        "measurement is the one above it.",
         "",
         "| " + " | ".join(HEADINGS) + " |",
         "|" + "---|" * len(HEADINGS),
         *rows(figures),
     ]
     named = [figure for figure in figures if figure.passed is not None]
-    lines += ["", f"Targets met: {sum(bool(figure.passed) for figure in named)} of {len(named)}."]
+    if named:
+        lines += ["", f"Targets met: {sum(bool(figure.passed) for figure in named)} of {len(named)}."]
     for failure in result["failures"]:
         lines += ["", f"Not measured: {failure['measurement']} on {failure['graph']}: `{failure['error']}`"]
+    for skip in result.get("skipped", []):
+        lines += ["", f"Left out: {skip['measurement']} on {skip['graph']}: {skip['reason']}"]
     lines += ["", "## Notes", "", *notes(figures)]
     return "\n".join(lines) + "\n"
 
 
-def write(folder: Path, result: dict[str, Any], figures: list[Figure]) -> tuple[Path, Path]:
-    """Write host.json and host.md into `folder`; returns their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
-    whole = result | {"figures": [figure.as_dict() for figure in figures]}
-    json_path, table_path = folder / "host.json", folder / "host.md"
-    json_path.write_text(json.dumps(whole, indent=1) + "\n")
-    table_path.write_text(markdown(result, figures))
-    return json_path, table_path
+def write(folder: Path, name: str, result: dict[str, Any], figures: list[Figure]) -> tuple[Path, Path]:
+    """Write NAME.json and NAME.md into `folder`; returns their paths."""
+    paths = folder / f"{name}.json", folder / f"{name}.md"
+    harness.save(paths[0], result, figures)
+    paths[1].write_text(markdown(name, result, figures))
+    return paths

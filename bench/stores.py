@@ -1,23 +1,74 @@
-"""The measured stores, converted from the same arrays that the peers get; kept under bench/scratch/GRAPH/.
+"""The measured stores: converted from the arrays that the peers get, or generated; kept from run to run.
 
-A store is made anew when any file of pagestore/ is newer, so that no figure comes from an older page format.
+A store is made anew when the text of pagestore/ or what it is made from has changed, so that no figure comes from an
+older page format. A file beside it says what it was made from.
 """
 
 from __future__ import annotations
 
+import hashlib
+import sys
 from pathlib import Path
 
 import numpy as np
 
-from bench.graphs import BLOCK, Graph, edge_weights
+from bench.child import gstream, run
+from bench.graphs import BLOCK, EDGE_FACTOR, SEED, Graph, edge_weights
 from bench.machine import ROOT
 
 ORDERS = ("natural", "degree")
+SYMMETRIC = ("--undirected", "--dedupe", "--drop-self-loops", "--scramble", "--order", "degree")
+KINDS = {
+    "undirected": SYMMETRIC,
+    "weighted": (*SYMMETRIC, "--weights"),
+    "out": ("--dedupe", "--drop-self-loops", "--scramble", "--order", "degree", "--topology", "out"),
+    "out, as generated": ("--topology", "out"),
+    "directed": (),
+}  # generated RMAT graphs: options of `gstream generate`
+MEMORY_SHARE = 3  # generating takes a third of the free memory: the file's pages want room too
 
 
-def newest_source() -> float:
-    """Time stamp of the newest file of pagestore/."""
-    return max(path.stat().st_mtime for path in (ROOT / "pagestore").rglob("*.py"))
+def _made_from(what: str) -> str:
+    """What a store is made from, as text: `what`, and a digest of pagestore/'s text (not of its times, as trees get
+    copied)."""
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "pagestore").rglob("*.py")):
+        digest.update(path.read_bytes())
+    return f"{what}\npagestore {digest.hexdigest()}\n"
+
+
+def _note(path: Path) -> Path:
+    return path.with_suffix(".made-from")
+
+
+def is_kept(path: Path, what: str) -> bool:
+    """Whether the store at `path` is there and made from `what` by today's pagestore; one that is not is removed."""
+    if path.exists() and _note(path).exists() and _note(path).read_text() == _made_from(what):
+        return True
+    path.unlink(missing_ok=True)
+    return False
+
+
+def keep(path: Path, what: str) -> None:
+    """Note what the store at `path`, which is whole now, was made from."""
+    _note(path).write_text(_made_from(what))
+
+
+def generated(folder: Path, scale: int, kind: str, edge_factor: int = EDGE_FACTOR) -> tuple[Path, float]:
+    """(path of an RMAT store of one of KINDS, seconds that making it took: 0 where it was there)."""
+    from gstream.machine import memory
+
+    name = f"rmat-{scale}-{kind.replace(', ', '-').replace(' ', '-')}"
+    path = folder / (f"{name}-{edge_factor}.gs" if edge_factor != EDGE_FACTOR else f"{name}.gs")
+    options = ["--scale", str(scale), "--edge-factor", str(edge_factor), "--seed", str(SEED), *KINDS[kind]]
+    if is_kept(path, " ".join(options)):
+        return path, 0.0
+    folder.mkdir(parents=True, exist_ok=True)
+    room = f"{max(64, (memory()[1] // MEMORY_SHARE) >> 20)}MiB"
+    done = run(gstream("generate", "rmat", path, *options, "--memory", room, "--force"))
+    keep(path, " ".join(options))
+    print(f"    generated {path.name} in {done.seconds:.1f} s", file=sys.stderr, flush=True)
+    return path, done.seconds
 
 
 def kron(graph: Graph, order: str, weighted: bool = False) -> Path:
@@ -25,8 +76,7 @@ def kron(graph: Graph, order: str, weighted: bool = False) -> Path:
     import pagestore
 
     path = graph.folder / f"kron-{order}{'-weighted' if weighted else ''}.gs"
-    if not path.exists() or path.stat().st_mtime < newest_source():
-        path.unlink(missing_ok=True)
+    if not is_kept(path, "kron"):
         source, target = graph.edges[:, 0], graph.edges[:, 1]
         pagestore.convert_arrays(
             path,
@@ -39,6 +89,7 @@ def kron(graph: Graph, order: str, weighted: bool = False) -> Path:
             dedupe=True,
             drop_self_loops=True,
         )
+        keep(path, "kron")
     return path
 
 

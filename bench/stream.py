@@ -17,18 +17,10 @@ from bench.pagerank import ALPHA, RELATIVE, check_ranks
 
 SHORT, LONG = 2, 12  # iterations
 RUNS = 3
-THREADS = (1, 2, 4, 8)
 ORDERS = ("natural", "degree")
 NEED_SHARE = 0.8
 VERTEX_BYTES = 32  # what a streamed PageRank holds a vertex, generously
 RESIDENT_SHARE = 8  # an eighth of the topology fits beside that, as for a graph much larger than memory
-
-
-def disk_rate(path: Path, topology: Any) -> float:
-    """Best rate, in bytes a second, at which threads read the pages of `path`."""
-    first, size = topology.pages_offset, topology.pages * topology.layout.page_bytes
-    passes = max(1, (1 << 30) // size)  # at least 1 GiB, so that a burst doesn't pass for a rate
-    return max(ceilings.direct_read_rate(path, first, size, threads, passes) for threads in THREADS)
 
 
 def stream_rate(session: ours.Session, path: Path, runs: int, floor_bytes: int) -> tuple[Samples, list[float], Any]:
@@ -66,7 +58,7 @@ def measure_order(context: Context, order: str) -> list[Figure]:
         topology_bytes = topology.pages * topology.layout.page_bytes
         cap = VERTEX_BYTES * csr.vertices + topology_bytes // RESIDENT_SHARE
         check(cap < topology_bytes, "the cap is not below the topology: take a larger scale")
-        before = disk_rate(path, topology)
+        before = ceilings.disk_rate(path, topology)
         with ours.opened(path) as session:
             session.pagerank(ALPHA, iterations=1)  # warm-up: reads all pages
             resident = timed(RUNS, lambda: session.pagerank(ALPHA, iterations=LONG))[0].median / LONG
@@ -75,7 +67,7 @@ def measure_order(context: Context, order: str) -> list[Figure]:
             streamed = (LONG - SHORT) * (topology_bytes - cap)
             seconds, rates, answer = stream_rate(session, path, context.times(RUNS), streamed)
             ranks = session.ranks(answer)
-        ceiling = max(before, disk_rate(path, topology))
+        ceiling = max(before, ceilings.disk_rate(path, topology))
     matrix = peers.scipy_matrix(csr, "float64")
     check_ranks(ranks, peers.power_iteration(matrix, csr.degree, ALPHA, LONG), RELATIVE["float32"], "streamed")
     middle = sorted(rates)[len(rates) // 2]

@@ -1,0 +1,149 @@
+"""What the stages of gpu.py and thesis.py share: what they are given, figures of peers, references, timed runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench import ours, stores
+from bench.figures import Figure, Samples, check
+from bench.graphs import SEED
+from bench.link import Ceiling, Devices
+from bench.ours import Account
+
+ALPHA = 0.85
+RELATIVE = 1e-5  # of ranks in float32
+RECORD = (
+    "measured on one H200 with 16 cores on graphs of the same kind, answers checked; the best of the runs where they "
+    "spread (the project's design notes, performance)"
+)
+PEERS: dict[tuple[str, str], dict[int, dict[str, float]]] = {
+    ("BFS", "in-core"): {24: {"cuGraph 26.10": 5.1, "EMOGI": 27}, 26: {"cuGraph 26.10": 17.3, "EMOGI": 152}},
+    ("BFS", "streamed"): {
+        24: {"HyTGraph": 59, "EMOGI (zero-copy)": 73, "Subway": 222, "GAP, 16 cores": 37},
+        26: {"HyTGraph": 218, "GAP, 16 cores": 145},
+    },
+    ("components", "in-core"): {24: {"cuGraph 26.10": 43, "EMOGI": 39}, 26: {"cuGraph 26.10": 116, "EMOGI": 196}},
+    ("components", "streamed"): {
+        24: {"EMOGI (zero-copy)": 115, "Subway": 422, "GAP, 16 cores": 63},
+        26: {"GAP, 16 cores": 309},
+    },
+    ("SSSP", "in-core"): {24: {"cuGraph 26.10": 71, "EMOGI": 51}, 26: {"cuGraph 26.10": 187}},
+    ("SSSP", "streamed"): {24: {"HyTGraph": 205, "EMOGI (zero-copy)": 233, "GAP, 16 cores": 372}},
+    ("PageRank iteration", "in-core"): {24: {"cuGraph 26.10": 3.43, "EMOGI": 13.7}, 26: {"cuGraph 26.10": 15.1}},
+    ("PageRank iteration", "streamed"): {
+        24: {"EMOGI (zero-copy)": 52.6, "GAP, 16 cores": 149},
+        26: {"GAP, 16 cores": 936},
+    },
+}  # (program, where the pages are): {scale: {peer: milliseconds}}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a stage is given. scale: of the stage's graph; merge_scale: of the graph whose merges are measured;
+    streams: counts of streams to try; sources: starts of BFS and SSSP."""
+
+    devices: Devices
+    scale: int
+    folder: Path
+    merge_scale: int
+    streams: tuple[int, ...]
+    sources: int
+
+    def store(self, kind: str, edge_factor: int = stores.EDGE_FACTOR, scale: int | None = None) -> Store:
+        scale = self.scale if scale is None else scale
+        path, _ = stores.generated(self.folder, scale, kind, edge_factor)
+        return Store.read(path, kind, scale, edge_factor)
+
+
+@dataclass(frozen=True)
+class Store:
+    """A measured store and its sizes. page_bytes: of all pages that one full sweep visits; a_page: of one page. Both
+    with weights where the store has them."""
+
+    path: Path
+    name: str
+    vertices: int
+    edges: int
+    page_bytes: int
+    a_page: int
+
+    @classmethod
+    def read(cls, path: Path, kind: str, scale: int, edge_factor: int) -> Store:
+        import pagestore
+
+        with pagestore.open_store(path) as store:
+            topology = store.topology("out")
+            a_page = topology.layout.page_bytes + (topology.weight_page_bytes or 0)
+            density = f", edge factor {edge_factor}" if edge_factor != stores.EDGE_FACTOR else ""
+            return cls(
+                path, f"rmat-{scale}{density}, {kind}", store.meta.vertices, store.meta.edges,
+                topology.pages * a_page, a_page,
+            )  # fmt: skip
+
+    def sources(self, count: int) -> list[int]:
+        """`count` distinct random vertices with out-edges, from the seed, by user ID."""
+        import pagestore
+
+        with pagestore.open_store(self.path) as store:
+            candidates = np.flatnonzero(store.out_degree())
+            chosen = np.random.default_rng(SEED).choice(candidates, size=min(count, len(candidates)), replace=False)
+            natural = store.natural_of(chosen.astype(store.layout.id_dtype))
+            return [int(store.user_ids(int(n), int(n) + 1)[0]) for n in natural]
+
+
+def on_host(store: Store, run: Callable[[ours.Session], Any]) -> np.ndarray:
+    """The first column of what the host's cores answer."""
+    with ours.opened(store.path, devices=["host"]) as session:
+        return ours.in_store_order(run(session))
+
+
+def host_ranks(store: Store, iterations: int) -> np.ndarray:
+    """Ranks after so many iterations, by the host's cores."""
+    return on_host(store, lambda session: session.pagerank(ALPHA, iterations=iterations))
+
+
+def check_ranks(found: np.ndarray, expected: np.ndarray, what: str) -> None:
+    worst = float(np.max(np.abs(found.astype(np.float64) - expected) / expected, initial=0.0))
+    check(worst <= RELATIVE, f"{what}: a rank is {worst:.1e} off the host's; {RELATIVE:.0e} is allowed")
+
+
+def check_equal(found: np.ndarray, expected: np.ndarray, what: str) -> None:
+    different = int(np.count_nonzero(found != expected))
+    check(different == 0, f"{what}: {different} values differ from the host's")
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One iteration of PageRank: what a long run did beyond a short one, over the iterations between them."""
+
+    seconds: Samples
+    bytes_moved: float
+    ranks: np.ndarray  # of the long run, in store order
+
+    @classmethod
+    def measure(cls, session: ours.Session, short: int, long: int, repeats: int) -> Iteration:
+        session.pagerank(ALPHA, iterations=short)  # warm-up: compiles, reads and pins the pages
+        seconds, moved = [], 0.0
+        for _ in range(repeats):
+            brief = Account.of(session.pagerank(ALPHA, iterations=short))
+            answer = session.pagerank(ALPHA, iterations=long)
+            whole = Account.of(answer)
+            seconds.append((whole.loop_s - brief.loop_s) / (long - short))
+            moved = (whole.bytes_moved - brief.bytes_moved) / (long - short)
+        return cls(Samples(tuple(seconds)), moved, ours.in_store_order(answer))
+
+
+def against_peers(figure: Figure, program: str, where: str, scale: int) -> Iterator[Figure]:
+    """Rows of a figure in milliseconds against what is recorded of its peers at this scale."""
+    for peer, milliseconds in PEERS.get((program, where), {}).get(scale, {}).items():
+        yield figure.versus(peer, milliseconds, recorded=RECORD)
+
+
+def against_ceiling(figure: Figure, ceiling: Ceiling, size: float) -> Figure:
+    """A time in ms against the time that so many bytes take at a ceiling's rate."""
+    return figure.share_of(f"its bytes at the rate of {ceiling.name}", size / ceiling.rate * 1e3)

@@ -1,0 +1,147 @@
+"""BFS, components and SSSP on GPUs: with all pages in GPU memory, and streamed without a cache.
+
+A time is that of a run's superstep loop; union-find has no supersteps, so that of components is the whole run. Every
+answer is compared with the host's, value by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bench import ours
+from bench.figures import Figure, Samples
+from bench.gpu_setup import Setup, Store, against_ceiling, against_peers, check_equal
+from bench.link import Ceiling, Ceilings
+from bench.ours import Account
+
+COMPONENT_RUNS = 7
+SSSP_SOURCES = 4
+CHECKED = "every value equals the host's"
+TARGET_SCALE = 24  # of the graph that the times below are for
+IN_CORE_BFS_MS, STREAMED_MS = 6.0, 45.0
+MOST_BYTES = 1.2  # times the topology
+PLACES = {"in-core": {}, "streamed": {"cache": "0"}}
+
+Call = Callable[[ours.Session], Any]  # one run on an open graph
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Runs of one program: their accounts, one a call."""
+
+    accounts: list[Account]
+
+    @property
+    def loops(self) -> Samples:
+        return Samples(tuple(account.loop_s for account in self.accounts))
+
+    def mean(self, field: str) -> float:
+        return float(np.mean([getattr(account, field) for account in self.accounts]))
+
+
+def run_all(session: ours.Session, calls: Sequence[Call], expected: Sequence[np.ndarray], what: str) -> Timed:
+    """Run and check all calls once to warm up (compile, fill the cache), then once more to be timed."""
+    for call, answer in zip(calls, expected, strict=True):
+        check_equal(ours.in_store_order(call(session)), answer, f"{what}, first run")
+    accounts = []
+    for call, answer in zip(calls, expected, strict=True):
+        found = call(session)
+        accounts.append(Account.of(found))
+        check_equal(ours.in_store_order(found), answer, what)
+    return Timed(accounts)
+
+
+def both_places(setup: Setup, store: Store, program: str, calls: Sequence[Call]) -> Iterator[tuple[str, Timed, Figure]]:
+    """(where the pages are, its runs, its time against the ceiling), in-core first.
+
+    The time is the mean of all runs; its ceiling is the device memory's rate, or the link's, over the bytes read.
+    """
+    distinct: dict[int, np.ndarray] = {}
+    with ours.opened(store.path, devices=["host"]) as session:
+        for call in calls:
+            if id(call) not in distinct:
+                distinct[id(call)] = ours.in_store_order(call(session))
+    expected = [distinct[id(call)] for call in calls]
+    names = setup.devices.one
+    with Ceilings(setup.devices) as limits:
+        for place, options in PLACES.items():
+            ceiling = limits.memory(names[0]) if place == "in-core" else limits.link(names)
+            with ours.opened(store.path, devices=names, **options) as session:
+                timed = run_all(session, calls, expected, f"{program} {place}")
+            if place == "streamed":
+                ceiling = ceiling.best(limits.link(names))
+            yield place, timed, time_figure(setup, store, f"{program} {place}", timed, ceiling, place)
+
+
+def time_figure(setup: Setup, store: Store, what: str, timed: Timed, ceiling: Ceiling, place: str) -> Figure:
+    loops = timed.loops
+    size = timed.mean("bytes_moved") if place == "streamed" else timed.mean("pages") * store.a_page
+    figure = Figure(
+        what=f"{what}, {setup.devices.label(setup.devices.one)}",
+        graph=store.name,
+        value=loops.mean * 1e3,
+        unit="ms",
+        spread=loops.spread(1e3),
+        checked=CHECKED,
+        note=f"mean of {len(loops.seconds)} runs, median {loops.median * 1e3:.3g} ms; whole run, with attaching and "
+        f"answer, {timed.mean('whole_s') * 1e3:.3g} ms; {timed.mean('supersteps'):.1f} supersteps, "
+        f"{timed.mean('edges_visited') / store.edges:.3f} of the edges looked at, "
+        f"{timed.mean('bytes_moved') / 2**20:.1f} MiB of pages and {timed.mean('attribute_bytes') / 2**20:.1f} MiB of "
+        f"attributes moved, topology {store.page_bytes / 2**20:.0f} MiB",
+    )
+    return against_ceiling(figure, ceiling, size) if size else figure
+
+
+def bfs(setup: Setup) -> Iterator[Figure]:
+    """Distances from random sources."""
+    store = setup.store("undirected")
+    calls = [lambda session, source=source: session.bfs(source, False) for source in store.sources(setup.sources)]
+    for place, timed, figure in both_places(setup, store, "BFS", calls):
+        yield figure
+        if setup.scale == TARGET_SCALE:
+            aim = IN_CORE_BFS_MS if place == "in-core" else STREAMED_MS
+            yield figure.aim(aim, f"{aim:.0f} ms at scale {TARGET_SCALE}")
+        yield from against_peers(figure, "BFS", place, setup.scale)
+        if place == "streamed":
+            yield bytes_figure(store, figure, timed)
+
+
+def bytes_figure(store: Store, figure: Figure, timed: Timed) -> Figure:
+    """Bytes moved over those of the topology."""
+    moved = [account.bytes_moved / store.page_bytes for account in timed.accounts]
+    return Figure(
+        what=figure.what.replace("streamed", "streamed, bytes moved"),
+        graph=store.name,
+        value=max(timed.mean("bytes_moved"), 1.0) / store.page_bytes,  # heads may settle all: a ratio needs a number
+        unit="times the topology",
+        spread=Samples(tuple(moved)).spread(),
+        checked=CHECKED,
+    ).aim(MOST_BYTES, "at most 1.2 times the topology")
+
+
+def components(setup: Setup) -> Iterator[Figure]:
+    """Weakly connected components."""
+    store = setup.store("undirected")
+
+    def call(session: ours.Session) -> Any:
+        return session.components()
+
+    for place, _, figure in both_places(setup, store, "components", [call] * COMPONENT_RUNS):
+        yield figure
+        if setup.scale == TARGET_SCALE and place == "streamed":
+            yield figure.aim(STREAMED_MS, f"{STREAMED_MS:.0f} ms at scale {TARGET_SCALE}")
+        yield from against_peers(figure, "components", place, setup.scale)
+
+
+def sssp(setup: Setup) -> Iterator[Figure]:
+    """Distances with integer weights 1 to 255."""
+    store = setup.store("weighted")
+    sources = store.sources(min(setup.sources, SSSP_SOURCES))
+    calls = [lambda session, source=source: session.sssp(source) for source in sources]
+    for place, _, figure in both_places(setup, store, "SSSP", calls):
+        yield figure
+        yield from against_peers(figure, "SSSP", place, setup.scale)

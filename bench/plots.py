@@ -1,0 +1,114 @@
+"""Plots of figures as SVG: curves of those that carry a point, and bars of shares. matplotlib is imported when drawn.
+
+A figure's `point` is {plot, panel, series, x}: one file a plot, panels side by side, one curve a series.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.figures import Figure
+
+PANEL_INCHES = (5.0, 3.6)
+BAR_INCHES = 0.3
+WORDS = {  # plot: (title, horizontal axis, scale of the axes)
+    "gpu-link": ("Pinned host-to-device copies", "MiB a copy", "log x"),
+    "thesis-7": ("Figure 7: elapsed time", "scale of RMAT", "log y"),
+    "thesis-8": ("Figure 8: several devices against one", "scale of RMAT", ""),
+    "thesis-9": ("Figure 9: number of streams", "streams", "log x"),
+    "thesis-10": ("Figure 10: cache size", "pages that the cache holds, %", ""),
+    "thesis-11": ("Figure 11: density and micro-level technique", "edges a vertex", "log x"),
+}
+
+
+def draw(folder: Path, name: str, figures: Sequence[Figure]) -> list[Path]:
+    """Draw what the figures allow into `folder`; paths. Without matplotlib nothing is drawn, and a line says so."""
+    try:
+        import matplotlib
+    except ImportError:
+        print("no plots: matplotlib is not installed", file=sys.stderr)
+        return []
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "gstream"  # the same figures give the same file
+    paths = [_curves(folder, plot, figures) for plot in WORDS if any(_plot_of(each) == plot for each in figures)]
+    targets = [figure for figure in figures if figure.need and figure.ratio is not None]
+    shares = [figure for figure in figures if figure.ceiling and figure.ratio is not None and not figure.point]
+    for title, kind, chosen in (("Targets", "targets", targets), ("Share of the ceiling", "ceilings", shares)):
+        if chosen:
+            paths.append(_bars(folder / f"{name}-{kind}.svg", title, chosen))
+    return paths
+
+
+def _plot_of(figure: Figure) -> str:
+    return figure.point["plot"] if figure.point else ""
+
+
+def _save(canvas: Any, path: Path) -> Path:
+    canvas.savefig(path, bbox_inches="tight", metadata={"Date": None})
+    return path
+
+
+def _curves(folder: Path, plot: str, figures: Sequence[Figure]) -> Path:
+    from matplotlib.figure import Figure as Canvas
+
+    title, axis, scales = WORDS[plot]
+    curves: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    units: dict[str, str] = {}
+    for figure in figures:
+        if figure.point and figure.point["plot"] == plot:
+            panel, series = figure.point["panel"], figure.point["series"]
+            curves.setdefault(panel, {}).setdefault(series, []).append((figure.point["x"], figure.value))
+            units[panel] = figure.unit
+    width, height = PANEL_INCHES
+    canvas = Canvas(figsize=(width * len(curves), height))
+    places = canvas.subplots(1, len(curves), squeeze=False)[0]
+    for place, (panel, lines) in zip(places, curves.items(), strict=True):
+        for series, points in lines.items():
+            ordered = sorted(set(points))
+            place.plot([x for x, _ in ordered], [y for _, y in ordered], marker="o", label=series)
+        _finish_axes(place, panel, axis, units[panel], scales, sorted({x for one in lines.values() for x, _ in one}))
+    canvas.suptitle(title)
+    canvas.tight_layout()
+    return _save(canvas, folder / f"{plot}.svg")
+
+
+def _finish_axes(place: Any, panel: str, axis: str, unit: str, scales: str, marks: Sequence[float]) -> None:
+    if "log x" in scales:
+        place.set_xscale("log", base=2)
+    place.set_xticks(marks, [f"{mark:g}" for mark in marks])
+    place.minorticks_off()
+    if "log y" in scales:
+        place.set_yscale("log")
+    else:
+        place.set_ylim(bottom=0)
+    place.set_title(panel)
+    place.set_xlabel(axis)
+    place.set_ylabel(unit)
+    place.grid(alpha=0.3)
+    place.legend(fontsize=7)
+
+
+def _bars(path: Path, title: str, figures: Sequence[Figure]) -> Path:
+    """One bar a figure: its ratio to what it stands against, with a line where the target is met."""
+    from matplotlib.figure import Figure as Canvas
+
+    named = {f"{figure.what} ({figure.graph})" if figure.graph else figure.what: figure for figure in figures}
+    canvas = Canvas(figsize=(8, 1 + BAR_INCHES * len(named)))
+    place = canvas.subplots()
+    rows = list(reversed(named.items()))  # the first figure stands on top
+    ratios = [figure.ratio or 0.0 for _, figure in rows]
+    colours = ["tab:red" if figure.passed is False else "tab:blue" for _, figure in rows]
+    place.barh([label for label, _ in rows], ratios, color=colours)
+    for row, (_, figure) in enumerate(rows):
+        need = figure.need or 1.0
+        place.plot([need, need], [row - 0.4, row + 0.4], color="black")
+    for row, ratio in enumerate(ratios):
+        place.text(ratio, row, f" {ratio:.2f}", va="center", fontsize=8)
+    place.set_title(title)
+    place.set_xlabel("ratio; the black line is the target" if title == "Targets" else "share that was reached")
+    place.set_xlim(left=0)
+    place.tick_params(axis="y", labelsize=8)
+    return _save(canvas, path)
