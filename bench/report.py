@@ -10,10 +10,10 @@ from bench.figures import Figure
 
 QUIET_CORES = 0.1  # others may keep this many cores busy before a figure is marked
 TITLES = {
-    "host": ("Benchmarks on the host's cores", "cores"),
-    "gpu": ("Benchmarks on GPUs", "machine"),
-    "thesis": ("The GStream thesis's experiments, measured again", "machine"),
-}  # by name of the results: heading, and what peers and ceilings shared with ours
+    "host": ("Benchmarks on the host's cores", "cores", "Figures are medians."),
+    "gpu": ("Benchmarks on GPUs", "machine", "Figures are medians; times of BFS, components and SSSP are means."),
+    "thesis": ("The GStream thesis's experiments, measured again", "machine", "Times are means of whole runs."),
+}  # by name of the results: heading, what peers and ceilings shared with ours, how figures were made of runs
 HEADINGS = ("measurement", "graph", "ours", "spread", "against", "its figure", "ratio", "target", "verdict")
 
 
@@ -86,16 +86,15 @@ def notes(figures: list[Figure]) -> list[str]:
 
 def markdown(name: str, result: dict[str, Any], figures: list[Figure]) -> str:
     """The whole report; `name` is one of TITLES, `result` has the fields that bench.harness names."""
-    title, shared = TITLES[name]
+    title, shared, statistic = TITLES[name]
     lines = [f"# {title}", "", f"Made by `{result['command']}` in {result['seconds']:.0f} s.", ""]
     lines += _machine_lines(result["machine"])
     lines += [
         f"- {result['graphs']}",
         "",
         "A ratio above 1 means that ours is better. Every figure that ours stands against was measured in the same run",
-        f"on the same {shared}, except those marked *recorded*. Figures are medians unless a note says otherwise.",
-        f"*busy*: others kept more than {QUIET_CORES} cores busy meanwhile, so the figure says little. A blank",
-        "measurement is the one above it.",
+        f"on the same {shared}, except those marked *recorded*. {statistic} *busy*: others kept more than",
+        f"{QUIET_CORES} cores busy meanwhile, so the figure says little. A blank measurement is the one above it.",
         "",
         "| " + " | ".join(HEADINGS) + " |",
         "|" + "---|" * len(HEADINGS),
