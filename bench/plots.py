@@ -33,7 +33,7 @@ def draw(folder: Path, name: str, figures: Sequence[Figure]) -> list[Path]:
         return []
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "gstream"  # the same figures give the same file
-    matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: a quarter of the size
+    matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: half the size
     paths = [_curves(folder, plot, figures) for plot in WORDS if any(_plot_of(each) == plot for each in figures)]
     targets = [figure for figure in figures if figure.need and figure.ratio is not None]
     shares = [figure for figure in figures if figure.ceiling and figure.ratio is not None and not figure.point]
