@@ -4,19 +4,7 @@
 // are open: lanes 6 and 16 read their rows of `heads`, the others nothing. Reads 16 or 32 bytes for each open vertex,
 // in order, and up to four bits of the frontier, which stays in L2 (128 KiB a million vertices).
 #include "combine.cuh"
-
-struct Head {
-    u64 neighbour[4];
-};
-__device__ __forceinline__ Head head_of(const u32* heads, u64 row) {
-    const uint4 four = __ldcs(reinterpret_cast<const uint4*>(heads) + row);
-    return {four.x, four.y, four.z, four.w};
-}
-__device__ __forceinline__ Head head_of(const u64* heads, u64 row) {
-    const ulonglong2* const pairs = reinterpret_cast<const ulonglong2*>(heads) + 2 * row;
-    const ulonglong2 low = __ldcs(pairs), high = __ldcs(pairs + 1);
-    return {low.x, low.y, high.x, high.y};
-}
+#include "heads.cuh"
 
 // Settle open vertices of [first, last) from their heads; first is a multiple of 64. heads: id[rows, 4], row
 // v - head_skip. Clears the open bit of what is settled and of vertices without in-edges; remain_bits, written whole,

@@ -15,8 +15,8 @@ struct __align__(16) Part {
     u32 page, first, end, group;
 };
 
-// Where pages lie: page p in row rows[p - first_page] of `words`, NO_ROW: not there, or not wanted; without `rows` in row
-// p - first_page. Elements of `weights` belong to the words in the same places.
+// Where pages lie: page p in row rows[p - first_page] of `words`, NO_ROW: not there, or not wanted; without `rows` in
+// row p - first_page. Elements of `weights` belong to the words in the same places.
 struct Pool {
     const Word* words;
     const Weight* weights;
@@ -96,8 +96,8 @@ __device__ __forceinline__ List share_of_warp(u64 vertex, u32 first, u32 end) {
     return {vertex, begin, min2(begin + share, end)};
 }
 
-// large(index, part, page, weights) or small(part, page, weights) for parts [first, first + count) of pages in the pool, a
-// block a part. Returns the sum of what they return to this lane.
+// large(index, part, page, weights) or small(part, page, weights) for parts [first, first + count) of pages in the pool,
+// a block a part. Returns the sum of what they return to this lane.
 template <class Large, class Small>
 __device__ __forceinline__ u64 for_parts(const Pool& pool, const Part* __restrict__ parts, u64 first, u64 count,
                                          Large large, Small small) {

@@ -2,7 +2,7 @@
 //
 // Map: a block a part, a team of lanes a record (pages.cuh). A list's sum is taken in an order that depends on its page
 // alone: the same bits for any number of streams, batches and GPUs. A hub's list lies in large pages, each cut into
-// parts for many blocks; their sums go to carry[index of the part], and the driver adds them in page order (Garaph 4.1).
+// parts for many blocks; their sums go to carry[part], and the driver adds them in page order (Garaph 4.1).
 // Reads 4 or 8 bytes an edge, coalesced and once, and one source value an edge at random, which is the bound.
 #include "sources.cuh"
 
@@ -32,7 +32,8 @@ __device__ __forceinline__ Got sum_of(const Sources& sources, const Word* page, 
 // [dst_first, dst_last) are passed over. active_bits, next_bits and open_bits are not read: all sources send.
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const u32* rows,
-            u64 first_page, const Part* parts, u64 part_first, u64 part_count, const Source* __restrict__ source, u64 source_first, const Degree* __restrict__ degree,
+            u64 first_page, const Part* parts, u64 part_first, u64 part_count, const Source* __restrict__ source,
+            u64 source_first, const Degree* __restrict__ degree,
             const u64* __restrict__ active_bits, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits,
             const u64* __restrict__ open_bits, Got* carry, u64* edges, Context ctx) {
     __shared__ Got sums[WARPS];

@@ -38,7 +38,8 @@ struct Pushing {
 // Push from every active vertex of the parts (SUM: from all) to targets in [dst_first, dst_last).
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 push_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const u32* rows,
-            u64 first_page, const Part* parts, u64 part_first, u64 part_count, const Source* source, u64 source_first, const Degree* __restrict__ degree,
+            u64 first_page, const Part* parts, u64 part_first, u64 part_count, const Source* source, u64 source_first,
+            const Degree* __restrict__ degree,
             const u64* __restrict__ active_bits, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits, u64* edges,
             Context ctx) {
     const Sources sources = {source, source_first, degree, active_bits};

@@ -25,7 +25,7 @@ from gstream.devices.fake import FakeDevice
 from gstream.devices.host import HostDevice
 from gstream.devices.make import make_devices
 from gstream.devices.threads import Workers
-from gstream.fit import IN_FLIGHT_BYTES, Graph
+from gstream.fit import IN_FLIGHT_BYTES, Graph, work_list_bytes
 from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.machine import memory
 from gstream.options import RunOptions, parse_devices
@@ -79,10 +79,12 @@ class Engine:
         self._sources = Sources(store, self.devices, self._readers, capped, poison, self.options.trace)
         self._servers = ThreadPoolExecutor(len(self.devices), thread_name_prefix="device")
         self._arrays: dict[str, np.ndarray] = {}
+        self._unpin: dict[str, Callable[[], None]] = {}
         self._costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
         self._peak = 0
         self._most_device_bytes: int | None = None  # what a device turned out to have
         self._room = (float("-inf"), 0)  # when host_memory was looked at, and what it was
+        self.beside_device_bytes = 0  # the same on each device
         self.beside_bytes = 0  # host memory that the caller of `sweep` holds for its kernels' state
 
     def __enter__(self) -> Engine:
@@ -98,10 +100,10 @@ class Engine:
         self._servers.shutdown()
         if "workers" in vars(self):
             self.workers.close()
+        self._sources.clear()
+        self._keep_arrays(set())
         for device in self.devices:
             device.close()
-        self._sources.clear()
-        self._arrays.clear()
 
     @cached_property
     def workers(self) -> Workers:
@@ -181,7 +183,7 @@ class Engine:
         """Run a compiled program as planned."""
         if self.options.host_memory is not None:  # what the plan has no room for goes
             needed = code.reads() | ({"degree"} if code.idempotent else set()) | {f"heads/{plan.heads}"}
-            self._arrays = {name: array for name, array in self._arrays.items() if name in needed}
+            self._keep_arrays(needed)
         self._sources.prepare(plan.sources, _by_name(self.graph.tables))
         job = Job(code, plan.device, self.graph.vertices, _by_name(self.graph.tables), self._host_vertices(code, plan))
         read_before = self.bytes_read()
@@ -237,7 +239,7 @@ class Engine:
     def _sweep_plan(self, table: PageTable, weights: bool) -> DevicePlan:
         """Batch buffers and page cache of a device that copies, for a sweep without attributes of the driver's."""
         page = table.bytes_of(1, weights)
-        capacity = self.options.device_memory or 1 << 62
+        capacity = max(0, (self.device_memory or 1 << 62) - self.beside_device_bytes - work_list_bytes(table))
         batch = max(1, min(self.options.batch_bytes // page, table.stretch, capacity // (4 * page)))
         streams = max(1, min(self.options.streams, capacity // (2 * page * batch), IN_FLIGHT_BYTES // (page * batch)))
         slots = min(table.pages, capacity // page - streams * batch) if self.options.cache_policy else 0
@@ -326,10 +328,17 @@ class Engine:
         return host
 
     def array(self, name: str, read: Callable[[], np.ndarray]) -> np.ndarray:
-        """A vertex array of the store, read at its first use and kept."""
+        """A vertex array of the store, read at its first use and kept, where a device will copy it pinned."""
         if name not in self._arrays:
             self._arrays[name] = read()
+            self._unpin[name] = self.devices[0].pin(self._arrays[name])
         return self._arrays[name]
+
+    def _keep_arrays(self, names: set[str]) -> None:
+        """Drop the other vertex arrays."""
+        for name in self._arrays.keys() - names:
+            self._unpin.pop(name)()
+            del self._arrays[name]
 
     def bytes_read(self) -> int:
         """Bytes of pages and weights read from the store's file since the engine was made."""

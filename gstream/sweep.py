@@ -19,6 +19,8 @@ class PageKernel(Protocol):
     """What a sweep calls for each batch of pages. `run` must spend its time without the GIL (`@njit(nogil=True)`)."""
 
     needs_weights: bool
+    # gpu_work(device) -> gstream.devices.gpuqueue.Work, where there is one: what a GPU does instead of `run`, with a
+    # state of its own; end_sweep then gives None. Without it a GPU's pages are swept by the host's cores.
 
     def make_state(self) -> Any:
         """State of one device. Devices that share the host's memory may be given the same arrays by the kernel if

@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import unionfind
-from gstream.algorithms.session import Session, SharedKernel
+from gstream.algorithms.forest import make_forest
+from gstream.algorithms.session import Session
 from gstream.results import Column
 from pagestore.errors import UsageError
 from pagestore.layout import HEAD_NEIGHBOURS
@@ -59,45 +60,38 @@ def _propagated(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
 
 def _united(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
     """(parent, summary): id[V], compressed trees of union-find."""
-    parent = np.arange(session.meta.vertices, dtype=session.id_dtype)
-    session.hold(parent)
-    names = session.meta.topologies
-    giant = _link_by_heads(session, parent, names)
-    wanted = None if giant is None else _pages_left(session, parent, giant, names)
-    if wanted is None:
-        arrays = (parent, parent.dtype.type(0), False, not session.meta.directed)
-        session.sweep(names[0], SharedKernel(unionfind.link_pages, arrays))
-        sweeps = 1
-    else:
-        arrays = (parent, parent.dtype.type(giant), True, False)
-        for name, pages in wanted.items():
-            session.sweep(name, SharedKernel(unionfind.link_pages, arrays), pages)
-        sweeps = len(wanted)
-    session.each(unionfind.compress, parent)
-    return parent, session.finish(sweeps, True)
+    forest, names = make_forest(session), session.meta.topologies
+    try:
+        giant = _link_by_heads(session, forest, names)
+        wanted = None if giant is None else _pages_left(session, forest, giant, names)
+        if wanted is None:
+            forest.link_pages(names[0], None, lower_only=not session.meta.directed)
+            sweeps = 1
+        else:
+            for name, pages in wanted.items():
+                forest.link_pages(name, giant, lower_only=False, pages=pages)
+            sweeps = len(wanted)
+        forest.compress()
+        return forest.parents(), session.finish(sweeps, True)
+    finally:
+        forest.free()
 
 
-def _pages_left(
-    session: Session, parent: np.ndarray, giant: int, names: tuple[str, ...]
-) -> dict[str, np.ndarray] | None:
+def _pages_left(session: Session, forest: Any, giant: int, names: tuple[str, ...]) -> dict[str, np.ndarray] | None:
     """{topology: bool[pages]} with the pages that must be swept beside the heads, where there are any.
 
     None: all pages of one topology, as no list may be left out or both topologies together have more pages to sweep.
     """
     if session.meta.directed and len(names) < 2:
         return None
-    session.each(unionfind.compress, parent)
-    bits = np.empty((len(parent) + 63) >> 6, np.uint64)
-    wanted = {}
-    for name in names:
-        arguments = (parent, giant, session.degree(name), HEAD_NEIGHBOURS + 1, bits)
-        if session.each(unionfind.mark_outside, *arguments):
-            wanted[name] = session.pages_of(name, bits)
+    forest.compress()
+    found = {name: forest.pages_outside(name, giant, HEAD_NEIGHBOURS + 1) for name in names}
+    wanted = {name: pages for name, pages in found.items() if pages is not None}
     swept = sum(int(np.count_nonzero(pages)) for pages in wanted.values())
     return wanted if swept <= session.store.topology(names[0]).pages else None
 
 
-def _link_by_heads(session: Session, parent: np.ndarray, names: tuple[str, ...]) -> int | None:
+def _link_by_heads(session: Session, forest: Any, names: tuple[str, ...]) -> int | None:
     """Link what the heads hold; the root of the giant component, None when there are no heads to look at.
 
     The first columns for all vertices, the others for those outside the giant component.
@@ -105,17 +99,13 @@ def _link_by_heads(session: Session, parent: np.ndarray, names: tuple[str, ...])
     rows = max(session.head_rows(name) for name in names)
     if rows == 0:
         return None
-    root = parent.dtype.type
     for column in range(SAMPLED_COLUMNS):
         for name in names:
-            for first, heads in session.heads(name):
-                session.look(unionfind.link_heads, parent, heads, first, column, column + 1, root(0), False)
-        session.each(unionfind.compress, parent)
-    giant = unionfind.most_frequent(parent, rows, SAMPLES)
+            forest.link_heads(name, column, column + 1)
+        forest.compress()
+    giant = int(forest.giant(rows, SAMPLES))
     for name in names:
-        for first, heads in session.heads(name):
-            arguments = (SAMPLED_COLUMNS, HEAD_NEIGHBOURS, root(giant), True)
-            session.look(unionfind.link_heads, parent, heads, first, *arguments)
+        forest.link_heads(name, SAMPLED_COLUMNS, HEAD_NEIGHBOURS, giant)
     return giant
 
 

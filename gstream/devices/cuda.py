@@ -126,6 +126,11 @@ class Gpu:
         if isinstance(error, self.cuda.Error):
             raise DeviceError(f"cuda:{self.index} ({self.name}): {error}. The run's answer is void.") from error
 
+    def close(self) -> None:
+        """Forget compiled kernels, which can be unloaded while the context is current only."""
+        with self:
+            self._loaded.clear()
+
     def free_bytes(self) -> int:
         """Bytes of memory that are free now."""
         return int(self.cuda.mem_get_info()[0])

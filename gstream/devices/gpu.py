@@ -18,16 +18,18 @@ from gstream.devices.gpulane import Spans
 from gstream.devices.gpupool import PagePool, pool_key
 from gstream.devices.gpuqueue import BatchQueue
 from gstream.devices.gpustate import GpuState, Uploads
+from gstream.devices.gpuwork import ProgramWork
 from gstream.devices.host import HostDevice
 from gstream.devices.state import message_dtype
 from gstream.fit import needed_degrees
-from gstream.pages import Batch
+from gstream.pages import Batch, nothing
 from gstream.pagetable import PageTable
 from gstream.sweep import PageKernel
 from gstream.trace import Trace
 
 USABLE = 0.95  # of the free memory; the rest is for the driver's own needs
 SLACK_BYTES = 256 << 20
+LEAST_PINNED_BYTES = 1 << 20
 
 
 class GpuDevice(Device):
@@ -43,9 +45,10 @@ class GpuDevice(Device):
         self._capacity: int | None = None
         self._pool: PagePool | None = None
         self._state: GpuState | None = None
+        self._work: ProgramWork | None = None
         self._queue: BatchQueue | None = None
         with self.gpu:
-            self._uploads = Uploads(self.gpu)
+            self.uploads = Uploads(self.gpu)
             self._spans = None if trace is None else Spans(self.gpu, trace, name)
 
     @property
@@ -59,13 +62,13 @@ class GpuDevice(Device):
         return self._pool
 
     @property
-    def queue(self) -> BatchQueue:
-        assert self._queue is not None, "no job is attached"
-        return self._queue
+    def work(self) -> ProgramWork:
+        assert self._work is not None, "no job is attached"
+        return self._work
 
     @property
     def memory_bytes(self) -> int:
-        held = self._uploads.memory_bytes
+        held = self.uploads.memory_bytes
         held += self._pool.memory_bytes if self._pool else 0
         return held + (self._state.memory_bytes if self._state else 0)
 
@@ -77,7 +80,9 @@ class GpuDevice(Device):
         return self._capacity
 
     def pin(self, array: np.ndarray) -> Callable[[], None]:
-        """Pin host memory that batches come from; returns what undoes it."""
+        """Pin host memory that copies come from; returns what undoes it. Small arrays may share pages of the system."""
+        if array.nbytes < LEAST_PINNED_BYTES:
+            return nothing
         with self.gpu:
             unpin = self.gpu.pin(array)
 
@@ -90,16 +95,17 @@ class GpuDevice(Device):
     def attach(self, job: Job) -> None:
         with self.gpu:
             degrees = needed_degrees(job.code, True) if job.plan.resident else set()
-            self._uploads.keep({f"heads/{name}" for name in job.host.heads} | degrees)
+            self.uploads.keep({f"heads/{name}" for name in job.host.heads} | degrees)
             self._make_pool(job.plan, job.tables, job.code.uses_edge)
-            self._state = GpuState(self.gpu, job, self.pool.tables, self._uploads)
+            self._state = GpuState(self.gpu, job, self.pool.tables, self.uploads)
             streamed = not job.plan.resident and not job.plan.message and not job.plan.source_copy
             for lane in self.pool.lanes if streamed else ():
                 reach = job.plan.reach
                 lane.value = self.gpu.empty(reach, job.code.value_dtype)
                 lane.degree = self.gpu.empty(reach if job.code.uses_degree else 0, job.host.degree.dtype)
                 lane.message = self.gpu.empty(reach if job.code.premessage else 0, message_dtype(job.code))
-            self._queue = BatchQueue(self.gpu, self, self.pool, self._state, self._spans)
+            self._work = ProgramWork(self._state)
+            self._queue = BatchQueue(self.gpu, self, self.pool, self._work, self._spans)
 
     def _make_pool(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
         """The pool of the last run where the plan is the same; else its memory goes first."""
@@ -112,17 +118,19 @@ class GpuDevice(Device):
     def detach(self) -> None:
         if self._sweeper is not None:
             self._sweeper.detach()
+        if self._queue is not None:
+            with self.gpu:
+                self._queue.finish()
+            self._queue = None
         if self._state is None:
             return
         with self.gpu:
-            if self._queue is not None:
-                self._queue.finish()
             self.stats.attribute_bytes += self._state.attribute_bytes
             self._state.free()
             for lane in self.pool.lanes:
                 lane.free_source()
         self._count_hits()
-        self._state = self._queue = None
+        self._state = self._work = self._queue = None
 
     def _count_hits(self) -> None:
         for cache in self.pool.ring.caches.values():
@@ -135,7 +143,7 @@ class GpuDevice(Device):
         with self.gpu:
             if self._pool is not None:
                 self._pool.free()
-            self._uploads.keep(set())
+            self.uploads.keep(set())
         self._pool = None
 
     def close(self) -> None:
@@ -143,12 +151,13 @@ class GpuDevice(Device):
         self.release()
         if self._sweeper is not None:
             self._sweeper.close()
+        self.gpu.close()
 
     # Batches
 
     def begin(self, step: Step) -> None:
         with self.gpu:
-            self.queue.begin(step)
+            self.work.begin(step)
 
     def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
         if self._queue is None:  # a sweep on the host's cores
@@ -198,7 +207,7 @@ class GpuDevice(Device):
 
     def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:
         with self.gpu:
-            return self.queue.hub_sums()
+            return self.work.hub_sums()
 
     def add_hub_sums(self, vertices: np.ndarray, sums: np.ndarray) -> None:
         with self.gpu:
@@ -248,11 +257,22 @@ class GpuDevice(Device):
             return self.state.read_values()
 
     def begin_sweep(self, kernel: PageKernel, table: PageTable, plan: DevicePlan) -> None:
+        on_gpu = getattr(kernel, "gpu_work", None)
+        if on_gpu is not None:
+            with self.gpu:
+                self._make_pool(plan, {table.name: table}, kernel.needs_weights)
+                self._queue = BatchQueue(self.gpu, self, self.pool, on_gpu(self), self._spans)
+            return
         if self._sweeper is None:
             self._sweeper = HostDevice(self.name, self._threads)
         self._sweeper.begin_sweep(kernel, table, plan)
 
     def end_sweep(self) -> Any:
+        if self._queue is not None:
+            self.finish()
+            self._queue = None
+            self._count_hits()
+            return None
         assert self._sweeper is not None, "no sweep has begun"
         counted = self._sweeper.take_stats()
         self.stats.pages += counted.pages

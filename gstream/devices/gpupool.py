@@ -5,8 +5,6 @@ A pool outlives runs: while plans agree, what is cached stays cached. Stores nev
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from gstream.cudacode.worklists import LARGE_GROUP, make_parts, micro_groups
@@ -25,7 +23,8 @@ class GpuTable:
     uint64[pages].
     """
 
-    def __init__(self, gpu: Gpu, table: PageTable, micro: str) -> None:
+    def __init__(self, gpu: Gpu, table: PageTable, micro: str, arrays: list[Array]) -> None:
+        """`arrays` takes what is allocated, as it is."""
         self.gpu, self.table = gpu, table
         large = table.all_pages() >= table.small_pages
         parts = make_parts(
@@ -35,11 +34,16 @@ class GpuTable:
         self.part_of = np.searchsorted(parts[:, 0], np.arange(table.pages + 1))
         self.large_pages = parts[parts[:, 3] == LARGE_GROUP, 0].astype(np.int64)
         self.first_large = len(parts) - len(self.large_pages)
-        self.parts = gpu.upload(parts)
-        self.first_vertex, self.last_vertex = gpu.upload(table.first_vertex), gpu.upload(table.last_vertex)
-        self.marks = gpu.empty(table.pages, np.uint8)
+
+        def keep(array: Array) -> Array:
+            arrays.append(array)
+            return array
+
+        self.parts = keep(gpu.upload(parts))
+        self.first_vertex, self.last_vertex = keep(gpu.upload(table.first_vertex)), keep(gpu.upload(table.last_vertex))
+        self.marks = keep(gpu.empty(table.pages, np.uint8))
         self.host_marks = gpu.pinned(max(1, table.pages), np.uint8)
-        self._rows, self._map = gpu.empty(table.pages, np.uint32), np.zeros(0, np.uint32)
+        self._rows, self._map = keep(gpu.empty(table.pages, np.uint32)), np.zeros(0, np.uint32)
 
     def put_map(self, numbers: np.ndarray, rows: np.ndarray, stream: object) -> int:
         """Address of the map uint32[pages] of these pages and no others; queues its copy where it changed."""
@@ -50,10 +54,6 @@ class GpuTable:
             self.gpu.write(self._rows.address, wanted, stream)
         return self._rows.address
 
-    @property
-    def arrays(self) -> tuple[Array, ...]:
-        return self.parts, self.first_vertex, self.last_vertex, self.marks, self._rows
-
 
 class PagePool:
     """Rows for pages and for their weights, the lanes that fill them, and the tables of all topologies of a plan."""
@@ -62,16 +62,20 @@ class PagePool:
         self.key = pool_key(plan, tables, weights)
         self.ring = BatchRing(plan, tables)
         self.lanes = [Lane(gpu) for _ in range(plan.streams)]
-        self.tables = {name: GpuTable(gpu, table, plan.micro) for name, table in tables.items()}
+        self._arrays: list[Array] = []
         table = next(iter(tables.values()))
-        self.pages = gpu.empty(self.ring.rows * table.page_bytes, np.uint8)
-        self.weights = gpu.empty(self.ring.rows * (table.weight_page_bytes if weights else 0), np.uint8)
+        try:
+            self.pages = self._keep(gpu.empty(self.ring.rows * table.page_bytes, np.uint8))
+            weight_bytes = self.ring.rows * (table.weight_page_bytes if weights else 0)
+            self.weights = self._keep(gpu.empty(weight_bytes, np.uint8))
+            self.tables = {name: GpuTable(gpu, known, plan.micro, self._arrays) for name, known in tables.items()}
+        except BaseException:
+            self.free()
+            raise
 
-    @property
-    def _arrays(self) -> Iterable[Array]:
-        yield from (self.pages, self.weights)
-        for table in self.tables.values():
-            yield from table.arrays
+    def _keep(self, array: Array) -> Array:
+        self._arrays.append(array)
+        return array
 
     @property
     def memory_bytes(self) -> int:

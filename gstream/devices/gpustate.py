@@ -33,6 +33,11 @@ class Uploads:
     def keep(self, names: set[str]) -> None:
         """Free all others."""
         for name in [name for name in self._kept if name not in names]:
+            self.drop(name)
+
+    def drop(self, name: str) -> None:
+        """Free one, where it is there."""
+        if name in self._kept:
             self._kept.pop(name).free()
 
     def get(self, name: str, values: np.ndarray) -> tuple[Array, int]:
@@ -65,6 +70,18 @@ class GpuState:
         self.room = max(plan.chunk, min(BLOCK, vertices))  # `start` works by whole blocks
         self.attribute_bytes = 0
         self.arrays: list[Array] = []
+        self._extra: dict[str, Array] = {}  # small buffers that grow when needed
+        try:
+            self._take_memory(uploads)
+        except BaseException:
+            self.free()
+            raise
+        if not code.in_place:
+            self.reset((0, self.room), 0)
+        gpu.synchronize()
+
+    def _take_memory(self, uploads: Uploads) -> None:
+        gpu, job, code, plan, vertices = self.gpu, self.job, self.code, self.plan, self.job.vertices
         self.active, self.next = self._make(self.words, np.uint64, 0), self._make(self.words, np.uint64, 0)
         self.open = self._make(self.words if plan.open_bits else 0, np.uint64, 0xFF)
         self.remain = self._make(self.words if plan.heads else 0, np.uint64, 0)
@@ -75,18 +92,14 @@ class GpuState:
         self.members = self._keep(gpu.upload(code.members))
         self.counter = self._make(1, np.uint64, 0)
         self.answer, self.host_answer = self._make(1, np.uint64, 0), gpu.pinned(1, np.uint64)
-        self._extra: dict[str, Array] = {}  # small buffers that grow when needed
         self._bind(uploads)
         self.heads_of: dict[str, tuple[Array, int]] = {}
         for name, (heads, skip) in job.host.heads.items():
             self.heads_of[name] = (self._upload(uploads, f"heads/{name}", heads), skip)
         self.carry = {
             name: self._make(0 if code.idempotent else len(known.large_pages), code.got_dtype)
-            for name, known in tables.items()
+            for name, known in self.tables.items()
         }
-        if not code.in_place:
-            self.reset((0, self.room), 0)
-        gpu.synchronize()
 
     def _make(self, count: int, dtype: Any, byte: int | None = None) -> Array:
         array = self._keep(self.gpu.empty(count, dtype))
@@ -245,18 +258,26 @@ class GpuState:
 
     def _slices(self, peers: Sequence[GpuState], at: int, count: int) -> np.ndarray:
         """Addresses of `count` elements from `at` on of everybody's combined values; see `_reachable`."""
-        return np.array([self._reachable(peer, peer.combined, at, count, "slice") for peer in peers], np.uint64)
+        arrays = [peer.combined for peer in peers]
+        return np.array(
+            [self._reachable(peers, k, array, at, count, "slice") for k, array in enumerate(arrays)], np.uint64
+        )
 
     def _bit_slices(self, peers: Sequence[GpuState], words: slice) -> np.ndarray:
-        count = words.stop - words.start
-        return np.array([self._reachable(peer, peer.next, words.start, count, "bits") for peer in peers], np.uint64)
+        """The same of everybody's next bits."""
+        arrays, count = [peer.next for peer in peers], words.stop - words.start
+        return np.array(
+            [self._reachable(peers, k, array, words.start, count, "bits") for k, array in enumerate(arrays)], np.uint64
+        )
 
-    def _reachable(self, peer: GpuState, array: Array, at: int, count: int, what: str) -> int:
+    def _reachable(self, peers: Sequence[GpuState], which: int, array: Array, at: int, count: int, what: str) -> int:
         """Address of a peer's elements; where its memory can't be read in place, of a copy (through the host)."""
-        if self.gpu.reaches(peer.gpu):
+        if peers[which] is self or self.gpu.reaches(peers[which].gpu):
             return array.at(at)
-        name, size = f"{what} of {peer.gpu.index}", count * array.dtype.itemsize
+        name, size = f"{what} of peer {which}", count * array.dtype.itemsize
         if name not in self._extra or self._extra[name].nbytes < size:
+            if name in self._extra:
+                self._extra.pop(name).free()
             self._extra[name] = self.gpu.empty(count, array.dtype)
         self.gpu.copy(self._extra[name].address, array.at(at), size, self.stream)
         return self._extra[name].address

@@ -1,8 +1,8 @@
 """PyCUDA's driver as far as gstream.devices.cuda uses it, in host memory: kernels are run by g++ (emulate.h), at once.
 
 It tries the GPU device's own logic where there is no GPU: addresses, sizes, maps of rows, what goes where. Memory is
-filled with POISON when it is taken and has guards on both sides, which are looked at when it is freed. Everything is over
-when it is queued, so orders of streams are not tried.
+filled with POISON when it is taken and has guards on both sides, which are looked at when it is freed. Everything is
+over when it is queued, so orders of streams are not tried.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import ctypes
 import hashlib
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -135,13 +136,10 @@ class Function:
 
     def prepared_async_call(self, grid, block, stream, *arguments) -> None:
         assert stream is None or isinstance(stream, Stream)
-        given = [
-            ctypes.cast(ctypes.create_string_buffer(a, len(a)), ctypes.c_void_p).value if isinstance(a, bytes) else a
-            for a in arguments
-        ]
-        kept = [ctypes.create_string_buffer(a, len(a)) for a in arguments if isinstance(a, bytes)]
-        if kept:
-            given[-1] = ctypes.addressof(kept[0])
+        given = list(arguments)
+        if arguments and isinstance(arguments[-1], bytes):  # the context, by value
+            context = ctypes.create_string_buffer(arguments[-1], len(arguments[-1]))
+            given[-1] = ctypes.addressof(context)
         with LOCK:
             self.function(grid[0], np.array(given, np.uint64).ctypes.data_as(ctypes.c_void_p))
 
@@ -179,9 +177,7 @@ DRIVER = SimpleNamespace(
     mem_alloc=allocate, memcpy_htod=to_device, memcpy_htod_async=to_device, memcpy_dtoh_async=to_host,
     memcpy_dtod_async=lambda to, source, size, stream: memmove(to, source, size), memset_d8_async=memset,
     pagelocked_empty=lambda shape, dtype: np.empty(shape, dtype),
-    module_from_file=lambda path: SimpleNamespace(
-        get_function=lambda name, library=ctypes.CDLL(path): Function(library, name)
-    ),
+    module_from_file=lambda path: SimpleNamespace(get_function=partial(Function, ctypes.CDLL(path))),
 )  # fmt: skip
 
 

@@ -1,13 +1,16 @@
-"""The GPU device over a stand-in for the driver: the host's answers, whatever is cached, chunked, merged or streamed."""
+"""The GPU device over a stand-in for the driver: the host's answers, whatever is cached, chunked or streamed."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse
+import scipy.sparse.csgraph
 import standin
 from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
+import gstream
 from gstream.cudacode.generate import Unit
 from gstream.devices import cuda
 from gstream.driver import Engine
@@ -17,6 +20,7 @@ from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
 from gstream.programs.wcc import WCC
 from gstream.trace import ChromeTrace
+from pagestore.memory import convert_arrays
 
 pytestmark = needs_gxx
 V, E, PAGE = 3000, 20_000, 4096
@@ -131,3 +135,52 @@ def test_traces_have_spans_of_streams(store):
         "copy: 2 pages of " + store.topology("in").name,
         f"kernel: {pages} cached pages of {store.topology('in').name}",
     } <= names
+
+
+FORESTS = {
+    "as it is": {"devices": ["cuda"]},
+    "no heads": {"devices": ["cuda"], "use_heads": False, "batch_bytes": 2 * PAGE},
+    "no heads, streamed": {"devices": ["cuda"], "use_heads": False, "batch_bytes": 2 * PAGE, "cache": "0"},
+    "heads by pieces": {"devices": ["cuda"], "device_memory": 250_000, "batch_bytes": PAGE},
+    "two": {"devices": ["cuda:0,2"], "batch_bytes": 2 * PAGE},
+    "two, no heads": {"devices": ["cuda:0,2"], "use_heads": False},
+    "three that don't reach each other": {"devices": ["cuda:0,1,3"], "use_heads": False, "cache": "0"},
+}
+
+
+@pytest.mark.parametrize("options", FORESTS)
+def test_components(store, options):
+    """Union-find on GPUs gives the host's labels, whatever runs before; sparse graphs have lists left after heads."""
+    with gstream.open(store.path) as graph:
+        expected = graph.wcc()
+        for _ in range(2):
+            found = graph.wcc(**FORESTS[options])
+            assert found.to_numpy().tobytes() == expected.to_numpy().tobytes()
+            assert found.summary["components"] == expected.summary["components"]
+        assert found.summary["stats"]["edges_visited"] > 0
+
+
+@pytest.mark.parametrize(("seed", "edges"), [(1, 0), (2, 700), (3, 1500), (4, 6000)])
+def test_components_of_sparse_graphs(tmp_path, seed, edges):
+    random = np.random.default_rng(seed)
+    source, target = random.integers(0, 3000, (2, edges))
+    hub = np.arange(0, 3000, 7)
+    if seed == 3:
+        source, target = np.concatenate([source, np.full(len(hub), 2999)]), np.concatenate([target, hub])
+    matrix = scipy.sparse.coo_matrix((np.ones(len(source)), (source, target)), shape=(3000, 3000))
+    count, labels = scipy.sparse.csgraph.connected_components(matrix, directed=False)
+    for directed in (True, False):
+        path = tmp_path / f"{directed}.gs"
+        convert_arrays(path, source, target, vertices=3000, page_bytes=PAGE, directed=directed, order="degree")
+        with gstream.open(path) as graph:
+            for devices in ("cuda", "cuda:0,2"):
+                found = graph.wcc(devices=devices)
+                assert found.summary["components"] == count
+                mine = found.to_numpy()["component"]
+                assert len(np.unique(np.stack([mine, labels]), axis=1).T) == count
+
+
+def test_components_without_enough_memory_run_on_the_host(store):
+    with gstream.open(store.path) as graph:
+        expected = graph.wcc().to_numpy()
+        assert graph.wcc(devices="cuda", device_memory=20_000).to_numpy().tobytes() == expected.tobytes()

@@ -1,0 +1,116 @@
+// Connected components by union-find: parent[v] <= v always, so links never make a cycle; a root is its own parent.
+//
+// Linking hooks the higher root under the lower one by compare-and-swap (Afforest: Sutton, Ben-Nun, Barak 2018); a lost
+// race looks again from where the winner left off. Parents are read past L1, where others' links would not be seen.
+// Bound by the latency of two reads of parents an edge, most of them of hubs and of roots, which stay in L2.
+#include "heads.cuh"
+#include "pages.cuh"
+
+__device__ __forceinline__ Word parent_of(const Word* parent, Word v) {
+    return *const_cast<const volatile Word*>(parent + v);
+}
+
+// Put a and b into one tree.
+__device__ __forceinline__ void link(Word* parent, Word a, Word b) {
+    Word one = parent_of(parent, a), other = parent_of(parent, b);
+    while (one != other) {
+        const Word high = one > other ? one : other, low = one > other ? other : one;
+        const Word above = parent_of(parent, high);
+        if (above == low) return;
+        if (above == high && atomicCAS(parent + high, high, low) == high) return;
+        one = parent_of(parent, parent_of(parent, high));
+        other = parent_of(parent, low);
+    }
+}
+
+// parent[v] = v: a forest of single vertices. Any launch.
+KERNEL __launch_bounds__(THREADS) make_trees_kernel(Word* parent, u64 count) {
+    for (u64 v = thread_of_grid(); v < count; v += threads_of_grid()) parent[v] = Word(v);
+}
+
+// Link vertices first + row, rows [0, count), with their neighbours [column, end) of the heads; those in tree `giant`
+// are left out where use_giant is 1. Any launch of whole warps.
+KERNEL __launch_bounds__(THREADS)
+link_heads_kernel(Word* parent, const Word* heads, u64 first, u64 count, u64 column, u64 end, u64 giant, u64 use_giant,
+                  u64* edges) {
+    const u64 none = Word(~Word(0));
+    u64 looked = 0;
+    for (u64 row = thread_of_grid(); row < count; row += threads_of_grid()) {
+        const Word v = Word(first + row);
+        if (use_giant && parent_of(parent, v) == giant) continue;
+        const Head head = head_of(heads, row);
+#pragma unroll
+        for (u32 k = 0; k < 4; k++) {
+            if (k < column || k >= end || head.neighbour[k] == none) continue;
+            link(parent, v, Word(head.neighbour[k]));
+            looked++;
+        }
+    }
+    count_up(edges, looked);
+}
+
+// Every vertex points to its root. Any launch.
+KERNEL __launch_bounds__(THREADS) compress_kernel(Word* parent, u64 count) {
+    for (u64 v = thread_of_grid(); v < count; v += threads_of_grid()) {
+        Word root = parent_of(parent, Word(v));
+        for (Word above; (above = parent_of(parent, root)) != root;) root = above;
+        parent[v] = root;
+    }
+}
+
+// out[k] = parent[k * step]. Any launch.
+KERNEL __launch_bounds__(THREADS) sample_kernel(const Word* parent, u64 step, Word* out, u64 count) {
+    for (u64 k = thread_of_grid(); k < count; k += threads_of_grid()) out[k] = parent[k * step];
+}
+
+// bits, written whole: vertices that are not in tree `giant` and have `least` edges or more; *found += how many. Trees
+// must be compressed. Any launch of whole warps.
+KERNEL __launch_bounds__(THREADS)
+mark_outside_kernel(const Word* parent, u64 count, u64 giant, const Degree* degree, u64 least, u64* bits, u64* found) {
+    const u64 words_end = (count + 63) & ~u64(63);
+    u64 mine = 0;
+    for (u64 v = thread_of_grid(); v < words_end; v += threads_of_grid()) {
+        const bool outside = v < count && parent[v] != giant && degree[v] >= least;
+        const u32 votes = __ballot_sync(FULL, outside);
+        if (lane_of() == 0) reinterpret_cast<u32*>(bits)[v >> 5] = votes;
+        mine += outside;
+    }
+    count_up(found, mine);
+}
+
+// Link every record's vertex of the parts with its neighbours; records of vertices in tree `giant` are passed over
+// where use_giant is 1. lower_only: neighbours above the vertex are left to their own lists (undirected, none passed
+// over).
+KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
+link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const u32* rows,
+                  u64 first_page, const Part* parts, u64 part_first, u64 part_count, Word* parent, u64 giant,
+                  u64 use_giant, u64 lower_only, u64* edges) {
+    const auto wanted = [&](u64 v) { return !use_giant || parent_of(parent, Word(v)) != giant; };
+    const auto link_all = [&](const Word* page, List list, u32 rank, u32 size) {
+        u64 looked = 0;
+        for (u32 word = list.first + rank; word < list.stop; word += size) {
+            const Word u = read_once(page + word);
+            if (lower_only && u >= list.vertex) break;
+            looked++;
+            if (parent_of(parent, u) != parent_of(parent, Word(list.vertex))) link(parent, Word(list.vertex), u);
+        }
+        return looked;
+    };
+    const auto large = [&](u64, Part part, const Word* page, const Weight*) {
+        const u64 v = slot_of(page, page_words, 0).vertex;
+        return wanted(v) ? link_all(page, {v, part.first, part.end}, threadIdx.x, THREADS) : 0;
+    };
+    const auto small = [&](Part part, const Word* page, const Weight*) {
+        const u32 rank = lane_of() & (part.group - 1);
+        return for_lists(page, page_words, part, wanted,
+                         [&](List list) { return link_all(page, list, rank, part.group); });
+    };
+    const Pool pool = {words, weights, page_words, rows, first_page};
+    count_up(edges, for_parts(pool, parts, part_first, part_count, large, small));
+}
+
+// Link every vertex with its parent in another device's forest. Any launch.
+KERNEL __launch_bounds__(THREADS) link_forest_kernel(Word* parent, const Word* other, u64 count) {
+    for (u64 v = thread_of_grid(); v < count; v += threads_of_grid())
+        if (parent_of(parent, Word(v)) != other[v]) link(parent, Word(v), other[v]);
+}

@@ -1,0 +1,266 @@
+"""Union-find on GPUs: a copy of the forest on each, its links found by its own slice of heads and its own pages.
+
+The counterpart of gstream.algorithms.forest.HostForest; kernels are cuda/unionfind.cu. Forests of several GPUs are
+merged by linking every vertex with its parent in the other forest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gstream.cudacode.generate import UnitShape, unit_of_page_kernels
+from gstream.devices.cuda import Array
+from gstream.devices.gpu import GpuDevice
+from gstream.devices.gpuqueue import Launch
+
+BLOCKS_A_PROCESSOR = 16
+HEADS_PART = 8  # heads that would take more than this part of a GPU's memory come piece by piece
+
+
+Share = tuple[str, np.ndarray, int]  # heads id[n, 4] of vertices from the number on, and the name of their copy
+
+
+class Tree:
+    """One GPU's copy of the forest. All calls are over when they return."""
+
+    def __init__(self, device: GpuDevice, vertices: int, shape: UnitShape) -> None:
+        self.device, self.gpu, self.vertices, self.dtype = device, device.gpu, vertices, shape.id_dtype
+        unit = unit_of_page_kernels("components", ["unionfind.cu", "bits.cu"], shape)
+        with self.gpu:
+            self.kernels = self.gpu.load(unit.compile(self.gpu.architecture), unit.kernels, 0)
+            self.stream = self.gpu.stream()
+            self.arrays: list[Array] = []
+            self.parent, self.counter = self._take(vertices, self.dtype), self._take(1, np.uint64)
+            self.bits = self._take((vertices + 63) // 64, np.uint64)
+            self.number = self.gpu.pinned(1, np.uint64)
+            self.gpu.fill(self.counter, 0, self.stream)
+            self.launch("make_trees_kernel", vertices, self.parent.address, vertices)
+            self.stream.synchronize()
+
+    def _take(self, count: int, dtype: Any) -> Array:
+        try:
+            array = self.gpu.empty(count, dtype)
+        except self.gpu.cuda.MemoryError:  # pages that are cached from runs before go
+            self.device.release()
+            array = self.gpu.empty(count, dtype)
+        self.arrays.append(array)
+        return array
+
+    def launch(self, name: str, count: int, *arguments: Any) -> None:
+        """A kernel of one thread an element, or fewer."""
+        blocks = max(1, min(-(-count // 256), BLOCKS_A_PROCESSOR * self.gpu.processors))
+        self.kernels[name](self.stream, blocks, *arguments)
+
+    def link_heads(self, share: Share, columns: tuple[int, int], giant: int | None) -> None:
+        """Link the vertices of a share of the heads with some of its columns."""
+        name, heads, first = share
+        with self.gpu:
+            array, _ = self.device.uploads.get(name, heads)
+            self.launch(
+                "link_heads_kernel", len(heads), self.parent.address, array.address, first, len(heads), *columns,
+                giant or 0, giant is not None, self.counter.address,
+            )  # fmt: skip
+            self.stream.synchronize()
+
+    def compress(self) -> None:
+        with self.gpu:
+            self.launch("compress_kernel", self.vertices, self.parent.address, self.vertices)
+            self.stream.synchronize()
+
+    def sample(self, step: int, count: int) -> np.ndarray:
+        """Parents of vertices 0, step, 2 * step, ..."""
+        with self.gpu:
+            chosen = self.gpu.empty(count, self.dtype)
+            self.launch("sample_kernel", count, self.parent.address, step, chosen.address, count)
+            found = self.gpu.read(chosen.address, np.empty(count, self.dtype), self.stream)
+            chosen.free()
+        return found
+
+    def mark_outside(self, degree: np.ndarray, name: str, giant: int, least: int) -> np.ndarray | None:
+        """uint64[ceil(V / 64)]: vertices outside tree `giant` with `least` edges or more; None where there is none."""
+        with self.gpu:
+            array, _ = self.device.uploads.get(name, degree)
+            found = self._take(1, np.uint64)
+            self.gpu.fill(found, 0, self.stream)
+            self.launch(
+                "mark_outside_kernel", self.vertices, self.parent.address, self.vertices, giant, array.address, least,
+                self.bits.address, found.address,
+            )  # fmt: skip
+            if not int(self.gpu.read(found.address, self.number, self.stream)[0]):
+                return None
+            return self.gpu.read(self.bits.address, np.empty((self.vertices + 63) // 64, np.uint64), self.stream)
+
+    def join(self, other: Tree) -> None:
+        """Take over the links of another GPU's forest."""
+        with self.gpu:
+            address, copy = other.parent.address, None
+            if not self.gpu.reaches(other.gpu):
+                copy = self.gpu.empty(self.vertices, self.dtype)
+                self.gpu.copy(copy.address, address, copy.nbytes, self.stream)
+                address = copy.address
+            self.launch("link_forest_kernel", self.vertices, self.parent.address, address, self.vertices)
+            self.stream.synchronize()
+            if copy is not None:
+                copy.free()
+
+    def become(self, other: Tree) -> None:
+        with self.gpu:
+            self.gpu.copy(self.parent.address, other.parent.address, self.parent.nbytes, self.stream)
+            self.stream.synchronize()
+
+    def read(self) -> np.ndarray:
+        with self.gpu:
+            return self.gpu.read(self.parent.address, np.empty(self.vertices, self.dtype), self.stream)
+
+    def take_edges(self) -> int:
+        """Edges looked at since the last call."""
+        with self.gpu:
+            found = int(self.gpu.read(self.counter.address, self.number, self.stream)[0])
+            self.gpu.fill(self.counter, 0, self.stream)
+        return found
+
+    def free(self) -> None:
+        with self.gpu:
+            for array in self.arrays:
+                array.free()
+
+
+@dataclass(frozen=True)
+class LinkPages:
+    """A page kernel (gstream.sweep) that only GPUs run: links what pages hold, each GPU in its own forest."""
+
+    trees: dict[int, Tree]  # by id of the device
+    giant: int | None
+    lower_only: bool
+    needs_weights: bool = False
+
+    def gpu_work(self, device: GpuDevice) -> LinkWork:
+        return LinkWork(self.trees[id(device)], self)
+
+    def merge(self, states: list[Any]) -> None:
+        """Nothing: forests are merged by the one who sweeps."""
+
+
+class LinkWork:
+    """link_pages over batches (gstream.devices.gpuqueue.Work)."""
+
+    reach = 0
+
+    def __init__(self, tree: Tree, links: LinkPages) -> None:
+        self.tree, self.links, self.stream = tree, links, tree.stream
+
+    def launch(self, pages: Launch, stream: Any) -> None:
+        giant = self.links.giant
+        self.tree.kernels["link_pages_kernel"](
+            stream, pages.blocks(self.tree.gpu), *pages.arguments(), self.tree.parent.address, giant or 0,
+            giant is not None, self.links.lower_only, self.tree.counter.address,
+        )  # fmt: skip
+
+    def take_edges(self) -> int:
+        return self.tree.take_edges()
+
+
+class GpuForest:
+    """The forest of one call, on all GPUs of a session's engine."""
+
+    def __init__(self, session: Any) -> None:
+        self.session, self.vertices = session, session.meta.vertices
+        self.devices: Sequence[GpuDevice] = session.engine.devices
+        shape = UnitShape(session.id_dtype, None, session.degree("out").dtype)
+        self.trees: list[Tree] = []
+        try:
+            for device in self.devices:
+                self.trees.append(Tree(device, self.vertices, shape))
+        except BaseException:
+            self.free()
+            raise
+        self._note_bytes()
+
+    @staticmethod
+    def fits(session: Any) -> bool:
+        """Whether parents, bits and degrees of all vertices fit every GPU, beside a few batches of pages."""
+        room = session.engine.device_memory
+        a_vertex = session.id_dtype.itemsize + session.degree("out").itemsize + 1
+        return room is None or session.meta.vertices * a_vertex <= room // 2
+
+    def _note_bytes(self) -> None:
+        """What the engine's plans for sweeps leave to the forest."""
+        held = max(sum(a.nbytes for a in tree.arrays) + tree.device.uploads.memory_bytes for tree in self.trees)
+        self.session.engine.beside_device_bytes = held
+
+    def _each(self, call: Callable[[int], None]) -> None:
+        self.session.engine.each(call)
+
+    def link_heads(self, name: str, first_column: int, end_column: int, giant: int | None = None) -> None:
+        """Link all vertices, or those outside tree `giant`, with columns of their heads of topology `name`."""
+        room, count = self.session.engine.device_memory, len(self.trees)
+        kept = f"heads/{self.session.store.topology(name).name}"
+        for first, heads in self.session.heads(name):
+            pieces = 1 if room is None else max(1, -(-heads.nbytes * HEADS_PART // room))
+            whole = pieces == 1 and len(heads) == self.session.head_rows(name)
+            bounds = [len(heads) * k // (pieces * count) for k in range(pieces * count + 1)]
+            for piece in range(0, pieces * count, count):
+                shares = [
+                    (kept if whole and count == 1 else f"{kept} from {first + low}", heads[low:high], first + low)
+                    for low, high in zip(bounds[piece:], bounds[piece + 1 : piece + count + 1], strict=False)
+                ]
+
+                def link(number: int, shares: list[Share] = shares) -> None:
+                    self.trees[number].link_heads(shares[number], (first_column, end_column), giant)
+
+                self._each(link)
+                if not whole:
+                    self._drop([share[0] for share in shares])
+        self._merge()
+
+    def _drop(self, names: list[str]) -> None:
+        for tree, name in zip(self.trees, names, strict=True):
+            with tree.gpu:
+                tree.device.uploads.drop(name)
+
+    def compress(self) -> None:
+        self._each(lambda d: self.trees[d].compress())
+
+    def giant(self, rows: int, samples: int) -> int:
+        """The most frequent root among evenly spaced vertices below `rows`; trees must be compressed."""
+        if rows == 0:
+            return 0
+        step = max(1, rows // samples)
+        labels, counts = np.unique(self.trees[0].sample(step, -(-rows // step)), return_counts=True)
+        return int(labels[counts.argmax()])
+
+    def pages_outside(self, name: str, giant: int, least: int) -> np.ndarray | None:
+        """bool[pages] of topology `name`: which hold vertices outside tree `giant` with `least` edges or more."""
+        kept = "in_degree" if name == "in" and self.session.meta.directed else "degree"
+        bits = self.trees[0].mark_outside(self.session.degree(name), kept, giant, least)
+        return None if bits is None else self.session.pages_of(name, bits)
+
+    def link_pages(self, name: str, giant: int | None, lower_only: bool, pages: np.ndarray | None = None) -> None:
+        """Link what pages hold (bool[pages]; None: all); lists of vertices in tree `giant` are passed over."""
+        self._note_bytes()
+        self.session.sweep(name, LinkPages({id(tree.device): tree for tree in self.trees}, giant, lower_only), pages)
+        self._merge()
+
+    def _merge(self) -> None:
+        """All forests become the same."""
+        for tree in self.trees[1:]:
+            self.trees[0].join(tree)
+        if len(self.trees) > 1:
+            self.trees[0].compress()
+        for tree in self.trees[1:]:
+            tree.become(self.trees[0])
+        for tree in self.trees:
+            self.session.stats.edges_visited += tree.take_edges()
+
+    def parents(self) -> np.ndarray:
+        """id[V] on the host."""
+        return self.trees[0].read()
+
+    def free(self) -> None:
+        for tree in self.trees:
+            tree.free()
+        self.session.engine.beside_device_bytes = 0

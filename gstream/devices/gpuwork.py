@@ -1,0 +1,85 @@
+"""A program's steps as work of a GPU's queue: push or pull over pages, RA resident or streamed with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.devices.base import Step
+from gstream.devices.gpulane import Lane
+from gstream.devices.gpuqueue import Launch
+from gstream.devices.gpustate import GpuState
+
+
+class ProgramWork:
+    """The kernels of one job; `begin` says which step."""
+
+    def __init__(self, state: GpuState) -> None:
+        self.state, self.stream = state, state.stream
+        self._step: Step | None = None
+        self._hubs: dict[str, list[np.ndarray]] = {}  # large pages pulled since `begin`, by topology
+
+    def begin(self, step: Step) -> None:
+        self._step, self._hubs = step, {}
+        state = self.state
+        if step.direction == "push" and state.code.premessage and state.plan.resident:
+            state.refresh((0, state.job.vertices))
+        state.stream.synchronize()  # the lanes' streams don't wait for this one
+
+    @property
+    def reach(self) -> int:
+        streamed = self._step is not None and self._step.direction == "push" and not self.state.plan.resident
+        return self.state.plan.reach if streamed else 0
+
+    def launch(self, pages: Launch, stream: Any) -> None:
+        state, step = self.state, self._step
+        assert step is not None, "no step has begun"
+        source = (state.value if state.source is None else state.source).address, 0, state.degree.address
+        if self.reach:
+            assert pages.lane is not None
+            source = self._copy_source(pages, pages.lane)
+        common = (
+            *pages.arguments(), *source, state.active.address, state.combined.address, *state.chunk, state.next.address,
+        )  # fmt: skip
+        tail, blocks = (state.counter.address, state.context), pages.blocks(state.gpu)
+        if step.direction == "push":
+            state.kernels["push_kernel"](stream, blocks, *common, *tail)
+            return
+        table, name = pages.table, pages.table.table.name
+        bits = state.remain if step.remain else state.open
+        carry = state.carry[name].at(-table.first_large)  # by index of the part; only large pages have one
+        state.kernels["pull_kernel"](stream, blocks, *common, bits.address, carry, *tail)
+        large = pages.numbers[pages.numbers >= table.table.small_pages]
+        if not state.code.idempotent and len(large):
+            self._hubs.setdefault(name, []).append(large)
+
+    def _copy_source(self, pages: Launch, lane: Lane) -> tuple[int, int, int]:
+        """(address, first vertex, address of degrees) of the RA of the pages' own vertices, copied to the lane."""
+        state, host, table = self.state, self.state.job.host, pages.table.table
+        first, last = int(table.first_vertex[pages.numbers[0]]), int(table.last_vertex[pages.numbers[-1]]) + 1
+        assert host.value is not None
+        state.gpu.write(lane.value.address, host.value[first:last], lane.stream)
+        state.attribute_bytes += (last - first) * host.value.itemsize
+        if lane.degree.count:
+            state.gpu.write(lane.degree.address, host.degree[first:last], lane.stream)
+            state.attribute_bytes += (last - first) * host.degree.itemsize
+        if not state.code.premessage:
+            return lane.value.address, first, lane.degree.address
+        state.kernels["message_kernel"](
+            lane.stream, max(1, (last - first) // 512), lane.value.address, first, lane.degree.address,
+            lane.message.address, first, first, last, state.context,
+        )  # fmt: skip
+        return lane.message.address, first, lane.degree.address
+
+    def take_edges(self) -> int:
+        return self.state.take_edges()
+
+    def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """Page and sum of each part of the large pages pulled since `begin`."""
+        columns = [self.state.hub_sums(name, np.concatenate(done)) for name, done in self._hubs.items()]
+        self._hubs = {}
+        if not columns:
+            return np.zeros(0, np.int64), np.zeros(0, self.state.code.got_dtype)
+        numbers, sums = (np.concatenate(column) for column in zip(*columns, strict=True))
+        return numbers, sums
