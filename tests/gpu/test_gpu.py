@@ -166,4 +166,10 @@ def test_algorithms_through_the_front(store, tmp_path):
 
     with gstream.open(store.path) as graph:
         for call in (lambda **o: graph.bfs(source=3, **o), lambda **o: graph.wcc(**o)):
-            assert np.array_equal(call().to_numpy(), call(devices="cuda").to_numpy())
+            expected = call().to_numpy()
+            for options in (
+                {},
+                {"cache": "0", "use_heads": False},
+                {"devices": "cuda:0,1" if gpus() > 1 else "cuda:0,0"},
+            ):
+                assert np.array_equal(expected, call(**{"devices": "cuda", **options}).to_numpy()), options
