@@ -9,11 +9,13 @@
 #define GSTREAM_PAGES
 #include "combine.cuh"
 
-// A piece of work for one block. Small pages: slots [first, end) of the page, `group` lanes a record; large ones, whose
-// group is 0: words [first, end).
+// A piece of work for one block: slots [first, end) of a small page, `group` lanes a record, 1 to 32, or the whole block
+// a record (BLOCK_WIDE); words [first, end) of a large page (STRETCH).
 struct __align__(16) Part {
     u32 page, first, end, group;
 };
+constexpr u32 STRETCH = 0;
+constexpr u32 BLOCK_WIDE = 64;
 
 // Where pages lie: page p in row rows[p - first_page] of `words`, NO_ROW: not there, or not wanted; without `rows` in
 // row p - first_page. Elements of `weights` belong to the words in the same places.
@@ -25,6 +27,7 @@ struct Pool {
     u64 first_page;
 };
 constexpr u32 NO_ROW = ~0u;
+constexpr u64 NO_INDEX = ~u64(0);
 
 // Neighbours a lane loads before it uses the first: with one at a time, every gather would wait for the one before.
 constexpr u32 STEP = 4;
@@ -55,26 +58,32 @@ struct List {
     u32 first, stop;
 };
 
+__device__ __forceinline__ List list_of(const Word* page, Slot slot) {
+    return {slot.vertex, slot.record + 1, slot.record + 1 + u32(read_once(page + slot.record))};
+}
+
 // visit(list) for the records of a part whose vertex is `wanted`, by whole warps: lanes of one team get the same list,
 // teams without one an empty list, so that `visit` may shuffle. Returns the sum of what this lane's visits return.
 //
-// A warp takes 32 slots: lane i reads slot i (8 bytes each, coalesced) and the size word of its record; wanted ones are
-// packed into shared memory; then teams take them in turn. Example: group 8, 5 of 32 wanted: teams 0 to 3 take lists
-// 0 to 3, then team 0 takes list 4, and teams 1 to 3 an empty one. A sparse frontier costs the slots alone.
+// A warp takes up to 32 slots, fewer where a part has few, so that all warps have some: lane i reads slot i (8 bytes
+// each, coalesced) and the size word of its record; wanted ones are packed into shared memory; then teams take them in
+// turn. Example: group 8, 5 of 32 wanted: teams 0 to 3 take lists 0 to 3, then team 0 takes list 4, and teams 1 to 3 an
+// empty one. A sparse frontier costs the slots alone.
 template <class Wanted, class Visit>
 __device__ __forceinline__ u64 for_lists(const Word* page, u64 page_words, Part part, Wanted wanted, Visit visit) {
     __shared__ List packed[WARPS][32];
     List* const lists = packed[warp_of()];
     const u32 teams = 32 / part.group, team = lane_of() / part.group;
+    const u32 of_warp = min2((part.end - part.first + WARPS * teams - 1) / (WARPS * teams) * teams, 32u);
     u64 sum = 0;
-    for (u32 base = part.first + warp_of() * 32; base < part.end; base += THREADS) {
+    for (u32 base = part.first + warp_of() * of_warp; base < part.end; base += WARPS * of_warp) {
         const u32 index = base + lane_of();
         List list = {0, 0, 0};
         bool take = false;
-        if (index < part.end) {
+        if (lane_of() < of_warp && index < part.end) {
             const Slot slot = slot_of(page, page_words, index);
             take = wanted(slot.vertex);
-            if (take) list = {slot.vertex, slot.record + 1, slot.record + 1 + u32(read_once(page + slot.record))};
+            if (take) list = list_of(page, slot);
         }
         const u32 votes = __ballot_sync(FULL, take);
         if (take) lists[__popc(votes & lanes_below())] = list;
@@ -84,23 +93,24 @@ __device__ __forceinline__ u64 for_lists(const Word* page, u64 page_words, Part 
             const u32 mine = turn + team;
             sum += visit(mine < count ? lists[mine] : List{0, 0, 0});
         }
-        __syncwarp();  // all have read before the next 32 slots overwrite
+        __syncwarp();  // all have read before the next slots overwrite
     }
     return sum;
 }
 
-// The share of one warp of the words [first, end) of a large page's part: whole steps of 32 words.
-__device__ __forceinline__ List share_of_warp(u64 vertex, u32 first, u32 end) {
-    const u32 steps = (end - first + 31) / 32, share = (steps + WARPS - 1) / WARPS * 32;
-    const u32 begin = min2(first + warp_of() * share, end);
-    return {vertex, begin, min2(begin + share, end)};
+// The share of one warp of a list that the block has: whole steps of 32 words.
+__device__ __forceinline__ List share_of_warp(List list) {
+    const u32 steps = (list.stop - list.first + 31) / 32, share = (steps + WARPS - 1) / WARPS * 32;
+    const u32 begin = min2(list.first + warp_of() * share, list.stop);
+    return {list.vertex, begin, min2(begin + share, list.stop)};
 }
 
-// large(index, part, page, weights) or small(part, page, weights) for parts [first, first + count) of pages in the pool,
-// a block a part. Returns the sum of what they return to this lane.
-template <class Large, class Small>
+// wide(list, page, weights, index) by whole blocks, or small(part, page, weights), for parts [first, first + count) of
+// pages in the pool, a block a part. index: the part's, where the list is a stretch of a hub's; NO_INDEX: a whole list.
+// Returns the sum of what they return to this lane.
+template <class Wide, class Small>
 __device__ __forceinline__ u64 for_parts(const Pool& pool, const Part* __restrict__ parts, u64 first, u64 count,
-                                         Large large, Small small) {
+                                         Wide wide, Small small) {
     u64 sum = 0;
     for (u64 index = first + blockIdx.x; index < first + count; index += gridDim.x) {
         const Part part = parts[index];
@@ -109,7 +119,14 @@ __device__ __forceinline__ u64 for_parts(const Pool& pool, const Part* __restric
         if (row == NO_ROW) continue;
         const Word* const page = pool.words + row * pool.page_words;
         const Weight* const beside = pool.weights + row * pool.page_words;
-        sum += part.group == 0 ? large(index, part, page, beside) : small(part, page, beside);
+        if (part.group == STRETCH) {
+            sum += wide({slot_of(page, pool.page_words, 0).vertex, part.first, part.end}, page, beside, index);
+        } else if (part.group == BLOCK_WIDE) {
+            for (u32 slot = part.first; slot < part.end; slot++)
+                sum += wide(list_of(page, slot_of(page, pool.page_words, slot)), page, beside, NO_INDEX);
+        } else {
+            sum += small(part, page, beside);
+        }
     }
     return sum;
 }

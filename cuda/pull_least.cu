@@ -1,7 +1,7 @@
 // Pull for MIN, MAX and OR: each vertex looks at its active sources, and its team stops once the vertex is `done`.
 //
-// Map: a block a part, a team of lanes a record (pages.cuh). In small pages a vertex has one team, which writes without
-// atomics; warps of large pages settle by atomics, so that a hub can be cut into many stretches.
+// Map: a block a part, a team of lanes or the whole block a record (pages.cuh). A team writes without atomics, as the
+// vertex has no other; warps that share a list settle by atomics, so that a hub can be cut into many stretches.
 // Reads 4 or 8 bytes an edge until `done`, coalesced; a bit of the frontier an edge (L2), a value an active source.
 #include "sources.cuh"
 
@@ -69,11 +69,9 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
     const Sources sources = {source, source_first, degree, active_bits};
     const u64 span = dst_last - dst_first;
     const auto wanted = [&](u64 v) { return v - dst_first < span && (!HAS_DONE || is_set(open_bits, v)); };
-    const auto large = [&](u64, Part part, const Word* page, const Weight* beside) {
-        const u64 v = slot_of(page, page_words, 0).vertex;
-        if (!wanted(v)) return u32(0);
-        const List share = share_of_warp(v, part.first, part.end);
-        return pull_stretch(sources, page, beside, share, dst, dst_first, next_bits, ctx);
+    const auto wide = [&](List list, const Word* page, const Weight* beside, u64) {
+        if (!wanted(list.vertex)) return u32(0);
+        return pull_stretch(sources, page, beside, share_of_warp(list), dst, dst_first, next_bits, ctx);
     };
     const auto small = [&](Part part, const Word* page, const Weight* beside) {
         const u32 rank = lane_of() & (part.group - 1);
@@ -88,5 +86,5 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
         });
     };
     const Pool pool = {words, weights, page_words, rows, first_page};
-    count_up(edges, for_parts(pool, parts, part_first, part_count, large, small));
+    count_up(edges, for_parts(pool, parts, part_first, part_count, wide, small));
 }

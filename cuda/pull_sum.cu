@@ -1,6 +1,6 @@
 // Pull for SUM: each vertex's list is summed in registers by its one team; no atomics.
 //
-// Map: a block a part, a team of lanes a record (pages.cuh). A list's sum is taken in an order that depends on its page
+// Map: a block a part, a team of lanes or the whole block a record (pages.cuh). A list's sum is taken in an order that depends on its page
 // alone: the same bits for any number of streams, batches and GPUs. A hub's list lies in large pages, each cut into
 // parts for many blocks; their sums go to carry[part], and the driver adds them in page order (Garaph 4.1).
 // Reads 4 or 8 bytes an edge, coalesced and once, and one source value an edge at random, which is the bound.
@@ -33,21 +33,23 @@ __device__ __forceinline__ Got sum_of(const Sources& sources, const Word* page, 
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const u32* rows,
             u64 first_page, const Part* parts, u64 part_first, u64 part_count, const Source* __restrict__ source,
-            u64 source_first, const Degree* __restrict__ degree,
-            const u64* __restrict__ active_bits, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits,
-            const u64* __restrict__ open_bits, Got* carry, u64* edges, Context ctx) {
+            u64 source_first, const Degree* __restrict__ degree, const u64* __restrict__ active_bits, Got* dst,
+            u64 dst_first, u64 dst_last, u64* next_bits, const u64* __restrict__ open_bits, Got* carry, u64* edges,
+            Context ctx) {
     __shared__ Got sums[WARPS];
     const Sources sources = {source, source_first, degree, active_bits};
     const u64 span = dst_last - dst_first;
-    const auto large = [&](u64 index, Part part, const Word* page, const Weight* beside) {
-        const List share = share_of_warp(0, part.first, part.end);
+    const auto wide = [&](List list, const Word* page, const Weight* beside, u64 index) {
+        if (list.vertex - dst_first >= span) return u32(0);
+        const List share = share_of_warp(list);
         const Got sum = sum_of(sources, page, beside, share, lane_of(), 32, ctx);
         if (lane_of() == 0) sums[warp_of()] = sum;
         __syncthreads();
         if (threadIdx.x == 0) {
             Got all = sums[0];
             for (u32 warp = 1; warp < WARPS; warp++) all += sums[warp];
-            carry[index] = all;
+            if (index == NO_INDEX) dst[list.vertex - dst_first] += all;
+            else carry[index] = all;
         }
         __syncthreads();
         return lane_of() == 0 ? share.stop - share.first : 0;
@@ -63,5 +65,5 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
         });
     };
     const Pool pool = {words, weights, page_words, rows, first_page};
-    count_up(edges, for_parts(pool, parts, part_first, part_count, large, small));
+    count_up(edges, for_parts(pool, parts, part_first, part_count, wide, small));
 }

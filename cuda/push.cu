@@ -1,6 +1,6 @@
 // Push: a source's message goes to all its targets, which any thread may write: atomics on dst and next_bits.
 //
-// Map: a block a part, a team of lanes a record (pages.cuh); lane i of a team of 8 takes neighbours i, i + 8, ...
+// Map: a block a part, a team of lanes or the whole block a record (pages.cuh); lane i of a team of 8 takes neighbours i, i + 8, ...
 // Reads 4 or 8 bytes an edge, coalesced; one atomic an edge that improves something (SUM: an edge), at random
 // addresses, which is the bound (ceilings: 16 to 100 G atomics/s by the size of dst).
 #include "sources.cuh"
@@ -45,9 +45,8 @@ push_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
     const Sources sources = {source, source_first, degree, active_bits};
     const Pushing push = {sources, dst, dst_first, dst_last - dst_first, next_bits};
     const auto sends = [&](u64 u) { return !IDEMPOTENT || (sources.active(u) && !sources.empty(sources.at(u))); };
-    const auto large = [&](u64, Part part, const Word* page, const Weight* beside) {
-        const u64 u = slot_of(page, page_words, 0).vertex;
-        return sends(u) ? push.spread(page, beside, {u, part.first, part.end}, threadIdx.x, THREADS, ctx) : 0;
+    const auto wide = [&](List list, const Word* page, const Weight* beside, u64) {
+        return sends(list.vertex) ? push.spread(page, beside, list, threadIdx.x, THREADS, ctx) : 0;
     };
     const auto small = [&](Part part, const Word* page, const Weight* beside) {
         const u32 rank = lane_of() & (part.group - 1);
@@ -55,5 +54,5 @@ push_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
                          [&](List list) { return push.spread(page, beside, list, rank, part.group, ctx); });
     };
     const Pool pool = {words, weights, page_words, rows, first_page};
-    count_up(edges, for_parts(pool, parts, part_first, part_count, large, small));
+    count_up(edges, for_parts(pool, parts, part_first, part_count, wide, small));
 }

@@ -96,9 +96,8 @@ link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ wei
         }
         return looked;
     };
-    const auto large = [&](u64, Part part, const Word* page, const Weight*) {
-        const u64 v = slot_of(page, page_words, 0).vertex;
-        return wanted(v) ? link_all(page, {v, part.first, part.end}, threadIdx.x, THREADS) : 0;
+    const auto wide = [&](List list, const Word* page, const Weight*, u64) {
+        return wanted(list.vertex) ? link_all(page, list, threadIdx.x, THREADS) : 0;
     };
     const auto small = [&](Part part, const Word* page, const Weight*) {
         const u32 rank = lane_of() & (part.group - 1);
@@ -106,7 +105,7 @@ link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ wei
                          [&](List list) { return link_all(page, list, rank, part.group); });
     };
     const Pool pool = {words, weights, page_words, rows, first_page};
-    count_up(edges, for_parts(pool, parts, part_first, part_count, large, small));
+    count_up(edges, for_parts(pool, parts, part_first, part_count, wide, small));
 }
 
 // Link every vertex with its parent in another device's forest. Any launch.

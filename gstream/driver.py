@@ -249,8 +249,11 @@ class Engine:
             policy=self.options.cache_policy,
         )  # fmt: skip
 
-    def each(self, call: Callable[[int], None]) -> None:
-        """call(number) for every device, then finish it; threads where all devices allow it."""
+    def each(self, call: Callable[[int], None], feeds: bool = False) -> None:
+        """call(number) for every device, then finish it; threads where all devices allow it, and it is worth while.
+
+        feeds: the call goes on for as long as the device is busy, as feeding it with batches does.
+        """
         if len(self.devices) == 1:
             call(0)
             self.devices[0].finish()
@@ -260,7 +263,7 @@ class Engine:
             call(number)
             self.devices[number].finish()
 
-        if all(device.threaded for device in self.devices):
+        if all(device.threaded and (feeds or not device.queues) for device in self.devices):
             futures = [self._servers.submit(serve, number) for number in range(len(self.devices))]
             try:
                 wait(futures)
@@ -290,7 +293,7 @@ class Engine:
                 for batch in batches:
                     device.submit(batch)
 
-        self.each(feed)
+        self.each(feed, feeds=True)
 
     def counts(self) -> tuple[int, int, int, int]:
         """Pages processed, bytes moved, edges looked at and bytes read from disk since the engine was made."""

@@ -1,7 +1,8 @@
 """Work lists of the edge kernels from the page directory alone: no page is read to cut it (thesis 4.1).
 
 A part is one block's work, uint32[4] as cuda/pages.cuh's `Part`: (page, first, end, group). Of a small page it is slots
-[first, end), whole steps of 32, which one warp takes at a time; of a large page, whose group is 0, words [first, end).
+[first, end), `group` lanes a record; of a large page, whose group is 0, words [first, end). Where lists are long on
+average a whole block takes one after the other: a warp that had one of 10^5 edges would be waited for by all.
 A page's parts depend on the page alone, so the partial sums of a hub are the same wherever its pages are.
 """
 
@@ -11,14 +12,18 @@ import numpy as np
 
 EDGES_A_PART = 4096  # a 16 MiB batch is 1,000 parts: all SMs of a large GPU are full; a hub's stretch is no tail
 PART_BYTES = 16
-SLOTS_A_WARP = 32
 LARGE_GROUP = 0
+BLOCK_WIDE = 64  # the group of parts whose records have a block each
+WIDE_FROM = 1024  # edges a record on average: then a block takes one
+WARPS = 8  # of a block
 LANES = {"vertex": 1, "edge": 32}  # a record, by micro-level technique (thesis 4.1)
 
 
-def micro_groups(micro: str, group: np.ndarray) -> np.ndarray:
-    """uint8[n]: lanes a record of each page: what the directory says (`group`), or the same for all pages."""
-    return group if micro == "hybrid" else np.full_like(group, LANES[micro])
+def micro_groups(micro: str, records: np.ndarray, edges: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """uint8[n]: lanes a record of each page: the same for all pages, or what the directory's columns say."""
+    if micro != "hybrid":
+        return np.full_like(group, LANES[micro])
+    return np.where(edges >= records.astype(np.uint64) * np.uint64(WIDE_FROM), BLOCK_WIDE, group).astype(np.uint8)
 
 
 def make_parts(
@@ -58,7 +63,9 @@ def _cuts(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(begin, end, step) of each page's slots or words."""
     pieces = np.maximum(-(-edges // edges_a_part), 1)
-    slots = -(-records // pieces)  # of one piece, before rounding up to whole warps
-    step = np.where(large, edges_a_part, -(-slots // SLOTS_A_WARP) * SLOTS_A_WARP)
+    slots = -(-records // pieces)
+    few = edges >= records * WIDE_FROM
+    step = np.where(few, slots, -(-slots // WARPS) * WARPS)  # all warps have some, or the block takes one by one
     begin = np.where(large, header_words + 1, 0)
-    return begin, begin + np.where(large, edges, records), np.maximum(step, 1)
+    step = np.maximum(np.where(large, edges_a_part, step), 1)
+    return begin, begin + np.where(large, edges, records), step

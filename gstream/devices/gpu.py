@@ -35,6 +35,7 @@ LEAST_PINNED_BYTES = 1 << 20
 class GpuDevice(Device):
     """GPU number `index`; `threads` host threads for sweeps."""
 
+    queues = True
     picks_records = False  # testing every bit of a page on the device takes less time than finding records
 
     def __init__(self, name: str, index: int, threads: int, trace: Trace | None = None) -> None:
@@ -60,6 +61,11 @@ class GpuDevice(Device):
     def pool(self) -> PagePool:
         assert self._pool is not None, "no job is attached"
         return self._pool
+
+    @property
+    def queue(self) -> BatchQueue:
+        assert self._queue is not None, "no job is attached"
+        return self._queue
 
     @property
     def work(self) -> ProgramWork:
@@ -203,6 +209,7 @@ class GpuDevice(Device):
 
     def heads(self, step: Step, part: Range) -> None:
         with self.gpu:
+            self.queue.busy = True  # edges are counted
             self.state.heads(step, part)
 
     def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:

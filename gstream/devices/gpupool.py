@@ -28,8 +28,8 @@ class GpuTable:
         self.gpu, self.table = gpu, table
         large = table.all_pages() >= table.small_pages
         parts = make_parts(
-            table.all_pages(), large, table.records, table.edges, micro_groups(micro, table.group),
-            table.layout.header_words,
+            table.all_pages(), large, table.records, table.edges,
+            micro_groups(micro, table.records, table.edges, table.group), table.layout.header_words,
         )  # fmt: skip
         self.part_of = np.searchsorted(parts[:, 0], np.arange(table.pages + 1))
         self.large_pages = parts[parts[:, 3] == LARGE_GROUP, 0].astype(np.int64)

@@ -74,6 +74,7 @@ class BatchQueue:
         self.gpu, self.device, self.pool, self.work, self._spans = gpu, device, pool, work, spans
         self._letting_go: deque[tuple[Any, Callable[[], None]]] = deque()  # copies queued, and what they let go of
         self._held_over, self._held_ticket = gpu.event(), -1  # the launch over cached pages
+        self.busy = False  # whether something was queued since the last finish that counts edges
 
     def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
         place, found = self.pool.ring.held(numbers, table)
@@ -84,6 +85,7 @@ class BatchQueue:
         if self.work.reach:
             self._submit_held_by_reach(table, held, place)
             return numbers[~found]
+        self.busy = True
         known, stream = self.pool.tables[table.name], self.work.stream
         moved = not follows(held, place.rows)
         where = (known.put_map(held, place.rows, stream), 0) if moved else (0, int(held[0] - place.rows[0]))
@@ -148,6 +150,7 @@ class BatchQueue:
 
     def _run(self, table: PageTable, numbers: np.ndarray, place: Placement, lane: Lane) -> None:
         """Queue the kernel of pages that the lane's stream has copied, or that were there."""
+        self.busy = True
         first, rows = int(numbers[0]), place.rows
         where = (0, first - int(rows[0])) if follows(numbers, rows) else (lane.put_rows(numbers, rows), first)
         begin = self._mark(lane.stream)
@@ -178,6 +181,10 @@ class BatchQueue:
 
     def finish(self) -> None:
         """Return when all is over."""
+        if not self.busy:
+            self.work.stream.synchronize()
+            return
+        self.busy = False
         self.gpu.synchronize()
         self._let_go(all_of_them=True)
         if self._spans is not None:

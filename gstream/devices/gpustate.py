@@ -306,6 +306,8 @@ class GpuState:
         """Page and sum of each part of the large pages `done` of a topology, in part order."""
         table = self.tables[name]
         sums = self.gpu.read(self.carry[name].address, np.empty(len(table.large_pages), self.got.dtype), self.stream)
+        if len(done) == table.table.pages - table.table.small_pages:
+            return table.large_pages, sums
         chosen = np.isin(table.large_pages, done)
         return table.large_pages[chosen], sums[chosen]
 
@@ -319,7 +321,6 @@ class GpuState:
             "add_hub_sums_kernel", self._any(len(vertices), 256), which.address, what.address, len(vertices),
             self.got.address, *self.chunk,
         )  # fmt: skip
-        self.stream.synchronize()  # the copies have left these arrays
 
     def store(self, part: Range) -> None:
         if self.plan.resident or part[0] >= part[1]:

@@ -21,6 +21,7 @@ from gstream.programs.sssp import SSSP
 from gstream.programs.wcc import WCC
 from gstream.trace import ChromeTrace
 from pagestore.memory import convert_arrays
+from pagestore.store import open_store
 
 pytestmark = needs_gxx
 V, E, PAGE = 3000, 20_000, 4096
@@ -99,6 +100,28 @@ def test_the_device_is_the_host(store, expected, name, options):
                 assert np.array_equal(found.value, wanted.value)
         held = max(device.memory_bytes for device in engine.devices)
         assert held <= given.get("device_memory", held)
+
+
+def test_lists_that_a_block_has_to_itself(tmp_path):
+    """Pages of 64 KiB with few long lists, before pages of short ones."""
+    random = np.random.default_rng(5)
+    source = np.concatenate([random.integers(0, V, 9000), random.integers(0, 12, 20_000)])
+    target = random.integers(0, V, len(source))
+    path = tmp_path / "hubs.gs"
+    convert_arrays(path, source, target, vertices=V, page_bytes=1 << 16, directed=False, order="degree")
+    with open_store(path) as opened:
+        directory = opened.topology("in").directory
+        few = directory["edges"] >= 1024 * directory["records"].astype(np.int64)
+        assert few.any() and not few.all() and opened.topology("in").small_pages == len(directory)
+        for name, direction in (("bfs", "push"), ("bfs", "pull"), ("pagerank", "pull"), ("pagerank", "push")):
+            values = []
+            for devices in (["host"], ["cuda"]):
+                with Engine(opened, RunOptions(devices=devices, direction=direction, use_heads=False)) as engine:
+                    values.append(engine.run(PROGRAMS[name](), max_supersteps=LIMITS.get(name)).value)
+            np.testing.assert_allclose(values[1], values[0], rtol=1e-5)
+    with gstream.open(path) as graph:
+        options = {"devices": "cuda", "use_heads": False}
+        assert graph.wcc(**options).to_numpy().tobytes() == graph.wcc().to_numpy().tobytes()
 
 
 def test_one_engine_runs_all(store, expected):

@@ -27,7 +27,7 @@ def gpus() -> int:
 
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not gpus(), reason="no pycuda, or no GPU here")]
-V, E = 60_000, 400_000
+V, E = 30_000, 200_000
 PAGE = 4096  # hubs meet large pages, and there are hundreds of small ones
 
 
@@ -42,20 +42,20 @@ LIMITS = {"pagerank": 5}
 OPTIONS = {
     "as it is": {},
     "one stream": {"streams": 1, "cache": "0"},
-    "two streams": {"streams": 2, "cache": "lru", "device_memory": 3_000_000, "batch_bytes": 1 << 15},
+    "two streams": {"streams": 2, "cache": "lru", "device_memory": 1_800_000, "batch_bytes": 1 << 15},
     "small batches": {"batch_bytes": 1 << 14, "cache": "0"},
-    "some cache": {"device_memory": 3_000_000, "batch_bytes": 1 << 15},
+    "some cache": {"device_memory": 1_800_000, "batch_bytes": 1 << 15},
     "push": {"direction": "push", "cache": "0"},
     "pull": {"direction": "pull", "batch_bytes": 1 << 16},
     "no heads": {"use_heads": False},
     "chunks": {"chunk_vertices": 16384, "batch_bytes": 1 << 15, "streams": 4},
     "chunks by push": {"chunk_vertices": 16384, "direction": "push", "batch_bytes": 1 << 15},
-    "from disk": {"host_memory": 4_000_000, "batch_bytes": 1 << 15},
+    "from disk": {"host_memory": 2_500_000, "batch_bytes": 1 << 15},
     "a lane a list": {"micro": "vertex"},
     "a warp a list": {"micro": "edge", "batch_bytes": 1 << 16, "cache": "0"},
-    "few pages": {"device_memory": 1_500_000, "batch_bytes": 1 << 14, "streams": 2},
+    "few pages": {"device_memory": 900_000, "batch_bytes": 1 << 14, "streams": 2},
     "two": {"devices": ["cuda:0,0"]},
-    "two, some cache": {"devices": ["cuda:0,0"], "device_memory": 3_000_000, "batch_bytes": 1 << 15, "cache": "lru"},
+    "two, some cache": {"devices": ["cuda:0,0"], "device_memory": 1_800_000, "batch_bytes": 1 << 15, "cache": "lru"},
     "two, chunks": {"devices": ["cuda:0,0"], "chunk_vertices": 16384, "batch_bytes": 1 << 15},
 }
 if gpus() > 1:  # of their own memory, so that what one writes the other has to fetch
@@ -137,7 +137,7 @@ def test_less_memory_than_it_seemed(store, expected, monkeypatch):
         usual, least = Gpu.empty, []
 
         def empty(self, count, dtype):
-            if count * np.dtype(dtype).itemsize > 600_000:
+            if count * np.dtype(dtype).itemsize > 400_000:
                 least.append(count)
                 raise self.cuda.MemoryError("made up by the test")
             return usual(self, count, dtype)
