@@ -25,12 +25,12 @@ from gstream.devices.fake import FakeDevice
 from gstream.devices.host import HostDevice
 from gstream.devices.make import make_devices
 from gstream.devices.threads import Workers
-from gstream.fit import IN_FLIGHT_BYTES, Graph, work_list_bytes
+from gstream.fit import IN_FLIGHT_BYTES, graph_of, work_list_bytes
 from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.machine import memory
 from gstream.options import RunOptions, parse_devices
 from gstream.ownership import share
-from gstream.pagetable import PageTable, page_table
+from gstream.pagetable import PageTable
 from gstream.plan import Plan, make_plan, plan_sources
 from gstream.predict import CostModel
 from gstream.sources import Sources
@@ -61,17 +61,7 @@ class Engine:
     def __init__(self, store: Any, options: RunOptions | None = None) -> None:
         self.store, self.options = store, options or RunOptions()
         self.specs = parse_devices(self.options.devices)
-        names = [name for name in ("out", "in") if store.has(name)]
-        made: dict[str, PageTable] = {}
-        for name in names:
-            topology = store.topology(name)
-            made[name] = made.get(topology.name) or page_table(topology, len(self.specs))
-        self.graph = Graph(
-            vertices=store.meta.vertices, edges=store.meta.edges,
-            degree_bytes=store.out_degree(0, min(1, store.meta.vertices)).itemsize, tables=made,
-            head_rows={table.name: store.topology(table.name).head_rows for table in made.values()},
-            id_bytes=store.meta.id_bytes,
-        )  # fmt: skip
+        self.graph = graph_of(store, len(self.specs))
         self.devices: list[Device] = make_devices(self.specs, self.options)
         self._readers = ThreadPoolExecutor(self.options.read_threads, thread_name_prefix="read-ahead")
         poison = any(isinstance(device, FakeDevice) for device in self.devices)
@@ -282,7 +272,7 @@ class Engine:
     def stream(self, table: PageTable, pages: np.ndarray, weights: bool, again: bool = False) -> None:
         """Submit pages (int64[n], ascending) to the devices that own them, small pages first; finish all.
 
-        again: the next call will ask for the same pages, so that reading from disk may go on meanwhile.
+        again: the next call will ask for the same pages, so that reading and copying may go on meanwhile.
         """
         sources = self._sources.of(table)
 
@@ -292,6 +282,9 @@ class Engine:
             with closing(source.batches(mine, device.in_place, device.make_room, weights, again)) as batches:
                 for batch in batches:
                     device.submit(batch)
+            for batch in source.first_again(mine, weights) if again else ():
+                if not device.submit_ahead(batch):
+                    break
 
         self.each(feed, feeds=True)
 
@@ -310,7 +303,7 @@ class Engine:
         return cap is not None and self._held_bytes() + self.beside_bytes > cap
 
     def trim(self) -> None:
-        """Drop pages where, with what the caller of `sweep` holds, memory is over its cap."""
+        """Drop pages where memory, with what the caller of `sweep` holds, is over its cap."""
         if self._over_cap():
             self._sources.clear()
 

@@ -18,7 +18,7 @@ import numpy as np
 from gstream.cudacode.worklists import PART_BYTES, count_parts
 from gstream.devices.state import message_dtype
 from gstream.hostcode.generate import BLOCK
-from gstream.pagetable import PageTable
+from gstream.pagetable import PageTable, page_table
 from pagestore.errors import UsageError
 from pagestore.layout import HEAD_NEIGHBOURS
 
@@ -35,6 +35,21 @@ class Graph:
     tables: dict[str, PageTable]
     head_rows: dict[str, int]
     id_bytes: int
+
+
+def graph_of(store: Any, devices: int) -> Graph:
+    """The Graph of an open store, for a run on `devices` devices."""
+    tables: dict[str, PageTable] = {}
+    for name in ("out", "in"):
+        if store.has(name):
+            topology = store.topology(name)
+            tables[name] = tables.get(topology.name) or page_table(topology, devices)
+    return Graph(
+        vertices=store.meta.vertices, edges=store.meta.edges,
+        degree_bytes=store.out_degree(0, min(1, store.meta.vertices)).itemsize, tables=tables,
+        head_rows={table.name: store.topology(table.name).head_rows for table in tables.values()},
+        id_bytes=store.meta.id_bytes,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

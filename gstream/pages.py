@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
@@ -144,6 +144,12 @@ class PageSource:
             yield from self._resident_batches(numbers, whole, self.weights if weights else None)
         else:
             yield from self._streamed_batches(numbers, whole, make_room, again)
+
+    def first_again(self, numbers: np.ndarray, weights: bool) -> Iterator[Batch]:
+        """The batches that `batches` will give for the same pages, where all are in memory; else none."""
+        if self.plan.resident and self._loaded[numbers].all():
+            for part in self._cut(numbers):
+                yield Batch(self.table, part, part, self.pages, self.weights if weights else None)
 
     def _cut(self, numbers: np.ndarray) -> list[np.ndarray]:
         return cut_batches(numbers, self.table.stretch, self.plan.batch_pages, self.table.small_pages)

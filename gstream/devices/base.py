@@ -13,6 +13,7 @@ What the driver calls, in this order. Work may be queued and done late by all ca
         begin(step)                       step 2: what is in the device's page cache is processed in one launch,
         submit_held(pages)                the rest comes by batches: copy and kernel on one of the device's streams
         submit(batch)...
+        submit_ahead(batch)...            copies for the next superstep, which go on while vertices are worked on
         finish                            thread synchronization of all devices
         reduce(slice, peers), finish      step 3: each device combines its slice of everybody's copy,
         apply(slice), finish              computes the new values of its slice,
@@ -220,6 +221,10 @@ class Device(ABC):
     @abstractmethod
     def submit(self, batch: Batch) -> None:
         """Copy a batch and run the step's kernel over it, in stream order; batch.done is called after the copy."""
+
+    def submit_ahead(self, batch: Batch) -> bool:
+        """Copy a batch that the next step will submit first, after others copied so; False: no more."""
+        return False
 
     @abstractmethod
     def make_room(self) -> None:

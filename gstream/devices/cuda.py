@@ -1,7 +1,8 @@
 """One GPU through PyCUDA: context, memory, streams, kernels. The only file that imports pycuda (2026.1).
 
 Every call is made between `with gpu:` and its end, which makes the GPU's primary context current in the calling thread
-(the context stack is per thread). Errors of CUDA become ResourceError (memory) or DeviceError, with what was done.
+(the context stack is per thread); streams, events and modules are let go of there, too, for pycuda frees them in their
+context only. Errors of CUDA become ResourceError (memory) or DeviceError, with what was done.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ctypes
 import mmap
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +77,16 @@ def cuda_version() -> str | None:
     return f"{number.value // 1000}.{number.value % 1000 // 10}"
 
 
+@cache
+def _primary_context(cuda: Any, index: int) -> Any:
+    """A GPU's primary context, for as long as the process lives.
+
+    When pycuda forgets a primary context it leaves it on top of the driver's stack, in the middle of other work where
+    the garbage collector does it.
+    """
+    return cuda.Device(index).retain_primary_context()
+
+
 class Array:
     """`count` elements of `dtype` in a GPU's memory."""
 
@@ -105,7 +117,7 @@ class Gpu:
             )
         self.device = self.cuda.Device(index)
         self.index, self.name = index, self.device.name()
-        self.context = self.device.retain_primary_context()
+        self.context = _primary_context(self.cuda, index)
         major, minor = self.device.compute_capability()
         self.architecture = f"sm_{major}{minor}"
         self.processors = self.device.get_attribute(self.cuda.device_attribute.MULTIPROCESSOR_COUNT)

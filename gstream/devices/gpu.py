@@ -117,26 +117,25 @@ class GpuDevice(Device):
         """The pool of the last run where the plan is the same; else its memory goes first."""
         if self._pool is not None and self._pool.key != pool_key(plan, tables, weights):
             self._pool.free()
-            self._pool = None
+            self._pool = None  # within the context: its streams go
         if self._pool is None:
             self._pool = PagePool(self.gpu, plan, tables, weights)
 
     def detach(self) -> None:
         if self._sweeper is not None:
             self._sweeper.detach()
-        if self._queue is not None:
-            with self.gpu:
-                self._queue.finish()
-            self._queue = None
-        if self._state is None:
+        if self._queue is None and self._state is None:
             return
         with self.gpu:
-            self.stats.attribute_bytes += self._state.attribute_bytes
-            self._state.free()
+            if self._queue is not None:
+                self._queue.close()
+            if self._state is not None:
+                self.stats.attribute_bytes += self._state.attribute_bytes
+                self._state.free()
             for lane in self.pool.lanes:
                 lane.free_source()
-        self._count_hits()
-        self._state = self._work = self._queue = None
+            self._count_hits()
+            self._state = self._work = self._queue = None
 
     def _count_hits(self) -> None:
         for cache in self.pool.ring.caches.values():
@@ -150,13 +149,15 @@ class GpuDevice(Device):
             if self._pool is not None:
                 self._pool.free()
             self.uploads.keep(set())
-        self._pool = None
+            self._pool = None
 
     def close(self) -> None:
         self.detach()
         self.release()
         if self._sweeper is not None:
             self._sweeper.close()
+        with self.gpu:
+            self._spans = None
         self.gpu.close()
 
     # Batches
@@ -178,6 +179,12 @@ class GpuDevice(Device):
             return
         with self.gpu:
             self._queue.submit(batch)
+
+    def submit_ahead(self, batch: Batch) -> bool:
+        if self._queue is None:
+            return False
+        with self.gpu:
+            return self._queue.submit_ahead(batch)
 
     def make_room(self) -> None:
         if self._queue is not None:
@@ -276,8 +283,9 @@ class GpuDevice(Device):
 
     def end_sweep(self) -> Any:
         if self._queue is not None:
-            self.finish()
-            self._queue = None
+            with self.gpu:
+                self._queue.close()
+                self._queue = None
             self._count_hits()
             return None
         assert self._sweeper is not None, "no sweep has begun"

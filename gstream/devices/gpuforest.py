@@ -127,6 +127,7 @@ class Tree:
         with self.gpu:
             for array in self.arrays:
                 array.free()
+            self.stream = None
 
 
 @dataclass(frozen=True)

@@ -81,8 +81,11 @@ class Spans:
         self._open.append((track, name, begin, end))
 
     def flush(self) -> None:
-        """Hand all spans to the trace; they must be over."""
-        for track, name, begin, end in self._open:
+        """Hand the spans that are over to the trace."""
+        spans, self._open = self._open, []
+        for track, name, begin, end in spans:
+            if not end.query():  # a copy ahead
+                self._open.append((track, name, begin, end))
+                continue
             first, last = (self._began + event.time_since(self._base) / 1e3 for event in (begin, end))
             self.trace.span(self.process, track, name, first, last)
-        self._open.clear()

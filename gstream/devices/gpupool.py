@@ -61,7 +61,7 @@ class PagePool:
     def __init__(self, gpu: Gpu, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
         self.key = pool_key(plan, tables, weights)
         self.ring = BatchRing(plan, tables)
-        self.lanes = [Lane(gpu) for _ in range(plan.streams)]
+        self.lanes, self.copies = [Lane(gpu) for _ in range(plan.streams)], gpu.stream()
         self._arrays: list[Array] = []
         table = next(iter(tables.values()))
         try:

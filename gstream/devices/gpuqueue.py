@@ -73,6 +73,7 @@ class BatchQueue:
     def __init__(self, gpu: Gpu, device: Device, pool: PagePool, work: Work, spans: Spans | None) -> None:
         self.gpu, self.device, self.pool, self.work, self._spans = gpu, device, pool, work, spans
         self._letting_go: deque[tuple[Any, Callable[[], None]]] = deque()  # copies queued, and what they let go of
+        self._ahead: deque[tuple[np.ndarray, Placement, Lane]] = deque()  # pages copied for the next step, in order
         self._held_over, self._held_ticket = gpu.event(), -1  # the launch over cached pages
         self.busy = False  # whether something was queued since the last finish that counts edges
 
@@ -109,44 +110,77 @@ class BatchQueue:
 
     def submit(self, batch: Batch) -> None:
         self._let_go()
-        ring = self.pool.ring
-        pieces, at = cut_by_reach(batch.numbers, batch.table, self.work.reach, ring.batch_pages), 0
+        ring, table = self.pool.ring, batch.table
+        ready = self._take_ahead(batch)
+        if ready is not None:
+            self._count_moved(batch, len(batch.numbers))
+            batch.done()
+            self._run(table, batch.numbers, *ready)
+            return
+        pieces, at = cut_by_reach(batch.numbers, table, self.work.reach, ring.batch_pages), 0
         for number, piece in enumerate(pieces):
-            place = ring.place(piece, batch.table)
+            place = ring.place(piece, table)
             lane = self.pool.lanes[place.stream]
-            lane.wait()
-            self._wait_for(place, lane)
-            begin = self._mark(lane.stream)
             self._copy(batch, piece, batch.rows[at : at + len(piece)], place, lane)
-            self._span(f"stream {place.stream}", f"copy: {len(piece)} pages of {batch.table.name}", begin, lane.stream)
             at += len(piece)
             if number == len(pieces) - 1:
                 self._letting_go.append((lane.copied, batch.done))
-            self._run(batch.table, piece, place, lane)
+            self._count_moved(batch, len(piece))
+            self._run(table, piece, place, lane)
 
-    def _wait_for(self, place: Placement, lane: Lane) -> None:
-        """Queue the wait for launches that use the cache slots which this batch overwrites."""
-        if place.waits:
-            users = [(other.ticket, other.over) for other in self.pool.lanes if other is not lane]
-            for ticket, over in [*users, (self._held_ticket, self._held_over)]:
-                if ticket in place.waits:
-                    lane.stream.wait_for_event(over)
+    def submit_ahead(self, batch: Batch) -> bool:
+        """Copy a batch that the next step will ask for, so that the link is busy while vertices are; False: no room.
+
+        Only where all pages pass through the ring, one batch a lane.
+        """
+        ring = self.pool.ring
+        whole = not self.work.reach and len(batch.numbers) <= ring.batch_pages
+        if not whole or len(self._ahead) == len(self.pool.lanes) or ring.admits(batch.table):
+            return False
+        place = ring.place(batch.numbers, batch.table)
+        lane = self.pool.lanes[place.stream]
+        self._copy(batch, batch.numbers, batch.rows, place, lane)
+        self._ahead.append((batch.numbers, place, lane))
+        return True
+
+    def _take_ahead(self, batch: Batch) -> tuple[Placement, Lane] | None:
+        """Where a batch lies that was copied ahead; if another one was, all of them are in vain."""
+        if self._ahead and np.array_equal(self._ahead[0][0], batch.numbers):
+            _, place, lane = self._ahead.popleft()
+            return place, lane
+        self._ahead.clear()
+        return None
+
+    def _count_moved(self, batch: Batch, pages: int) -> None:
+        stats = self.device.stats
+        stats.pages += pages
+        stats.pages_moved += pages
+        stats.bytes_moved += batch.table.bytes_of(pages, batch.weights is not None)
 
     def _copy(self, batch: Batch, numbers: np.ndarray, source: np.ndarray, place: Placement, lane: Lane) -> None:
-        """Queue the copies of pages, a run of neighbouring rows at a time."""
-        table, to, pool = batch.table, place.rows, self.pool
+        """Queue the copies of pages, a run of neighbouring rows at a time.
+
+        All copies go to one stream of their own: changing streams costs the link some 5 %.
+        """
+        table, to, pool, stream = batch.table, place.rows, self.pool, self.pool.copies
+        lane.wait()  # its rows are read until then
+        if place.waits:  # so are cache slots that are overwritten, by launches on any stream
+            users = [(other.ticket, other.over) for other in pool.lanes]
+            for ticket, over in [*users, (self._held_ticket, self._held_over)]:
+                if ticket in place.waits:
+                    stream.wait_for_event(over)
+        begin = self._mark(stream)
         breaks = np.flatnonzero((np.diff(to) != 1) | (np.diff(source) != 1)) + 1
         for low, high in zip([0, *breaks.tolist()], [*breaks.tolist(), len(to)], strict=True):
             part = slice(int(source[low]), int(source[low]) + high - low)
             at = int(to[low])
-            self.gpu.write(pool.pages.address + at * table.page_bytes, batch.pages[part].reshape(-1), lane.stream)
+            self.gpu.write(pool.pages.address + at * table.page_bytes, batch.pages[part].reshape(-1), stream)
             if batch.weights is not None:
                 where = pool.weights.address + at * table.weight_page_bytes
-                self.gpu.write(where, batch.weights[part].reshape(-1), lane.stream)
-        lane.copied.record(lane.stream)
-        self.device.stats.pages += len(numbers)
-        self.device.stats.pages_moved += len(numbers)
-        self.device.stats.bytes_moved += table.bytes_of(len(numbers), batch.weights is not None)
+                self.gpu.write(where, batch.weights[part].reshape(-1), stream)
+        self._span("copies", f"copy: {len(numbers)} pages of {table.name}", begin, stream)
+        lane.copied.record(stream)
+        lane.stream.wait_for_event(lane.copied)
 
     def _run(self, table: PageTable, numbers: np.ndarray, place: Placement, lane: Lane) -> None:
         """Queue the kernel of pages that the lane's stream has copied, or that were there."""
@@ -180,19 +214,27 @@ class BatchQueue:
             done()
 
     def finish(self) -> None:
-        """Return when all is over."""
+        """Return when all launches are over; copies ahead go on."""
+        self.work.stream.synchronize()
         if not self.busy:
-            self.work.stream.synchronize()
             return
         self.busy = False
-        self.gpu.synchronize()
+        for lane in self.pool.lanes:
+            lane.wait()
+            lane.ticket = -1
         self._let_go(all_of_them=True)
         if self._spans is not None:
             self._spans.flush()
-        for lane in self.pool.lanes:
-            lane.used, lane.ticket = False, -1
         self.pool.ring.all_over()
         self.device.stats.edges += self.work.take_edges()
+
+    def close(self) -> None:
+        """Return when nothing is queued any more."""
+        self.finish()
+        self._ahead.clear()
+        self.gpu.synchronize()
+        if self._spans is not None:
+            self._spans.flush()
 
 
 def follows(numbers: np.ndarray, rows: np.ndarray) -> bool:

@@ -64,6 +64,7 @@ class BatchRing:
 
     def place(self, numbers: np.ndarray, table: PageTable) -> Placement:
         """Rows for pages that must come (int64[n], distinct, not cached, batch_pages at most), on the next stream."""
+        assert len(numbers) <= self.batch_pages, f"{len(numbers)} pages in a batch of {self.batch_pages}"
         stream = self.next_stream()
         base = stream * self.batch_pages
         rows = np.arange(base, base + len(numbers), dtype=np.int64)
@@ -74,6 +75,11 @@ class BatchRing:
         cached = slots >= 0
         rows[cached] = slots[cached] + self._first_slot[table.name]
         return Placement(stream, rows, self._waits(rows[cached]), rows[cached])
+
+    def admits(self, table: PageTable) -> bool:
+        """Whether pages that come may take a slot of the cache."""
+        cache = self.caches.get(table.name)
+        return cache is not None and (cache.policy == "lru" or cache.used < cache.slots)
 
     def next_stream(self) -> int:
         """Streams take turns."""

@@ -170,7 +170,11 @@ def allocate(size: int) -> Allocation:
     return Allocation(size)
 
 
-DRIVER = SimpleNamespace(
+class Driver(SimpleNamespace):
+    __hash__ = object.__hash__
+
+
+DRIVER = Driver(
     Device=Device, Context=Context, Stream=Stream, Event=Event, Error=Error, MemoryError=MemoryError,
     LogicError=LogicError, device_attribute=SimpleNamespace(MULTIPROCESSOR_COUNT=1),
     event_flags=SimpleNamespace(DISABLE_TIMING=2), mem_get_info=lambda: (MEMORY_BYTES, MEMORY_BYTES),
