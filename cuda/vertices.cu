@@ -9,13 +9,35 @@
 constexpr u32 BLOCK = 8192;
 constexpr u32 VERTEX_THREADS = 512;  // fewer would leave SMs short of loads in flight: a BLOCK stays with one SM
 
-// each(v, real) for the BLOCK of vertices of this block, by whole warps; `real`: v is one of them.
-template <class Each> __device__ __forceinline__ void for_block(u64 first, u64 last, Each each) {
+constexpr u32 AT_ONCE = 4;  // vertices that a thread loads before it stores the first: 5 times the rate (measured)
+
+// load(v), then each(v, real, what load gave) for the BLOCK of vertices of this block, by whole warps; `real`: v is one
+// of them, and was loaded.
+template <class Load, class Each>
+__device__ __forceinline__ void for_block(u64 first, u64 last, Load load, Each each) {
     const u64 begin = first + u64(blockIdx.x) * BLOCK;
     if (begin >= last) return;
     const u64 end = min2(begin + BLOCK, last), words_end = (end + 63) & ~u64(63);
-    for (u64 v = begin + threadIdx.x; v - lane_of() < words_end; v += VERTEX_THREADS) each(v, v < end);
+    for (u64 base = begin + threadIdx.x; base - lane_of() < words_end; base += AT_ONCE * VERTEX_THREADS) {
+        decltype(load(base)) loaded[AT_ONCE];
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; k++) {
+            const u64 v = base + k * VERTEX_THREADS;
+            if (v < end) loaded[k] = load(v);
+        }
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; k++) {
+            const u64 v = base + k * VERTEX_THREADS;
+            if (v - lane_of() < words_end) each(v, v < end, loaded[k]);
+        }
+    }
 }
+
+struct Attributes {
+    i64 out, into;  // degrees
+    Value value;
+    Got got;
+};
 
 // The ballot of whole warps as half a word of a bitmap, that of v.
 __device__ __forceinline__ void write_bits(u64* bits, u64 v, bool set) {
@@ -47,16 +69,18 @@ KERNEL __launch_bounds__(VERTEX_THREADS)
 start_kernel(Value* value, u64 value_first, const Degree* degree, const Degree* in_degree, const f64* own,
              const u64* members, u64* bits, u64* open_bits, f64* partials, u64 first, u64 last, Context ctx) {
     Sums sums = {};
-    for_block(first, last, [&](u64 v, bool real) {
+    const auto load = [&](u64 v) {
+        return Attributes{degree_of(degree, v - value_first), in_degree_of(in_degree, v - value_first), Value(), Got()};
+    };
+    for_block(first, last, load, [&](u64 v, bool real, const Attributes& of) {
         bool set = false, open = false;
         if (real) {
             const u64 at = v - value_first;
-            const i64 out = degree_of(degree, at), into = in_degree_of(in_degree, at);
-            const Value fresh = program::start(i64(v), out, into, own, at, members, ctx);
+            const Value fresh = program::start(i64(v), of.out, of.into, own, at, members, ctx);
             value[at] = fresh;
             set = fresh != program::identity();
             open = HAS_DONE && !program::done(i64(v), fresh, ctx);
-            program::add_totals(sums, i64(v), fresh, fresh, out, into, own, at, ctx);
+            program::add_totals(sums, i64(v), fresh, fresh, of.out, of.into, own, at, ctx);
         }
         write_bits(bits, v, set);
         if (HAS_DONE) write_bits(open_bits, v, open);
@@ -79,17 +103,19 @@ KERNEL __launch_bounds__(VERTEX_THREADS)
 apply_kernel(Value* value, u64 value_first, Got* got, u64 got_first, const Degree* degree, const Degree* in_degree,
              const f64* own, u64* next_bits, f64* partials, u64 first, u64 last, Context ctx) {
     Sums sums = {};
-    for_block(first, last, [&](u64 v, bool real) {
+    const auto load = [&](u64 v) {
+        const u64 at = v - value_first;
+        return Attributes{degree_of(degree, at), in_degree_of(in_degree, at), value[at], got[v - got_first]};
+    };
+    for_block(first, last, load, [&](u64 v, bool real, const Attributes& of) {
         bool set = false;
         if (real) {
             const u64 at = v - value_first;
-            const i64 out = degree_of(degree, at), into = in_degree_of(in_degree, at);
-            const Value before = value[at];
-            const Value fresh = program::apply(i64(v), before, out, into, got[v - got_first], own, at, ctx);
+            const Value fresh = program::apply(i64(v), of.value, of.out, of.into, of.got, own, at, ctx);
             got[v - got_first] = program::no_got();
             value[at] = fresh;
-            set = program::changed(fresh, before);
-            program::add_totals(sums, i64(v), fresh, before, out, into, own, at, ctx);
+            set = program::changed(fresh, of.value);
+            program::add_totals(sums, i64(v), fresh, of.value, of.out, of.into, own, at, ctx);
         }
         write_bits(next_bits, v, set);
     });
@@ -101,11 +127,12 @@ KERNEL __launch_bounds__(VERTEX_THREADS)
 totals_kernel(const Value* value, u64 value_first, const Degree* degree, const Degree* in_degree, const f64* own,
               f64* partials, u64 first, u64 last, Context ctx) {
     Sums sums = {};
-    for_block(first, last, [&](u64 v, bool real) {
-        if (!real) return;
+    const auto load = [&](u64 v) {
         const u64 at = v - value_first;
-        const i64 out = degree_of(degree, at), into = in_degree_of(in_degree, at);
-        program::add_totals(sums, i64(v), value[at], value[at], out, into, own, at, ctx);
+        return Attributes{degree_of(degree, at), in_degree_of(in_degree, at), value[at], Got()};
+    };
+    for_block(first, last, load, [&](u64 v, bool real, const Attributes& of) {
+        if (real) program::add_totals(sums, i64(v), of.value, of.value, of.out, of.into, own, v - value_first, ctx);
     });
     store_totals(partials, first, last, sums);
 }
@@ -113,8 +140,9 @@ totals_kernel(const Value* value, u64 value_first, const Degree* degree, const D
 // open_bits of [first, last) anew: the vertices that are not done.
 KERNEL __launch_bounds__(VERTEX_THREADS)
 reopen_kernel(const Value* value, u64 value_first, u64* open_bits, u64 first, u64 last, Context ctx) {
-    for_block(first, last, [&](u64 v, bool real) {
-        write_bits(open_bits, v, real && !program::done(i64(v), value[v - value_first], ctx));
+    const auto load = [&](u64 v) { return value[v - value_first]; };
+    for_block(first, last, load, [&](u64 v, bool real, Value before) {
+        write_bits(open_bits, v, real && !program::done(i64(v), before, ctx));
     });
 }
 
