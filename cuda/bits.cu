@@ -1,4 +1,4 @@
-// Bitmaps of vertices: count, merge, and which pages they want. No program is needed.
+// Bitmaps of vertices: count, merge, and which pages they want; copies of a few words. No program is needed.
 //
 // A thread a word (64 vertices) but for mark_pages, a warp a page. Bitmaps are small: 8 MB at 2^26 vertices, which stay
 // in L2.
@@ -41,4 +41,10 @@ mark_pages_kernel(const u64* bits, const u64* first_vertex, const u64* last_vert
         }
     }
     count_up(count, found);
+}
+
+// to[k] = from[k]; one side may be pinned host memory. For few words: the link's copy engines take such copies in their
+// turn, behind whole batches of pages. Any launch.
+KERNEL __launch_bounds__(THREADS) copy_words_kernel(const u64* from, u64* to, u64 words) {
+    for (u64 k = thread_of_grid(); k < words; k += threads_of_grid()) to[k] = from[k];
 }

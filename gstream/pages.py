@@ -162,6 +162,9 @@ class PageSource:
             if len(numbers):
                 yield Batch(self.table, numbers, numbers, self.pages, weights)
             return
+        if len(missing) == 0:
+            yield from (Batch(self.table, part, part, self.pages, weights) for part in self._cut(numbers))
+            return
         reads: deque[tuple[np.ndarray, Future[None] | None]] = deque()
         try:
             for part in self._cut(numbers):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -38,6 +39,7 @@ def driver() -> Any:
         import pycuda.driver as cuda
     except ImportError as error:
         raise DeviceMissingError(f"--devices cuda: pycuda can't be imported ({error}). {REMEDY}") from error
+    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")  # with 8, streams wait for others they don't know of
     try:
         cuda.init()
     except cuda.Error as error:
@@ -121,7 +123,6 @@ class Gpu:
         major, minor = self.device.compute_capability()
         self.architecture = f"sm_{major}{minor}"
         self.processors = self.device.get_attribute(self.cuda.device_attribute.MULTIPROCESSOR_COUNT)
-        self._loaded: dict[Path, dict[str, Launcher]] = {}
         self._peers: dict[int, bool] = {index: True}  # GPU -> whether it can be reached
 
     def __enter__(self) -> Gpu:
@@ -137,11 +138,6 @@ class Gpu:
             ) from error
         if isinstance(error, self.cuda.Error):
             raise DeviceError(f"cuda:{self.index} ({self.name}): {error}. The run's answer is void.") from error
-
-    def close(self) -> None:
-        """Forget compiled kernels, which can be unloaded while the context is current only."""
-        with self:
-            self._loaded.clear()
 
     def free_bytes(self) -> int:
         """Bytes of memory that are free now."""
@@ -235,11 +231,12 @@ class Gpu:
         return self._peers[other.index]
 
     def load(self, cubin: Path, kernels: dict[str, Any], context_bytes: int) -> dict[str, Launcher]:
-        """The kernels of a unit by name (gstream.cudacode.generate.Unit); a cubin is loaded once."""
-        if cubin not in self._loaded:
+        """The kernels of a unit by name (gstream.cudacode.generate.Unit); a process loads a cubin once."""
+        key = (self.context, cubin)
+        if key not in _LOADED:
             module = self.cuda.module_from_file(str(cubin))
-            self._loaded[cubin] = {name: Launcher(module, kernel, context_bytes) for name, kernel in kernels.items()}
-        return self._loaded[cubin]
+            _LOADED[key] = {name: Launcher(module, kernel, context_bytes) for name, kernel in kernels.items()}
+        return _LOADED[key]
 
 
 def touch(array: np.ndarray) -> None:
@@ -248,6 +245,9 @@ def touch(array: np.ndarray) -> None:
     pieces = [flat[low : low + TOUCHED_AT_ONCE : mmap.PAGESIZE] for low in range(0, len(flat), TOUCHED_AT_ONCE)]
     with ThreadPoolExecutor(min(8, usable_cores())) as threads:
         list(threads.map(lambda piece: np.bitwise_or(piece, 0, out=piece), pieces))
+
+
+_LOADED: dict[tuple[Any, Path], dict[str, Launcher]] = {}  # (context, cubin): kernels by name
 
 
 class Launcher:

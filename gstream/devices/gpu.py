@@ -158,7 +158,6 @@ class GpuDevice(Device):
             self._sweeper.close()
         with self.gpu:
             self._spans = None
-        self.gpu.close()
 
     # Batches
 

@@ -71,6 +71,7 @@ class GpuState:
         self.attribute_bytes = 0
         self.arrays: list[Array] = []
         self._extra: dict[str, Array] = {}  # small buffers that grow when needed
+        self._staging: dict[str, np.ndarray] = {}  # pinned, which kernels read and write
         try:
             self._take_memory(uploads)
         except BaseException:
@@ -91,7 +92,7 @@ class GpuState:
         self.partial_sums = self._make(-(-vertices // BLOCK) * len(code.totals), np.float64, 0)
         self.members = self._keep(gpu.upload(code.members))
         self.counter = self._make(1, np.uint64, 0)
-        self.answer, self.host_answer = self._make(1, np.uint64, 0), gpu.pinned(1, np.uint64)
+        self.answer = self._make(1, np.uint64, 0)
         self._bind(uploads)
         self.heads_of: dict[str, tuple[Array, int]] = {}
         for name, (heads, skip) in job.host.heads.items():
@@ -164,16 +165,34 @@ class GpuState:
         """Blocks of a kernel that takes any launch."""
         return max(1, min(-(-count // threads), VERTEX_BLOCKS_A_PROCESSOR * self.gpu.processors))
 
-    def _room_for(self, name: str, values: np.ndarray) -> Array:
-        """`values` in a small buffer of that name, copied in stream order."""
+    def _put(self, name: str, values: np.ndarray) -> Array:
+        """A few 8-byte `values` in a buffer of that name; queued. The last ones must have been used."""
         have = self._extra.get(name)
-        if have is None or have.nbytes < values.nbytes:
-            if have is not None:
-                self.stream.synchronize()
-                have.free()
+        if have is None or have.count < values.size:
+            self._drop(name)
             have = self._extra[name] = self.gpu.empty(2 * values.size, values.dtype)
-        self.gpu.write(have.address, np.ascontiguousarray(values), self.stream)
+            self._staging[name] = self.gpu.pinned(2 * values.size, values.dtype)
+        staging = self._staging[name]
+        staging[: values.size] = values
+        self._copy_words(staging.ctypes.data, have.address, values.size)
         return have
+
+    def _get(self, array: Array, first: int, count: int) -> np.ndarray:
+        """A few 8-byte elements of an array, after what is queued on the stream; good until the next call."""
+        staging = self._staging.get("answers")
+        if staging is None or len(staging) < count:
+            staging = self._staging["answers"] = self.gpu.pinned(2 * count, np.uint64)
+        self._copy_words(array.at(first), staging.ctypes.data, count)
+        self.stream.synchronize()
+        return staging[:count].view(array.dtype)
+
+    def _copy_words(self, source: int, to: int, count: int) -> None:
+        self.launch("copy_words_kernel", self._any(count, 256), source, to, count)
+
+    def _drop(self, name: str) -> None:
+        if name in self._extra:
+            self.stream.synchronize()
+            self._extra.pop(name).free()
 
     def load(self, chunk: Range, values: bool) -> None:
         """Step 1 of Figure 5. A resident job keeps its values and has nothing to load."""
@@ -247,7 +266,7 @@ class GpuState:
         at = part[0] - self.chunk[0]
         count, words = part[1] - part[0], bit_words(part)
         copies, bits = self._slices(peers, at, count), self._bit_slices(peers, words)
-        addresses = self._room_for("addresses", np.concatenate([copies, bits]))
+        addresses = self._put("addresses", np.concatenate([copies, bits]))
         self.launch(
             "reduce_kernel", self._any(count, 256), self.combined.at(at), addresses.address, len(peers), count
         )  # fmt: skip
@@ -276,8 +295,7 @@ class GpuState:
             return array.at(at)
         name, size = f"{what} of peer {which}", count * array.dtype.itemsize
         if name not in self._extra or self._extra[name].nbytes < size:
-            if name in self._extra:
-                self._extra.pop(name).free()
+            self._drop(name)
             self._extra[name] = self.gpu.empty(count, array.dtype)
         self.gpu.copy(self._extra[name].address, array.at(at), size, self.stream)
         return self._extra[name].address
@@ -305,7 +323,7 @@ class GpuState:
     def hub_sums(self, name: str, done: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Page and sum of each part of the large pages `done` of a topology, in part order."""
         table = self.tables[name]
-        sums = self.gpu.read(self.carry[name].address, np.empty(len(table.large_pages), self.got.dtype), self.stream)
+        sums = self._get(self.carry[name], 0, len(table.large_pages)).copy()
         if len(done) == table.table.pages - table.table.small_pages:
             return table.large_pages, sums
         chosen = np.isin(table.large_pages, done)
@@ -316,7 +334,7 @@ class GpuState:
             return
         order = np.argsort(vertices, kind="stable")  # sums of one vertex stand together, in page order
         vertices, sums = vertices[order], sums[order].astype(self.got.dtype)
-        which, what = self._room_for("hubs", vertices), self._room_for("hub sums", sums)
+        which, what = self._put("hubs", vertices), self._put("hub sums", sums)
         self.launch(
             "add_hub_sums_kernel", self._any(len(vertices), 256), which.address, what.address, len(vertices),
             self.got.address, *self.chunk,
@@ -333,8 +351,7 @@ class GpuState:
     def partials(self, part: Range) -> np.ndarray:
         totals = len(self.code.totals)
         first, last = part[0] // BLOCK, -(-part[1] // BLOCK)
-        out = np.empty((last - first, totals), np.float64)
-        return self.gpu.read(self.partial_sums.at(first * totals), out, self.stream)
+        return self._get(self.partial_sums, first * totals, (last - first) * totals).reshape(-1, totals)
 
     def advance(self) -> None:
         self.active, self.next = self.next, self.active
@@ -350,7 +367,7 @@ class GpuState:
     # What the driver asks about bitmaps: answered by kernels, so that a few bytes come back
 
     def _read_number(self, array: Array) -> int:
-        return int(self.gpu.read(array.address, self.host_answer, self.stream)[0])
+        return int(self._get(array, 0, 1)[0])
 
     def _bits(self, which: str) -> Array:
         return {"active": self.active, "open": self.open, "remain": self.remain}[which]
@@ -375,7 +392,8 @@ class GpuState:
             "mark_pages_kernel", self._any(table.pages, 8), self._bits(which).address, known.first_vertex.address,
             known.last_vertex.address, table.pages, known.marks.address, self.answer.address,
         )  # fmt: skip
-        return np.flatnonzero(self.gpu.read(known.marks.address, known.host_marks[: table.pages], self.stream))
+        marks = self._get(known.marks, 0, known.marks.count).view(np.uint8)
+        return np.flatnonzero(marks[: table.pages])
 
     def read_values(self) -> np.ndarray:
         return self.gpu.read(self.value.address, np.empty(self.job.vertices, self.code.value_dtype), self.stream)
