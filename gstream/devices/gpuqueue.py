@@ -72,7 +72,7 @@ class BatchQueue:
 
     def __init__(self, gpu: Gpu, device: Device, pool: PagePool, work: Work, spans: Spans | None) -> None:
         self.gpu, self.device, self.pool, self.work, self._spans = gpu, device, pool, work, spans
-        self._letting_go: deque[tuple[Any, Callable[[], None]]] = deque()  # copies queued, and what they let go of
+        self._letting_go: deque[tuple[Lane, Callable[[], None]]] = deque()  # copies queued, and what they let go of
         self._ahead: deque[tuple[np.ndarray, Placement, Lane]] = deque()  # pages copied for the next step, in order
         self._held_over, self._held_ticket = gpu.event(), -1  # the launch over cached pages
         self.busy = False  # whether something was queued since the last finish that counts edges
@@ -124,7 +124,7 @@ class BatchQueue:
             self._copy(batch, piece, batch.rows[at : at + len(piece)], place, lane)
             at += len(piece)
             if number == len(pieces) - 1:
-                self._letting_go.append((lane.copied, batch.done))
+                self._letting_go.append((lane, batch.done))
             self._count_moved(batch, len(piece))
             self._run(table, piece, place, lane)
 
@@ -164,6 +164,7 @@ class BatchQueue:
         """
         table, to, pool, stream = batch.table, place.rows, self.pool, self.pool.copies
         lane.wait()  # its rows are read until then
+        self._let_go_of(lane)
         if place.waits:  # so are cache slots that are overwritten, by launches on any stream
             users = [(other.ticket, other.over) for other in pool.lanes]
             for ticket, over in [*users, (self._held_ticket, self._held_over)]:
@@ -202,15 +203,19 @@ class BatchQueue:
 
     def _let_go(self, all_of_them: bool = False) -> None:
         """Tell the sources of batches whose copies are over."""
-        while self._letting_go and (all_of_them or self._letting_go[0][0].query()):
-            event, done = self._letting_go.popleft()
-            event.synchronize()
-            done()
+        while self._letting_go and (all_of_them or self._letting_go[0][0].copied.query()):
+            self.make_room()
+
+    def _let_go_of(self, lane: Lane) -> None:
+        """The same for what a lane copied last, before its event stands for another copy; copies end in order."""
+        while any(waiting is lane for waiting, _ in self._letting_go):
+            self.make_room()
 
     def make_room(self) -> None:
+        """Let the oldest batch get past its copy."""
         if self._letting_go:
-            event, done = self._letting_go.popleft()
-            event.synchronize()
+            lane, done = self._letting_go.popleft()
+            lane.copied.synchronize()
             done()
 
     def finish(self) -> None:
