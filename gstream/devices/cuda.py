@@ -137,7 +137,15 @@ class Gpu:
                 "vertices are streamed, or end other programs on it."
             ) from error
         if isinstance(error, self.cuda.Error):
-            raise DeviceError(f"cuda:{self.index} ({self.name}): {error}. The run's answer is void.") from error
+            raise self.failure("", error) from error
+
+    def failure(self, what: str, error: Exception) -> DeviceError:
+        """The error to raise for one of CUDA's; what: kernel and pages, as far as they are known."""
+        where = f", {what}" if what else ""
+        return DeviceError(
+            f"cuda:{self.index} ({self.name}){where}: {error}. There is no answer. Run it again; if that fails, too, "
+            "pass --devices host, and report it with the output of gstream doctor."
+        )
 
     def free_bytes(self) -> int:
         """Bytes of memory that are free now."""

@@ -149,7 +149,7 @@ class LinkPages:
 class LinkWork:
     """link_pages over batches (gstream.devices.gpuqueue.Work)."""
 
-    reach = 0
+    reach, name = 0, "link_pages_kernel"
 
     def __init__(self, tree: Tree, links: LinkPages) -> None:
         self.tree, self.links, self.stream = tree, links, tree.stream

@@ -18,7 +18,7 @@ class Lane:
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu, self.stream, self.over, self.copied = gpu, gpu.stream(), gpu.event(), gpu.event()
-        self.ticket = -1  # of the launch that `over` stands for
+        self.ticket, self.what = -1, ""  # the launch that `over` stands for
         self.used = False
         self._rows = np.zeros(0, np.uint32)
         self._device_rows = gpu.empty(0, np.uint32)
@@ -27,7 +27,10 @@ class Lane:
     def wait(self) -> None:
         """Return when its last batch is over; the GIL is free meanwhile."""
         if self.used:
-            self.over.synchronize()
+            try:
+                self.over.synchronize()
+            except self.gpu.cuda.Error as error:
+                raise self.gpu.failure(self.what, error) from error
             self.used = False
 
     def put_rows(self, numbers: np.ndarray, rows: np.ndarray) -> int:

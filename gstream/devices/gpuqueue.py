@@ -57,6 +57,10 @@ class Work(Protocol):
     stream: Any
 
     @property
+    def name(self) -> str:
+        """The kernel that `launch` queues."""
+
+    @property
     def reach(self) -> int:
         """Vertices of a streamed RA that one launch may span; 0: none is streamed."""
 
@@ -74,7 +78,7 @@ class BatchQueue:
         self.gpu, self.device, self.pool, self.work, self._spans = gpu, device, pool, work, spans
         self._letting_go: deque[tuple[Lane, Callable[[], None]]] = deque()  # copies queued, and what they let go of
         self._ahead: deque[tuple[np.ndarray, Placement, Lane]] = deque()  # pages copied for the next step, in order
-        self._held_over, self._held_ticket = gpu.event(), -1  # the launch over cached pages
+        self._held_over, self._held_ticket, self._held_what = gpu.event(), -1, ""  # the launch over cached pages
         self.busy = False  # whether something was queued since the last finish that counts edges
 
     def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
@@ -91,7 +95,7 @@ class BatchQueue:
         moved = not follows(held, place.rows)
         where = (known.put_map(held, place.rows, stream), 0) if moved else (0, int(held[0] - place.rows[0]))
         begin = self._mark(stream)
-        self.work.launch(Launch(self.pool, known, held, *where, None), stream)
+        self._held_what = self._launch(Launch(self.pool, known, held, *where, None), stream)
         self._span("cached pages", f"kernel: {len(held)} cached pages of {table.name}", begin, stream)
         self._held_over.record(stream)
         self._held_ticket = self.pool.ring.ticket(place)
@@ -189,10 +193,20 @@ class BatchQueue:
         first, rows = int(numbers[0]), place.rows
         where = (0, first - int(rows[0])) if follows(numbers, rows) else (lane.put_rows(numbers, rows), first)
         begin = self._mark(lane.stream)
-        self.work.launch(Launch(self.pool, self.pool.tables[table.name], numbers, *where, lane), lane.stream)
+        lane.what = self._launch(Launch(self.pool, self.pool.tables[table.name], numbers, *where, lane), lane.stream)
         self._span(f"stream {place.stream}", f"kernel: {len(numbers)} pages of {table.name}", begin, lane.stream)
         lane.over.record(lane.stream)
         lane.used, lane.ticket = True, self.pool.ring.ticket(place)
+
+    def _launch(self, pages: Launch, stream: Any) -> str:
+        """Queue the work's kernel; what it was, for errors that show later."""
+        first, last, name = pages.numbers[0], pages.numbers[-1], pages.table.table.name
+        what = f"{self.work.name} over {len(pages.numbers)} pages, {first} to {last}, of topology {name}"
+        try:
+            self.work.launch(pages, stream)
+        except self.gpu.cuda.Error as error:
+            raise self.gpu.failure(what, error) from error
+        return what
 
     def _mark(self, stream: Any) -> Any:
         return None if self._spans is None else self._spans.mark(stream)
@@ -220,7 +234,10 @@ class BatchQueue:
 
     def finish(self) -> None:
         """Return when all launches are over; copies ahead go on."""
-        self.work.stream.synchronize()
+        try:
+            self.work.stream.synchronize()
+        except self.gpu.cuda.Error as error:
+            raise self.gpu.failure(self._held_what, error) from error
         if not self.busy:
             return
         self.busy = False

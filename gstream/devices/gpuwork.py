@@ -28,6 +28,10 @@ class ProgramWork:
         state.stream.synchronize()  # the lanes' streams don't wait for this one
 
     @property
+    def name(self) -> str:
+        return f"{self._step.direction}_kernel of {self.state.unit.program}" if self._step else ""
+
+    @property
     def reach(self) -> int:
         streamed = self._step is not None and self._step.direction == "push" and not self.state.plan.resident
         return self.state.plan.reach if streamed else 0

@@ -129,7 +129,7 @@ class Device:
 
 class Function:
     def __init__(self, library: ctypes.CDLL, name: str) -> None:
-        self.function, self.format = getattr(library, f"run_{name}"), ""
+        self.function, self.name, self.format = getattr(library, f"run_{name}"), name, ""
 
     def prepare(self, format: str) -> None:
         self.format = format

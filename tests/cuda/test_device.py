@@ -13,6 +13,7 @@ from engine_graphs import make_store, skewed_edges
 import gstream
 from gstream.cudacode.generate import Unit
 from gstream.devices import cuda
+from gstream.devices.cuda import DeviceError
 from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.programs.bfs import BFS
@@ -146,6 +147,34 @@ def test_less_memory_than_it_seemed(store, expected, monkeypatch):
         found = engine.run(PROGRAMS["pagerank"](), max_supersteps=3)
         assert sum(engine.plan(PROGRAMS["pagerank"]()).device_bytes.values()) <= most
     np.testing.assert_allclose(found.value, expected["pagerank"].value, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("cache", "pages"), [("0", "2 pages"), ("auto", "2 pages"), ("held", "pages, 0 to")])
+def test_errors_name_the_kernel_and_its_pages(store, monkeypatch, cache, pages):
+    """Whether a launch fails or what was launched shows later; nothing is left on the device."""
+    usual, late = standin.Function.prepared_async_call, cache == "auto"
+    armed = cache != "held"
+
+    def call(self, *arguments):
+        if self.name == "pull_kernel" and armed:
+            if not late:
+                raise standin.LogicError("cuLaunchKernel failed: made up by the test")
+            monkeypatch.setattr(standin.Event, "synchronize", fail)
+        usual(self, *arguments)
+
+    def fail(self):
+        raise standin.LogicError("cuEventSynchronize failed: made up by the test")
+
+    monkeypatch.setattr(standin.Function, "prepared_async_call", call)
+    options = RunOptions(devices=["cuda"], cache="0" if cache == "0" else "auto", batch_bytes=2 * PAGE, streams=2)
+    with Engine(store, options) as engine:
+        if cache == "held":
+            engine.run(PROGRAMS["pagerank"](), max_supersteps=2)
+            armed = True
+        with pytest.raises(DeviceError, match=rf"cuda:0 \(stand-in\), pull_kernel of PageRank over .*{pages}.*made up"):
+            engine.run(PROGRAMS["pagerank"](), max_supersteps=2)
+        monkeypatch.undo()
+        monkeypatch.setattr(cuda, "driver", lambda: standin.DRIVER)
 
 
 def test_traces_have_spans_of_streams(store):
