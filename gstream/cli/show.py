@@ -53,9 +53,14 @@ def cuda_text(program: Any, id_bytes: int, weight: np.dtype) -> str:
     """The generated translation unit."""
     import numpy as np
 
-    from gstream.cudacode.generate import UnitShape, unit_of
+    from gstream.cudacode.generate import UnitShape, unit_of, unit_of_page_kernels
+    from gstream.programs.wcc import WCC
 
-    return unit_of(program, UnitShape(np.dtype(f"<u{id_bytes}"), weight)).text
+    shape = UnitShape(np.dtype(f"<u{id_bytes}"), weight)
+    text = unit_of(program, shape).text
+    if program is WCC:  # what `gstream run wcc` runs; the program is for comparison
+        text += unit_of_page_kernels("components", ["unionfind.cu", "bits.cu"], shape).text
+    return text
 
 
 def _program_class(algorithm: str) -> type[Program]:

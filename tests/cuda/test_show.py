@@ -32,6 +32,10 @@ def test_every_algorithm(capsys, algorithm):
     assert shown(capsys, algorithm)[1] == shown(capsys, algorithm, "--host")[1]
 
 
+def test_components_show_their_page_kernels(capsys):
+    assert "link_pages_kernel(" in shown(capsys, "wcc", "--cuda")[1]
+
+
 def test_own_program(capsys, tmp_path):
     (tmp_path / "mine.py").write_text(MINE)
     code, out, _ = shown(capsys, f"{tmp_path}/mine.py:Twice", "--cuda", "--id-bytes", "8")
