@@ -9,9 +9,8 @@ with Engine(store, options) as engine:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -25,6 +24,7 @@ from gstream.devices.fake import FakeDevice
 from gstream.devices.host import HostDevice
 from gstream.devices.make import make_devices
 from gstream.devices.threads import Workers
+from gstream.feeding import exhaust, feed, in_turn
 from gstream.fit import IN_FLIGHT_BYTES, graph_of, work_list_bytes
 from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.machine import memory
@@ -239,11 +239,8 @@ class Engine:
             policy=self.options.cache_policy,
         )  # fmt: skip
 
-    def each(self, call: Callable[[int], None], feeds: bool = False) -> None:
-        """call(number) for every device, then finish it; threads where all devices allow it, and it is worth while.
-
-        feeds: the call goes on for as long as the device is busy, as feeding it with batches does.
-        """
+    def each(self, call: Callable[[int], Any]) -> None:
+        """call(number) for every device, then finish it; threads where all devices allow it, and calls take time."""
         if len(self.devices) == 1:
             call(0)
             self.devices[0].finish()
@@ -253,7 +250,7 @@ class Engine:
             call(number)
             self.devices[number].finish()
 
-        if all(device.threaded and (feeds or not device.queues) for device in self.devices):
+        if all(device.threaded and not device.queues for device in self.devices):
             futures = [self._servers.submit(serve, number) for number in range(len(self.devices))]
             try:
                 wait(futures)
@@ -274,19 +271,17 @@ class Engine:
 
         again: the next call will ask for the same pages, so that reading and copying may go on meanwhile.
         """
-        sources = self._sources.of(table)
+        sources, devices = self._sources.of(table), self.devices
 
-        def feed(number: int) -> None:
-            device, source = self.devices[number], sources[number]
-            mine = device.submit_held(table, share(pages, table.stretch, len(self.devices), number))
-            with closing(source.batches(mine, device.in_place, device.make_room, weights, again)) as batches:
-                for batch in batches:
-                    device.submit(batch)
-            for batch in source.first_again(mine, weights) if again else ():
-                if not device.submit_ahead(batch):
-                    break
+        def feeding(number: int) -> Generator[None, None, None]:
+            mine = share(pages, table.stretch, len(devices), number)
+            return feed(devices[number], sources[number], table, mine, weights, again)
 
-        self.each(feed, feeds=True)
+        if all(device.queues for device in devices):
+            in_turn([feeding(number) for number in range(len(devices))])
+            self.each(lambda number: None)
+        else:
+            self.each(lambda number: exhaust(feeding(number)))
 
     def counts(self) -> tuple[int, int, int, int]:
         """Pages processed, bytes moved, edges looked at and bytes read from disk since the engine was made."""

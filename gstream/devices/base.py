@@ -135,7 +135,7 @@ class Device(ABC):
     """One device of a run. `in_place`: reads pages where they lie in host memory, so that batches need no cutting.
 
     `picks_records`: its kernels go by lists of vertices where few matter (Step.listed), else they test every bit.
-    `queues`: calls for vertices only queue what they do, so that one thread serves several such devices in turn.
+    `queues`: calls only queue what they do, so that one thread serves several such devices in turn.
     `threaded`: the driver may serve it from a thread of its own beside other devices; where it may not, devices are
     finished in order of `lateness`, asked for each time.
     """

@@ -25,7 +25,7 @@ from pagestore.errors import DeviceMissingError, GstreamError, ResourceError
 REMEDY = "Install pycuda beside the CUDA toolkit (gstream doctor says what is missing), or pass --devices host."
 PORTABLE = 1  # CU_MEMHOSTREGISTER_PORTABLE: pinned for all GPUs
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: does not wait for the default stream
-ADDRESSES = (1 << 64) - 1
+LARGEST_ADDRESS = (1 << 64) - 1
 TOUCHED_AT_ONCE = 64 << 20
 
 
@@ -98,8 +98,8 @@ class Array:
         self.address = int(memory) if memory is not None else 0
 
     def at(self, index: int) -> int:
-        """Address of an element."""
-        return self.address + index * self.dtype.itemsize
+        """Address of an element; a negative index wraps around as addresses do."""
+        return (self.address + index * self.dtype.itemsize) & LARGEST_ADDRESS
 
     def free(self) -> None:
         if self._memory is not None:
@@ -259,7 +259,7 @@ _LOADED: dict[tuple[Any, Path], dict[str, Launcher]] = {}  # (context, cubin): k
 
 
 class Launcher:
-    """One kernel, ready to be launched: `launch(stream, blocks, *arguments)`; the context goes last, as bytes."""
+    """One kernel, ready to be launched: launch(stream, blocks, *arguments), integers from 0 on, a context as bytes."""
 
     def __init__(self, module: Any, kernel: Any, context_bytes: int) -> None:
         self._module = module  # lives as long as its functions
@@ -269,5 +269,4 @@ class Launcher:
 
     def __call__(self, stream: Any, blocks: int, *arguments: Any) -> None:
         if blocks > 0:
-            plain = [item if isinstance(item, bytes) else int(item) & ADDRESSES for item in arguments]
-            self._function.prepared_async_call((blocks, 1), self._block, stream, *plain)
+            self._function.prepared_async_call((blocks, 1), self._block, stream, *arguments)

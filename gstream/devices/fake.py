@@ -6,7 +6,7 @@ hardware punishes now and then is found every time:
 
 - a page is checked against the directory's CRC when its kernel runs: the right page must be in the right row, then
 - ring rows are poisoned after use, and so are rows of host memory once the device has let go of them
-- a merge asserts that no peer still has work of another phase queued
+- a merge asserts that no peer still has work of another phase queued, but for copies ahead, which nobody waits for
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gstream.devices.memory import MemoryDevice
 from gstream.devices.state import records_of
 from gstream.devices.streams import BatchRing, Placement, cut_by_reach
 from gstream.hostcode.parts import make_parts
-from gstream.pages import POISON, Batch
+from gstream.pages import POISON, Batch, nothing
 from gstream.pagetable import PageTable
 from gstream.sweep import PageKernel
 from pagestore.crc import page_crcs
@@ -51,6 +51,7 @@ class FakeDevice(MemoryDevice):
         self._random = random.Random(seed)
         self._queues: list[deque[Operation]] = [deque()]
         self._over: set[int] = set()
+        self._ahead: deque[tuple[np.ndarray, Placement]] = deque()  # pages copied for the next step, in order
         self._released = 0
         self._ring: BatchRing | None = None
         self._pages = self._weights = np.zeros((0, 0), dtype=np.uint8)
@@ -77,8 +78,9 @@ class FakeDevice(MemoryDevice):
 
     def _make_pool(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
         self._ring = BatchRing(plan, tables)
-        self._queues = [deque() for _ in range(plan.streams + 1)]  # the last: launches over cached pages
+        self._queues = [deque() for _ in range(plan.streams + 1)]  # the last: over vertices and cached pages
         self._over.clear()
+        self._ahead.clear()
         table = next(iter(tables.values()))
         self._pages = np.full((self._ring.rows, table.page_bytes), POISON, dtype=np.uint8)
         self._weights = np.full((self._ring.rows if weights else 0, table.weight_page_bytes), POISON, dtype=np.uint8)
@@ -88,6 +90,7 @@ class FakeDevice(MemoryDevice):
         super().detach()
         for queue in self._queues:
             queue.clear()
+        self._ahead.clear()
         self._ring = None
         self._pages = self._weights = np.zeros((0, 0), dtype=np.uint8)
         self._sources = []
@@ -123,29 +126,59 @@ class FakeDevice(MemoryDevice):
         return self._sources[0][0].size if self._sources else 0
 
     def submit(self, batch: Batch) -> None:
+        self.stats.pages += len(batch.numbers)
+        self.stats.pages_moved += len(batch.numbers)
+        self.stats.bytes_moved += batch.table.bytes_of(len(batch.numbers), batch.weights is not None)
+        ready = self._take_ahead(batch)
+        if ready is None:
+            self._submit_pieces(batch)
+        else:
+            self._let_go(batch)
+            self._queue_kernel(batch.table, batch.numbers, ready, batch.weights is not None)
+        for _ in range(self._random.randrange(6)):
+            self._do_one()
+
+    def _submit_pieces(self, batch: Batch) -> None:
         cut = cut_by_reach(batch.numbers, batch.table, self._reach, self.ring.batch_pages)
         start, left = 0, [len(cut)]  # pieces go to different streams: the last to be copied lets go of the batch
 
         def copied() -> None:
             left[0] -= 1
             if left[0] == 0:
-                self._released += 1
-                batch.done()
+                self._let_go(batch)
 
         for numbers in cut:
             place = self.ring.place(numbers, batch.table)
-            self._queue_copy(batch, numbers, batch.rows[start : start + len(numbers)], place, copied)
+            self._queue_copy("copy", batch, numbers, batch.rows[start : start + len(numbers)], place, copied)
             self._queue_kernel(batch.table, numbers, place, batch.weights is not None)
             start += len(numbers)
-        for _ in range(self._random.randrange(6)):
-            self._do_one()
+
+    def submit_ahead(self, batch: Batch) -> bool:
+        """As a GPU does it: only where all pages pass through the ring, one batch a stream."""
+        ring = self.ring
+        whole = not self._reach and len(batch.numbers) <= ring.batch_pages
+        if not whole or len(self._ahead) == ring.streams or ring.admits(batch.table):
+            return False
+        place = ring.place(batch.numbers, batch.table)
+        self._queue_copy("ahead", batch, batch.numbers, batch.rows, place, nothing)
+        self._ahead.append((batch.numbers, place))
+        return True
+
+    def _take_ahead(self, batch: Batch) -> Placement | None:
+        """Where a batch lies, or will, that was asked for ahead; if another one was, all of them are in vain."""
+        if self._ahead and np.array_equal(self._ahead[0][0], batch.numbers):
+            return self._ahead.popleft()[1]
+        self._ahead.clear()
+        return None
+
+    def _let_go(self, batch: Batch) -> None:
+        self._released += 1
+        batch.done()
 
     def _queue_copy(
-        self, batch: Batch, numbers: np.ndarray, rows: np.ndarray, place: Placement, copied: Callable[[], None]
-    ) -> None:
-        self.stats.pages += len(numbers)
-        self.stats.pages_moved += len(numbers)
-        self.stats.bytes_moved += batch.table.bytes_of(len(numbers), batch.weights is not None)
+        self, kind: str, batch: Batch, numbers: np.ndarray, rows: np.ndarray, place: Placement,
+        copied: Callable[[], None],
+    ) -> None:  # fmt: skip
         assert place.rows.max() < self.ring.rows and len(numbers) <= self.ring.batch_pages
 
         def copy() -> None:
@@ -155,7 +188,7 @@ class FakeDevice(MemoryDevice):
                 self._weights[place.rows] = batch.weights[rows]
             copied()
 
-        self._enqueue(place.stream, Operation("copy", copy, place.waits))
+        self._enqueue(place.stream, Operation(kind, copy, place.waits))
 
     def _queue_kernel(self, table: PageTable, numbers: np.ndarray, place: Placement, weights: bool) -> None:
         """Queue the launch over pages that its stream has copied, or that were there."""
@@ -245,8 +278,8 @@ class FakeDevice(MemoryDevice):
     def _quiet(self, peers: Sequence[Device], kind: str) -> Sequence[Device]:
         for peer in peers:
             assert isinstance(peer, FakeDevice)
-            queued = {operation.kind for queue in peer._queues for operation in queue}
-            assert queued <= {kind}, f"{self.name}: {kind} while {peer.name} has {queued} queued"
+            queued = peer._queued - {kind}
+            assert not queued, f"{self.name}: {kind} while {peer.name} has {queued} queued"
         return peers
 
     def load(self, chunk: Range, values: bool) -> None:
@@ -262,9 +295,14 @@ class FakeDevice(MemoryDevice):
         super().advance()
 
     def _assert_idle(self, what: str) -> None:
-        assert not any(self._queues), f"{self.name}: {what} while work is queued"
+        assert not self._queued, f"{self.name}: {what} while {self._queued} is queued"
 
     # The scheduler
+
+    @property
+    def _queued(self) -> set[str]:
+        """Kinds of what is queued. Copies ahead don't count: only the kernels behind them wait for them."""
+        return {operation.kind for queue in self._queues for operation in queue} - {"ahead"}
 
     def make_room(self) -> None:
         released = self._released
@@ -272,13 +310,13 @@ class FakeDevice(MemoryDevice):
             self._do_one()
 
     def finish(self) -> None:
-        while any(self._queues):
+        while self._queued:
             self._do_one()
         if self._ring is not None:
             self._ring.all_over()
 
     def _later(self, kind: str, run: Callable[[], None]) -> None:
-        self._enqueue(0, Operation(kind, run))
+        self._enqueue(-1, Operation(kind, run))
 
     def _enqueue(self, queue: int, operation: Operation) -> None:
         self._queues[queue].append(operation)

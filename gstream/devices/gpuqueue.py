@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gstream.devices.base import Device
-from gstream.devices.cuda import Gpu
+from gstream.devices.cuda import LARGEST_ADDRESS, Gpu
 from gstream.devices.gpulane import Lane, Spans
 from gstream.devices.gpupool import GpuTable, PagePool
 from gstream.devices.streams import Placement, cut_by_reach
@@ -24,7 +24,8 @@ BLOCKS_A_PROCESSOR = 8  # of the edge kernels: 256 threads each, all resident at
 class Launch:
     """Pages that lie on the GPU and are to be processed: numbers int64[n], ascending, of one pool's table.
 
-    rows: address of their map, 0 for none; first_page: see Pool in cuda/pages.cuh. lane: None for cached pages.
+    rows: address of their map, 0 for none; first_page: see Pool in cuda/pages.cuh, it may be negative. lane: None for
+    cached pages.
     """
 
     pool: PagePool
@@ -38,7 +39,7 @@ class Launch:
         """The first arguments of every kernel over pages, from words to part_count."""
         first, count = self.parts
         pool, words = self.pool, self.table.table.layout.words
-        where = (pool.pages.address, pool.weights.address, words, self.rows, self.first_page)
+        where = (pool.pages.address, pool.weights.address, words, self.rows, self.first_page & LARGEST_ADDRESS)
         return (*where, self.table.parts.address, first, count)
 
     @property
@@ -175,14 +176,13 @@ class BatchQueue:
                 if ticket in place.waits:
                     stream.wait_for_event(over)
         begin = self._mark(stream)
-        breaks = np.flatnonzero((np.diff(to) != 1) | (np.diff(source) != 1)) + 1
-        for low, high in zip([0, *breaks.tolist()], [*breaks.tolist(), len(to)], strict=True):
+        for low, high in runs(to, source):
             part = slice(int(source[low]), int(source[low]) + high - low)
             at = int(to[low])
-            self.gpu.write(pool.pages.address + at * table.page_bytes, batch.pages[part].reshape(-1), stream)
+            self.gpu.write(pool.pages.address + at * table.page_bytes, batch.pages[part], stream)
             if batch.weights is not None:
                 where = pool.weights.address + at * table.weight_page_bytes
-                self.gpu.write(where, batch.weights[part].reshape(-1), stream)
+                self.gpu.write(where, batch.weights[part], stream)
         self._span("copies", f"copy: {len(numbers)} pages of {table.name}", begin, stream)
         lane.copied.record(stream)
         lane.stream.wait_for_event(lane.copied)
@@ -261,5 +261,17 @@ class BatchQueue:
 
 def follows(numbers: np.ndarray, rows: np.ndarray) -> bool:
     """Whether pages (int64[n], ascending) and their rows are both without gaps."""
-    last = len(numbers) - 1
-    return int(numbers[-1] - numbers[0]) == last and bool(np.all(np.diff(rows) == 1))
+    return int(numbers[-1] - numbers[0]) == len(numbers) - 1 and is_run(rows)
+
+
+def runs(to: np.ndarray, source: np.ndarray) -> list[tuple[int, int]]:
+    """Ranges of indices in which rows are neighbours on both sides, which one copy moves."""
+    if is_run(to) and is_run(source):
+        return [(0, len(to))]
+    breaks = (np.flatnonzero((np.diff(to) != 1) | (np.diff(source) != 1)) + 1).tolist()
+    return list(zip([0, *breaks], [*breaks, len(to)], strict=True))
+
+
+def is_run(rows: np.ndarray) -> bool:
+    """Whether rows (int64[n], distinct) are neighbours in ascending order."""
+    return int(rows[-1] - rows[0]) == len(rows) - 1 and bool((rows[1:] > rows[:-1]).all())
