@@ -212,7 +212,7 @@ class Engine:
         if not self._fits(table, kernel.needs_weights):
             left = self.host_memory - self.beside_bytes - sum(array.nbytes for array in self._arrays.values())
             cap, devices = self.host_memory, len(self.devices)
-            plans = plan_sources({table.name: table}, kernel.needs_weights, self.options, devices, left, cap)
+            plans = plan_sources({table.name: table}, kernel.needs_weights, self.options, devices, left, cap, {})
             self._sources.prepare(plans, {table.name: table})
         pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)
         try:

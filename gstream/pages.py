@@ -59,7 +59,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class SourcePlan:
-    """How one topology's pages are held in host memory, for one device (all devices share a resident topology)."""
+    """How one topology's pages are held in host memory, for one device (all devices share a resident topology).
+
+    skip: so many pages, the first that come, take no slot of the cache: the device's own keeps them.
+    """
 
     resident: bool
     weights: bool
@@ -67,6 +70,7 @@ class SourcePlan:
     groups: int = 0
     cache_pages: int = 0
     policy: str | None = None
+    skip: int = 0
 
     def rows(self, table: PageTable) -> int:
         return table.pages if self.resident else self.cache_pages + self.groups * self.batch_pages
@@ -120,6 +124,7 @@ class PageSource:
         self._reader = reader
         self._readers = readers
         self._lock = threading.Lock()
+        self._passed = 0  # pages that the device keeps
         self._free = deque(range(plan.groups))
         self._ahead: deque[tuple[Batch, Future[None] | None]] = deque()
         self._loaded = np.zeros(table.pages if plan.resident else 0, dtype=bool)
@@ -243,8 +248,11 @@ class PageSource:
             found = self.cache.look_up(numbers)
             absent = found < 0
             self.cache.pin(found[~absent])
-            found[absent] = self.cache.admit(numbers[absent])
-            self.cache.pin(found[absent & (found >= 0)])
+            if self._passed < self.plan.skip:
+                self._passed += len(numbers)
+            else:
+                found[absent] = self.cache.admit(numbers[absent])
+                self.cache.pin(found[absent & (found >= 0)])
             slots = found[found >= 0]
             rows = np.where(found >= 0, found, rows)
         batch = Batch(self.table, numbers, rows, self.pages, self.weights)

@@ -126,7 +126,8 @@ class Plan:
         hit = min(1.0, self.device.cache_pages.get(table.name, 0) * self.devices / max(1, table.pages))
         if cold or self.device.policy == "lru" and hit < 1:  # a cyclic sweep larger than the cache
             hit = 0.0
-        from_disk = 0 if source.resident else pages - min(pages, source.cache_pages * self.devices)
+        slots = source.cache_pages + (self.device.cache_pages.get(table.name, 0) if hit else 0)
+        from_disk = 0 if source.resident else pages if cold else max(0, pages - slots * self.devices)
         attributes = 0 if self.device.resident else self.device_bytes.get("WA", 0) * len(self.chunks)
         return superstep_seconds(
             self.constants, devices=self.devices, attribute_bytes=attributes,
@@ -193,15 +194,15 @@ def make_plan(
     host = _host_bytes(code, graph, fit, copies) | (_times(fit.held, len(specs)) if own else {})
     used = {graph.tables[name].name: graph.tables[name] for name in topologies(fit.layout)}
     left = host_memory - sum(host.values())
-    sources = plan_sources(used, weights, options, len(specs), left, host_memory)
+    cached = _device_cache(used, fit, copies, options, weights)
+    sources = plan_sources(used, weights, options, len(specs), left, host_memory, cached)
     host |= {f"pages ({name})": plan.bytes_held(tables[name]) * (1 if plan.resident else len(specs))
              for name, plan in sources.items()}  # fmt: skip
     device = DevicePlan(
         resident=fit.layout.resident, message=takes_message(code, fit.layout),
         source_copy=copies_source(code, fit.layout), chunk=fit.chunk, reach=reach, heads=fit.layout.heads,
         open_bits=code.has_done, streams=max(1, fit.streams), batch_pages=fit.batch_pages or largest,
-        cache_pages=_device_cache(used, fit, copies, options, weights), policy=options.cache_policy,
-        micro=options.micro,
+        cache_pages=cached, policy=options.cache_policy, micro=options.micro,
     )  # fmt: skip
     held = fit.held | {f"page cache ({name})": n * page for name, n in device.cache_pages.items() if n}
     unit = chunk_unit(code)
@@ -259,11 +260,13 @@ def _too_little(option: str, cap: int, need: int, graph: Graph, layout: Layout) 
 
 
 def plan_sources(
-    tables: dict[str, PageTable], weights: bool, options: RunOptions, devices: int, left: int, cap: int
-) -> dict[str, SourcePlan]:
+    tables: dict[str, PageTable], weights: bool, options: RunOptions, devices: int, left: int, cap: int,
+    on_device: dict[str, int],
+) -> dict[str, SourcePlan]:  # fmt: skip
     """How host memory holds the pages: all of them where they fit in `left` bytes, else a ring and a cache.
 
-    Raises ResourceError, naming the bytes needed, when not even a ring of two one-page groups a device fits.
+    on_device: slots of each device's own cache, by topology; pages that these keep are not kept here, too. Raises
+    ResourceError, naming the bytes needed, when not even a ring of two one-page groups a device fits.
     """
     plans: dict[str, SourcePlan] = {}
     waiting = sorted(tables.values(), key=lambda table: table.pages)
@@ -287,8 +290,9 @@ def plan_sources(
                 f"--host-memory {cap} bytes: too little; {need} bytes are needed at least, of which "
                 f"{cap - left} for attributes of vertices. Raise --host-memory."
             )
-        cache = min((budget - groups * batch * page) // page, table.pages) if policy else 0
-        plans[table.name] = SourcePlan(False, weights, batch, groups, cache, policy)
+        skip = on_device.get(table.name, 0) if policy == "pinned" else 0
+        cache = min((budget - groups * batch * page) // page, max(0, table.pages - skip)) if policy else 0
+        plans[table.name] = SourcePlan(False, weights, batch, groups, cache, policy, skip)
         left -= devices * plans[table.name].bytes_held(table)
     return plans
 

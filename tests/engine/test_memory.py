@@ -169,3 +169,19 @@ def test_resident_memory_stays_under_the_cap_with_a_store_larger_than_it(tmp_pat
     assert tracked <= cap
     assert grown <= cap + (4 << 20), "allocator and directory beside what is tracked"
     assert read >= 2 * topology.pages * topology.layout.page_bytes
+
+
+def test_what_a_device_keeps_host_memory_does_not(graph):
+    """Pages in a device's cache are read once; the host's cache is for others, and spares reading them, too."""
+    store = graph[0]
+    pages = store.topology("in").pages
+    options = RunOptions(devices=["fake:1"], host_memory=2_300_000, device_memory=4_500_000, batch_bytes=1 << 16)
+    with Engine(store, options) as engine:
+        plan = engine.plan(PageRank(tolerance=0.0))
+        source, slots = plan.sources["in"], plan.device.cache_pages["in"]
+        assert 0 < slots < pages and source.skip == slots and 0 < source.cache_pages < pages - slots
+        read = [engine.run(PageRank(tolerance=0.0), max_supersteps=n).stats.bytes_read_disk for n in (1, 3)]
+    assert read[0] >= pages * 4096
+    # a fake device's cache is empty at each run: what it keeps is read once, the rest but for the host's cache thrice
+    left = pages - slots - source.cache_pages
+    assert read[1] <= (slots + 3 * left + 4 * source.batch_pages * source.groups) * 4096
