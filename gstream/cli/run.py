@@ -68,10 +68,6 @@ def run(
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Run an algorithm; show the top 20 vertices and the run's figures, or write every vertex with -o."""
-    from numba.core.event import install_timer
-
-    import gstream
-
     check_written(store, algorithm, personalization, output, trace, ldbc)
     own = {
         "source": source or None,
@@ -98,6 +94,12 @@ def run(
         threads=threads,
         max_supersteps=max_supersteps,
     )
+    start_gpus(options)
+
+    from numba.core.event import install_timer
+
+    import gstream
+
     with ProgressBar() as bar, tracing(trace) as spans:
         options |= {"trace": spans, "progress": StepLine(bar)}
         with gstream.open(store, **options) as graph:
@@ -109,6 +111,17 @@ def run(
     if output is not None:
         result.write(output, ldbc=ldbc)
     show(apart(result.summary, seconds, timer.duration if timer.done else 0.0), result, output, json)
+
+
+def start_gpus(options: dict[str, Any]) -> None:
+    """Let CUDA start while Python imports what a run needs, where the options name GPUs."""
+    from gstream.devices.early import start_cuda
+    from gstream.options import parse_devices
+
+    specs = parse_devices(options["devices"]) if "devices" in options else []
+    numbers = [spec.seed for spec in specs if spec.kind == "cuda"]
+    if numbers:
+        start_cuda(numbers)
 
 
 def check_written(

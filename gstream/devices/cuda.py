@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.base import DeviceMemoryError
+from gstream.devices.early import CONNECTIONS
 from pagestore.cores import usable_cores
 from pagestore.errors import DeviceMissingError, GstreamError, ResourceError
 
@@ -39,7 +40,7 @@ def driver() -> Any:
         import pycuda.driver as cuda
     except ImportError as error:
         raise DeviceMissingError(f"--devices cuda: pycuda can't be imported ({error}). {REMEDY}") from error
-    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")  # with 8, streams wait for others they don't know of
+    os.environ.setdefault(*CONNECTIONS)
     try:
         cuda.init()
     except cuda.Error as error:

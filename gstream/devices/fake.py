@@ -44,6 +44,7 @@ class Operation:
 class FakeDevice(MemoryDevice):
     """One late device; `seed` fixes its schedule."""
 
+    queues = True
     threaded = False  # one thread serves all, so that a seed gives one schedule
 
     def __init__(self, name: str, seed: int) -> None:
@@ -314,6 +315,7 @@ class FakeDevice(MemoryDevice):
             self._do_one()
         if self._ring is not None:
             self._ring.all_over()
+        self._over.clear()  # whoever waits for one of them now waits for ever
 
     def _later(self, kind: str, run: Callable[[], None]) -> None:
         self._enqueue(-1, Operation(kind, run))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -12,7 +15,7 @@ from engine_graphs import make_store, skewed_edges
 
 import gstream
 from gstream.cudacode.generate import Unit
-from gstream.devices import cuda
+from gstream.devices import cuda, early
 from gstream.devices.cuda import DeviceError
 from gstream.driver import Engine
 from gstream.options import RunOptions
@@ -236,3 +239,24 @@ def test_components_without_enough_memory_run_on_the_host(store):
     with gstream.open(store.path) as graph:
         expected = graph.wcc().to_numpy()
         assert graph.wcc(devices="cuda", device_memory=20_000).to_numpy().tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_cuda_may_be_started_early_or_be_missing(monkeypatch, there):
+    asked = []
+
+    def ask(name):
+        return lambda *arguments: asked.append(name) or 0
+
+    library = SimpleNamespace(cuInit=ask("init"), cuDeviceGet=ask("device"), cuDevicePrimaryCtxRetain=ask("context"))
+
+    def load(name):
+        if not there:
+            raise OSError(f"{name}: no such file")
+        return library
+
+    monkeypatch.setattr(early.ctypes, "CDLL", load)
+    monkeypatch.setenv(early.CONNECTIONS[0], "7")  # a user's own is kept
+    early.start_cuda([0, 2]).join()
+    assert asked == ["init", *(["device", "context"] * 2)] * there
+    assert os.environ[early.CONNECTIONS[0]] == "7"

@@ -1,0 +1,35 @@
+"""CUDA started by a thread, while Python imports what a run needs: starting the driver and a context takes near 1 s.
+
+Through the driver's own library: PyCUDA holds the interpreter during these calls. What fails here fails again, with a
+message, when the device is made.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from threading import Thread
+
+# Hardware queues that streams are spread over. With the usual 8, streams wait for others that they don't know of.
+CONNECTIONS = ("CUDA_DEVICE_MAX_CONNECTIONS", "32")
+
+
+def start_cuda(numbers: list[int]) -> Thread:
+    """Begin to start the driver and the primary contexts of these GPUs."""
+    os.environ.setdefault(*CONNECTIONS)
+    thread = Thread(target=_start, args=(numbers,), name="start CUDA", daemon=True)
+    thread.start()
+    return thread
+
+
+def _start(numbers: list[int]) -> None:
+    try:
+        library = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return
+    if library.cuInit(0) != 0:
+        return
+    for number in numbers:
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        if library.cuDeviceGet(ctypes.byref(device), number) == 0:
+            library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
