@@ -268,7 +268,7 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
     planned = f"; planned {show_bytes(stats['predicted_bytes'])}" if stats["predicted_bytes"] else ""
     lines = [
         ("run", f"{summary['algorithm']} on {summary['store']}: {show_seconds(seconds)}{compiling}"),
-        ("supersteps", f"{summary['supersteps']}{ended}"),
+        ("supersteps", f"{summary['supersteps']}{ended}{superstep_times(stats)}"),
         ("pages moved", f"{stats['pages_moved']:,}, {show_bytes(stats['bytes_moved'])} "
                         f"({stats['bytes_per_second'] / 1e9:.3g} GB/s){planned}"),
         ("read from disk", show_bytes(stats["bytes_read_disk"])),
@@ -286,6 +286,14 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
     if output is not None:
         lines.append(("written", f"{output}: {rows:,} rows"))
     return lines
+
+
+def superstep_times(stats: dict[str, Any]) -> str:
+    """How long the supersteps took, beside it what the cost model said where it could before the run, as of bytes."""
+    taken = sum(step["seconds"] for step in stats["per_superstep"])
+    planned = f"; planned {show_seconds(stats['predicted_seconds'])}" if stats["predicted_bytes"] else ""
+    compiled = taken > stats["seconds"]  # some of that was for compiling, which is named apart
+    return f" in {show_seconds(taken)}{planned}" if taken and not compiled else ""
 
 
 def certificate_text(certificate: dict[str, Any]) -> str:
