@@ -9,8 +9,8 @@
 #define GSTREAM_PAGES
 #include "combine.cuh"
 
-// A piece of work for one block: slots [first, end) of a small page, `group` lanes a record, 1 to 32, or the whole block
-// a record (BLOCK_WIDE); words [first, end) of a large page (STRETCH).
+// A piece of work for one block: slots [first, end) of a small page, `group` lanes a record, 1 to 32, or the whole
+// block a record (BLOCK_WIDE); words [first, end) of a large page (STRETCH).
 struct __align__(16) Part {
     u32 page, first, end, group;
 };

@@ -1,8 +1,9 @@
 // Pull for SUM: each vertex's list is summed in registers by its one team; no atomics.
 //
-// Map: a block a part, a team of lanes or the whole block a record (pages.cuh). A list's sum is taken in an order that depends on its page
-// alone: the same bits for any number of streams, batches and GPUs. A hub's list lies in large pages, each cut into
-// parts for many blocks; their sums go to carry[part], and the driver adds them in page order (Garaph 4.1).
+// Map: a block a part, a team of lanes or the whole block a record (pages.cuh). A list's sum is taken in
+// an order that depends on its page alone: the same bits for any number of streams, batches and GPUs. A hub's list lies
+// in large pages, each cut into parts for many blocks; their sums go to carry[part], and the driver adds them in page
+// order (Garaph 4.1).
 // Reads 4 or 8 bytes an edge, coalesced and once, and one source value an edge at random, which is the bound.
 #include "sources.cuh"
 

@@ -1,6 +1,7 @@
 // Push: a source's message goes to all its targets, which any thread may write: atomics on dst and next_bits.
 //
-// Map: a block a part, a team of lanes or the whole block a record (pages.cuh); lane i of a team of 8 takes neighbours i, i + 8, ...
+// Map: a block a part, a team of lanes or the whole block a record (pages.cuh); lane i of a team of 8 takes neighbours
+// i, i + 8, ...
 // Reads 4 or 8 bytes an edge, coalesced; one atomic an edge that improves something (SUM: an edge), at random
 // addresses, which is the bound (ceilings: 16 to 100 G atomics/s by the size of dst).
 #include "sources.cuh"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -29,7 +30,8 @@ from gstream.fit import IN_FLIGHT_BYTES, graph_of, work_list_bytes
 from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.machine import memory
 from gstream.options import RunOptions, parse_devices
-from gstream.ownership import share
+from gstream.ownership import largest_share, share
+from gstream.pages import in_own_pages
 from gstream.pagetable import PageTable
 from gstream.plan import Plan, make_plan, plan_sources
 from gstream.predict import CostModel
@@ -38,6 +40,7 @@ from gstream.stats import RunStats
 from gstream.superstep import Run
 from gstream.sweep import PageKernel
 from pagestore.errors import ResourceError
+from pagestore.io import aligned_empty
 
 ROOM_SECONDS = 1.0  # what is free is asked no more often: that takes 0.4 ms
 LESS = 0.75  # of what a device had no room for: the next try
@@ -164,8 +167,6 @@ class Engine:
                 break
             except DeviceMemoryError:  # cache, batches and chunk shrink, in this order, until nothing fits
                 self._most_device_bytes = int(sum(plan.device_bytes.values()) * LESS)
-                for device in self.devices:
-                    device.release()
         outcome.stats.seconds = time.perf_counter() - began
         return outcome
 
@@ -178,25 +179,23 @@ class Engine:
         job = Job(code, plan.device, self.graph.vertices, _by_name(self.graph.tables), self._host_vertices(code, plan))
         read_before = self.bytes_read()
         values = {id(array): array for array in (job.host.value, job.host.next_value) if array is not None}
-        unpin = [self.devices[0].pin(array) for array in values.values()]
         try:
-            for device in self.devices:
-                device.attach(job)
-            run = Run(self, code, plan, job)
-            supersteps, converged = run.go(max_supersteps)
-            value = run.values()
-            self._sources.settle()
-            self._note_peak(plan)
+            with ExitStack() as undo:  # before pages go: copies may be queued that read them
+                for array in values.values():
+                    undo.callback(self.devices[0].pin(array))
+                for device in self.devices:
+                    undo.callback(device.detach)
+                    device.attach(job)
+                run = Run(self, code, plan, job)
+                supersteps, converged = run.go(max_supersteps)
+                value = run.values()
+                self._sources.settle()
+                self._note_peak(plan)
         except MemoryError as error:
             raise _out_of_memory(plan.host_bytes) from error
         except BaseException:
-            self._sources.drop_streamed()
+            self._forget()
             raise
-        finally:
-            for device in self.devices:
-                device.detach()
-            for undo in unpin:
-                undo()
         run.stats.merge_seconds = run.merge_seconds
         run.stats.bytes_read_disk = self.bytes_read() - read_before
         self._fill_stats(run.stats, plan, supersteps)
@@ -216,23 +215,33 @@ class Engine:
             self._sources.prepare(plans, {table.name: table})
         pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)
         try:
-            for device in self.devices:
-                device.begin_sweep(kernel, table, self._sweep_plan(table, kernel.needs_weights))
-            self.stream(table, pages, kernel.needs_weights)
-            return kernel.merge([device.end_sweep() for device in self.devices])
+            with ExitStack() as undo:
+                for device in self.devices:
+                    undo.callback(device.detach)
+                    device.begin_sweep(kernel, table, self._sweep_plan(table, kernel.needs_weights))
+                self.stream(table, pages, kernel.needs_weights)
+                states = [device.end_sweep() for device in self.devices]
+                undo.pop_all()
+            return kernel.merge(states)
         except BaseException:
-            self._sources.drop_streamed()
-            for device in self.devices:
-                device.detach()
+            self._forget()
             raise
+
+    def _forget(self) -> None:
+        """After an error: pages that were on their way may be in any state, on devices and in host memory."""
+        for device in self.devices:
+            device.release()
+        self._sources.drop_streamed()
 
     def _sweep_plan(self, table: PageTable, weights: bool) -> DevicePlan:
         """Batch buffers and page cache of a device that copies, for a sweep without attributes of the driver's."""
         page = table.bytes_of(1, weights)
-        capacity = max(0, (self.device_memory or 1 << 62) - self.beside_device_bytes - work_list_bytes(table))
+        room = self.device_memory if self.device_memory is not None else 1 << 62
+        capacity = max(0, room - self.beside_device_bytes - work_list_bytes(table))
         batch = max(1, min(self.options.batch_bytes // page, table.stretch, capacity // (4 * page)))
         streams = max(1, min(self.options.streams, capacity // (2 * page * batch), IN_FLIGHT_BYTES // (page * batch)))
-        slots = min(table.pages, capacity // page - streams * batch) if self.options.cache_policy else 0
+        owned = largest_share(table.pages, table.stretch, len(self.devices))
+        slots = min(owned, capacity // page - streams * batch) if self.options.cache_policy else 0
         return DevicePlan(
             resident=True, message=False, source_copy=False, chunk=0, reach=0, heads=False, open_bits=False,
             streams=streams, batch_pages=batch, cache_pages={table.name: max(0, slots)},
@@ -311,8 +320,9 @@ class Engine:
             in_degree=self.array("in_degree", self.store.in_degree) if "in_degree" in needs else none,
         )
         if not plan.device.resident:
-            host.value = np.empty(vertices, dtype=code.value_dtype)
-            host.next_value = np.empty_like(host.value) if plan.double_buffer else host.value
+            size = vertices * code.value_dtype.itemsize
+            host.value = aligned_empty(size).view(code.value_dtype)
+            host.next_value = aligned_empty(size).view(code.value_dtype) if plan.double_buffer else host.value
         if plan.heads is not None:
             topology = self.store.topology(plan.heads)
             host.heads[plan.heads] = (self.array(f"heads/{plan.heads}", topology.heads), 0)
@@ -321,7 +331,7 @@ class Engine:
     def array(self, name: str, read: Callable[[], np.ndarray]) -> np.ndarray:
         """A vertex array of the store, read at its first use and kept, where a device will copy it pinned."""
         if name not in self._arrays:
-            self._arrays[name] = read()
+            self._arrays[name] = read() if not self.devices[0].pins else in_own_pages(read())
             self._unpin[name] = self.devices[0].pin(self._arrays[name])
         return self._arrays[name]
 

@@ -130,7 +130,7 @@ def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[s
         used = {table.name: table for table in (graph.tables[way] for way in topologies(layout))}
         held["work lists"] = sum(work_list_bytes(table) for table in used.values())
     if layout.heads and copies:
-        held["heads"] = graph.head_rows[graph.tables["in"].name] * HEAD_NEIGHBOURS * graph.id_bytes
+        held["heads of a device"] = graph.head_rows[graph.tables["in"].name] * HEAD_NEIGHBOURS * graph.id_bytes
     return {name: size for name, size in held.items() if size}
 
 
@@ -149,8 +149,9 @@ def needed_degrees(code: Any, resident: bool) -> set[str]:
 
 
 def source_bytes(code: Any, graph: Graph) -> int:
-    """Bytes of a streamed RA for one vertex: its value, and its degree where `send` reads it."""
-    return code.value_dtype.itemsize + (graph.degree_bytes if code.uses_degree else 0)
+    """Bytes of a streamed RA for one vertex: its value, its degree where `send` reads it, its message where premade."""
+    message = message_dtype(code).itemsize if code.premessage else 0
+    return int(code.value_dtype.itemsize + (graph.degree_bytes if code.uses_degree else 0) + message)
 
 
 @dataclass(frozen=True)

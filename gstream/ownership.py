@@ -36,6 +36,13 @@ def share(numbers: np.ndarray, stretch: int, devices: int, device: int) -> np.nd
     return numbers[owners(numbers, stretch, devices) == device]
 
 
+def largest_share(pages: int, stretch: int, devices: int) -> int:
+    """The most pages that one device owns."""
+    if devices == 1 or pages == 0:
+        return pages
+    return int(np.bincount(owners(np.arange(pages), stretch, devices)).max())
+
+
 def cut_batches(numbers: np.ndarray, stretch: int, batch_pages: int, small_pages: int) -> list[np.ndarray]:
     """Cut pages (int64[n], ascending) into batches: neighbours of one stretch and one kind, `batch_pages` at most.
 

@@ -103,6 +103,13 @@ def page_rows(rows: int, row_bytes: int) -> np.ndarray:
     return aligned_empty(rows * row_bytes).reshape(rows, row_bytes)
 
 
+def in_own_pages(array: np.ndarray) -> np.ndarray:
+    """A copy that shares no page of the system's with other arrays: a page is pinned once only."""
+    copy = aligned_empty(array.nbytes).view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 class PageSource:
     """Feeds batches of one topology's pages. One thread consumes a streamed source; a resident one may be shared."""
 
@@ -148,7 +155,7 @@ class PageSource:
         if self.plan.resident:
             yield from self._resident_batches(numbers, whole, self.weights if weights else None)
         else:
-            yield from self._streamed_batches(numbers, whole, make_room, again)
+            yield from self._streamed_batches(numbers, whole, make_room, weights, again)
 
     def first_again(self, numbers: np.ndarray, weights: bool) -> Iterator[Batch]:
         """The batches that `batches` will give for the same pages, where all are in memory; else none."""
@@ -185,15 +192,15 @@ class PageSource:
             _settle(read for _, read in reads)
 
     def _streamed_batches(
-        self, numbers: np.ndarray, whole: bool, make_room: Callable[[], None], again: bool
+        self, numbers: np.ndarray, whole: bool, make_room: Callable[[], None], weights: bool, again: bool
     ) -> Generator[Batch, None, None]:
         parts = deque(self._cut(numbers))
         following = parts.copy() if again else deque()
-        reads = self._take_ahead(parts)
+        reads = self._take_ahead(parts, weights)
         try:
             while parts or reads:
                 while parts and self._free:
-                    reads.append(self._begin(parts.popleft(), self._free.popleft()))
+                    reads.append(self._begin(parts.popleft(), self._free.popleft(), weights))
                 if not reads:
                     make_room()
                     if not self._free:
@@ -204,18 +211,22 @@ class PageSource:
                     ready.append(self._finished(reads))
                 yield ready[0] if len(ready) == 1 else join_batches(ready)
                 while following and not parts and self._free:
-                    self._ahead.append(self._begin(following.popleft(), self._free.popleft()))
+                    self._ahead.append(self._begin(following.popleft(), self._free.popleft(), weights))
         finally:
             _let_go(reads)
 
-    def _take_ahead(self, parts: deque[np.ndarray]) -> deque[tuple[Batch, Future[None] | None]]:
+    def _take_ahead(self, parts: deque[np.ndarray], weights: bool) -> deque[tuple[Batch, Future[None] | None]]:
         """The batches at the head of `parts` that are being read already; others that are go."""
         reads: deque[tuple[Batch, Future[None] | None]] = deque()
-        while self._ahead and parts and np.array_equal(self._ahead[0][0].numbers, parts[0]):
+        while self._ahead and parts and self._is_next(self._ahead[0][0], parts[0], weights):
             reads.append(self._ahead.popleft())
             parts.popleft()
         self.settle()
         return reads
+
+    @staticmethod
+    def _is_next(batch: Batch, numbers: np.ndarray, weights: bool) -> bool:
+        return np.array_equal(batch.numbers, numbers) and (batch.weights is not None) == weights
 
     def close(self) -> None:
         """End reading, unpin the rows."""
@@ -238,7 +249,7 @@ class PageSource:
         reads.popleft()
         return batch
 
-    def _begin(self, numbers: np.ndarray, group: int) -> tuple[Batch, Future[None] | None]:
+    def _begin(self, numbers: np.ndarray, group: int, weights: bool) -> tuple[Batch, Future[None] | None]:
         """Choose rows for a batch and start reading what is not in memory."""
         base = self.plan.cache_pages + group * self.plan.batch_pages
         rows = np.arange(base, base + len(numbers), dtype=np.int64)
@@ -255,7 +266,7 @@ class PageSource:
                 self.cache.pin(found[absent & (found >= 0)])
             slots = found[found >= 0]
             rows = np.where(found >= 0, found, rows)
-        batch = Batch(self.table, numbers, rows, self.pages, self.weights)
+        batch = Batch(self.table, numbers, rows, self.pages, self.weights if weights else None)
         batch.done = lambda: self._release(group, slots, rows[rows >= self.plan.cache_pages])
         if not absent.any():
             return batch, None

@@ -28,7 +28,7 @@ from gstream.fit import (
     topologies,
 )
 from gstream.options import DeviceSpec, RunOptions
-from gstream.ownership import cut_batches, share
+from gstream.ownership import cut_batches, largest_share, share
 from gstream.pages import SourcePlan
 from gstream.pagetable import PageTable
 from pagestore.errors import ResourceError, UsageError
@@ -194,7 +194,7 @@ def make_plan(
     host = _host_bytes(code, graph, fit, copies) | (_times(fit.held, len(specs)) if own else {})
     used = {graph.tables[name].name: graph.tables[name] for name in topologies(fit.layout)}
     left = host_memory - sum(host.values())
-    cached = _device_cache(used, fit, copies, options, weights)
+    cached = _device_cache(used, fit, len(specs), options, weights) if copies else {}
     sources = plan_sources(used, weights, options, len(specs), left, host_memory, cached)
     host |= {f"pages ({name})": plan.bytes_held(tables[name]) * (1 if plan.resident else len(specs))
              for name, plan in sources.items()}  # fmt: skip
@@ -298,18 +298,18 @@ def plan_sources(
 
 
 def _device_cache(
-    tables: dict[str, PageTable], fit: DeviceFit, copies: bool, options: RunOptions, weights: bool
+    tables: dict[str, PageTable], fit: DeviceFit, devices: int, options: RunOptions, weights: bool
 ) -> dict[str, int]:
-    """Slots of each page set's cache on a device that copies: what memory remains, shared by pages."""
-    if not copies or options.cache_policy is None:
+    """Slots of each page set's cache on one of the devices that copy: what memory remains, shared by pages."""
+    if options.cache_policy is None:
         return {}
-    total = sum(table.bytes_of(table.pages, weights) for table in tables.values())
-    spare = min(fit.spare, total)
+    spare = min(fit.spare, sum(table.bytes_of(table.pages, weights) for table in tables.values()))
+    pages = max(1, sum(table.pages for table in tables.values()))
+    owned = {name: largest_share(table.pages, table.stretch, devices) for name, table in tables.items()}
     return {
-        name: min(table.pages, int(spare * table.pages // max(1, sum(t.pages for t in tables.values())))
-                  // table.bytes_of(1, weights))
+        name: min(owned[name], int(spare * table.pages // pages) // table.bytes_of(1, weights))
         for name, table in tables.items()
-    }  # fmt: skip
+    }
 
 
 def _all_cached(device: DevicePlan, tables: dict[str, PageTable], devices: int) -> bool:

@@ -169,7 +169,7 @@ class Run:
             self.each(lambda d, chunk=chunk: self.devices[d].refresh(chunk))
 
     def join(self, step: Step, pages: np.ndarray) -> None:
-        """Stream pages to their owners: the inner loop of Figure 6. Every device is fed by a thread of its own."""
+        """Stream pages to their owners: the inner loop of Figure 6. Devices are fed side by side."""
         for device in self.devices:
             device.begin(step)
         if len(pages):

@@ -11,7 +11,7 @@ What the driver calls, in this order. Work may be queued and done late by all ca
       for each chunk of WA:
         load(chunk)                       step 1 of Figure 5: WA from host memory, where it is not resident
         begin(step)                       step 2: what is in the device's page cache is processed in one launch,
-        submit_held(pages)                the rest comes by batches: copy and kernel on one of the device's streams
+        submit_held(pages)                the rest comes by batches: a copy, then the kernel on one of its streams
         submit(batch)...
         submit_ahead(batch)...            copies for the next superstep, which go on while vertices are worked on
         finish                            thread synchronization of all devices
@@ -135,6 +135,7 @@ class Device(ABC):
     """One device of a run. `in_place`: reads pages where they lie in host memory, so that batches need no cutting.
 
     `picks_records`: its kernels go by lists of vertices where few matter (Step.listed), else they test every bit.
+    `pins`: copies run faster from memory that `pin` was called for.
     `queues`: calls only queue what they do, so that one thread serves several such devices in turn.
     `threaded`: the driver may serve it from a thread of its own beside other devices; where it may not, devices are
     finished in order of `lateness`, asked for each time.
@@ -142,6 +143,7 @@ class Device(ABC):
 
     in_place = False
     picks_records = True
+    pins = False
     queues = False
     threaded = True
 

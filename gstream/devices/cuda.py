@@ -131,7 +131,11 @@ class Gpu:
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        self.cuda.Context.pop()
+        try:
+            self.cuda.Context.pop()
+        except self.cuda.Error:  # of kernels before: it shows in every call from now on
+            if error is None:
+                raise
         if isinstance(error, self.cuda.MemoryError):
             raise DeviceMemoryError(
                 f"cuda:{self.index} ({self.name}): GPU memory ran out. Pass a lower --device-memory, so that pages and "
@@ -140,12 +144,12 @@ class Gpu:
         if isinstance(error, self.cuda.Error):
             raise self.failure("", error) from error
 
-    def failure(self, what: str, error: Exception) -> DeviceError:
+    def failure(self, what: str, error: Exception | str) -> DeviceError:
         """The error to raise for one of CUDA's; what: kernel and pages, as far as they are known."""
         where = f", {what}" if what else ""
         return DeviceError(
-            f"cuda:{self.index} ({self.name}){where}: {error}. There is no answer. Run it again; if that fails, too, "
-            "pass --devices host, and report it with the output of gstream doctor."
+            f"cuda:{self.index} ({self.name}){where}: {error}. There is no answer. Run it again in a new process; if "
+            "that fails, too, pass --devices host, and report it with the output of gstream doctor."
         )
 
     def free_bytes(self) -> int:

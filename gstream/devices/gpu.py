@@ -1,8 +1,9 @@
 """A GPU as a device: pages come over the link into a ring of batch buffers, one for each stream, or stay in its cache.
 
-submit_held(pages) runs one launch over all wanted pages that are in the cache. submit(batch) queues, on the batch's
-stream: the copies of its pages, the kernel, an event. Before a stream is used again its last batch must be over, which
-bounds what is in flight to one batch a stream. Sweeps of page kernels that have no GPU code run on the host's cores.
+submit_held(pages) runs one launch over all wanted pages that are in the cache. submit(batch) queues the copies of its
+pages on the one stream for copies, and on the batch's own the kernel, which waits for them. Before a stream is used
+again its last batch must be over, which bounds what is in flight to one batch a stream. Sweeps of page kernels that
+have no GPU code run on the host's cores.
 """
 
 from __future__ import annotations
@@ -13,19 +14,21 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.base import Device, DevicePlan, Job, Range, Step
-from gstream.devices.cuda import Gpu
+from gstream.devices.cuda import DeviceError, Gpu
 from gstream.devices.gpulane import Spans
 from gstream.devices.gpupool import PagePool, pool_key
 from gstream.devices.gpuqueue import BatchQueue
-from gstream.devices.gpustate import GpuState, Uploads
+from gstream.devices.gpustate import GpuState
 from gstream.devices.gpuwork import ProgramWork
 from gstream.devices.host import HostDevice
 from gstream.devices.state import message_dtype
+from gstream.devices.uploads import Uploads
 from gstream.fit import needed_degrees
 from gstream.pages import Batch, nothing
 from gstream.pagetable import PageTable
 from gstream.sweep import PageKernel
 from gstream.trace import Trace
+from pagestore.errors import ResourceError
 
 USABLE = 0.95  # of the free memory; the rest is for the driver's own needs
 SLACK_BYTES = 256 << 20
@@ -35,7 +38,7 @@ LEAST_PINNED_BYTES = 1 << 20
 class GpuDevice(Device):
     """GPU number `index`; `threads` host threads for sweeps."""
 
-    queues = True
+    pins = queues = True
     picks_records = False  # testing every bit of a page on the device takes less time than finding records
 
     def __init__(self, name: str, index: int, threads: int, trace: Trace | None = None) -> None:
@@ -44,6 +47,7 @@ class GpuDevice(Device):
         self._threads = threads
         self._sweeper: HostDevice | None = None
         self._capacity: int | None = None
+        self._lost = False
         self._pool: PagePool | None = None
         self._state: GpuState | None = None
         self._work: ProgramWork | None = None
@@ -82,7 +86,13 @@ class GpuDevice(Device):
         """Asked of the driver once, when nothing is held: plans that change from run to run would empty the cache."""
         if self._capacity is None:
             with self.gpu:
-                self._capacity = max(0, int(self.gpu.free_bytes() * USABLE) - SLACK_BYTES)
+                free = self.gpu.free_bytes()
+            self._capacity = int(free * USABLE) - SLACK_BYTES
+            if self._capacity <= 0:
+                raise ResourceError(
+                    f"{self.name} ({self.gpu.name}): only {free} bytes of its memory are free. End other programs "
+                    "on it (nvidia-smi names them), close other graphs that use it, or name another GPU with --devices."
+                )
         return self._capacity
 
     def pin(self, array: np.ndarray) -> Callable[[], None]:
@@ -99,6 +109,7 @@ class GpuDevice(Device):
         return undo
 
     def attach(self, job: Job) -> None:
+        self._check()
         with self.gpu:
             degrees = needed_degrees(job.code, True) if job.plan.resident else set()
             self.uploads.keep({f"heads/{name}" for name in job.host.heads} | degrees)
@@ -122,20 +133,34 @@ class GpuDevice(Device):
             self._pool = PagePool(self.gpu, plan, tables, weights)
 
     def detach(self) -> None:
+        """Raises nothing: an error of CUDA that shows here only follows one that is on its way."""
         if self._sweeper is not None:
             self._sweeper.detach()
         if self._queue is None and self._state is None:
             return
-        with self.gpu:
-            if self._queue is not None:
-                self._queue.close()
-            if self._state is not None:
-                self.stats.attribute_bytes += self._state.attribute_bytes
-                self._state.free()
-            for lane in self.pool.lanes:
-                lane.free_source()
-            self._count_hits()
-            self._state = self._work = self._queue = None
+        try:
+            with self.gpu:
+                if self._queue is not None:
+                    self._queue.close()
+                if self._state is not None:
+                    self.stats.attribute_bytes += self._state.attribute_bytes
+                    self._state.free()
+                for lane in self.pool.lanes:
+                    lane.free_source()
+                self._count_hits()
+                self._state = self._work = self._queue = None
+        except DeviceError:
+            self._lose()
+
+    def _lose(self) -> None:
+        """CUDA's errors stick to a process: forget what is on the GPU, which can't be freed any more."""
+        self._state = self._work = self._queue = self._pool = None
+        self.uploads = Uploads(self.gpu)
+        self._lost = True
+
+    def _check(self) -> None:
+        if self._lost:
+            raise self.gpu.failure("", "it failed before")
 
     def _count_hits(self) -> None:
         for cache in self.pool.ring.caches.values():
@@ -145,11 +170,14 @@ class GpuDevice(Device):
 
     def release(self) -> None:
         """Give everything back that is kept between runs."""
-        with self.gpu:
-            if self._pool is not None:
-                self._pool.free()
-            self.uploads.keep(set())
-            self._pool = None
+        try:
+            with self.gpu:
+                if self._pool is not None:
+                    self._pool.free()
+                self.uploads.keep(set())
+                self._pool = None
+        except DeviceError:
+            self._lose()
 
     def close(self) -> None:
         self.detach()
@@ -270,6 +298,7 @@ class GpuDevice(Device):
             return self.state.read_values()
 
     def begin_sweep(self, kernel: PageKernel, table: PageTable, plan: DevicePlan) -> None:
+        self._check()
         on_gpu = getattr(kernel, "gpu_work", None)
         if on_gpu is not None:
             with self.gpu:

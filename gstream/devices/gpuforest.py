@@ -16,6 +16,7 @@ from gstream.cudacode.generate import UnitShape, unit_of_page_kernels
 from gstream.devices.cuda import Array
 from gstream.devices.gpu import GpuDevice
 from gstream.devices.gpuqueue import Launch
+from pagestore.layout import HEAD_NEIGHBOURS
 
 BLOCKS_A_PROCESSOR = 16
 HEADS_PART = 8  # heads that would take more than this part of a GPU's memory come piece by piece
@@ -25,7 +26,7 @@ Share = tuple[str, np.ndarray, int]  # heads id[n, 4] of vertices from the numbe
 
 
 class Tree:
-    """One GPU's copy of the forest. All calls are over when they return."""
+    """One GPU's copy of the forest. Links and compressions are queued; `wait` ends them, and so do all other calls."""
 
     def __init__(self, device: GpuDevice, vertices: int, shape: UnitShape) -> None:
         self.device, self.gpu, self.vertices, self.dtype = device, device.gpu, vertices, shape.id_dtype
@@ -35,6 +36,7 @@ class Tree:
             self.stream = self.gpu.stream()
             self.arrays: list[Array] = []
             self.parent, self.counter = self._take(vertices, self.dtype), self._take(1, np.uint64)
+            self.found = self._take(1, np.uint64)
             self.bits = self._take((vertices + 63) // 64, np.uint64)
             self.number = self.gpu.pinned(1, np.uint64)
             self.gpu.fill(self.counter, 0, self.stream)
@@ -42,13 +44,8 @@ class Tree:
             self.stream.synchronize()
 
     def _take(self, count: int, dtype: Any) -> Array:
-        try:
-            array = self.gpu.empty(count, dtype)
-        except self.gpu.cuda.MemoryError:  # pages that are cached from runs before go
-            self.device.release()
-            array = self.gpu.empty(count, dtype)
-        self.arrays.append(array)
-        return array
+        self.arrays.append(self.gpu.empty(count, dtype))
+        return self.arrays[-1]
 
     def launch(self, name: str, count: int, *arguments: Any) -> None:
         """A kernel of one thread an element, or fewer."""
@@ -64,11 +61,13 @@ class Tree:
                 "link_heads_kernel", len(heads), self.parent.address, array.address, first, len(heads), *columns,
                 giant or 0, giant is not None, self.counter.address,
             )  # fmt: skip
-            self.stream.synchronize()
 
     def compress(self) -> None:
         with self.gpu:
             self.launch("compress_kernel", self.vertices, self.parent.address, self.vertices)
+
+    def wait(self) -> None:
+        with self.gpu:
             self.stream.synchronize()
 
     def sample(self, step: int, count: int) -> np.ndarray:
@@ -84,7 +83,7 @@ class Tree:
         """uint64[ceil(V / 64)]: vertices outside tree `giant` with `least` edges or more; None where there is none."""
         with self.gpu:
             array, _ = self.device.uploads.get(name, degree)
-            found = self._take(1, np.uint64)
+            found = self.found
             self.gpu.fill(found, 0, self.stream)
             self.launch(
                 "mark_outside_kernel", self.vertices, self.parent.address, self.vertices, giant, array.address, least,
@@ -112,9 +111,9 @@ class Tree:
             self.gpu.copy(self.parent.address, other.parent.address, self.parent.nbytes, self.stream)
             self.stream.synchronize()
 
-    def read(self) -> np.ndarray:
+    def read(self, out: np.ndarray) -> np.ndarray:
         with self.gpu:
-            return self.gpu.read(self.parent.address, np.empty(self.vertices, self.dtype), self.stream)
+            return self.gpu.read(self.parent.address, out, self.stream)
 
     def take_edges(self) -> int:
         """Edges looked at since the last call."""
@@ -149,7 +148,7 @@ class LinkPages:
 class LinkWork:
     """link_pages over batches (gstream.devices.gpuqueue.Work)."""
 
-    reach, name = 0, "link_pages_kernel"
+    reach, name, last = 0, "link_pages_kernel", ""
 
     def __init__(self, tree: Tree, links: LinkPages) -> None:
         self.tree, self.links, self.stream = tree, links, tree.stream
@@ -171,15 +170,27 @@ class GpuForest:
     def __init__(self, session: Any) -> None:
         self.session, self.vertices = session, session.meta.vertices
         self.devices: Sequence[GpuDevice] = session.engine.devices
+        self.answer = np.empty(self.vertices, session.id_dtype)  # the system gives memory when it is written
+        session.hold(self.answer)
         shape = UnitShape(session.id_dtype, None, session.degree("out").dtype)
+        room = session.engine.device_memory
         self.trees: list[Tree] = []
         try:
             for device in self.devices:
+                if room is not None and device.memory_bytes + self._most_bytes(session) > room:
+                    device.release()  # pages that are cached from runs before
                 self.trees.append(Tree(device, self.vertices, shape))
         except BaseException:
             self.free()
             raise
         self._note_bytes()
+
+    @staticmethod
+    def _most_bytes(session: Any) -> int:
+        """Of trees, degrees and heads on one GPU."""
+        heads = sum(session.head_rows(name) for name in session.meta.topologies) * HEAD_NEIGHBOURS
+        a_vertex = session.id_dtype.itemsize + 2 * session.degree("out").itemsize + 1
+        return int(session.meta.vertices * a_vertex + heads * session.id_dtype.itemsize)
 
     @staticmethod
     def fits(session: Any) -> bool:
@@ -194,7 +205,11 @@ class GpuForest:
         self.session.engine.beside_device_bytes = held
 
     def _each(self, call: Callable[[int], None]) -> None:
-        self.session.engine.each(call)
+        """call(number) for every tree, then wait for all."""
+        for number in range(len(self.trees)):
+            call(number)
+        for tree in self.trees:
+            tree.wait()
 
     def link_heads(self, name: str, first_column: int, end_column: int, giant: int | None = None) -> None:
         """Link all vertices, or those outside tree `giant`, with columns of their heads of topology `name`."""
@@ -259,7 +274,7 @@ class GpuForest:
 
     def parents(self) -> np.ndarray:
         """id[V] on the host."""
-        return self.trees[0].read()
+        return self.trees[0].read(self.answer)
 
     def free(self) -> None:
         for tree in self.trees:

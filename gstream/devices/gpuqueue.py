@@ -62,6 +62,10 @@ class Work(Protocol):
         """The kernel that `launch` queues."""
 
     @property
+    def last(self) -> str:
+        """The kernel that was queued last on the stream beside launches over pages, for errors that show later."""
+
+    @property
     def reach(self) -> int:
         """Vertices of a streamed RA that one launch may span; 0: none is streamed."""
 
@@ -114,6 +118,17 @@ class BatchQueue:
             self._run(table, piece, Placement(stream, rows, place.waits, rows), lane)
 
     def submit(self, batch: Batch) -> None:
+        try:
+            self._submit(batch)
+        except self.gpu.cuda.Error as error:  # of a kernel that was queued before: CUDA tells at any later call
+            raise self.gpu.failure(self._suspect(), error) from error
+
+    def _suspect(self) -> str:
+        """The oldest launch that is not known to be over."""
+        going = sorted((lane for lane in self.pool.lanes if lane.used), key=lambda lane: lane.ticket)
+        return self._held_what or (f"{going[0].what} or a later one" if going else self.work.last)
+
+    def _submit(self, batch: Batch) -> None:
         self._let_go()
         ring, table = self.pool.ring, batch.table
         ready = self._take_ahead(batch)
@@ -181,6 +196,7 @@ class BatchQueue:
             at = int(to[low])
             self.gpu.write(pool.pages.address + at * table.page_bytes, batch.pages[part], stream)
             if batch.weights is not None:
+                assert pool.weights.nbytes, "pages with weights for work without"
                 where = pool.weights.address + at * table.weight_page_bytes
                 self.gpu.write(where, batch.weights[part], stream)
         self._span("copies", f"copy: {len(numbers)} pages of {table.name}", begin, stream)
@@ -188,7 +204,7 @@ class BatchQueue:
         lane.stream.wait_for_event(lane.copied)
 
     def _run(self, table: PageTable, numbers: np.ndarray, place: Placement, lane: Lane) -> None:
-        """Queue the kernel of pages that the lane's stream has copied, or that were there."""
+        """Queue the kernel of pages that are being copied to the lane's rows, or that were there."""
         self.busy = True
         first, rows = int(numbers[0]), place.rows
         where = (0, first - int(rows[0])) if follows(numbers, rows) else (lane.put_rows(numbers, rows), first)
@@ -234,16 +250,17 @@ class BatchQueue:
 
     def finish(self) -> None:
         """Return when all launches are over; copies ahead go on."""
+        for lane in self.pool.lanes if self.busy else ():
+            lane.wait()
+            lane.ticket = -1
         try:
             self.work.stream.synchronize()
         except self.gpu.cuda.Error as error:
-            raise self.gpu.failure(self._held_what, error) from error
+            raise self.gpu.failure(self._held_what or self.work.last, error) from error
+        self._held_what = ""
         if not self.busy:
             return
         self.busy = False
-        for lane in self.pool.lanes:
-            lane.wait()
-            lane.ticket = -1
         self._let_go(all_of_them=True)
         if self._spans is not None:
             self._spans.flush()

@@ -16,40 +16,12 @@ from gstream.devices.base import Job, Range, Step
 from gstream.devices.cuda import Array, Gpu
 from gstream.devices.gpupool import GpuTable
 from gstream.devices.state import bit_words, blocks_of, message_dtype
+from gstream.devices.uploads import Uploads
 from gstream.fit import needed_degrees
 from gstream.hostcode.generate import BLOCK
 from gstream.pagetable import PageTable
 
 VERTEX_BLOCKS_A_PROCESSOR = 16  # of kernels that take any launch
-
-
-class Uploads:
-    """Copies of the store's own vertex arrays (degrees, heads), which never change: kept from run to run by name."""
-
-    def __init__(self, gpu: Gpu) -> None:
-        self._gpu = gpu
-        self._kept: dict[str, Array] = {}
-
-    def keep(self, names: set[str]) -> None:
-        """Free all others."""
-        for name in [name for name in self._kept if name not in names]:
-            self.drop(name)
-
-    def drop(self, name: str) -> None:
-        """Free one, where it is there."""
-        if name in self._kept:
-            self._kept.pop(name).free()
-
-    def get(self, name: str, values: np.ndarray) -> tuple[Array, int]:
-        """The copy, made where there is none, and the bytes that moved for it."""
-        if name in self._kept:
-            return self._kept[name], 0
-        self._kept[name] = self._gpu.upload(values)
-        return self._kept[name], values.nbytes
-
-    @property
-    def memory_bytes(self) -> int:
-        return sum(array.nbytes for array in self._kept.values())
 
 
 class GpuState:
@@ -68,7 +40,7 @@ class GpuState:
         self.chunk: Range = (0, min(plan.chunk, vertices))
         self.words = (vertices + 63) // 64
         self.room = max(plan.chunk, min(BLOCK, vertices))  # `start` works by whole blocks
-        self.attribute_bytes = 0
+        self.attribute_bytes, self.last = 0, ""  # the kernel that was queued last
         self.arrays: list[Array] = []
         self._extra: dict[str, Array] = {}  # small buffers that grow when needed
         self._staging: dict[str, np.ndarray] = {}  # pinned, which kernels read and write
@@ -159,6 +131,7 @@ class GpuState:
         return self.unit.context(self.code)
 
     def launch(self, name: str, blocks: int, *arguments: Any) -> None:
+        self.last = name
         self.kernels[name](self.stream, blocks, *arguments)
 
     def _any(self, count: int, threads: int) -> int:

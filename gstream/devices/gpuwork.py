@@ -32,6 +32,10 @@ class ProgramWork:
         return f"{self._step.direction}_kernel of {self.state.unit.program}" if self._step else ""
 
     @property
+    def last(self) -> str:
+        return f"{self.state.last} of {self.state.unit.program}" if self.state.last else ""
+
+    @property
     def reach(self) -> int:
         streamed = self._step is not None and self._step.direction == "push" and not self.state.plan.resident
         return self.state.plan.reach if streamed else 0

@@ -5,9 +5,9 @@ One pool of rows (a row holds one page) is laid out so:
     rows [0, streams x batch_pages)      the ring: batch_pages rows for each stream, reused in stream order
     rows after that                      slots of the page caches, one run of them for each page set
 
-Copy and kernel of a batch are queued on one stream, so a ring row is never overwritten before its last kernel. A cache
-slot is: it may be filled on one stream and read on another, so placements name the tickets (events) to wait for. Pages
-that are cached already are processed first, in one launch (`held`); the others are copied and processed by batches.
+A stream has one batch at a time, so a ring row is never overwritten before its last kernel. A cache slot is: it may be
+filled on one stream and read on another, so placements name the tickets (events) to wait for. Pages that are cached
+already are processed first, in one launch (`held`); the others are copied and processed by batches.
 """
 
 from __future__ import annotations

@@ -1,16 +1,21 @@
-"""PyCUDA's driver as far as gstream.devices.cuda uses it, in host memory: kernels are run by g++ (emulate.h), at once.
+"""PyCUDA's driver as far as gstream.devices.cuda uses it, in host memory: kernels are run by g++ (emulate.h), late.
 
-It tries the GPU device's own logic where there is no GPU: addresses, sizes, maps of rows, what goes where. Memory is
-filled with POISON when it is taken and has guards on both sides, which are looked at when it is freed. Everything is
-over when it is queued, so orders of streams are not tried.
+It tries the GPU device's own logic where there is no GPU: addresses, sizes, maps of rows, what goes where, and what
+waits for what. Whatever is queued on a stream is done later, one operation at a time, in any order that streams and
+events allow, from a seed; copies read pinned memory when they are done, and other memory when they are queued, as the
+driver does. Memory is filled with POISON when it is taken and has guards on both sides, which are looked at when it is
+freed.
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
+import random
 import threading
 import time
+from collections import deque
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +29,7 @@ POISON, GUARD_BYTES = 0xA5, 64
 MEMORY_BYTES = 1 << 30
 LOCK = threading.RLock()  # the emulator runs one kernel at a time
 LIVE: dict[int, int] = {}  # address -> bytes of what is allocated
+PINNED: dict[int, int] = {}  # the same of pinned host memory
 
 
 class Error(Exception):
@@ -38,6 +44,54 @@ class LogicError(Error):
     pass
 
 
+class Scheduler:
+    """All streams, and the order in which what they hold is done."""
+
+    def __init__(self) -> None:
+        self.seed(0)
+        self.streams: list[Stream] = []
+
+    def seed(self, seed: object) -> None:
+        """Fix the order; it is lazy or eager, too: how much is done when something is queued."""
+        self.random = random.Random(seed)
+        self.eager = self.random.choice(((0,), (0, 0, 0, 1), (0, 0, 0, 1, 2, 5)))
+
+    def add(self, stream: Stream | None, operation: Callable[[], None], after: Marker | None = None) -> None:
+        """Queue an operation, which may begin once `after` is done; without a stream it is done at once."""
+        if stream is None:
+            operation()
+            return
+        with LOCK:
+            stream.queue.append((operation, after))
+            if stream not in self.streams:
+                self.streams.append(stream)
+            for _ in range(self.random.choice(self.eager)):
+                self.do_one()
+
+    def do_one(self) -> bool:
+        ready = [s for s in self.streams if s.queue and (s.queue[0][1] is None or s.queue[0][1].done)]
+        if not ready:
+            assert not any(stream.queue for stream in self.streams), "every stream waits for another"
+            return False
+        operation, _ = self.random.choice(ready).queue.popleft()
+        operation()
+        return True
+
+    def until(self, over: Callable[[], bool]) -> None:
+        with LOCK:
+            while not over():
+                assert self.do_one(), "nothing is left to do, and what was waited for has not come"
+
+    def drain(self) -> None:
+        with LOCK:
+            while self.do_one():
+                pass
+            self.streams.clear()
+
+
+WORK = Scheduler()
+
+
 class Allocation:
     def __init__(self, size: int) -> None:
         self.buffer = np.full(size + 2 * GUARD_BYTES, POISON, np.uint8)
@@ -48,38 +102,58 @@ class Allocation:
         return self.address
 
     def free(self) -> None:
+        WORK.drain()  # as cuMemFree does
         del LIVE[self.address]
         guards = np.concatenate([self.buffer[:GUARD_BYTES], self.buffer[-GUARD_BYTES:]])
         assert (guards == POISON).all(), "a kernel or a copy wrote outside of its array"
         self.buffer = None
 
 
+class Marker:
+    """One recording of an event."""
+
+    def __init__(self) -> None:
+        self.done, self.time = False, 0.0
+
+    def reach(self) -> None:
+        self.done, self.time = True, time.perf_counter()
+
+
 class Event:
     def __init__(self, flags: int = 0) -> None:
-        self.time = None
+        self.marker = None
 
     def record(self, stream=None) -> None:
-        self.time = time.perf_counter()
+        self.marker = Marker()
+        WORK.add(stream, self.marker.reach)
 
     def synchronize(self) -> None:
-        assert self.time is not None, "an event that was never recorded"
+        assert self.marker is not None, "an event that was never recorded"
+        marker = self.marker
+        WORK.until(lambda: marker.done)
 
     def query(self) -> bool:
-        return True
+        with LOCK:
+            for _ in range(WORK.random.choice(WORK.eager)):
+                WORK.do_one()
+        return self.marker.done
 
     def time_since(self, earlier) -> float:
-        return (self.time - earlier.time) * 1e3
+        assert self.marker.done and earlier.marker.done
+        return (self.marker.time - earlier.marker.time) * 1e3
 
 
 class Stream:
     def __init__(self, flags: int = 0) -> None:
         assert flags == gpu_module.NON_BLOCKING
+        self.queue = deque()
 
     def synchronize(self) -> None:
-        pass
+        WORK.until(lambda: not self.queue)
 
     def wait_for_event(self, event) -> None:
-        assert event.time is not None, "a wait for an event that was never recorded"
+        assert event.marker is not None, "a wait for an event that was never recorded"
+        WORK.add(self, lambda: None, event.marker)
 
 
 class Context:
@@ -97,7 +171,7 @@ class Context:
 
     @staticmethod
     def synchronize() -> None:
-        pass
+        WORK.drain()
 
     def enable_peer_access(self, other) -> None:
         assert other is not self
@@ -136,12 +210,17 @@ class Function:
 
     def prepared_async_call(self, grid, block, stream, *arguments) -> None:
         assert stream is None or isinstance(stream, Stream)
-        given = list(arguments)
+        given, kept = list(arguments), None
         if arguments and isinstance(arguments[-1], bytes):  # the context, by value
-            context = ctypes.create_string_buffer(arguments[-1], len(arguments[-1]))
-            given[-1] = ctypes.addressof(context)
-        with LOCK:
-            self.function(grid[0], np.array(given, np.uint64).ctypes.data_as(ctypes.c_void_p))
+            kept = ctypes.create_string_buffer(arguments[-1], len(arguments[-1]))
+            given[-1] = ctypes.addressof(kept)
+        words = np.array(given, np.uint64)
+
+        def run(kept=kept) -> None:
+            with LOCK:
+                self.function(grid[0], words.ctypes.data_as(ctypes.c_void_p))
+
+        WORK.add(stream, run)
 
 
 def memmove(to: int, source: int, size: int) -> None:
@@ -151,17 +230,41 @@ def memmove(to: int, source: int, size: int) -> None:
 
 
 def memset(address: int, byte: int, size: int, stream=None) -> None:
-    ctypes.memset(address, byte, size)
+    WORK.add(stream, lambda: ctypes.memset(address, byte, size))
 
 
 def to_device(address: int, values: np.ndarray, stream=None) -> None:
     assert values.flags.c_contiguous
-    memmove(address, values.ctypes.data, values.nbytes)
+    at = values.ctypes.data
+    pinned = any(first <= at and at + values.nbytes <= first + size for first, size in PINNED.items())
+    source = values if pinned or stream is None else values.copy()
+    WORK.add(stream, lambda: memmove(address, source.ctypes.data, source.nbytes))
 
 
 def to_host(out: np.ndarray, address: int, stream=None) -> None:
     assert out.flags.c_contiguous
-    memmove(out.ctypes.data, address, out.nbytes)
+    WORK.add(stream, lambda: memmove(out.ctypes.data, address, out.nbytes))
+
+
+def on_device(to: int, source: int, size: int, stream) -> None:
+    WORK.add(stream, lambda: memmove(to, source, size))
+
+
+def pinned_array(shape, dtype) -> np.ndarray:
+    array = np.empty(shape, dtype)
+    PINNED[array.ctypes.data] = array.nbytes
+    return array
+
+
+def pin(gpu, array: np.ndarray) -> Callable[[], None]:
+    """What stands for Gpu.pin; what is pinned stays where it is, as a view may be what is copied."""
+    PINNED[array.ctypes.data] = array.nbytes
+
+    def undo(kept=array) -> None:
+        assert not any(stream.queue for stream in WORK.streams), "memory is unpinned while copies are queued"
+        PINNED.pop(array.ctypes.data, None)
+
+    return undo
 
 
 def allocate(size: int) -> Allocation:
@@ -179,8 +282,8 @@ DRIVER = Driver(
     LogicError=LogicError, device_attribute=SimpleNamespace(MULTIPROCESSOR_COUNT=1),
     event_flags=SimpleNamespace(DISABLE_TIMING=2), mem_get_info=lambda: (MEMORY_BYTES, MEMORY_BYTES),
     mem_alloc=allocate, memcpy_htod=to_device, memcpy_htod_async=to_device, memcpy_dtoh_async=to_host,
-    memcpy_dtod_async=lambda to, source, size, stream: memmove(to, source, size), memset_d8_async=memset,
-    pagelocked_empty=lambda shape, dtype: np.empty(shape, dtype),
+    memcpy_dtod_async=on_device, memset_d8_async=memset,
+    pagelocked_empty=pinned_array,
     module_from_file=lambda path: SimpleNamespace(get_function=partial(Function, ctypes.CDLL(path))),
 )  # fmt: skip
 

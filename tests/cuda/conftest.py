@@ -1,0 +1,27 @@
+"""The stand-in for PyCUDA's driver as a fixture."""
+
+from __future__ import annotations
+
+import pytest
+import standin
+
+from gstream.cudacode.generate import Unit
+from gstream.devices import cuda, gpu
+
+
+@pytest.fixture
+def standin_gpu(request, monkeypatch, tmp_path_factory):
+    """A driver in host memory, which nothing may be left in."""
+    folder = tmp_path_factory.getbasetemp() / "units"
+    folder.mkdir(exist_ok=True)
+    monkeypatch.setattr(cuda, "driver", lambda: standin.DRIVER)
+    monkeypatch.setattr(cuda.Gpu, "pin", standin.pin)
+    monkeypatch.setattr(gpu, "LEAST_PINNED_BYTES", 0)  # of pinned memory it matters when copies are done
+    monkeypatch.setattr(Unit, "compile", lambda self, architecture: standin.compile_unit(self, folder))
+    standin.LIVE.clear()
+    standin.PINNED.clear()
+    standin.WORK.drain()
+    standin.WORK.seed(request.node.name)
+    yield
+    standin.WORK.drain()
+    assert not standin.LIVE, "GPU memory that nobody freed"
