@@ -153,7 +153,7 @@ def test_weights_that_a_run_does_not_want_stay_at_home(store, expected):
 
 
 def test_errors_that_stick(store, monkeypatch):
-    """After a fault every call of CUDA fails: the first error is told, nothing hides it, and cleaning up raises nothing."""
+    """After a fault every call of CUDA fails: the first error is told, and cleaning up raises nothing."""
     usual, dead = standin.Scheduler.add, [False]
 
     def add(self, stream, operation, after=None):
