@@ -50,11 +50,6 @@ def show_count(count: float) -> str:
     return f"{value:.3g}{COUNT_UNITS[unit]}"
 
 
-def show_rate(count: float, seconds: float, noun: str) -> str:
-    """`5.2 M edges/s`; a dash where no time passed."""
-    return f"{show_count(count / seconds)} {noun}/s" if seconds > 0 else "-"
-
-
 def show_seconds(seconds: float) -> str:
     """`0.123 s`, `3 min 20 s`, `2 h 05 min`."""
     if seconds < 100:

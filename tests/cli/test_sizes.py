@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gstream.cli.sizes import parse_size, show_bytes, show_count, show_rate, show_seconds
+from gstream.cli.sizes import parse_size, show_bytes, show_count, show_seconds
 from pagestore.errors import UsageError
 
 
@@ -50,6 +50,4 @@ def test_shown() -> None:
         "1 M",
         "1.47 G",
     ]
-    assert show_rate(10_000_000, 2, "edges") == "5 M edges/s"
-    assert show_rate(1, 0, "edges") == "-"
     assert [show_seconds(s) for s in (0.01234, 99, 200, 7500)] == ["0.0123 s", "99 s", "3 min 20 s", "2 h 05 min"]
