@@ -22,6 +22,7 @@ from gstream.hostcode.generate import BLOCK
 from gstream.pagetable import PageTable
 
 VERTEX_BLOCKS_A_PROCESSOR = 16  # of kernels that take any launch
+PIECE_BYTES = 32 << 20  # of a peer's values that can't be read in place
 
 
 class GpuState:
@@ -236,40 +237,33 @@ class GpuState:
         return self.value if self.code.in_place else self.got
 
     def reduce(self, part: Range, peers: Sequence[GpuState]) -> None:
-        at = part[0] - self.chunk[0]
-        count, words = part[1] - part[0], bit_words(part)
-        copies, bits = self._slices(peers, at, count), self._bit_slices(peers, words)
-        addresses = self._put("addresses", np.concatenate([copies, bits]))
-        self.launch(
-            "reduce_kernel", self._any(count, 256), self.combined.at(at), addresses.address, len(peers), count
-        )  # fmt: skip
-        self.launch(
-            "merge_bits_kernel", self._any(words.stop - words.start, 256), self.next.at(words.start),
-            addresses.at(len(peers)), len(peers), words.stop - words.start,
-        )  # fmt: skip
+        words = bit_words(part)
+        values, bits = [peer.combined for peer in peers], [peer.next for peer in peers]
+        self._merge("reduce_kernel", peers, values, part[0] - self.chunk[0], part[1] - part[0])
+        self._merge("merge_bits_kernel", peers, bits, words.start, words.stop - words.start)
 
-    def _slices(self, peers: Sequence[GpuState], at: int, count: int) -> np.ndarray:
-        """Addresses of `count` elements from `at` on of everybody's combined values; see `_reachable`."""
-        arrays = [peer.combined for peer in peers]
-        return np.array(
-            [self._reachable(peers, k, array, at, count, "slice") for k, array in enumerate(arrays)], np.uint64
-        )
+    def _merge(self, kernel: str, peers: Sequence[GpuState], arrays: list[Array], at: int, count: int) -> None:
+        """Combine `count` elements from `at` on of everybody's arrays into this one's: all at once where all peers can
+        be read in place, else by pieces, which are copied here (through the host)."""
+        mine = arrays[list(peers).index(self)]
+        whole = all(peer is self or self.gpu.reaches(peer.gpu) for peer in peers)
+        step = max(1, count if whole else PIECE_BYTES // mine.dtype.itemsize)
+        for first in range(at, at + count, step):
+            size = min(step, at + count - first)
+            where = [self._reachable(peers, k, array, first, size) for k, array in enumerate(arrays)]
+            addresses = self._put(f"addresses for {kernel}", np.array(where, np.uint64))
+            self.launch(kernel, self._any(size, 256), mine.at(first), addresses.address, len(peers), size)
+            if not whole:
+                self.stream.synchronize()  # the next piece takes the same buffers
 
-    def _bit_slices(self, peers: Sequence[GpuState], words: slice) -> np.ndarray:
-        """The same of everybody's next bits."""
-        arrays, count = [peer.next for peer in peers], words.stop - words.start
-        return np.array(
-            [self._reachable(peers, k, array, words.start, count, "bits") for k, array in enumerate(arrays)], np.uint64
-        )
-
-    def _reachable(self, peers: Sequence[GpuState], which: int, array: Array, at: int, count: int, what: str) -> int:
-        """Address of a peer's elements; where its memory can't be read in place, of a copy (through the host)."""
+    def _reachable(self, peers: Sequence[GpuState], which: int, array: Array, at: int, count: int) -> int:
+        """Address of a peer's elements, or of a copy of them."""
         if peers[which] is self or self.gpu.reaches(peers[which].gpu):
             return array.at(at)
-        name, size = f"{what} of peer {which}", count * array.dtype.itemsize
+        name, size = f"piece of peer {which}", count * array.dtype.itemsize
         if name not in self._extra or self._extra[name].nbytes < size:
             self._drop(name)
-            self._extra[name] = self.gpu.empty(count, array.dtype)
+            self._extra[name] = self.gpu.empty(size, np.uint8)
         self.gpu.copy(self._extra[name].address, array.at(at), size, self.stream)
         return self._extra[name].address
 

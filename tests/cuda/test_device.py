@@ -14,7 +14,7 @@ from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
 import gstream
-from gstream.devices import cuda, early
+from gstream.devices import cuda, early, gpustate
 from gstream.devices.cuda import DeviceError
 from gstream.driver import Engine
 from gstream.options import RunOptions
@@ -124,6 +124,14 @@ def test_pages_stay_cached_from_run_to_run(store):
     with Engine(store, RunOptions(devices=["cuda"])) as engine:
         moved = [engine.run(PROGRAMS["pagerank"](), max_supersteps=3).stats.bytes_moved for _ in range(2)]
     assert moved == [store.topology("in").pages * PAGE, 0]
+
+
+def test_peers_that_are_copied_piece_by_piece(store, expected, monkeypatch):
+    monkeypatch.setattr(gpustate, "PIECE_BYTES", 1000)
+    for name in PROGRAMS:
+        with Engine(store, RunOptions(devices=["cuda:0,1,3"], batch_bytes=4 * PAGE)) as engine:
+            found = engine.run(PROGRAMS[name](), max_supersteps=LIMITS.get(name))
+            np.testing.assert_allclose(found.value, expected[name].value, rtol=1e-5, err_msg=name)
 
 
 def test_less_memory_than_it_seemed(store, expected, monkeypatch):
