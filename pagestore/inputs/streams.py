@@ -14,6 +14,7 @@ import lzma
 import os
 import stat
 import sys
+import threading
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -146,6 +147,7 @@ class ByteStream:
             except OSError as error:
                 raise InputError(f"{self.name}: can't be opened ({_reason(error)}). Check its rights.") from None
             self._owned = True
+        self._reading, self._closed = threading.Lock(), False
         self._consumed = 0  # bytes taken from the file
         self._given = 0  # bytes handed out
         self._ahead = b""  # decompressed, not handed out yet
@@ -187,12 +189,29 @@ class ByteStream:
         return part
 
     def close(self) -> None:
-        """Close the file (stdin stays open); safe to call twice."""
+        """Close the file (stdin stays open); safe to call twice, and while another thread reads.
+
+        That thread then closes the file: its number, once free, would be the next file's, from which it would read.
+        """
+        self._closed = True
+        if self._reading.acquire(blocking=False):
+            self._close_file()
+            self._reading.release()
+
+    def _close_file(self) -> None:
         if self._owned:
             os.close(self._file)
             self._owned = False
 
     def _read_raw(self, size: int) -> bytes:
+        with self._reading:
+            try:
+                return b"" if self._closed else self._read_file(size)
+            finally:
+                if self._closed:
+                    self._close_file()
+
+    def _read_file(self, size: int) -> bytes:
         try:
             data = os.read(self._file, size)
         except OSError as error:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -118,6 +120,33 @@ def test_many_odd_lines(tmp_path):
     text = "".join(f'"{n}","{n + 1}",+{n}.5\n' for n in range(20_000))
     source = opened(write(tmp_path, "a.csv", text), tmp_path)
     assert edges_of(source) == [(n, n + 1, n + 0.5) for n in range(20_000)]
+
+
+def test_a_file_that_is_being_read_is_closed_by_its_reader(tmp_path, monkeypatch):
+    """A number that comes free while a thread reads would be the next file's, whose bytes that thread would take."""
+    stream = ByteStream(write(tmp_path, "a.txt", "1 2\n" * 1_000_000))
+    begun, go_on, usual = threading.Event(), threading.Event(), os.read
+
+    def read(number, size):
+        begun.set()
+        assert go_on.wait(10)
+        return usual(number, size)
+
+    stream.read(1 << 30)  # what was read to look at the format
+    monkeypatch.setattr(os, "read", read)
+    reader = threading.Thread(target=stream.read, args=(100,))
+    reader.start()
+    assert begun.wait(10)
+    stream.close()
+    monkeypatch.undo()
+    with open(write(tmp_path, "b.txt", "3 4\n")) as other:
+        assert other.fileno() != stream._file
+        go_on.set()
+        reader.join(10)
+        assert other.read() == "3 4\n"
+    with pytest.raises(OSError):
+        os.fstat(stream._file)
+    assert stream.read(100) == b"" and stream.close() is None
 
 
 def test_a_reader_that_is_left_early_stops_its_thread(tmp_path):
