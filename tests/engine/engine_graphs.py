@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream import SUM, Program, f64
+from gstream import SUM, Program, f64, total
 from gstream.driver import Engine, RunOutcome
 from gstream.options import RunOptions
 from pagestore.memory import convert_arrays
@@ -41,6 +41,22 @@ class InDegree(Program):
 
     def send(self, u, e, g):
         return 1.0
+
+
+class Balance(Program):
+    """A sum with a message that reads the edge, in integers, so that any order gives the same bits."""
+
+    combine, value = SUM, f64
+
+    def start(self, v, g):
+        return v.id % 7
+
+    def send(self, u, e, g):
+        return u.value + e.weight
+
+    @total
+    def all(self, v):
+        return v.value
 
 
 def run_program(store: Any, program: Any, options: RunOptions | None = None) -> RunOutcome:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from engine_graphs import both_ways, distances, levels, make_store, ranks, skewed_edges
+from engine_graphs import Balance, both_ways, distances, levels, make_store, ranks, skewed_edges
 
 from gstream.driver import Engine
 from gstream.options import RunOptions
-from gstream.program import SUM, Program, f64, total
+from gstream.program import f64
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
@@ -112,22 +112,6 @@ def test_pagerank(graph, name):
     assert np.abs(single.value / expected - 1).max() < 1e-6
     assert np.abs(double.value / expected - 1).max() < 1e-12
     assert abs(double.totals["adrift"] - double.value[np.bincount(source, minlength=V) == 0].sum()) < 1e-15
-
-
-class Balance(Program):
-    """A sum with a message that reads the edge, in integers, so that any order gives the same bits."""
-
-    combine, value = SUM, f64
-
-    def start(self, v, g):
-        return v.id % 7
-
-    def send(self, u, e, g):
-        return u.value + e.weight
-
-    @total
-    def all(self, v):
-        return v.value
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)

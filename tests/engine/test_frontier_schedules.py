@@ -1,0 +1,46 @@
+"""600 seeded schedules of programs with a frontier: whatever fake devices do first, the answers are the host's."""
+
+from __future__ import annotations
+
+import pytest
+from schedules import FRONTIER, Schedule, chunks, long_graph, make_graphs, run_schedules
+
+from gstream.devices import fake
+from gstream.driver import Engine
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stores")
+    return [*make_graphs(folder), long_graph(folder)]
+
+
+@pytest.mark.parametrize("seeds", chunks(0, 600), ids=str)
+def test_any_schedule_gives_the_hosts_answers(graphs, seeds):
+    run_schedules(seeds, graphs, FRONTIER)
+
+
+def test_a_seed_gives_one_schedule(graphs, monkeypatch):
+    """What devices did, in which order: the same for the same seed."""
+    did = []
+    do_one = fake.FakeDevice._do_one
+
+    def noted(device):
+        did.append((device.name, [[operation.kind for operation in queue] for queue in device._queues]))
+        do_one(device)
+
+    monkeypatch.setattr(fake.FakeDevice, "_do_one", noted)
+    runs = []
+    for seed in (7, 7, 8):
+        Schedule(seed, graphs, FRONTIER).run()
+        runs.append(did[:])
+        did.clear()
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_a_schedule_that_fails_says_how_to_run_it_again(graphs, monkeypatch):
+    monkeypatch.setattr(Engine, "run", lambda *arguments: pytest.fail("broken"))
+    with pytest.raises(pytest.fail.Exception) as caught:
+        Schedule(5, graphs, FRONTIER).run()
+    (note,) = caught.value.__notes__
+    assert note.startswith("GSTREAM_SEED=5: ") and "RunOptions(devices=['fake:20:" in note

@@ -1,0 +1,40 @@
+"""600 seeded schedules of sums over all pages, which are copied ahead: pulls have the host's bits, in any order."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from schedules import SWEEPS, chunks, make_graphs, run_schedules, wide_graph
+
+from gstream.devices import fake
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stores")
+    return [*make_graphs(folder), wide_graph(folder)]
+
+
+@pytest.fixture
+def ahead(monkeypatch):
+    """Counts batches copied ahead: those of use, those in vain, and those whose kernel came before their copy."""
+    count = Counter()
+    take = fake.FakeDevice._take_ahead
+
+    def taken(device, batch):
+        waiting = len(device._ahead)
+        place = take(device, batch)
+        count["used"] += place is not None
+        count["in vain"] += waiting if place is None else 0
+        count["late"] += place is not None and any(op.kind == "ahead" for op in device._queues[place.stream])
+        return place
+
+    monkeypatch.setattr(fake.FakeDevice, "_take_ahead", taken)
+    return count
+
+
+@pytest.mark.parametrize("seeds", chunks(600, 1200), ids=str)
+def test_any_schedule_gives_the_hosts_answers(graphs, ahead, seeds):
+    run_schedules(seeds, graphs, SWEEPS)
+    assert len(seeds) == 1 or min(ahead[what] for what in ("used", "in vain", "late")) > 0
