@@ -12,7 +12,10 @@ from gstream.driver import Engine
 @pytest.fixture(scope="module")
 def graphs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stores")
-    return [*make_graphs(folder), long_graph(folder)]
+    graphs = [*make_graphs(folder), long_graph(folder)]
+    yield graphs
+    for graph in graphs:
+        graph.store.close()
 
 
 @pytest.mark.parametrize("seeds", chunks(0, 600), ids=str)
@@ -31,7 +34,7 @@ def test_a_seed_gives_one_schedule(graphs, monkeypatch):
 
     monkeypatch.setattr(fake.FakeDevice, "_do_one", noted)
     runs = []
-    for seed in (7, 7, 8):
+    for seed in (5, 5, 6):  # several devices, pages from disk
         Schedule(seed, graphs, FRONTIER).run()
         runs.append(did[:])
         did.clear()

@@ -13,20 +13,21 @@ from gstream.devices import fake
 @pytest.fixture(scope="module")
 def graphs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stores")
-    return [*make_graphs(folder), wide_graph(folder)]
+    graphs = [*make_graphs(folder), wide_graph(folder)]
+    yield graphs
+    for graph in graphs:
+        graph.store.close()
 
 
 @pytest.fixture
 def ahead(monkeypatch):
-    """Counts batches copied ahead: those of use, those in vain, and those whose kernel came before their copy."""
+    """Counts batches copied ahead: those of use, and those whose kernel was queued before they were copied."""
     count = Counter()
     take = fake.FakeDevice._take_ahead
 
     def taken(device, batch):
-        waiting = len(device._ahead)
         place = take(device, batch)
         count["used"] += place is not None
-        count["in vain"] += waiting if place is None else 0
         count["late"] += place is not None and any(op.kind == "ahead" for op in device._queues[place.stream])
         return place
 
@@ -37,4 +38,4 @@ def ahead(monkeypatch):
 @pytest.mark.parametrize("seeds", chunks(600, 1200), ids=str)
 def test_any_schedule_gives_the_hosts_answers(graphs, ahead, seeds):
     run_schedules(seeds, graphs, SWEEPS)
-    assert len(seeds) == 1 or min(ahead[what] for what in ("used", "in vain", "late")) > 0
+    assert len(seeds) == 1 or ahead["used"] > ahead["late"] > 0
