@@ -70,30 +70,15 @@ def run(
     """Run an algorithm; show the top 20 vertices and the run's figures, or write every vertex with -o."""
     check_written(store, algorithm, personalization, output, trace, ldbc)
     own = {
-        "source": source or None,
-        "depth_limit": depth_limit,
-        "predecessors": predecessors,
-        "alpha": alpha,
-        "iterations": iterations,
-        "tol": tol,
-        "max_iter": max_iter,
-        "personalization": personalization,
+        "source": source or None, "depth_limit": depth_limit, "predecessors": predecessors, "alpha": alpha,
+        "iterations": iterations, "tol": tol, "max_iter": max_iter, "personalization": personalization,
         "float64": float64 or None,
-    }
+    }  # fmt: skip
     options = engine_options(
-        devices=devices,
-        gpus=gpus,
-        device_memory=device_memory,
-        host_memory=host_memory,
-        batch=batch,
-        streams=streams,
-        cache=cache,
-        direction=direction,
-        micro=micro,
-        no_heads=no_heads,
-        threads=threads,
+        devices=devices, gpus=gpus, device_memory=device_memory, host_memory=host_memory, batch=batch, streams=streams,
+        cache=cache, direction=direction, micro=micro, no_heads=no_heads, threads=threads,
         max_supersteps=max_supersteps,
-    )
+    )  # fmt: skip
     start_gpus(options)
 
     from numba.core.event import install_timer
