@@ -77,10 +77,11 @@ def make_graphs(folder: Path) -> list[Graph]:
 
 
 def long_graph(folder: Path) -> Graph:
-    """Edges between near numbers: levels by the dozen, no hubs."""
+    """Edges between near numbers: levels by the dozen, no hubs; ten vertices have one edge each, to the last ones."""
     source = np.random.default_rng(13).integers(0, 600, 10000)
-    target = source + np.random.default_rng(14).integers(-50, 51, 10000)
-    return Graph(folder, "long", 600, source, np.clip(target, 0, 599), directed=False)
+    target = np.clip(source + np.random.default_rng(14).integers(-50, 51, 10000), 0, 599)
+    last = np.arange(590, 600)
+    return Graph(folder, "long", 610, np.append(source, last), np.append(target, last + 10), directed=False)
 
 
 def wide_graph(folder: Path) -> Graph:
