@@ -142,9 +142,9 @@ class Run:
         pages = device.pages_of(which, table)
         if step.remain and self.chooser.finish_by_push(device, pages):
             return self.push_pages(frontier)
-        if device.picks_records and len(pages) and device.count(which) <= self.plan.graph.vertices // LISTED:
-            step.listed = device.list_vertices(which)
-            step.skip = 4 if step.remain else 0
+        if len(pages):
+            step.listed = device.list_vertices(which, self.plan.graph.vertices // LISTED)
+            step.skip = 4 if step.remain and step.listed is not None else 0
         self.stale = len(pages) > 0
         return step, pages
 
@@ -152,7 +152,7 @@ class Run:
         """A push from the frontier and the pages that hold it."""
         table, device = self.plan.table("push"), self.devices[0]
         self.stale = True
-        listed = device.list_vertices("active") if frontier.listed and device.picks_records else None
+        listed = device.list_vertices("active", frontier.vertices) if frontier.listed else None
         return Step("push", table, listed), device.pages_of("active", table)
 
     def settle_by_heads(self, step: Step) -> None:

@@ -134,7 +134,6 @@ class DeviceStats:
 class Device(ABC):
     """One device of a run. `in_place`: reads pages where they lie in host memory, so that batches need no cutting.
 
-    `picks_records`: its kernels go by lists of vertices where few matter (Step.listed), else they test every bit.
     `pins`: copies run faster from memory that `pin` was called for.
     `queues`: calls only queue what they do, so that one thread serves several such devices in turn.
     `threaded`: the driver may serve it from a thread of its own beside other devices; where it may not, devices are
@@ -142,7 +141,6 @@ class Device(ABC):
     """
 
     in_place = False
-    picks_records = True
     pins = False
     queues = False
     threaded = True
@@ -280,8 +278,11 @@ class Device(ABC):
         """Edges that leave the frontier, about."""
 
     @abstractmethod
-    def list_vertices(self, which: str) -> np.ndarray:
-        """uint64[k], ascending: vertices whose bit is set; which: "active", "open" or "remain"."""
+    def list_vertices(self, which: str, most: int) -> np.ndarray | None:
+        """uint64[k], ascending: vertices whose bit is set; which: "active", "open" or "remain".
+
+        None where there are more than `most`, and from devices whose kernels had rather test every bit.
+        """
 
     @abstractmethod
     def pages_of(self, which: str, table: PageTable) -> np.ndarray:

@@ -39,7 +39,6 @@ class GpuDevice(Device):
     """GPU number `index`; `threads` host threads for sweeps."""
 
     pins = queues = True
-    picks_records = False  # testing every bit of a page on the device takes less time than finding records
 
     def __init__(self, name: str, index: int, threads: int, trace: Trace | None = None) -> None:
         super().__init__(name)
@@ -286,8 +285,9 @@ class GpuDevice(Device):
         with self.gpu:
             return self.state.active_edges()
 
-    def list_vertices(self, which: str) -> np.ndarray:
-        raise NotImplementedError(f"{self.name} goes by bits, not by lists of {which} vertices (picks_records)")
+    def list_vertices(self, which: str, most: int) -> np.ndarray | None:
+        """Testing every bit of a page on the device takes less time than finding the records of a list."""
+        return None
 
     def pages_of(self, which: str, table: PageTable) -> np.ndarray:
         with self.gpu:

@@ -105,8 +105,8 @@ class MemoryDevice(Device):
     def active_edges(self) -> int:
         return self.state.active_edges()
 
-    def list_vertices(self, which: str) -> np.ndarray:
-        return self.state.list_vertices(which)
+    def list_vertices(self, which: str, most: int) -> np.ndarray | None:
+        return self.state.list_vertices(which) if self.state.count(which) <= most else None
 
     def pages_of(self, which: str, table: PageTable) -> np.ndarray:
         return self.state.pages_of(which, table)
