@@ -18,6 +18,24 @@ NEITHER = {"copy : kernel"}
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """A figure that is asked for, so that a report can say that it is missing. what: the figure's up to one of its
+    commas; graph: one, or "" for any; target: the figure's own, or "" for any."""
+
+    what: str
+    graph: str = ""
+    target: str = ""
+
+    def is_among(self, figures: Sequence[Figure]) -> bool:
+        return any(
+            f"{figure.what},".startswith(f"{self.what},")
+            and self.graph in ("", figure.graph)
+            and self.target in ("", figure.target)
+            for figure in figures
+        )
+
+
+@dataclass(frozen=True)
 class Samples:
     """Seconds of repeated runs of one thing."""
 

@@ -1,7 +1,7 @@
 """`make bench-gpu`: the engine on GPUs against the machine's ceilings, its peers and its targets.
 
 Stages, each in a process of its own, smallest graph first; results are kept figure by figure (bench.suite), so that a
-machine that is lent for minutes can be used in several runs, whose results `--join` puts into one table.
+run that is cut short keeps what it found, and `--join` puts the results of several runs into one table.
 
     python bench/gpu.py --devices cuda:0,1 --scale 24 26             # everything
     python bench/gpu.py --only bfs components --scale 24 --out A      # two stages; A/gpu.json
@@ -12,40 +12,26 @@ machine that is lent for minutes can be used in several runs, whose results `--j
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))  # `python bench/gpu.py` puts bench/ there, not the project
 
-from bench import gpu_memory, gpu_pagerank, gpu_traversals, stores  # noqa: E402
-from bench.figures import Figure  # noqa: E402
-from bench.gpu_memory import MERGE_KIND  # noqa: E402
-from bench.gpu_setup import Setup  # noqa: E402
-from bench.suite import Stage, Suite  # noqa: E402
+from bench import needs  # noqa: E402
 
+needs.check()
 
-def making(kind: str) -> Stage:
-    """A stage that generates a store which others need, apart from them: their limits are for measuring."""
-
-    def make(setup: Setup) -> Iterator[Figure]:
-        merges = kind == MERGE_KIND
-        scale, edge_factor = (setup.merge_scale, 1) if merges else (setup.scale, stores.EDGE_FACTOR)
-        _, seconds = stores.generated(setup.folder, scale, kind, edge_factor)
-        if seconds:  # it was not there yet
-            store = setup.store(kind, edge_factor, scale)
-            rate = store.edges / seconds / 1e6
-            yield Figure(f"generating a store, {kind}", store.name, rate, "M edges/s", note=f"{seconds:.1f} s")
-
-    return make
-
+from bench import gpu_memory, gpu_pagerank, gpu_traversals  # noqa: E402
+from bench.figures import Wanted  # noqa: E402
+from bench.gpu_setup import making  # noqa: E402
+from bench.suite import Suite  # noqa: E402
 
 STAGES = {
     "make-undirected": making("undirected"),
     "make-weighted": making("weighted"),
     "make-out": making("out"),
-    "make-merge": making(MERGE_KIND),
+    "make-merge": gpu_memory.make_merge,
     "link": gpu_memory.link,
     "pagerank-streamed": gpu_pagerank.streamed,
     "pagerank-incore": gpu_pagerank.in_core,
@@ -58,8 +44,27 @@ STAGES = {
 }
 ONCE = {"make-weighted", "make-out", "make-merge", "link", "pagerank-push", "sssp", "merge"}
 ABOUT = "The engine on GPUs against the machine's ceilings, its peers and its targets."
+WANTED = (
+    Wanted("PageRank streamed, bytes of pages", "rmat-26, undirected", "95 % of the link"),
+    Wanted("PageRank streamed, bytes of pages", "rmat-28, undirected", "95 % of the link"),
+    Wanted("PageRank streamed, host overhead", "", "under 5 % of a superstep"),
+    Wanted("PageRank streamed, 2 GPUs against one", "", "1.9 times one"),
+    Wanted("PageRank streamed, 4 GPUs against one", "", "3.7 times one"),
+    Wanted("PageRank in-core by pull, rate", "rmat-24, undirected", "60 G edges/s"),
+    Wanted("PageRank in-core by pull, rate", "rmat-26, undirected", "60 G edges/s"),
+    Wanted("PageRank in-core by push, rate", "rmat-24, out", "20 G edges/s"),
+    Wanted("BFS in-core", "rmat-24, undirected", "6 ms at scale 24"),
+    Wanted("BFS streamed", "rmat-24, undirected", "45 ms at scale 24"),
+    Wanted("BFS streamed, bytes moved", "rmat-24, undirected", "at most 1.2 times the topology"),
+    Wanted("components streamed", "rmat-24, undirected", "45 ms at scale 24"),
+    Wanted("components streamed without heads", "rmat-24, undirected", "90 % of the link"),
+    Wanted("components streamed without heads", "rmat-24, undirected", "45 ms at scale 24"),
+    Wanted("reading a store into pinned memory", "", "at the disk's rate"),
+    Wanted("merge of WA", "rmat-28, edge factor 1, out, as generated", "70 % of the peer-to-peer rate"),
+    Wanted("warm start: a first run with its kernels compiled, until the first copy", "", "under 1 s"),
+)  # the targets, whether a stage measures them or not
 SUITE = Suite(
-    name="gpu", script="bench/gpu.py", stages=STAGES, once=frozenset(ONCE), scales=(24, 26), about=ABOUT
+    name="gpu", script="bench/gpu.py", stages=STAGES, once=frozenset(ONCE), scales=(24, 26), about=ABOUT, wanted=WANTED
 )  # fmt: skip
 
 if __name__ == "__main__":

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-
-import numpy as np
+from dataclasses import replace
 
 from bench import ceilings, ours
 from bench.figures import Figure, check
-from bench.gpu_setup import ALPHA, Setup, check_ranks, host_ranks
+from bench.gpu_setup import ALPHA, Setup, Store, against_ceiling, check_ranks, generating, host_ranks
 from bench.harness import SkippedError
-from bench.link import CHUNK_BYTES, Ceilings
+from bench.link import CHUNK_BYTES, Ceiling, Ceilings
 from bench.ours import Account
+from bench.stores import AS_GENERATED
+from gstream.emit import emitter_of
+from gstream.programs.pagerank import PageRank
+from gstream.scalars import NUMPY
 
 COPY_SIZES = (256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 DISK_BYTES = 4 << 30  # of the store are read to find the disk's rate, by each count of threads
 READ_AT_LEAST = 0.9  # of the store has to come from the disk, not from the page cache
-MERGE_KIND = "out, as generated"
 MERGES = 6
 MERGE_SHARE = 0.7
 READ_SHARE = 0.9
@@ -85,12 +87,22 @@ def reading(setup: Setup) -> Iterator[Figure]:
         yield figure.share_of("O_DIRECT reads of the same file", disk / 1e9, need, target)
 
 
+def merge_store(setup: Setup) -> tuple[Store, float]:
+    """The graph whose merges are measured, few edges a vertex, and seconds that making it took now."""
+    return setup.make(AS_GENERATED, edge_factor=1, scale=setup.merge_scale)
+
+
+def make_merge(setup: Setup) -> Iterator[Figure]:
+    """Generates it, apart from measuring."""
+    yield from generating(*merge_store(setup))
+
+
 def merge(setup: Setup) -> Iterator[Figure]:
-    """Combining the devices' copies of WA and handing it round, on a graph with few edges a vertex."""
+    """Combining the devices' copies of WA and handing it round."""
     if not setup.devices.several:
         raise SkippedError("merging takes two devices; this run has one")
     names = setup.devices.several[0]
-    store = setup.store(MERGE_KIND, edge_factor=1, scale=setup.merge_scale)
+    store, _ = merge_store(setup)
     expected = host_ranks(store, MERGES)
     with Ceilings(setup.devices) as limits:
         peer = limits.peer(names)
@@ -100,19 +112,25 @@ def merge(setup: Setup) -> Iterator[Figure]:
         peer = peer.best(limits.peer(names))
     check_ranks(ours.in_store_order(answer), expected, "PageRank on several devices")
     account = Account.of(answer)
-    seconds = account.merge_s / account.supersteps
-    crossing = store.vertices * np.dtype(np.float32).itemsize  # half of WA to reduce and half to gather, each way
-    figure = Figure(
-        what=f"merge of WA, {setup.devices.label(names)}",
+    yield from merge_figures(setup.devices.label(names), store, account.merge_s / account.supersteps, peer)
+
+
+def merge_figures(label: str, store: Store, seconds: float, peer: Ceiling) -> Iterator[Figure]:
+    """Bytes that a merge brings to each of two devices, a second, and the merge's time, against copies between them."""
+    types = emitter_of(PageRank, None).types
+    got, value = NUMPY[types.got].itemsize, types.value.dtype.itemsize
+    received = store.vertices // 2 * (got + value)
+    rate = Figure(
+        what=f"merge of WA, {label}",
         graph=store.name,
-        value=crossing / seconds / 1e9,
+        value=received / seconds / 1e9,
         unit="GB/s",
         checked="ranks within 1e-5 relative of the host's",
-        note=f"{seconds * 1e3:.2f} ms a merge of {store.vertices:,} vertices, apply and sums of totals within; each "
-        f"device receives half of WA (4 bytes a vertex) to combine and half to keep: {crossing / 2**20:.0f} MiB each "
-        "way a merge; PageRank by push",
+        note=f"{seconds * 1e3:.2f} ms a merge of {store.vertices:,} vertices; each device receives half of what "
+        f"vertices got ({types.got}, {got} bytes each) to combine and half of the new values ({types.value.name}, "
+        f"{value}) to keep: {received / 2**20:.0f} MiB. The time holds more: the program's apply, the sums of its "
+        "totals and their way to the host, the merge of bitmaps. PageRank by push",
     )
-    yield figure.share_of(peer.name, peer.rate / 1e9, MERGE_SHARE, "70 % of the peer-to-peer rate")
-    yield Figure(
-        what=f"merge of WA, time, {setup.devices.label(names)}", graph=store.name, value=seconds * 1e3, unit="ms"
-    ).share_of(f"its bytes at the rate of {peer.name}", crossing / peer.rate * 1e3)
+    yield rate.share_of(peer.name, peer.rate / 1e9, MERGE_SHARE, "70 % of the peer-to-peer rate")
+    time = replace(rate, what=f"merge of WA, time, {label}", value=seconds * 1e3, unit="ms", note="")
+    yield against_ceiling(time, peer, received)

@@ -6,6 +6,8 @@ so far, written anew after each, so that a machine that is taken away takes no f
 parts have one shape, and any of them can be joined:
 
     {command, machine, graphs, seconds, failures: [{measurement, graph, error}], skipped: [{..., reason}], figures}
+
+A suite on GPUs (bench.suite) adds missing: [{what, graph, target}], what it asks for and no figure shows.
 """
 
 from __future__ import annotations

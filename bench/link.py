@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from gstream.options import parse_devices
+from pagestore.errors import DeviceMissingError
+
 BUFFER_BYTES = 512 << 20  # beyond a GPU's L2 (60 MB on an H200)
 HOST_BUFFER_BYTES = 64 << 20
 CHUNK_BYTES = 16 << 20  # copies of the engine's size; the link's rate is within 1 % of its best from here on
@@ -39,6 +42,22 @@ class Devices:
         kind = text.partition(":")[0]
         names = [f"{kind}:{part}" if part.isdigit() else part for part in text.split(",")]
         return cls(tuple("cuda:0" if name == "cuda" else name for name in names))
+
+    def check(self) -> None:
+        """Raise UsageError on a name that is none, DeviceMissingError where a GPU or what drives it is missing."""
+        specs = parse_devices(list(self.names))
+        if self.kind != "cuda":
+            return
+        from gstream.cudacode.generate import find_nvcc
+        from gstream.devices.cuda import found
+
+        gpus = len(found())
+        for spec in specs:
+            if spec.seed >= gpus:
+                raise DeviceMissingError(
+                    f"--devices cuda:{spec.seed}: there is no such GPU; this machine has {gpus}. Name one from 0 on."
+                )
+        find_nvcc()
 
     @property
     def kind(self) -> str:

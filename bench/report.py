@@ -84,6 +84,17 @@ def notes(figures: list[Figure]) -> list[str]:
     return [f"- {'; '.join(dict.fromkeys(names))}: {text}" for text, names in holds_for.items()]
 
 
+def _wanted_lines(missing: list[dict[str, str]]) -> list[str]:
+    """What the results have no figure of, though it is asked for."""
+    if not missing:
+        return []
+    lines = ["", f"Asked for and **not measured** ({len(missing)}):", ""]
+    for wanted in missing:
+        graph = f" ({wanted['graph']})" if wanted["graph"] else ""
+        lines.append(f"- {wanted['what']}{graph}" + (f": {wanted['target']}" if wanted["target"] else ""))
+    return lines
+
+
 def markdown(name: str, result: dict[str, Any], figures: list[Figure]) -> str:
     """The whole report; `name` is one of TITLES, `result` has the fields that bench.harness names."""
     title, shared, statistic = TITLES[name]
@@ -102,7 +113,11 @@ def markdown(name: str, result: dict[str, Any], figures: list[Figure]) -> str:
     ]
     named = [figure for figure in figures if figure.passed is not None]
     if named:
-        lines += ["", f"Targets met: {sum(bool(figure.passed) for figure in named)} of {len(named)}."]
+        lines += [
+            "",
+            f"Targets met: {sum(bool(figure.passed) for figure in named)} of {len(named)} that were measured.",
+        ]
+    lines += _wanted_lines(result.get("missing", []))
     for failure in result["failures"]:
         lines += ["", f"Not measured: {failure['measurement']} on {failure['graph']}: `{failure['error']}`"]
     for skip in result.get("skipped", []):

@@ -18,12 +18,12 @@ from bench.machine import ROOT
 
 ORDERS = ("natural", "degree")
 SYMMETRIC = ("--undirected", "--dedupe", "--drop-self-loops", "--scramble", "--order", "degree")
+AS_GENERATED = "out, as generated"
 KINDS = {
     "undirected": SYMMETRIC,
     "weighted": (*SYMMETRIC, "--weights"),
     "out": ("--dedupe", "--drop-self-loops", "--scramble", "--order", "degree", "--topology", "out"),
-    "out, as generated": ("--topology", "out"),
-    "directed": (),
+    AS_GENERATED: ("--topology", "out"),
 }  # generated RMAT graphs: options of `gstream generate`
 MEMORY_SHARE = 3  # generating takes a third of the free memory: the file's pages want room too
 

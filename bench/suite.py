@@ -1,4 +1,4 @@
-"""Stages of a benchmark on lent devices: chosen by name, each in a process of its own, joined into one result.
+"""Stages of a benchmark on GPUs: chosen by name, each in a process of its own, joined into one result.
 
 A stage is a function from a Setup to figures, which come one by one; harness.record keeps each in the stage's part,
 FOLDER/parts/NAME-STAGE-SCALE.json. After every stage the whole result is written: NAME.json, NAME.md, plots.
@@ -9,23 +9,24 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from bench import harness, plots, report
-from bench.figures import Figure
+from bench.figures import Figure, Wanted
 from bench.gpu_setup import Setup
 from bench.graphs import EDGE_FACTOR, SEED
 from bench.harness import Task
 from bench.link import ALL_GPUS, Devices, gpu_lines
 from bench.machine import ROOT
+from pagestore.errors import GstreamError
 
 GRAPHS = (
     f"rmat-S: 2^S vertices, {EDGE_FACTOR} edges a vertex where nothing else is said, Graph500 parameters "
     f"(.57, .19, .19), seed {SEED}; undirected: both directions, no duplicates, no self-loops, scrambled IDs, degree "
-    "order; weighted: the same with weights 1 to 255; out: directed, out-pages only, otherwise the same; directed: as "
-    "generated, out- and in-pages, natural order"
+    "order; weighted: the same with weights 1 to 255; out: directed, out-pages only, otherwise the same; out, as "
+    "generated: directed, out-pages only, natural order"
 )
 MERGE_SCALE = 28
 STREAMS = (1, 2, 4, 8, 16, 32)
@@ -37,7 +38,8 @@ Stage = Callable[[Setup], Iterator[Figure]]
 
 @dataclass(frozen=True)
 class Suite:
-    """A benchmark program. once: stages that run on the smallest graph only, or on one of their own."""
+    """A benchmark program. once: stages that run on the smallest graph only, or on one of their own; wanted: figures
+    whose absence the report names."""
 
     name: str
     script: str
@@ -45,6 +47,7 @@ class Suite:
     once: frozenset[str]
     scales: tuple[int, ...]
     about: str
+    wanted: tuple[Wanted, ...] = ()
 
     def parse(self, arguments: Sequence[str] | None) -> argparse.Namespace:
         parser = argparse.ArgumentParser(prog=self.script, description=self.about)
@@ -99,6 +102,7 @@ class Suite:
         """Join the parts and write the table, the JSON and the plots."""
         result, figures = harness.join(parts)
         result |= facts
+        result["missing"] = [asdict(wanted) for wanted in self.wanted if not wanted.is_among(figures)]
         report.write(folder, self.name, result, figures)
         plots.draw(folder, self.name, figures)
         return result
@@ -112,6 +116,11 @@ class Suite:
         if options.join:
             self.write(folder, options.join, {})
             return 0
+        try:
+            Devices.parse(options.devices).check()
+        except GstreamError as error:
+            print(f"{self.script}: {error}", file=sys.stderr)
+            return error.exit_code
         command = {"command": " ".join([f"python {self.script}", *given])}
         dead_facts = harness.header(command["command"], GRAPHS)  # of a stage that dies before it says any
         result: dict[str, Any] = {}

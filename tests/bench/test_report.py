@@ -1,0 +1,55 @@
+"""What a report says: targets met, missed and not measured; results that are saved, joined and written again."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from bench import harness, report
+from bench.figures import Figure, Wanted
+
+FIGURES = [
+    Figure("BFS streamed, 1 GPU", "rmat-24, undirected", 12.0, "ms", note="of 16 runs").aim(45.0, "45 ms"),
+    Figure("BFS streamed, bytes moved, 1 GPU", "rmat-24, undirected", 2.0, "times the topology").aim(1.2, "few bytes"),
+    Figure("components streamed without heads, 1 GPU", "rmat-26, undirected", 160.0, "ms"),
+]
+RESULT = {
+    "command": "python bench/gpu.py",
+    "seconds": 1.0,
+    "graphs": "rmat-S: 2^S vertices",
+    "machine": {
+        "date": "2026-01-01", "commit": "0123456789abcdef", "uncommitted_changes": False, "cpu": "one", "cores": 2,
+        "memory_gib": 4, "system": "Linux", "python": "3.11", "versions": {}, "load_average_before": 0.0,
+    },
+    "failures": [],
+}  # fmt: skip
+
+
+def test_a_wanted_figure_is_found_by_name_graph_and_target() -> None:
+    assert Wanted("BFS streamed", "rmat-24, undirected", "45 ms").is_among(FIGURES)
+    assert Wanted("BFS streamed, bytes moved").is_among(FIGURES)
+    assert not Wanted("BFS streamed", "rmat-24, undirected", "10 ms").is_among(FIGURES)
+    assert not Wanted("BFS streamed", "rmat-28, undirected").is_among(FIGURES)
+    assert not Wanted("components streamed").is_among(FIGURES)  # "without heads" is another measurement
+    assert not Wanted("BFS").is_among([])
+
+
+def test_targets_without_a_figure_stand_under_those_met() -> None:
+    missing = [Wanted("merge of WA", "rmat-28, out", "70 % of the rate"), Wanted("Figure 11")]
+    text = report.markdown("gpu", RESULT | {"missing": [asdict(wanted) for wanted in missing]}, FIGURES)
+    counted, _, rest = text.partition("Targets met: 1 of 2 that were measured.\n\n")
+    assert counted and rest.startswith("Asked for and **not measured** (2):\n\n")
+    assert "- merge of WA (rmat-28, out): 70 % of the rate\n- Figure 11\n" in rest
+
+
+def test_nothing_is_missing_where_nothing_is_wanted() -> None:
+    assert "not measured" not in report.markdown("host", RESULT, FIGURES)
+
+
+def test_results_are_joined_as_they_were_saved(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path, figures in zip(paths, (FIGURES[:1], FIGURES[1:]), strict=True):
+        harness.save(path, RESULT, figures)
+    result, figures = harness.join(paths)
+    assert figures == FIGURES
+    assert (result["command"], result["seconds"]) == (RESULT["command"], 2.0)

@@ -1,0 +1,74 @@
+"""The programs for GPUs: what they say where something is missing, what their stages measure and count."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from bench import gpu_memory, gpu_pagerank, gpu_traversals
+from bench.figures import Figure
+from bench.gpu_setup import Setup, Store
+from bench.link import Ceiling, Devices
+from bench.machine import ROOT
+
+SCRIPTS = ("bench/gpu.py", "bench/thesis.py")
+
+
+def said(command: Sequence[str], code: int) -> str:
+    """The one line on standard error of a command that ends with `code`."""
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_an_interpreter_without_libraries_is_refused_in_a_line(script: str) -> None:
+    line = said(["-S", script], 3)  # -S: no site-packages
+    assert "has no numpy, numba" in line and "-m pip install '.[cuda,bench]'" in line and "PYTHON=" in line
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_gpu_that_is_not_there_is_named_in_a_line(script: str) -> None:
+    assert said([script, "--devices", "cuda:99"], 3).startswith(f"{script}: --devices cuda")
+    assert said([script, "--devices", "gpu"], 2).startswith(f"{script}: --devices gpu: not a device")
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> Setup:
+    return Setup(Devices.parse("fake:1"), scale=8, folder=tmp_path, merge_scale=8, streams=(1,), sources=2)
+
+
+def test_components_are_streamed_with_heads_and_without(setup: Setup) -> None:
+    figures = {figure.what.partition(",")[0]: figure for figure in gpu_traversals.components(setup)}
+    assert list(figures) == ["components in-core", "components streamed", "components streamed without heads"]
+    assert "heads alone settle it, no page moves" in figures["components streamed"].note
+    assert figures["components streamed"].ratio is None  # no bytes, so no share of the link
+    swept = figures["components streamed without heads"]
+    assert swept.ceiling and swept.ratio and "heads alone" not in swept.note
+
+
+def test_merges_are_measured_between_two_devices(setup: Setup) -> None:
+    rate, time = gpu_memory.merge(setup)
+    assert (rate.unit, time.unit) == ("GB/s", "ms")
+    assert rate.value * time.value * 1e6 == pytest.approx(12 * (1 << 8) // 2)
+
+
+def test_a_merge_brings_float64_sums_and_float32_values() -> None:
+    store = Store(Path("graph.gs"), "rmat-28", vertices=1 << 28, edges=1 << 28, page_bytes=1 << 30, a_page=1 << 20)
+    rate, time = gpu_memory.merge_figures("2 GPUs", store, 6e-3, Ceiling("peer-to-peer copies", 400e9))
+    assert rate.value == pytest.approx((8 + 4) * (1 << 27) / 6e-3 / 1e9)
+    assert rate.ratio == pytest.approx(time.ratio) == pytest.approx(rate.value / 400)
+    assert (rate.passed, time.passed) == (False, None)
+
+
+@pytest.mark.parametrize(("devices", "aim"), [(2, 1.9), (4, 3.7), (8, None)])
+def test_speedups_have_targets_for_two_and_four(devices: int, aim: float | None) -> None:
+    single, several = (Figure(f"PageRank streamed, iteration, {n} GPUs", "g", 8 / n, "ms") for n in (1, devices))
+    figure = gpu_pagerank.speedup(single, several, gpu_pagerank.SPEEDUPS.get(devices))
+    assert (figure.what, figure.value) == (f"PageRank streamed, {devices} GPUs against one", devices)
+    assert figure.target == (f"{aim} times one" if aim else "")
