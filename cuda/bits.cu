@@ -20,11 +20,10 @@ KERNEL __launch_bounds__(THREADS) merge_bits_kernel(u64* mine, const u64* copies
     }
 }
 
-// wanted[page] = whether [first_vertex, last_vertex] of the page has a set bit; *count += how many have. A warp a page:
-// a page of short lists spans some 10,000 vertices, 160 words, 5 steps. Any launch of whole warps.
+// wanted[page] = whether [first_vertex, last_vertex] of the page has a set bit. A warp a page: a page of short lists spans
+// some 10,000 vertices, 160 words, 5 steps. Any launch of whole warps.
 KERNEL __launch_bounds__(THREADS)
-mark_pages_kernel(const u64* bits, const u64* first_vertex, const u64* last_vertex, u64 pages, u8* wanted, u64* count) {
-    u64 found = 0;
+mark_pages_kernel(const u64* bits, const u64* first_vertex, const u64* last_vertex, u64 pages, u8* wanted) {
     for (u64 page = thread_of_grid() / 32; page < pages; page += threads_of_grid() / 32) {
         const u64 low = first_vertex[page], high = last_vertex[page], end = high >> 6;
         bool any = false;
@@ -35,12 +34,8 @@ mark_pages_kernel(const u64* bits, const u64* first_vertex, const u64* last_vert
             if (index == end) word &= ~u64(0) >> (63 - (high & 63));
             any = __any_sync(FULL, word != 0);
         }
-        if (lane_of() == 0) {
-            wanted[page] = any;
-            found += any;
-        }
+        if (lane_of() == 0) wanted[page] = any;
     }
-    count_up(count, found);
 }
 
 // to[k] = from[k]; one side may be pinned host memory. For few words: the link's copy engines take such copies in their

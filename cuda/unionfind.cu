@@ -108,8 +108,10 @@ link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ wei
     count_up(edges, for_parts(pool, parts, part_first, part_count, wide, small));
 }
 
-// Link every vertex with its parent in another device's forest. Any launch.
-KERNEL __launch_bounds__(THREADS) link_forest_kernel(Word* parent, const Word* other, u64 count) {
-    for (u64 v = thread_of_grid(); v < count; v += threads_of_grid())
-        if (parent_of(parent, Word(v)) != other[v]) link(parent, Word(v), other[v]);
+// Link vertices [first, first + count) with their parents in another device's forest, other[0, count). Any launch.
+KERNEL __launch_bounds__(THREADS) link_forest_kernel(Word* parent, const Word* other, u64 first, u64 count) {
+    for (u64 k = thread_of_grid(); k < count; k += threads_of_grid()) {
+        const Word v = Word(first + k);
+        if (parent_of(parent, v) != other[k]) link(parent, v, other[k]);
+    }
 }

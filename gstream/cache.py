@@ -45,6 +45,10 @@ class PageCache:
         self._touch(found)
         return slots
 
+    def absent(self, numbers: np.ndarray) -> np.ndarray:
+        """Those of the pages (int64[n]) that are not resident; counts nothing."""
+        return numbers[self.slot_of_page[numbers] < 0]
+
     def admit(self, numbers: np.ndarray) -> np.ndarray:
         """Slots for missed pages (int64[n], distinct, none resident); -1 where the policy lets a page pass through."""
         slots = np.full(len(numbers), -1, dtype=np.int64)

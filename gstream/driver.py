@@ -26,14 +26,14 @@ from gstream.devices.host import HostDevice
 from gstream.devices.make import make_devices
 from gstream.devices.threads import Workers
 from gstream.feeding import exhaust, feed, in_turn
-from gstream.fit import IN_FLIGHT_BYTES, graph_of, work_list_bytes
+from gstream.fit import graph_of, work_list_bytes
 from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.machine import memory
 from gstream.options import RunOptions, parse_devices
-from gstream.ownership import largest_share, share
+from gstream.ownership import share
 from gstream.pages import in_own_pages
 from gstream.pagetable import PageTable
-from gstream.plan import Plan, make_plan, plan_sources
+from gstream.plan import Plan, make_plan, make_sweep_plan, plan_sources
 from gstream.predict import CostModel
 from gstream.sources import Sources
 from gstream.stats import RunStats
@@ -66,6 +66,7 @@ class Engine:
         self.specs = parse_devices(self.options.devices)
         self.graph = graph_of(store, len(self.specs))
         self.devices: list[Device] = make_devices(self.specs, self.options)
+        self.graph = replace(self.graph, apart=max(device.apart(self.devices) for device in self.devices))
         self._readers = ThreadPoolExecutor(self.options.read_threads, thread_name_prefix="read-ahead")
         poison = any(isinstance(device, FakeDevice) for device in self.devices)
         capped = self.options.host_memory is not None
@@ -214,11 +215,23 @@ class Engine:
             plans = plan_sources({table.name: table}, kernel.needs_weights, self.options, devices, left, cap, {})
             self._sources.prepare(plans, {table.name: table})
         pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)
+        while True:
+            room = None if self.device_memory is None else self.device_memory - self.beside_device_bytes
+            plan = make_sweep_plan(table, kernel.needs_weights, self.options, len(self.devices), room)
+            try:
+                return self._sweep(kernel, table, pages, plan)
+            except DeviceMemoryError:
+                if plan.rows == 1:
+                    raise
+                held = table.bytes_of(plan.rows, kernel.needs_weights) + work_list_bytes(table)
+                self._most_device_bytes = self.beside_device_bytes + int(held * LESS)
+
+    def _sweep(self, kernel: PageKernel, table: PageTable, pages: np.ndarray, plan: DevicePlan) -> Any:
         try:
             with ExitStack() as undo:
                 for device in self.devices:
                     undo.callback(device.detach)
-                    device.begin_sweep(kernel, table, self._sweep_plan(table, kernel.needs_weights))
+                    device.begin_sweep(kernel, table, plan)
                 self.stream(table, pages, kernel.needs_weights)
                 states = [device.end_sweep() for device in self.devices]
                 undo.pop_all()
@@ -232,21 +245,6 @@ class Engine:
         for device in self.devices:
             device.release()
         self._sources.drop_streamed()
-
-    def _sweep_plan(self, table: PageTable, weights: bool) -> DevicePlan:
-        """Batch buffers and page cache of a device that copies, for a sweep without attributes of the driver's."""
-        page = table.bytes_of(1, weights)
-        room = self.device_memory if self.device_memory is not None else 1 << 62
-        capacity = max(0, room - self.beside_device_bytes - work_list_bytes(table))
-        batch = max(1, min(self.options.batch_bytes // page, table.stretch, capacity // (4 * page)))
-        streams = max(1, min(self.options.streams, capacity // (2 * page * batch), IN_FLIGHT_BYTES // (page * batch)))
-        owned = largest_share(table.pages, table.stretch, len(self.devices))
-        slots = min(owned, capacity // page - streams * batch) if self.options.cache_policy else 0
-        return DevicePlan(
-            resident=True, message=False, source_copy=False, chunk=0, reach=0, heads=False, open_bits=False,
-            streams=streams, batch_pages=batch, cache_pages={table.name: max(0, slots)},
-            policy=self.options.cache_policy,
-        )  # fmt: skip
 
     def each(self, call: Callable[[int], Any]) -> None:
         """call(number) for every device, then finish it; threads where all devices allow it, and calls take time."""
@@ -331,8 +329,9 @@ class Engine:
     def array(self, name: str, read: Callable[[], np.ndarray]) -> np.ndarray:
         """A vertex array of the store, read at its first use and kept, where a device will copy it pinned."""
         if name not in self._arrays:
-            self._arrays[name] = read() if not self.devices[0].pins else in_own_pages(read())
-            self._unpin[name] = self.devices[0].pin(self._arrays[name])
+            array = in_own_pages(read()) if self.devices[0].pins else read()
+            self._unpin[name] = self.devices[0].pin(array)
+            self._arrays[name] = array
         return self._arrays[name]
 
     def _keep_arrays(self, names: set[str]) -> None:

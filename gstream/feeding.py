@@ -25,7 +25,7 @@ def feed(
         for batch in batches:
             device.submit(batch)
             yield
-    for batch in source.first_again(others, weights) if again else ():
+    for batch in source.first_again(device.absent(table, others), weights) if again else ():
         if not device.submit_ahead(batch):
             break
         yield

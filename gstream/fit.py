@@ -23,11 +23,17 @@ from pagestore.errors import UsageError
 from pagestore.layout import HEAD_NEIGHBOURS
 
 IN_FLIGHT_BYTES = 256 << 20  # a link is kept busy by a few hundred MiB of batches; more streams than that add nothing
+DEFAULT_STREAMS = 32  # throughput rises up to 32, the concurrent-kernel limit (thesis 3.2)
+FEW_STREAMS = 4  # batches get smaller before streams get fewer than these
+PIECE_BYTES = 32 << 20  # at most, of a peer's attributes that can't be read in place
 
 
 @dataclass(frozen=True)
 class Graph:
-    """What a plan needs to know of a store: counts, widths in bytes, page tables ("in" is "out" when undirected)."""
+    """What a plan needs to know of a store: counts, widths in bytes, page tables ("in" is "out" when undirected).
+
+    apart: devices whose memory another one can't read, so that what they merge is copied piece by piece.
+    """
 
     vertices: int
     edges: int
@@ -35,6 +41,7 @@ class Graph:
     tables: dict[str, PageTable]
     head_rows: dict[str, int]
     id_bytes: int
+    apart: int = 0
 
 
 def graph_of(store: Any, devices: int) -> Graph:
@@ -129,9 +136,16 @@ def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[s
     if copies:
         used = {table.name: table for table in (graph.tables[way] for way in topologies(layout))}
         held["work lists"] = sum(work_list_bytes(table) for table in used.values())
+    if graph.apart:
+        held["pieces of peers"] = graph.apart * piece_bytes(graph.vertices)
     if layout.heads and copies:
         held["heads of a device"] = graph.head_rows[graph.tables["in"].name] * HEAD_NEIGHBOURS * graph.id_bytes
     return {name: size for name, size in held.items() if size}
+
+
+def piece_bytes(vertices: int) -> int:
+    """Of each buffer for what a peer has: little beside the attributes of so many vertices."""
+    return min(PIECE_BYTES, max(4096, vertices // 8 * 8))
 
 
 def vertex_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> int:
@@ -172,9 +186,12 @@ class DeviceFit:
 
 @dataclass(frozen=True)
 class Ring:
-    """The largest ring of batch buffers worth having: 0 streams for devices that read pages where they lie."""
+    """The largest ring of batch buffers worth having.
 
-    streams: int
+    streams: None: what keeps a link busy; 0 for devices that read pages where they lie.
+    """
+
+    streams: int | None
     batch_pages: int
     page_bytes: int  # with weights
     reach: int  # vertices of RA that a batch may span
@@ -195,7 +212,7 @@ def fit_device(
 
     most: at most so many vertices a chunk. Raises TooLittleError, and UsageError where no layout has chunks.
     """
-    copies = ring.streams > 0
+    copies = ring.streams != 0
     least: tuple[int, int, Layout] | None = None  # bytes missing, bytes needed
     for layout in candidates:
         fixed = fixed_bytes(code, layout, graph, copies)
@@ -230,14 +247,21 @@ def _rings(ring: Ring) -> list[tuple[int, int]]:
     """(streams, batch_pages) to try, largest first."""
     if ring.streams == 0:
         return [(0, 0)]
-    streams, pages = ring.streams, ring.batch_pages
-    in_flight = IN_FLIGHT_BYTES // max(1, ring.page_bytes * pages)
-    tried = [(max(1, min(streams, max(2, in_flight))), pages)]
+    streams, pages = ring.streams or busy_streams(ring.page_bytes * ring.batch_pages), ring.batch_pages
+    tried = [(streams, pages)]
+    fewer = streams if ring.streams else min(streams, FEW_STREAMS)
     while pages > 1:
         pages //= 2
-        tried.append((min(streams, 4), pages))
-    tried += [(1, 1)] if tried[-1] != (1, 1) else []
+        tried.append((fewer, pages))
+    while fewer > 1:
+        fewer //= 2
+        tried.append((fewer, 1))
     return tried
+
+
+def busy_streams(batch_bytes: int) -> int:
+    """Streams that keep a link busy with batches of that size."""
+    return min(DEFAULT_STREAMS, max(2, IN_FLIGHT_BYTES // max(1, batch_bytes)))
 
 
 def _ring_bytes(code: Any, graph: Graph, layout: Layout, ring: Ring, streams: int, batch_pages: int) -> int:

@@ -11,7 +11,6 @@ from pagestore.cores import usable_cores
 from pagestore.errors import UsageError
 
 DEFAULT_BATCH_BYTES = 16 << 20  # at 16 MiB a link reaches 55.0 of its 55.4 GB/s
-DEFAULT_STREAMS = 32  # throughput rises up to 32, the concurrent-kernel limit (thesis 3.2)
 CACHE_POLICIES = ("auto", "lru", "pinned", "0")
 DIRECTIONS = ("auto", "push", "pull")
 MICRO = ("vertex", "edge", "hybrid")
@@ -26,7 +25,8 @@ class RunOptions:
         "cuda:0,1" (several), "fake:SEED", "fake:SEED:N"; a list joins them. A GPU may be named twice, to try out two
     device_memory, host_memory: caps in bytes; None is what the machine has
     batch_bytes: pages of one copy and one launch; cut to whole pages and to one stretch
-    streams: streams of a device that copies (host devices read pages where they lie)
+    streams: streams of a device that copies (host devices read pages where they lie); None: as many as keep a link busy
+        with batches of that size, up to 32
     cache: policy of both page caches, host memory over disk and device memory over the link; "auto" pins
     direction: "auto" chooses in every superstep
     micro: lanes of a GPU that share a vertex's list (thesis 4.1): one ("vertex"), a warp ("edge"), or what each page's
@@ -41,7 +41,7 @@ class RunOptions:
     device_memory: int | None = None
     host_memory: int | None = None
     batch_bytes: int = DEFAULT_BATCH_BYTES
-    streams: int = DEFAULT_STREAMS
+    streams: int | None = None
     cache: str = "auto"
     direction: str = "auto"
     micro: str = "hybrid"
@@ -54,13 +54,13 @@ class RunOptions:
     progress: Callable[[int, StepStats], None] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("device_memory", "host_memory", "max_supersteps", "chunk_vertices", "threads"):
+        for name in ("device_memory", "host_memory", "max_supersteps", "chunk_vertices", "threads", "streams"):
             value = getattr(self, name)
             if value is not None and value < (0 if name == "max_supersteps" else 1):
                 raise UsageError(
                     f"{_flag(name)}: {value} is too small; it must be positive. Leave it out for no limit."
                 )
-        for name, least in (("batch_bytes", 1), ("streams", 1), ("read_threads", 1)):
+        for name, least in (("batch_bytes", 1), ("read_threads", 1)):
             if getattr(self, name) < least:
                 raise UsageError(f"{_flag(name)}: {getattr(self, name)} is too small; it must be at least {least}.")
         _check_choice("--cache", self.cache, CACHE_POLICIES)

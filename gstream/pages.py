@@ -15,6 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -127,7 +128,11 @@ class PageSource:
         self.cache = None
         if not plan.resident and plan.cache_pages and plan.policy:
             self.cache = PageCache(table.pages, plan.cache_pages, plan.policy)
-        self._unpin = [pin(rows) for rows in (self.pages, self.weights) if rows is not None and rows.nbytes]
+        with ExitStack() as pinned:
+            for given in (self.pages, self.weights):
+                if given is not None and given.nbytes:
+                    pinned.callback(pin(given))
+            self._pinned = pinned.pop_all()  # not one without the other
         self._reader = reader
         self._readers = readers
         self._lock = threading.Lock()
@@ -231,9 +236,7 @@ class PageSource:
     def close(self) -> None:
         """End reading, unpin the rows."""
         self.settle()
-        for undo in self._unpin:
-            undo()
-        self._unpin = []
+        self._pinned.close()
 
     def settle(self) -> None:
         """Wait until no thread reads into this source's rows; forget what was read ahead."""

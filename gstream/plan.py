@@ -20,12 +20,14 @@ from gstream.fit import (
     Layout,
     Ring,
     TooLittleError,
+    busy_streams,
     chunk_unit,
     copies_source,
     fit_device,
     layouts,
     takes_message,
     topologies,
+    work_list_bytes,
 )
 from gstream.options import DeviceSpec, RunOptions
 from gstream.ownership import cut_batches, largest_share, share
@@ -213,6 +215,24 @@ def make_plan(
         start_chunks=_ranges(graph.vertices, fit.chunk, BLOCK), unit=unit, device=device, devices=len(specs),
         copies=copies, sources=sources, heads=graph.tables["in"].name if fit.layout.heads else None, weights=weights,
         double_buffer=_double(code, fit), device_bytes=held, host_bytes=host, graph=graph, constants=constants,
+    )  # fmt: skip
+
+
+def make_sweep_plan(table: PageTable, weights: bool, options: RunOptions, devices: int, room: int | None) -> DevicePlan:
+    """Batch buffers and page cache of a device that copies, for a sweep without attributes of the driver's.
+
+    room: bytes that the device has for them; None: no limit.
+    """
+    page = table.bytes_of(1, weights)
+    capacity = max(0, (room if room is not None else 1 << 62) - work_list_bytes(table))
+    batch = max(1, min(options.batch_bytes // page, table.stretch, capacity // (4 * page)))
+    streams = max(1, min(options.streams or busy_streams(page * batch), capacity // (2 * page * batch)))
+    owned = largest_share(table.pages, table.stretch, devices)
+    slots = min(owned, capacity // page - streams * batch) if options.cache_policy else 0
+    return DevicePlan(
+        resident=True, message=False, source_copy=False, chunk=0, reach=0, heads=False, open_bits=False,
+        streams=streams, batch_pages=batch, cache_pages={table.name: max(0, slots)}, policy=options.cache_policy,
+        micro=options.micro,
     )  # fmt: skip
 
 

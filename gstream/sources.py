@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 from gstream.devices.base import Device
@@ -49,11 +50,14 @@ class Sources:
                 continue
             self._drop(name)
             reader = self._store.topology(name).reader(direct=not plan.resident)
-            made = [
-                PageSource(tables[name], reader, plan, self._readers, self._poison, self._trace, self._pin)
-                for _ in range(1 if plan.resident else self._devices)
-            ]
-            self._made[name] = made * self._devices if plan.resident else made
+            with ExitStack() as undo:
+                made = []
+                for _ in range(1 if plan.resident else self._devices):
+                    given = (tables[name], reader, plan, self._readers, self._poison, self._trace, self._pin)
+                    made.append(PageSource(*given))
+                    undo.callback(made[-1].close)
+                self._made[name] = made * self._devices if plan.resident else made
+                undo.pop_all()
 
     def settle(self) -> None:
         """End reading ahead for supersteps that do not come."""

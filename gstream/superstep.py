@@ -182,13 +182,15 @@ class Run:
         slices = self.plan.slices(chunk)
         if len(self.devices) > 1:
             self.each(lambda d: self.devices[d].reduce(slices[d], self.devices))
+        reduced = time.perf_counter()
         if not self.code.idempotent and step.direction == "pull":
             self.add_hubs(step.table, slices)
         if not self.code.in_place or self.code.totals:
             self.each(lambda d: self.devices[d].apply(slices[d]) if slices[d][0] < slices[d][1] else None)
+        applied = time.perf_counter()
         self.hand_round(slices)
         ended = time.perf_counter()
-        self.merge_seconds += ended - began
+        self.merge_seconds += ended - applied + reduced - began
         if self.trace is not None:
             self.trace.span("driver", "merges", f"vertices {chunk[0]} to {chunk[1]}", began, ended)
 

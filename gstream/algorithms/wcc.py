@@ -26,8 +26,9 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import unionfind
-from gstream.algorithms.forest import make_forest
+from gstream.algorithms.forest import HostForest, make_forest
 from gstream.algorithms.session import Session
+from gstream.devices.base import DeviceMemoryError
 from gstream.results import Column
 from pagestore.errors import UsageError
 from pagestore.layout import HEAD_NEIGHBOURS
@@ -60,7 +61,15 @@ def _propagated(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
 
 def _united(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
     """(parent, summary): id[V], compressed trees of union-find."""
-    forest, names = make_forest(session), session.meta.topologies
+    try:
+        return _unite(session, make_forest(session))
+    except DeviceMemoryError:  # GPUs turned out to have less than that takes
+        session.engine.beside_bytes = 0
+        return _unite(session, HostForest(session))
+
+
+def _unite(session: Session, forest: Any) -> tuple[np.ndarray, dict[str, Any]]:
+    names = session.meta.topologies
     try:
         giant = _link_by_heads(session, forest, names)
         wanted = None if giant is None else _pages_left(session, forest, giant, names)

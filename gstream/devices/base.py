@@ -89,6 +89,11 @@ class DevicePlan:
     policy: str | None = None
     micro: str = "hybrid"
 
+    @property
+    def rows(self) -> int:
+        """Pages that a device which copies has room for: batch buffers and caches."""
+        return self.streams * self.batch_pages + sum(self.cache_pages.values())
+
 
 @dataclass
 class Job:
@@ -157,6 +162,10 @@ class Device(ABC):
         """Bytes that a job may hold on the device; None where host memory is the only limit."""
         return None
 
+    def apart(self, peers: Sequence[Device]) -> int:
+        """How many of the peers have memory that this device can't read."""
+        return 0
+
     def pin(self, array: np.ndarray) -> Callable[[], None]:
         """Make host memory that batches will come from quick to copy; returns what undoes it."""
         return nothing
@@ -216,6 +225,10 @@ class Device(ABC):
 
         Returns the others, which must be submitted. Devices that read pages where they lie hold none.
         """
+        return numbers
+
+    def absent(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
+        """Those of the pages (int64[n], ascending) that the device would not hold if they were asked for next."""
         return numbers
 
     @abstractmethod

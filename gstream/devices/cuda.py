@@ -103,6 +103,7 @@ class Array:
         return (self.address + index * self.dtype.itemsize) & LARGEST_ADDRESS
 
     def free(self) -> None:
+        """Give the memory back; what is queued must be over."""
         if self._memory is not None:
             self._memory.free()
         self._memory, self.address, self.nbytes = None, 0, 0
@@ -120,32 +121,42 @@ class Gpu:
             )
         self.device = self.cuda.Device(index)
         self.index, self.name = index, self.device.name()
-        self.context = _primary_context(self.cuda, index)
+        try:
+            self.context = _primary_context(self.cuda, index)
+        except self.cuda.MemoryError as error:
+            raise ResourceError(
+                f"cuda:{index} ({self.name}): its memory has no room for a program. End others on it (nvidia-smi names "
+                "them), or name another GPU with --devices."
+            ) from error
+        except self.cuda.Error as error:
+            raise self.failure("", error) from error
         major, minor = self.device.compute_capability()
         self.architecture = f"sm_{major}{minor}"
         self.processors = self.device.get_attribute(self.cuda.device_attribute.MULTIPROCESSOR_COUNT)
         self._peers: dict[int, bool] = {index: True}  # GPU -> whether it can be reached
 
     def __enter__(self) -> Gpu:
-        self.context.push()
+        try:
+            self.context.push()
+        except self.cuda.Error as error:  # of kernels before: it shows in every call from then on
+            raise self.failure("", error) from error
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         try:
             self.cuda.Context.pop()
-        except self.cuda.Error:  # of kernels before: it shows in every call from now on
-            if error is None:
-                raise
-        if isinstance(error, self.cuda.MemoryError):
-            raise DeviceMemoryError(
-                f"cuda:{self.index} ({self.name}): GPU memory ran out. Pass a lower --device-memory, so that pages and "
-                "vertices are streamed, or end other programs on it."
-            ) from error
+        except self.cuda.Error as late:
+            error = error or late
         if isinstance(error, self.cuda.Error):
             raise self.failure("", error) from error
 
-    def failure(self, what: str, error: Exception | str) -> DeviceError:
+    def failure(self, what: str, error: Exception | str) -> GstreamError:
         """The error to raise for one of CUDA's; what: kernel and pages, as far as they are known."""
+        if isinstance(error, self.cuda.MemoryError):
+            return DeviceMemoryError(
+                f"cuda:{self.index} ({self.name}): GPU memory ran out. Pass a lower --device-memory, so that pages and "
+                "vertices are streamed, or end other programs on it."
+            )
         where = f", {what}" if what else ""
         return DeviceError(
             f"cuda:{self.index} ({self.name}){where}: {error}. There is no answer. Run it again in a new process; if "
@@ -157,6 +168,7 @@ class Gpu:
         return int(self.cuda.mem_get_info()[0])
 
     def empty(self, count: int, dtype: Any) -> Array:
+        """`count` elements, holding anything."""
         size = count * np.dtype(dtype).itemsize
         return Array(self.cuda.mem_alloc(size) if size else None, count, np.dtype(dtype))
 
@@ -198,8 +210,17 @@ class Gpu:
             self.cuda.memset_d8_async(array.address, byte, array.nbytes, stream)
 
     def pinned(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
-        """Host memory that copies run from at the link's rate."""
-        return self.cuda.pagelocked_empty(shape, dtype)
+        """Host memory that copies run from at the link's rate. Raises ResourceError where there is none to pin."""
+        try:
+            return self.cuda.pagelocked_empty(shape, dtype)
+        except self.cuda.Error as error:
+            raise self._unpinnable(int(np.prod(shape)) * np.dtype(dtype).itemsize, error) from error
+
+    def _unpinnable(self, nbytes: int, why: object) -> ResourceError:
+        return ResourceError(
+            f"cuda:{self.index}: {nbytes} bytes of host memory can't be pinned ({why}). Pass a lower --host-memory, or "
+            "raise the limit (ulimit -l)."
+        )
 
     def pin(self, array: np.ndarray) -> Callable[[], None]:
         """Pin host memory that is there already; returns what undoes it.
@@ -211,10 +232,7 @@ class Gpu:
         library, address = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(array.ctypes.data)
         status = library.cuMemHostRegister_v2(address, ctypes.c_size_t(array.nbytes), ctypes.c_uint(PORTABLE))
         if status != 0:
-            raise ResourceError(
-                f"cuda:{self.index}: {array.nbytes} bytes of host memory can't be pinned (CUDA error {status}). Pass a "
-                "lower --host-memory, or raise the limit (ulimit -l)."
-            )
+            raise self._unpinnable(array.nbytes, f"CUDA error {status}")
 
         def unpin(kept: np.ndarray = array) -> None:  # the memory lives as long as it is pinned
             library.cuMemHostUnregister(address)
@@ -222,6 +240,7 @@ class Gpu:
         return unpin
 
     def stream(self) -> Any:
+        """A stream that waits for no other."""
         return self.cuda.Stream(NON_BLOCKING)
 
     def event(self, timed: bool = False) -> Any:
@@ -229,6 +248,7 @@ class Gpu:
         return self.cuda.Event(0 if timed else self.cuda.event_flags.DISABLE_TIMING)
 
     def synchronize(self) -> None:
+        """Return when everything queued on this GPU is over."""
         self.cuda.Context.synchronize()
 
     def reaches(self, other: Gpu) -> bool:
@@ -243,12 +263,17 @@ class Gpu:
                         raise
         return self._peers[other.index]
 
-    def load(self, cubin: Path, kernels: dict[str, Any], context_bytes: int) -> dict[str, Launcher]:
-        """The kernels of a unit by name (gstream.cudacode.generate.Unit); a process loads a cubin once."""
+    def load(self, unit: Any) -> dict[str, Launcher]:
+        """The kernels by name of a gstream.cudacode.generate.Unit, compiled where need be; loaded once a process."""
+        cubin = unit.compile(self.architecture)
         key = (self.context, cubin)
         if key not in _LOADED:
-            module = self.cuda.module_from_file(str(cubin))
-            _LOADED[key] = {name: Launcher(module, kernel, context_bytes) for name, kernel in kernels.items()}
+            try:
+                module = self.cuda.module_from_file(str(cubin))
+            except self.cuda.Error:  # a file that a crash of the system left cut short, say
+                cubin.unlink(missing_ok=True)
+                module = self.cuda.module_from_file(str(unit.compile(self.architecture)))
+            _LOADED[key] = {n: Launcher(module, kernel, unit.context_bytes) for n, kernel in unit.kernels.items()}
         return _LOADED[key]
 
 

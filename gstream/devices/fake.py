@@ -154,6 +154,9 @@ class FakeDevice(MemoryDevice):
             self._queue_kernel(batch.table, numbers, place, batch.weights is not None)
             start += len(numbers)
 
+    def absent(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
+        return self.ring.absent(numbers, table)
+
     def submit_ahead(self, batch: Batch) -> bool:
         """As a GPU does it: only where all pages pass through the ring, one batch a stream."""
         ring = self.ring

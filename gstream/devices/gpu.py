@@ -94,6 +94,10 @@ class GpuDevice(Device):
                 )
         return self._capacity
 
+    def apart(self, peers: Sequence[Device]) -> int:
+        with self.gpu:
+            return sum(not self.gpu.reaches(peer.gpu) for peer in peers if isinstance(peer, GpuDevice))
+
     def pin(self, array: np.ndarray) -> Callable[[], None]:
         """Pin host memory that copies come from; returns what undoes it. Small arrays may share pages of the system."""
         if array.nbytes < LEAST_PINNED_BYTES:
@@ -102,8 +106,11 @@ class GpuDevice(Device):
             unpin = self.gpu.pin(array)
 
         def undo() -> None:
-            with self.gpu:
-                unpin()
+            try:
+                with self.gpu:
+                    unpin()
+            except DeviceError:  # another error is on its way
+                self._lose()
 
         return undo
 
@@ -113,7 +120,7 @@ class GpuDevice(Device):
             degrees = needed_degrees(job.code, True) if job.plan.resident else set()
             self.uploads.keep({f"heads/{name}" for name in job.host.heads} | degrees)
             self._make_pool(job.plan, job.tables, job.code.uses_edge)
-            self._state = GpuState(self.gpu, job, self.pool.tables, self.uploads)
+            self._state = GpuState(self.gpu, job, self.pool.tables, self.uploads, self._spans)
             streamed = not job.plan.resident and not job.plan.message and not job.plan.source_copy
             for lane in self.pool.lanes if streamed else ():
                 reach = job.plan.reach
@@ -183,8 +190,11 @@ class GpuDevice(Device):
         self.release()
         if self._sweeper is not None:
             self._sweeper.close()
-        with self.gpu:
-            self._spans = None
+        try:
+            with self.gpu:
+                self._spans = None  # its events go
+        except DeviceError:
+            self._lose()
 
     # Batches
 
@@ -197,6 +207,9 @@ class GpuDevice(Device):
             return numbers
         with self.gpu:
             return self._queue.submit_held(table, numbers)
+
+    def absent(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
+        return numbers if self._queue is None else self.pool.ring.absent(numbers, table)
 
     def submit(self, batch: Batch) -> None:
         if self._queue is None:

@@ -7,18 +7,21 @@ merged by linking every vertex with its parent in the other forest.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gstream.cudacode.generate import UnitShape, unit_of_page_kernels
-from gstream.devices.cuda import Array
+from gstream.devices.cuda import Array, DeviceError
 from gstream.devices.gpu import GpuDevice
 from gstream.devices.gpuqueue import Launch
+from gstream.fit import piece_bytes
 from pagestore.layout import HEAD_NEIGHBOURS
 
 BLOCKS_A_PROCESSOR = 16
+MOST_SAMPLES = 1 << 11
 HEADS_PART = 8  # heads that would take more than this part of a GPU's memory come piece by piece
 
 
@@ -28,20 +31,29 @@ Share = tuple[str, np.ndarray, int]  # heads id[n, 4] of vertices from the numbe
 class Tree:
     """One GPU's copy of the forest. Links and compressions are queued; `wait` ends them, and so do all other calls."""
 
-    def __init__(self, device: GpuDevice, vertices: int, shape: UnitShape) -> None:
+    def __init__(self, device: GpuDevice, vertices: int, shape: UnitShape, piece: int) -> None:
+        """piece: bytes of what is copied at once from forests whose memory can't be read; 0 where all can be."""
         self.device, self.gpu, self.vertices, self.dtype = device, device.gpu, vertices, shape.id_dtype
         unit = unit_of_page_kernels("components", ["unionfind.cu", "bits.cu"], shape)
-        with self.gpu:
-            self.kernels = self.gpu.load(unit.compile(self.gpu.architecture), unit.kernels, 0)
+        with self.gpu, ExitStack() as undo:
+            self.kernels = self.gpu.load(unit)
             self.stream = self.gpu.stream()
             self.arrays: list[Array] = []
+            undo.callback(self._free_arrays)
             self.parent, self.counter = self._take(vertices, self.dtype), self._take(1, np.uint64)
             self.found = self._take(1, np.uint64)
             self.bits = self._take((vertices + 63) // 64, np.uint64)
+            self.piece = self._take(piece // self.dtype.itemsize, self.dtype)
+            self.sampled = self._take(min(vertices, MOST_SAMPLES), self.dtype)
             self.number = self.gpu.pinned(1, np.uint64)
             self.gpu.fill(self.counter, 0, self.stream)
             self.launch("make_trees_kernel", vertices, self.parent.address, vertices)
             self.stream.synchronize()
+            undo.pop_all()
+
+    def _free_arrays(self) -> None:
+        for array in self.arrays:
+            array.free()
 
     def _take(self, count: int, dtype: Any) -> Array:
         self.arrays.append(self.gpu.empty(count, dtype))
@@ -63,6 +75,7 @@ class Tree:
             )  # fmt: skip
 
     def compress(self) -> None:
+        """Queue that every vertex points to its root."""
         with self.gpu:
             self.launch("compress_kernel", self.vertices, self.parent.address, self.vertices)
 
@@ -71,13 +84,10 @@ class Tree:
             self.stream.synchronize()
 
     def sample(self, step: int, count: int) -> np.ndarray:
-        """Parents of vertices 0, step, 2 * step, ..."""
+        """Parents of `count` vertices 0, step, 2 * step, ..., MOST_SAMPLES at most."""
         with self.gpu:
-            chosen = self.gpu.empty(count, self.dtype)
-            self.launch("sample_kernel", count, self.parent.address, step, chosen.address, count)
-            found = self.gpu.read(chosen.address, np.empty(count, self.dtype), self.stream)
-            chosen.free()
-        return found
+            self.launch("sample_kernel", count, self.parent.address, step, self.sampled.address, count)
+            return self.gpu.read(self.sampled.address, np.empty(count, self.dtype), self.stream)
 
     def mark_outside(self, degree: np.ndarray, name: str, giant: int, least: int) -> np.ndarray | None:
         """uint64[ceil(V / 64)]: vertices outside tree `giant` with `least` edges or more; None where there is none."""
@@ -94,24 +104,26 @@ class Tree:
             return self.gpu.read(self.bits.address, np.empty((self.vertices + 63) // 64, np.uint64), self.stream)
 
     def join(self, other: Tree) -> None:
-        """Take over the links of another GPU's forest."""
+        """Take over the links of another GPU's forest, on which nothing is queued."""
         with self.gpu:
-            address, copy = other.parent.address, None
-            if not self.gpu.reaches(other.gpu):
-                copy = self.gpu.empty(self.vertices, self.dtype)
-                self.gpu.copy(copy.address, address, copy.nbytes, self.stream)
-                address = copy.address
-            self.launch("link_forest_kernel", self.vertices, self.parent.address, address, self.vertices)
+            whole = self.gpu.reaches(other.gpu)
+            step = self.vertices if whole else self.piece.count
+            for first in range(0, self.vertices, step):
+                size, theirs = min(step, self.vertices - first), other.parent.at(first)
+                if not whole:
+                    self.gpu.copy(self.piece.address, theirs, size * self.dtype.itemsize, self.stream)
+                    theirs = self.piece.address
+                self.launch("link_forest_kernel", size, self.parent.address, theirs, first, size)
             self.stream.synchronize()
-            if copy is not None:
-                copy.free()
 
     def become(self, other: Tree) -> None:
+        """Be a copy of another GPU's forest, on which nothing is queued."""
         with self.gpu:
             self.gpu.copy(self.parent.address, other.parent.address, self.parent.nbytes, self.stream)
             self.stream.synchronize()
 
     def read(self, out: np.ndarray) -> np.ndarray:
+        """The parents, into `out` (id[V])."""
         with self.gpu:
             return self.gpu.read(self.parent.address, out, self.stream)
 
@@ -123,9 +135,9 @@ class Tree:
         return found
 
     def free(self) -> None:
-        with self.gpu:
-            for array in self.arrays:
-                array.free()
+        """Give its memory back. Raises nothing: an error of CUDA that shows here follows one that is on its way."""
+        with suppress(DeviceError), self.gpu:
+            self._free_arrays()
             self.stream = None
 
 
@@ -174,12 +186,13 @@ class GpuForest:
         session.hold(self.answer)
         shape = UnitShape(session.id_dtype, None, session.degree("out").dtype)
         room = session.engine.device_memory
+        piece = piece_bytes(self.vertices) if session.engine.graph.apart else 0
         self.trees: list[Tree] = []
         try:
             for device in self.devices:
-                if room is not None and device.memory_bytes + self._most_bytes(session) > room:
+                if room is not None and device.memory_bytes + self._most_bytes(session) + piece > room:
                     device.release()  # pages that are cached from runs before
-                self.trees.append(Tree(device, self.vertices, shape))
+                self.trees.append(Tree(device, self.vertices, shape, piece))
         except BaseException:
             self.free()
             raise
@@ -245,7 +258,7 @@ class GpuForest:
         """The most frequent root among evenly spaced vertices below `rows`; trees must be compressed."""
         if rows == 0:
             return 0
-        step = max(1, rows // samples)
+        step = max(1, rows // min(samples, MOST_SAMPLES // 2))
         labels, counts = np.unique(self.trees[0].sample(step, -(-rows // step)), return_counts=True)
         return int(labels[counts.argmax()])
 
@@ -267,6 +280,7 @@ class GpuForest:
             self.trees[0].join(tree)
         if len(self.trees) > 1:
             self.trees[0].compress()
+            self.trees[0].wait()
         for tree in self.trees[1:]:
             tree.become(self.trees[0])
         for tree in self.trees:

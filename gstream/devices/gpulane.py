@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -82,6 +84,13 @@ class Spans:
     def add(self, track: str, name: str, begin: Any, end: Any) -> None:
         """Note a span between two marks, which may not be over yet."""
         self._open.append((track, name, begin, end))
+
+    @contextmanager
+    def around(self, track: str, name: str, stream: Any) -> Iterator[None]:
+        """A span over what is queued on a stream within the block."""
+        begin = self.mark(stream)
+        yield
+        self.add(track, name, begin, self.mark(stream))
 
     def flush(self) -> None:
         """Hand the spans that are over to the trace."""

@@ -41,7 +41,7 @@ class GpuTable:
 
         self.parts = keep(gpu.upload(parts))
         self.first_vertex, self.last_vertex = keep(gpu.upload(table.first_vertex)), keep(gpu.upload(table.last_vertex))
-        self.marks = keep(gpu.empty(-(-table.pages // 8), np.uint64))  # a byte a page
+        self.marks = keep(gpu.upload(np.zeros(-(-table.pages // 8), np.uint64)))  # a byte a page
         self._rows, self._map = keep(gpu.empty(table.pages, np.uint32)), np.zeros(0, np.uint32)
 
     def put_map(self, numbers: np.ndarray, rows: np.ndarray, stream: object) -> int:

@@ -49,6 +49,7 @@ class Launch:
         return first, int(self.table.part_of[self.numbers[-1] + 1]) - first
 
     def blocks(self, gpu: Gpu) -> int:
+        """How many of a kernel's blocks there is work for, all resident at once."""
         return min(self.parts[1], BLOCKS_A_PROCESSOR * gpu.processors)
 
 
@@ -82,11 +83,12 @@ class BatchQueue:
     def __init__(self, gpu: Gpu, device: Device, pool: PagePool, work: Work, spans: Spans | None) -> None:
         self.gpu, self.device, self.pool, self.work, self._spans = gpu, device, pool, work, spans
         self._letting_go: deque[tuple[Lane, Callable[[], None]]] = deque()  # copies queued, and what they let go of
-        self._ahead: deque[tuple[np.ndarray, Placement, Lane]] = deque()  # pages copied for the next step, in order
+        self._ahead: deque[tuple[Batch, Placement, Lane]] = deque()  # copied for the next step, in order
         self._held_over, self._held_ticket, self._held_what = gpu.event(), -1, ""  # the launch over cached pages
         self.busy = False  # whether something was queued since the last finish that counts edges
 
     def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
+        """Queue one launch over the pages (int64[n], ascending) that are cached; the others, to be submitted."""
         place, found = self.pool.ring.held(numbers, table)
         held = numbers[found]
         if len(held) == 0:
@@ -118,6 +120,7 @@ class BatchQueue:
             self._run(table, piece, Placement(stream, rows, place.waits, rows), lane)
 
     def submit(self, batch: Batch) -> None:
+        """Queue copies and kernel of a batch; `batch.done` is called when its host memory has been read."""
         try:
             self._submit(batch)
         except self.gpu.cuda.Error as error:  # of a kernel that was queued before: CUDA tells at any later call
@@ -134,6 +137,7 @@ class BatchQueue:
         ready = self._take_ahead(batch)
         if ready is not None:
             self._count_moved(batch, len(batch.numbers))
+            self.device.stats.pages += len(batch.numbers)
             batch.done()
             self._run(table, batch.numbers, *ready)
             return
@@ -146,6 +150,7 @@ class BatchQueue:
             if number == len(pieces) - 1:
                 self._letting_go.append((lane, batch.done))
             self._count_moved(batch, len(piece))
+            self.device.stats.pages += len(piece)
             self._run(table, piece, place, lane)
 
     def submit_ahead(self, batch: Batch) -> bool:
@@ -160,20 +165,25 @@ class BatchQueue:
         place = ring.place(batch.numbers, batch.table)
         lane = self.pool.lanes[place.stream]
         self._copy(batch, batch.numbers, batch.rows, place, lane)
-        self._ahead.append((batch.numbers, place, lane))
+        self._ahead.append((batch, place, lane))
         return True
 
     def _take_ahead(self, batch: Batch) -> tuple[Placement, Lane] | None:
         """Where a batch lies that was copied ahead; if another one was, all of them are in vain."""
-        if self._ahead and np.array_equal(self._ahead[0][0], batch.numbers):
+        if self._ahead and np.array_equal(self._ahead[0][0].numbers, batch.numbers):
             _, place, lane = self._ahead.popleft()
             return place, lane
-        self._ahead.clear()
+        self._drop_ahead()
         return None
+
+    def _drop_ahead(self) -> None:
+        """Forget what was copied in vain; it moved all the same."""
+        for batch, _, _ in self._ahead:
+            self._count_moved(batch, len(batch.numbers))
+        self._ahead.clear()
 
     def _count_moved(self, batch: Batch, pages: int) -> None:
         stats = self.device.stats
-        stats.pages += pages
         stats.pages_moved += pages
         stats.bytes_moved += batch.table.bytes_of(pages, batch.weights is not None)
 
@@ -270,7 +280,7 @@ class BatchQueue:
     def close(self) -> None:
         """Return when nothing is queued any more."""
         self.finish()
-        self._ahead.clear()
+        self._drop_ahead()
         self.gpu.synchronize()
         if self._spans is not None:
             self._spans.flush()

@@ -7,6 +7,7 @@ stream, that of launches over cached pages too; the driver's barriers stand betw
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,29 +15,33 @@ import numpy as np
 from gstream.cudacode.generate import Unit, UnitShape, unit_of
 from gstream.devices.base import Job, Range, Step
 from gstream.devices.cuda import Array, Gpu
+from gstream.devices.gpulane import Spans
 from gstream.devices.gpupool import GpuTable
 from gstream.devices.state import bit_words, blocks_of, message_dtype
 from gstream.devices.uploads import Uploads
-from gstream.fit import needed_degrees
+from gstream.fit import needed_degrees, piece_bytes
 from gstream.hostcode.generate import BLOCK
 from gstream.pagetable import PageTable
 
 VERTEX_BLOCKS_A_PROCESSOR = 16  # of kernels that take any launch
-PIECE_BYTES = 32 << 20  # of a peer's values that can't be read in place
 
 
 class GpuState:
-    """Arrays of one job on `gpu`, and `kernels` by name. tables: the directories of the pool that its pages lie in."""
+    """Arrays of one job on `gpu`, and `kernels` by name. tables: the directories of the pool that its pages lie in.
 
-    def __init__(self, gpu: Gpu, job: Job, tables: dict[str, GpuTable], uploads: Uploads) -> None:
+    Ranges are of vertices, within the chunk; what is queued is over after the stream's next synchronize. The methods
+    that a device has, too, do what gstream.devices.base says of them.
+    """
+
+    def __init__(self, gpu: Gpu, job: Job, tables: dict[str, GpuTable], uploads: Uploads, spans: Spans | None) -> None:
+        self._spans = spans
         self.gpu, self.job, self.code, self.plan, self.tables = gpu, job, job.code, job.plan, tables
         code, plan, vertices = job.code, job.plan, job.vertices
         table = next(iter(job.tables.values()))
         weight = table.weight_dtype if code.uses_edge else None
         shape = UnitShape(table.layout.id_dtype, weight, job.host.degree.dtype)
         self.unit: Unit = unit_of(type(code.program), shape)
-        cubin = self.unit.compile(gpu.architecture)
-        self.kernels = gpu.load(cubin, self.unit.kernels, self.unit.context_bytes)
+        self.kernels = gpu.load(self.unit)
         self.stream = gpu.stream()
         self.chunk: Range = (0, min(plan.chunk, vertices))
         self.words = (vertices + 63) // 64
@@ -47,12 +52,12 @@ class GpuState:
         self._staging: dict[str, np.ndarray] = {}  # pinned, which kernels read and write
         try:
             self._take_memory(uploads)
+            if not code.in_place:
+                self.reset((0, self.room), 0)
+            gpu.synchronize()
         except BaseException:
             self.free()
             raise
-        if not code.in_place:
-            self.reset((0, self.room), 0)
-        gpu.synchronize()
 
     def _take_memory(self, uploads: Uploads) -> None:
         gpu, job, code, plan, vertices = self.gpu, self.job, self.code, self.plan, self.job.vertices
@@ -132,8 +137,13 @@ class GpuState:
         return self.unit.context(self.code)
 
     def launch(self, name: str, blocks: int, *arguments: Any) -> None:
+        """Queue a kernel of the unit on the stream; the context comes last, where it takes one."""
         self.last = name
-        self.kernels[name](self.stream, blocks, *arguments)
+        with self._span("vertices", name):
+            self.kernels[name](self.stream, blocks, *arguments)
+
+    def _span(self, track: str, name: str) -> AbstractContextManager[None]:
+        return nullcontext() if self._spans is None else self._spans.around(track, name, self.stream)
 
     def _any(self, count: int, threads: int) -> int:
         """Blocks of a kernel that takes any launch."""
@@ -161,7 +171,8 @@ class GpuState:
         return staging[:count].view(array.dtype)
 
     def _copy_words(self, source: int, to: int, count: int) -> None:
-        self.launch("copy_words_kernel", self._any(count, 256), source, to, count)
+        self.last = "copy_words_kernel"
+        self.kernels[self.last](self.stream, self._any(count, 256), source, to, count)
 
     def _drop(self, name: str) -> None:
         if name in self._extra:
@@ -239,15 +250,16 @@ class GpuState:
     def reduce(self, part: Range, peers: Sequence[GpuState]) -> None:
         words = bit_words(part)
         values, bits = [peer.combined for peer in peers], [peer.next for peer in peers]
-        self._merge("reduce_kernel", peers, values, part[0] - self.chunk[0], part[1] - part[0])
-        self._merge("merge_bits_kernel", peers, bits, words.start, words.stop - words.start)
+        with self._span("merges", f"reduce vertices {part[0]} to {part[1]}"):
+            self._merge("reduce_kernel", peers, values, part[0] - self.chunk[0], part[1] - part[0])
+            self._merge("merge_bits_kernel", peers, bits, words.start, words.stop - words.start)
 
     def _merge(self, kernel: str, peers: Sequence[GpuState], arrays: list[Array], at: int, count: int) -> None:
         """Combine `count` elements from `at` on of everybody's arrays into this one's: all at once where all peers can
         be read in place, else by pieces, which are copied here (through the host)."""
         mine = arrays[list(peers).index(self)]
         whole = all(peer is self or self.gpu.reaches(peer.gpu) for peer in peers)
-        step = max(1, count if whole else PIECE_BYTES // mine.dtype.itemsize)
+        step = max(1, count if whole else piece_bytes(self.job.vertices) // mine.dtype.itemsize)
         for first in range(at, at + count, step):
             size = min(step, at + count - first)
             where = [self._reachable(peers, k, array, first, size) for k, array in enumerate(arrays)]
@@ -269,18 +281,21 @@ class GpuState:
 
     def gather(self, parts: Sequence[Range], peers: Sequence[GpuState], values: bool) -> None:
         for part, peer in zip(parts, peers, strict=True):
-            if peer is self or part[0] >= part[1]:
-                continue
-            words = bit_words(part)
-            for mine, theirs in ((self.next, peer.next), (self.open, peer.open), (self.remain, peer.remain)):
-                if mine.count:
-                    size = 8 * (words.stop - words.start)
-                    self.gpu.copy(mine.at(words.start), theirs.at(words.start), size, self.stream)
-            at, count = part[0] - self.chunk[0], part[1] - part[0]
-            if values:
-                self.gpu.copy(self.value.at(at), peer.value.at(at), count * self.value.dtype.itemsize, self.stream)
-            if not self.code.in_place:
-                self.reset(part, self.chunk[0])
+            if peer is not self and part[0] < part[1]:
+                with self._span("merges", f"take vertices {part[0]} to {part[1]}"):
+                    self._take_slice(part, peer, values)
+                if not self.code.in_place:
+                    self.reset(part, self.chunk[0])
+
+    def _take_slice(self, part: Range, peer: GpuState, values: bool) -> None:
+        words = bit_words(part)
+        for mine, theirs in ((self.next, peer.next), (self.open, peer.open), (self.remain, peer.remain)):
+            if mine.count:
+                size = 8 * (words.stop - words.start)
+                self.gpu.copy(mine.at(words.start), theirs.at(words.start), size, self.stream)
+        at, count = part[0] - self.chunk[0], part[1] - part[0]
+        if values:
+            self.gpu.copy(self.value.at(at), peer.value.at(at), count * self.value.dtype.itemsize, self.stream)
 
     def reset(self, part: Range, first: int) -> None:
         """What the vertices of a range got becomes the identity."""
@@ -357,7 +372,7 @@ class GpuState:
         known = self.tables[table.name]
         self.launch(
             "mark_pages_kernel", self._any(table.pages, 8), self._bits(which).address, known.first_vertex.address,
-            known.last_vertex.address, table.pages, known.marks.address, self.answer.address,
+            known.last_vertex.address, table.pages, known.marks.address,
         )  # fmt: skip
         marks = self._get(known.marks, 0, known.marks.count).view(np.uint8)
         return np.flatnonzero(marks[: table.pages])

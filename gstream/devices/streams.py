@@ -76,6 +76,11 @@ class BatchRing:
         rows[cached] = slots[cached] + self._first_slot[table.name]
         return Placement(stream, rows, self._waits(rows[cached]), rows[cached])
 
+    def absent(self, numbers: np.ndarray, table: PageTable) -> np.ndarray:
+        """Those of the pages (int64[n]) that no slot holds, or will when what is queued is over."""
+        cache = self.caches.get(table.name)
+        return numbers if cache is None else cache.absent(numbers)
+
     def admits(self, table: PageTable) -> bool:
         """Whether pages that come may take a slot of the cache."""
         cache = self.caches.get(table.name)

@@ -14,7 +14,8 @@ from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
 import gstream
-from gstream.devices import cuda, early, gpustate
+from gstream import fit
+from gstream.devices import cuda, early
 from gstream.devices.cuda import DeviceError
 from gstream.driver import Engine
 from gstream.options import RunOptions
@@ -127,7 +128,7 @@ def test_pages_stay_cached_from_run_to_run(store):
 
 
 def test_peers_that_are_copied_piece_by_piece(store, expected, monkeypatch):
-    monkeypatch.setattr(gpustate, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(fit, "PIECE_BYTES", 1000)
     for name in PROGRAMS:
         with Engine(store, RunOptions(devices=["cuda:0,1,3"], batch_bytes=4 * PAGE)) as engine:
             found = engine.run(PROGRAMS[name](), max_supersteps=LIMITS.get(name))
