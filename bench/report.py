@@ -119,7 +119,7 @@ def markdown(name: str, result: dict[str, Any], figures: list[Figure]) -> str:
         ]
     lines += _wanted_lines(result.get("missing", []))
     for failure in result["failures"]:
-        lines += ["", f"Not measured: {failure['measurement']} on {failure['graph']}: `{failure['error']}`"]
+        lines += ["", f"Not finished: {failure['measurement']} on {failure['graph']}: `{failure['error']}`"]
     for skip in result.get("skipped", []):
         lines += ["", f"Left out: {skip['measurement']} on {skip['graph']}: {skip['reason']}"]
     lines += ["", "## Notes", "", *notes(figures)]
