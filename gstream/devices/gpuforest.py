@@ -39,7 +39,7 @@ class Tree:
             self.kernels = self.gpu.load(unit)
             self.stream = self.gpu.stream()
             self.arrays: list[Array] = []
-            undo.callback(self._free_arrays)
+            undo.callback(self._let_go)
             self.parent, self.counter = self._take(vertices, self.dtype), self._take(1, np.uint64)
             self.found = self._take(1, np.uint64)
             self.bits = self._take((vertices + 63) // 64, np.uint64)
@@ -51,9 +51,10 @@ class Tree:
             self.stream.synchronize()
             undo.pop_all()
 
-    def _free_arrays(self) -> None:
+    def _let_go(self) -> None:
         for array in self.arrays:
             array.free()
+        self.stream = None
 
     def _take(self, count: int, dtype: Any) -> Array:
         self.arrays.append(self.gpu.empty(count, dtype))
@@ -137,8 +138,7 @@ class Tree:
     def free(self) -> None:
         """Give its memory back. Raises nothing: an error of CUDA that shows here follows one that is on its way."""
         with suppress(DeviceError), self.gpu:
-            self._free_arrays()
-            self.stream = None
+            self._let_go()
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ class Lane:
     """One stream with its events, and buffers for the map of rows and the RA of its batch."""
 
     def __init__(self, gpu: Gpu) -> None:
-        self.gpu, self.stream, self.over, self.copied = gpu, gpu.stream(), gpu.event(), gpu.event()
+        self.gpu = gpu
+        self.stream, self.over, self.copied = gpu.stream(), gpu.event(), gpu.event()
         self.ticket, self.what = -1, ""  # the launch that `over` stands for
         self.used = False
         self._rows = np.zeros(0, np.uint32)
@@ -52,13 +53,16 @@ class Lane:
         return sum(array.nbytes for array in (self._device_rows, self.value, self.degree, self.message))
 
     def free_source(self) -> None:
+        """Give the memory of a streamed RA back."""
         for array in (self.value, self.degree, self.message):
             array.free()
         self.value = self.degree = self.message = self.gpu.empty(0, np.uint8)
 
     def free(self) -> None:
+        """Give memory, stream and events back; nothing may be queued."""
         self.free_source()
         self._device_rows.free()
+        self.stream = self.over = self.copied = None
 
 
 class Spans:

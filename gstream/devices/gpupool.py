@@ -81,10 +81,12 @@ class PagePool:
         return sum(array.nbytes for array in self._arrays) + sum(lane.memory_bytes for lane in self.lanes)
 
     def free(self) -> None:
+        """Give memory and streams back; nothing may be queued."""
         for array in self._arrays:
             array.free()
         for lane in self.lanes:
             lane.free()
+        self.lanes, self.copies = [], None  # not later, when an error's traceback lets go of this pool
 
 
 def pool_key(plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> tuple[object, ...]:

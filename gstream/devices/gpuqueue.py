@@ -278,12 +278,13 @@ class BatchQueue:
         self.device.stats.edges += self.work.take_edges()
 
     def close(self) -> None:
-        """Return when nothing is queued any more."""
+        """Return when nothing is queued any more; the last call."""
         self.finish()
         self._drop_ahead()
         self.gpu.synchronize()
         if self._spans is not None:
             self._spans.flush()
+        self._held_over = None  # not later, when an error's traceback lets go of this queue
 
 
 def follows(numbers: np.ndarray, rows: np.ndarray) -> bool:

@@ -127,9 +127,10 @@ class GpuState:
         return sum(array.nbytes for array in (*self.arrays, *self._extra.values()))
 
     def free(self) -> None:
+        """Give memory and stream back; nothing may be queued."""
         for array in (*self.arrays, *self._extra.values()):
             array.free()
-        self.arrays, self._extra = [], {}
+        self.arrays, self._extra, self.stream = [], {}, None
 
     @property
     def context(self) -> bytes:
