@@ -19,9 +19,11 @@ def standin_gpu(request, monkeypatch, tmp_path_factory):
     monkeypatch.setattr(gpu, "LEAST_PINNED_BYTES", 0)  # of pinned memory it matters when copies are done
     monkeypatch.setattr(Unit, "compile", lambda self, architecture: standin.compile_unit(self, folder))
     standin.LIVE.clear()
+    standin.LOST.clear()
     standin.PINNED.clear()
     standin.WORK.drain()
     standin.WORK.seed(request.node.name)
     yield
     standin.WORK.drain()
+    assert not standin.contexts(), "a context that nobody left"
     assert not standin.LIVE, "GPU memory that nobody freed"

@@ -4,7 +4,8 @@ It tries the GPU device's own logic where there is no GPU: addresses, sizes, map
 waits for what. Whatever is queued on a stream is done later, one operation at a time, in any order that streams and
 events allow, from a seed; copies read pinned memory when they are done, and other memory when they are queued, as the
 driver does. Memory is filled with POISON when it is taken and has guards on both sides, which are looked at when it is
-freed.
+freed; what is freed becomes POISON again, and is looked at when everything is over. Every thread has its stack of
+contexts: a call whose context is not on top of it fails.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import random
+import struct
 import threading
 import time
 from collections import deque
@@ -28,8 +30,11 @@ from gstream.devices import cuda as gpu_module
 POISON, GUARD_BYTES = 0xA5, 64
 MEMORY_BYTES = 1 << 30
 LOCK = threading.RLock()  # the emulator runs one kernel at a time
-LIVE: dict[int, int] = {}  # address -> bytes of what is allocated
-PINNED: dict[int, int] = {}  # the same of pinned host memory
+LIVE: dict[int, Allocation] = {}  # by address
+FREED: list[np.ndarray] = []  # what was allocated, since the streams were last drained
+LOST: list[str] = []  # streams and events that were let go of outside of their context
+PINNED: dict[int, int] = {}  # address -> bytes of pinned host memory
+THREAD = threading.local()
 
 
 class Error(Exception):
@@ -44,12 +49,38 @@ class LogicError(Error):
     pass
 
 
+def contexts() -> list[Context]:
+    """This thread's stack; the last one is current."""
+    return vars(THREAD).setdefault("contexts", [])
+
+
+def current() -> Context:
+    assert contexts(), "no context is current: a call outside of `with gpu`"
+    return contexts()[-1]
+
+
+def must_be_current(*owners: Context) -> None:
+    """Fail unless what a call works on belongs to the context that is current."""
+    assert all(owner is current() for owner in owners), f"{owners} in the context {current()}"
+
+
+class Queue:
+    """What a stream still has to do, each with what it waits for; it outlives its stream, as with the driver."""
+
+    def __init__(self, context: Context) -> None:
+        self.context, self.operations = context, deque()
+
+    @property
+    def ready(self) -> bool:
+        return bool(self.operations) and (self.operations[0][1] is None or self.operations[0][1].done)
+
+
 class Scheduler:
-    """All streams, and the order in which what they hold is done."""
+    """The queues of all streams, and the order in which what they hold is done."""
 
     def __init__(self) -> None:
         self.seed(0)
-        self.streams: list[Stream] = []
+        self.queues: list[Queue] = []
 
     def seed(self, seed: object) -> None:
         """Fix the order; it is lazy or eager, too: how much is done when something is queued."""
@@ -58,22 +89,26 @@ class Scheduler:
 
     def add(self, stream: Stream | None, operation: Callable[[], None], after: Marker | None = None) -> None:
         """Queue an operation, which may begin once `after` is done; without a stream it is done at once."""
+        must_be_current(*([] if stream is None else [stream.context]))
         if stream is None:
             operation()
             return
         with LOCK:
-            stream.queue.append((operation, after))
-            if stream not in self.streams:
-                self.streams.append(stream)
-            for _ in range(self.random.choice(self.eager)):
-                self.do_one()
+            stream.queue.operations.append((operation, after))
+            if stream.queue not in self.queues:
+                self.queues.append(stream.queue)
+            self.do_some()
+
+    def do_some(self) -> None:
+        for _ in range(self.random.choice(self.eager)):
+            self.do_one()
 
     def do_one(self) -> bool:
-        ready = [s for s in self.streams if s.queue and (s.queue[0][1] is None or s.queue[0][1].done)]
+        ready = [queue for queue in self.queues if queue.ready]
         if not ready:
-            assert not any(stream.queue for stream in self.streams), "every stream waits for another"
+            assert not any(queue.operations for queue in self.queues), "every stream waits for another"
             return False
-        operation, _ = self.random.choice(ready).queue.popleft()
+        operation, _ = self.random.choice(ready).operations.popleft()
         operation()
         return True
 
@@ -82,11 +117,18 @@ class Scheduler:
             while not over():
                 assert self.do_one(), "nothing is left to do, and what was waited for has not come"
 
+    def idle(self, context: Context) -> bool:
+        return not any(queue.operations for queue in self.queues if queue.context is context)
+
     def drain(self) -> None:
+        """Do everything that is queued anywhere."""
         with LOCK:
             while self.do_one():
                 pass
-            self.streams.clear()
+            self.queues.clear()
+        late = any((buffer != POISON).any() for buffer in FREED)
+        FREED.clear()
+        assert not late, "memory was written after it was freed"
 
 
 WORK = Scheduler()
@@ -94,19 +136,22 @@ WORK = Scheduler()
 
 class Allocation:
     def __init__(self, size: int) -> None:
+        self.context, self.size = current(), size
         self.buffer = np.full(size + 2 * GUARD_BYTES, POISON, np.uint8)
         self.address = self.buffer.ctypes.data + GUARD_BYTES
-        LIVE[self.address] = size
+        LIVE[self.address] = self
 
     def __int__(self) -> int:
         return self.address
 
     def free(self) -> None:
-        WORK.drain()  # as cuMemFree does
+        must_be_current(self.context)
+        Context.synchronize()  # as cuMemFree does; other GPUs' streams go on
         del LIVE[self.address]
         guards = np.concatenate([self.buffer[:GUARD_BYTES], self.buffer[-GUARD_BYTES:]])
         assert (guards == POISON).all(), "a kernel or a copy wrote outside of its array"
-        self.buffer = None
+        self.buffer[:] = POISON
+        FREED.append(self.buffer)
 
 
 class Marker:
@@ -119,37 +164,54 @@ class Marker:
         self.done, self.time = True, time.perf_counter()
 
 
-class Event:
+class InContext:
+    """What is made and let go of in one context: pycuda loses what is let go of elsewhere."""
+
+    def __init__(self) -> None:
+        self.context = current()
+
+    def __del__(self) -> None:
+        if contexts()[-1:] != [self.context]:
+            LOST.append(f"{type(self).__name__} of GPU {self.context.index}")
+
+
+class Event(InContext):
     def __init__(self, flags: int = 0) -> None:
+        super().__init__()
         self.marker = None
 
-    def record(self, stream=None) -> None:
+    def record(self, stream) -> None:
+        must_be_current(self.context)
         self.marker = Marker()
         WORK.add(stream, self.marker.reach)
 
     def synchronize(self) -> None:
+        must_be_current(self.context)
         assert self.marker is not None, "an event that was never recorded"
         marker = self.marker
         WORK.until(lambda: marker.done)
 
     def query(self) -> bool:
+        must_be_current(self.context)
         with LOCK:
-            for _ in range(WORK.random.choice(WORK.eager)):
-                WORK.do_one()
+            WORK.do_some()
         return self.marker.done
 
     def time_since(self, earlier) -> float:
+        must_be_current(self.context, earlier.context)
         assert self.marker.done and earlier.marker.done
         return (self.marker.time - earlier.marker.time) * 1e3
 
 
-class Stream:
+class Stream(InContext):
     def __init__(self, flags: int = 0) -> None:
+        super().__init__()
         assert flags == gpu_module.NON_BLOCKING
-        self.queue = deque()
+        self.queue = Queue(self.context)
 
     def synchronize(self) -> None:
-        WORK.until(lambda: not self.queue)
+        must_be_current(self.context)
+        WORK.until(lambda: not self.queue.operations)
 
     def wait_for_event(self, event) -> None:
         assert event.marker is not None, "a wait for an event that was never recorded"
@@ -157,24 +219,35 @@ class Stream:
 
 
 class Context:
-    current: list[int] = []
+    """A GPU's primary context; as pycuda, the stack is left as it was by a push or pop that fails."""
 
-    def __init__(self, device) -> None:
-        self.device = device
+    def __init__(self, index: int) -> None:
+        self.index, self.peers = index, set()
+
+    def __repr__(self) -> str:
+        return f"context of GPU {self.index}"
 
     def push(self) -> None:
-        pass
+        contexts().append(self)
 
     @staticmethod
     def pop() -> None:
-        pass
+        contexts().pop()
 
     @staticmethod
     def synchronize() -> None:
-        WORK.drain()
+        context = current()
+        WORK.until(lambda: WORK.idle(context))
 
     def enable_peer_access(self, other) -> None:
+        must_be_current(self)
         assert other is not self
+        if other in self.peers:
+            raise LogicError("cuCtxEnablePeerAccess failed: peer access is already enabled")
+        self.peers.add(other)
+
+
+PRIMARY = [Context(index) for index in range(4)]
 
 
 class Device:
@@ -183,13 +256,13 @@ class Device:
 
     @staticmethod
     def count() -> int:
-        return 4
+        return len(PRIMARY)
 
     def name(self) -> str:
         return "stand-in"
 
     def retain_primary_context(self) -> Context:
-        return Context(self)
+        return PRIMARY[self.index]
 
     def compute_capability(self) -> tuple[int, int]:
         return 9, 0
@@ -203,13 +276,14 @@ class Device:
 
 class Function:
     def __init__(self, library: ctypes.CDLL, name: str) -> None:
-        self.function, self.name, self.format = getattr(library, f"run_{name}"), name, ""
+        self.context, self.function, self.name = current(), getattr(library, f"run_{name}"), name
 
     def prepare(self, format: str) -> None:
-        self.format = format
+        self.arguments = len(struct.unpack(format, bytes(struct.calcsize(format))))
 
     def prepared_async_call(self, grid, block, stream, *arguments) -> None:
-        assert stream is None or isinstance(stream, Stream)
+        must_be_current(self.context)
+        assert stream is not None and len(arguments) == self.arguments
         given, kept = list(arguments), None
         if arguments and isinstance(arguments[-1], bytes):  # the context, by value
             kept = ctypes.create_string_buffer(arguments[-1], len(arguments[-1]))
@@ -251,6 +325,7 @@ def on_device(to: int, source: int, size: int, stream) -> None:
 
 
 def pinned_array(shape, dtype) -> np.ndarray:
+    must_be_current()
     array = np.empty(shape, dtype)
     PINNED[array.ctypes.data] = array.nbytes
     return array
@@ -258,17 +333,24 @@ def pinned_array(shape, dtype) -> np.ndarray:
 
 def pin(gpu, array: np.ndarray) -> Callable[[], None]:
     """What stands for Gpu.pin; what is pinned stays where it is, as a view may be what is copied."""
+    must_be_current(gpu.context)
     PINNED[array.ctypes.data] = array.nbytes
 
     def undo(kept=array) -> None:
-        assert not any(stream.queue for stream in WORK.streams), "memory is unpinned while copies are queued"
+        must_be_current(gpu.context)
+        assert not any(queue.operations for queue in WORK.queues), "memory is unpinned while copies are queued"
         PINNED.pop(array.ctypes.data, None)
 
     return undo
 
 
+def memory_info() -> tuple[int, int]:
+    must_be_current()
+    return MEMORY_BYTES, MEMORY_BYTES
+
+
 def allocate(size: int) -> Allocation:
-    if sum(LIVE.values()) + size > MEMORY_BYTES:
+    if sum(taken.size for taken in LIVE.values() if taken.context is current()) + size > MEMORY_BYTES:
         raise MemoryError("out of the stand-in's memory")
     return Allocation(size)
 
@@ -280,10 +362,9 @@ class Driver(SimpleNamespace):
 DRIVER = Driver(
     Device=Device, Context=Context, Stream=Stream, Event=Event, Error=Error, MemoryError=MemoryError,
     LogicError=LogicError, device_attribute=SimpleNamespace(MULTIPROCESSOR_COUNT=1),
-    event_flags=SimpleNamespace(DISABLE_TIMING=2), mem_get_info=lambda: (MEMORY_BYTES, MEMORY_BYTES),
-    mem_alloc=allocate, memcpy_htod=to_device, memcpy_htod_async=to_device, memcpy_dtoh_async=to_host,
-    memcpy_dtod_async=on_device, memset_d8_async=memset,
-    pagelocked_empty=pinned_array,
+    event_flags=SimpleNamespace(DISABLE_TIMING=2), mem_get_info=memory_info, mem_alloc=allocate,
+    memcpy_htod=to_device, memcpy_htod_async=to_device, memcpy_dtoh_async=to_host, memcpy_dtod_async=on_device,
+    memset_d8_async=memset, pagelocked_empty=pinned_array,
     module_from_file=lambda path: SimpleNamespace(get_function=partial(Function, ctypes.CDLL(path))),
 )  # fmt: skip
 
