@@ -24,11 +24,13 @@ class Constants:
     """Rates in bytes/s and edges/s, times in seconds. The defaults are two cores of 2020; see gstream.measure.
 
     Host devices share the cores, so that N of them have the kernels' rate of one, and merge N copies of WA in turns.
+    disk: of pages that stream; load: of pages that come to stay in host memory, perhaps from the system's page cache.
     """
 
     c1: float = 8e9
     c2: float = 8e9
     disk: float = 1.5e9
+    load: float = 1.5e9
     call_s: float = 40e-6
     push_edges: float = 3e8
     pull_edges: float = 8e8
@@ -80,10 +82,10 @@ class GpuConstants(Constants):
 
 def superstep_seconds(
     constants: Constants, *, devices: int, attribute_bytes: int, page_bytes: int, disk_bytes: int, batches: float,
-    edges: int, direction: str, merged_bytes: int,
+    edges: int, direction: str, merged_bytes: int, load_bytes: int = 0,
 ) -> float:  # fmt: skip
     """Equation (1) for one superstep over all chunks; arguments are sums over the chunks."""
-    stream = max(page_bytes / (constants.c2 * devices), disk_bytes / constants.disk)
+    stream = max(page_bytes / (constants.c2 * devices), disk_bytes / constants.disk, load_bytes / constants.load)
     kernels = constants.kernel_seconds(edges, direction, devices)
     calls = constants.call_s * batches / devices
     sync = constants.sync_seconds(merged_bytes, devices)
@@ -92,14 +94,14 @@ def superstep_seconds(
 
 def level_seconds(
     constants: Constants, *, devices: int, page_bytes: float, disk_bytes: float, batches: float, edges: float,
-    direction: str, merged_bytes: float = 0, d_skew: float = 1.0, r_hit: float = 0.0,
+    direction: str, merged_bytes: float = 0, load_bytes: float = 0, d_skew: float = 1.0,
 ) -> float:  # fmt: skip
     """Equation (2): one level of a program with a frontier, without 2|WA|/c1, which comes once a run.
 
-    r_hit: the share of page_bytes and disk_bytes that caches hold; 0 where they are bytes that were moved.
+    page_bytes and disk_bytes are those that move: the (1 - r_hit) of the equation is in them.
     """
     busy = max(1.0, devices * d_skew)
-    stream = max(page_bytes * (1 - r_hit) / (constants.c2 * busy), disk_bytes * (1 - r_hit) / constants.disk)
+    stream = max(page_bytes / (constants.c2 * busy), disk_bytes / constants.disk, load_bytes / constants.load)
     kernels = constants.kernel_seconds(edges, direction, busy)
     calls = constants.call_s * batches / busy
     return max(stream, kernels) + calls + constants.sync_seconds(merged_bytes, devices)

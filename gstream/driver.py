@@ -136,7 +136,9 @@ class Engine:
         room = self.host_memory - self.beside_bytes
         options = replace(self.options, device_memory=self.device_memory)
         plan = make_plan(code, self.graph, options, self.specs, room, Constants())
-        return replace(plan, constants=self._measured(plan))
+        tables = _by_name(self.graph.tables)
+        unread = {name: self._sources.unread(tables[name], source) for name, source in plan.sources.items()}
+        return replace(plan, constants=self._measured(plan), unread=unread)
 
     def measure(self) -> Constants:
         """How fast kernels and links are here: measured once on a machine, kept on disk, learnt from runs."""

@@ -14,9 +14,9 @@ A GPU's, a file for each name of a GPU (gstream.devices.gpuprobe measures them i
     merge        copies between two GPUs, of which a merge is made; measured when a run first has several
     pull_edges, push_edges, memory     GpuConstants' defaults, until runs say how fast kernels are
 
-Runs teach the kernels' rates and `merge` (gstream.predict): what is kept is an average of logarithms in which the last
-run counts WEIGHT, the one before WEIGHT x (1 - WEIGHT) and so on. It follows a machine that becomes slower or faster by
-any factor, nine tenths of the way in eight runs. A default says nothing, so the first run takes its place.
+Runs teach the kernels' rates, `merge` and `load` (gstream.predict): what is kept is an average of logarithms in which
+the last run counts WEIGHT, the one before WEIGHT x (1 - WEIGHT) and so on. It follows a machine that becomes slower or
+faster by any factor, nine tenths of the way in eight runs. A default says nothing, so the first run takes its place.
 A figure that can't be measured stays at its default; a broken file is written anew.
 """
 
@@ -83,12 +83,11 @@ def constants(workers: Workers, folder: Path | None = None) -> Constants:
     """The machine's constants for `workers`, from the file in `folder` (default: the user's cache) or measured."""
     path = _file(workers.threads, folder)
     known = _read(path)
-    names = {entry.name for entry in fields(Constants)} - {"disk"}
-    if names <= known.keys():
-        return Constants(**{name: known[name] for name in names})
-    measured = measure(workers)
-    _write(path, known | {name: value for name, value in asdict(measured).items() if name in names})
-    return measured
+    names = {entry.name for entry in fields(Constants)} - {"disk", "load"}
+    if not names <= known.keys():
+        known |= {name: value for name, value in asdict(measure(workers)).items() if name in names}
+        _write(path, known)
+    return Constants(**{name: known[name] for name in (*names, "load") if name in known})
 
 
 def gpu_constants(gpus: Sequence[Any], folder: Path | None = None) -> GpuConstants:

@@ -145,6 +145,11 @@ class PageSource:
     def bytes_held(self) -> int:
         return self.pages.nbytes + (0 if self.weights is None else self.weights.nbytes)
 
+    @property
+    def unread(self) -> int:
+        """Pages of a resident source that have yet to be read."""
+        return len(self._loaded) - int(np.count_nonzero(self._loaded))
+
     def batches(
         self, numbers: np.ndarray, whole: bool, make_room: Callable[[], None], weights: bool = False,
         again: bool = False,

@@ -6,7 +6,7 @@ decides; what the frontier decides (push or pull, which pages) is chosen in ever
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,8 @@ class Plan:
 
     case: the thesis's case 1, 2 or 3. sweep: every superstep visits all pages (SUM), so predictions are exact.
     chunks: ranges of vertices for the join; start_chunks: the same, or larger, in whole blocks of totals.
-    sources: page set's name -> how host memory holds it. host_memory: the cap.
+    sources: page set's name -> how host memory holds it; unread: pages of it that are to stay there and have yet to be
+    read.
     """
 
     case: int
@@ -65,6 +66,7 @@ class Plan:
     host_bytes: dict[str, int]
     graph: Graph
     constants: Constants
+    unread: dict[str, int] = field(default_factory=dict)
 
     def slices(self, chunk: Range, unit: int | None = None) -> list[Range]:
         """One slice a device, in order, at multiples of the unit; some may be empty."""
@@ -135,6 +137,7 @@ class Plan:
             self.constants, devices=self.devices, attribute_bytes=attributes,
             page_bytes=int(table.bytes_of(pages, self.weights) * (1 - hit)) if self.copies else 0,
             disk_bytes=table.bytes_of(from_disk, self.weights),
+            load_bytes=table.bytes_of(self.unread.get(table.name, 0), self.weights) if cold else 0,
             batches=batches * (1 - hit) if self.copies else len(self.chunks),
             edges=self.graph.edges * (len(self.chunks) if direction == "push" else 1), direction=direction,
             merged_bytes=self.merged_bytes,

@@ -16,6 +16,7 @@ from gstream.stats import RunStats, StepStats
 HOST_EDGES = 1 << 21  # supersteps of so many edges say how fast kernels are: 3 ms of two cores,
 GPU_EDGES = 1 << 26  # 1 ms of a GPU, each: below that it is the calls that take the time
 MERGE_BYTES = 64 << 20  # of WA, from which on merges say how fast GPUs reach each other
+LOAD_BYTES = 64 << 20  # of pages, from which on a superstep that reads them says how fast they come
 
 
 class CostModel:
@@ -82,7 +83,8 @@ def _level_seconds(stats: RunStats, plan: Plan, step: StepStats) -> float:
     streamed = not all(source.resident for source in plan.sources.values())
     return level_seconds(
         plan.constants, devices=plan.devices, page_bytes=step.bytes_moved if plan.copies else 0,
-        disk_bytes=step.bytes_read if streamed else 0, batches=batches, edges=step.edges_visited,
+        disk_bytes=step.bytes_read if streamed else 0, load_bytes=0 if streamed else step.bytes_read,
+        batches=batches, edges=step.edges_visited,
         direction=step.direction, merged_bytes=plan.merged_bytes, d_skew=stats.d_skew,
     )  # fmt: skip
 
@@ -110,6 +112,9 @@ def lessons(stats: RunStats, plan: Plan, gpus: bool) -> list[tuple[str, float]]:
         if seconds > 0:
             edges = sum(step.edges_visited for step in steps)
             found.append((f"{direction}_edges", edges / seconds / (plan.devices if gpus else 1)))
+    first = [step for step in stats.per_superstep if step.bytes_read >= LOAD_BYTES]
+    if first and all(source.resident for source in plan.sources.values()):
+        found.append(("load", sum(step.bytes_read for step in first) / sum(step.seconds for step in first)))
     if gpus and merge > 0 and plan.merged_bytes >= MERGE_BYTES:
         at_rate_1 = replace(plan.constants, merge=1.0).sync_seconds(plan.merged_bytes, plan.devices)
         found.append(("merge", at_rate_1 / merge))

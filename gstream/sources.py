@@ -34,6 +34,13 @@ class Sources:
         """The sources of a page set, one a device."""
         return self._made[table.name]
 
+    def unread(self, table: PageTable, plan: SourcePlan) -> int:
+        """Pages that have yet to be read of those that are to stay in host memory."""
+        have = self._made.get(table.name)
+        if not plan.resident:
+            return 0
+        return table.pages if have is None or not have[0].plan.serves(plan) else have[0].unread
+
     def serve(self, table: PageTable, weights: bool) -> bool:
         """Whether the source that is there has what a sweep reads (resident weights may go unused)."""
         have = self._made.get(table.name)

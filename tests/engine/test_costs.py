@@ -33,6 +33,7 @@ def test_equation_1_term_by_term():
     assert sweep(batches=1000) == pytest.approx(1.0 + 1000 * 5e-6)
     assert sweep(attribute_bytes=4_000_000_000, batches=0) == pytest.approx(1.0 + 1.0)  # WA in and out at c1
     assert sweep(devices=2, batches=0, merged_bytes=10**9) == pytest.approx(0.5 + 0.2)
+    assert sweep(batches=0, load_bytes=int(3 * LINK.load)) == pytest.approx(3.0)  # the first sweep waits for the disk
     slow = Constants(**{**vars(LINK), "pull_edges": 1e9})
     assert sweep(constants=slow, batches=0) == pytest.approx(1.5)  # the kernels bound it
 
@@ -41,7 +42,7 @@ def test_equation_2_term_by_term():
     level = {"devices": 4, "page_bytes": 6e9, "disk_bytes": 0, "batches": 0, "edges": 0, "direction": "push"}
     assert level_seconds(LINK, **level) == pytest.approx(0.25)
     assert level_seconds(LINK, **level, d_skew=0.25) == pytest.approx(1.0)  # one device has all the pages
-    assert level_seconds(LINK, **level, r_hit=0.5) == pytest.approx(0.125)
+    assert level_seconds(LINK, **level, load_bytes=LINK.load) == pytest.approx(1.0)
     assert level_seconds(LINK, **{**level, "batches": 400}) == pytest.approx(0.25 + 400 * 5e-6 / 4)
     assert level_seconds(LINK, **level, merged_bytes=5e8) == pytest.approx(0.25 + 4 * 0.05)
 

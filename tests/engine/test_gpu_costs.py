@@ -167,6 +167,25 @@ def test_the_first_sweep_fills_the_cache(store):
     assert planned(store, device_memory=least, cache="lru").seconds(3) == pytest.approx(values + 3 * sweep)
 
 
+def test_the_first_sweep_reads_pages_that_stay(store, tmp_path, monkeypatch):
+    """Once an engine: later plans know that they are there. How fast they come is learnt from large readings."""
+    with engine_of(store, tmp_path, monkeypatch) as engine:
+        first = engine.plan(PageRank())
+        table = first.table("pull")
+        assert first.unread == {table.name: table.pages}
+        slow = replace(first.constants, load=1e3)
+        later = replace(first, constants=slow, unread={}).seconds(3)
+        assert replace(first, constants=slow).seconds(3) == pytest.approx(
+            later + table.bytes_of(table.pages, False) / 1e3, rel=0.01
+        )
+        engine.run(PageRank(tolerance=0.0), max_supersteps=1)
+        assert engine.plan(PageRank()).unread == {table.name: 0}
+    large = RunStats(per_superstep=steps_of(0.5, edges=1, bytes_read=1 << 30) + steps_of(1.0, edges=1))
+    assert predict.lessons(large, first, gpus=True) == [("load", float(1 << 31))]
+    streamed = replace(first, sources={table.name: replace(first.sources[table.name], resident=False)})
+    assert predict.lessons(large, streamed, gpus=True) == []
+
+
 def steps_of(*seconds, direction="pull", edges=1 << 30, **changes):
     return [StepStats(direction, 1, edges_visited=edges, seconds=each, **changes) for each in seconds]
 
