@@ -33,7 +33,7 @@ def page_crcs(first: int, pages: np.ndarray) -> np.ndarray:
 
     if crc_rows is not None:
         crcs = np.empty(len(pages), np.uint32)
-        crc_rows(np.uint64(first), pages, crcs)
+        crc_rows(first, pages, crcs)
         return crcs
     return np.array([page_crc(first + i, row) for i, row in enumerate(pages)], np.uint32)
 
