@@ -62,5 +62,10 @@ class ChromeTrace:
         return found
 
     def write(self, path: str | Path) -> None:
-        """Write the trace as JSON. Raises OSError where the file can't be written."""
-        Path(path).write_text(json.dumps({"traceEvents": self.events(), "displayTimeUnit": "ms"}))
+        """Write the trace as JSON, with the first span's time by the system's monotonic clock beside it.
+
+        Raises OSError where the file can't be written.
+        """
+        first = min((span[3] for span in self._spans), default=0.0)
+        about = {"traceEvents": self.events(), "displayTimeUnit": "ms", "otherData": {"monotonic_s": first}}
+        Path(path).write_text(json.dumps(about))
