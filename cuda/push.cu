@@ -3,7 +3,9 @@
 // Map: a block a part, a team of lanes or the whole block a record (pages.cuh); lane i of a team of 8 takes neighbours
 // i, i + 8, ...
 // Reads 4 or 8 bytes an edge, coalesced; one atomic an edge that improves something (SUM: an edge), at random
-// addresses, which is the bound (ceilings: 16 to 100 G atomics/s by the size of dst).
+// addresses, which is the bound (ceilings: 16 to 100 G atomics/s by the size of dst). Hubs are not summed in shared
+// memory first: in degree order they lie side by side and stay in L2, where atomics are done: 46 G edges/s on an H200
+// at scale 24 (a plain push over a CSR in natural order: 6.6).
 #include "sources.cuh"
 
 struct Pushing {

@@ -101,10 +101,12 @@ def topologies(layout: Layout) -> list[str]:
 
 
 def takes_message(code: Any, layout: Layout) -> bool:
+    """Whether a pull reads ready-made messages of all vertices, so that `send` runs once a vertex, not once an edge."""
     return code.premessage and "pull" in layout.directions
 
 
 def copies_source(code: Any, layout: Layout) -> bool:
+    """Whether a pull by chunks reads a copy of all values, as those of the chunk change meanwhile."""
     return not layout.resident and not code.premessage and "pull" in layout.directions
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gstream.ownership import BATCH_BYTES, times_longer
 from gstream.stats import StepStats
 from gstream.trace import Trace
 from pagestore.cores import usable_cores
 from pagestore.errors import UsageError
 
-DEFAULT_BATCH_BYTES = 16 << 20  # at 16 MiB a link reaches 55.0 of its 55.4 GB/s
 CACHE_POLICIES = ("auto", "lru", "pinned", "0")
 DIRECTIONS = ("auto", "push", "pull")
 MICRO = ("vertex", "edge", "hybrid")
+LIMITS = ("device_memory", "host_memory", "max_supersteps", "chunk_vertices", "threads", "streams", "batch_bytes")
 MOST_NUMBERS = {"host": 1, "cuda": 1, "fake": 2}  # after a kind of device
 
 
@@ -24,7 +25,7 @@ class RunOptions:
     devices: "host", "host:N" (N devices that share the cores), "cuda" (the first GPU), "cuda:N" (GPU number N),
         "cuda:0,1" (several), "fake:SEED", "fake:SEED:N"; a list joins them. A GPU may be named twice, to try out two
     device_memory, host_memory: caps in bytes; None is what the machine has
-    batch_bytes: pages of one copy and one launch; cut to whole pages and to one stretch
+    batch_bytes: pages of one copy and one launch, at most one stretch of them; None: 16 MiB, more on many devices
     streams: streams of a device that copies (host devices read pages where they lie); None: as many as keep a link busy
         with batches of that size, up to 32
     cache: policy of both page caches, host memory over disk and device memory over the link; "auto" pins
@@ -40,7 +41,7 @@ class RunOptions:
     devices: list[str] = field(default_factory=lambda: ["host"])
     device_memory: int | None = None
     host_memory: int | None = None
-    batch_bytes: int = DEFAULT_BATCH_BYTES
+    batch_bytes: int | None = None
     streams: int | None = None
     cache: str = "auto"
     direction: str = "auto"
@@ -54,18 +55,21 @@ class RunOptions:
     progress: Callable[[int, StepStats], None] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("device_memory", "host_memory", "max_supersteps", "chunk_vertices", "threads", "streams"):
+        for name in LIMITS:
             value = getattr(self, name)
             if value is not None and value < (0 if name == "max_supersteps" else 1):
                 raise UsageError(
-                    f"{_flag(name)}: {value} is too small; it must be positive. Leave it out for no limit."
+                    f"{_flag(name)}: {value} is too small; it must be positive. Leave it out for the default."
                 )
-        for name, least in (("batch_bytes", 1), ("read_threads", 1)):
-            if getattr(self, name) < least:
-                raise UsageError(f"{_flag(name)}: {getattr(self, name)} is too small; it must be at least {least}.")
+        if self.read_threads < 1:
+            raise UsageError(f"{_flag('read_threads')}: {self.read_threads} is too small; it must be at least 1.")
         _check_choice("--cache", self.cache, CACHE_POLICIES)
         _check_choice("--direction", self.direction, DIRECTIONS)
         _check_choice("--micro", self.micro, MICRO)
+
+    def batch_on(self, devices: int) -> int:
+        """Bytes of a batch on so many devices."""
+        return self.batch_bytes or BATCH_BYTES * times_longer(devices)
 
     @property
     def host_threads(self) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gstream.ownership import stretch_pages
+from gstream.ownership import stretch_pages, times_longer
 from pagestore.layout import PageLayout
 
 
@@ -88,5 +88,5 @@ def page_table(topology, devices: int) -> PageTable:  # type: ignore[no-untyped-
         crc=np.ascontiguousarray(directory["crc"]),
         weight_dtype=None if topology.weight_dtype is None else np.dtype(topology.weight_dtype),
         weight_page_bytes=topology.weight_page_bytes or 0,
-        stretch=stretch_pages(len(directory), devices, topology.layout.stretch_pages),
+        stretch=stretch_pages(len(directory), devices, topology.layout.stretch_pages * times_longer(devices)),
     )

@@ -78,6 +78,7 @@ class Plan:
         return list(zip(cuts[:-1], cuts[1:], strict=True))
 
     def table(self, direction: str) -> PageTable:
+        """The page set that a direction reads: out-pages by a push, in-pages by a pull."""
         return self.graph.tables["out" if direction == "push" else "in"]
 
     def passes(self, direction: str) -> list[np.ndarray]:
@@ -178,7 +179,7 @@ def make_plan(
     tables = {table.name: table for table in graph.tables.values()}
     page = max(table.bytes_of(1, weights) for table in tables.values())
     largest = min(table.stretch for table in tables.values())
-    largest = max(1, min(options.batch_bytes // page, largest, max(table.pages for table in tables.values())))
+    largest = max(1, min(options.batch_on(len(specs)) // page, largest, max(table.pages for table in tables.values())))
     own = not copies  # host devices live in host memory: both caps bind
     cap = options.device_memory if options.device_memory is not None else 1 << 62
 
@@ -228,7 +229,7 @@ def make_sweep_plan(table: PageTable, weights: bool, options: RunOptions, device
     """
     page = table.bytes_of(1, weights)
     capacity = max(0, (room if room is not None else 1 << 62) - work_list_bytes(table))
-    batch = max(1, min(options.batch_bytes // page, table.stretch, capacity // (4 * page)))
+    batch = max(1, min(options.batch_on(devices) // page, table.stretch, capacity // (4 * page)))
     streams = max(1, min(options.streams or busy_streams(page * batch), capacity // (2 * page * batch)))
     owned = largest_share(table.pages, table.stretch, devices)
     slots = min(owned, capacity // page - streams * batch) if options.cache_policy else 0
@@ -296,7 +297,7 @@ def plan_sources(
     for index, table in enumerate(waiting):
         page = table.bytes_of(1, weights)
         others = sum(devices * LEAST_GROUPS * other.bytes_of(1, weights) for other in waiting[index + 1 :])
-        batch = max(1, min(options.batch_bytes // page, table.stretch))
+        batch = max(1, min(options.batch_on(devices) // page, table.stretch))
         if table.pages * page + others <= left:
             plans[table.name] = SourcePlan(True, weights, batch)
             left -= table.pages * page

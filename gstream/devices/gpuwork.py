@@ -13,7 +13,7 @@ from gstream.devices.gpustate import GpuState
 
 
 class ProgramWork:
-    """The kernels of one job; `begin` says which step."""
+    """The kernels of one job (a gstream.devices.gpuqueue.Work); `begin` says which step."""
 
     def __init__(self, state: GpuState) -> None:
         self.state, self.stream = state, state.stream
@@ -21,6 +21,7 @@ class ProgramWork:
         self._hubs: dict[str, list[np.ndarray]] = {}  # large pages pulled since `begin`, by topology
 
     def begin(self, step: Step) -> None:
+        """What is launched from now on belongs to `step`; a push's messages are made ready."""
         self._step, self._hubs = step, {}
         state = self.state
         if step.direction == "push" and state.code.premessage and state.plan.resident:

@@ -9,12 +9,17 @@ import time
 
 import numpy as np
 import pytest
+from engine_graphs import make_store
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gstream.cache import PageCache
 from gstream.devices.threads import Workers
+from gstream.driver import Engine
+from gstream.fit import busy_streams
+from gstream.options import RunOptions
 from gstream.ownership import cut_batches, owners, share, stretch_pages
+from gstream.programs.pagerank import PageRank
 
 
 @given(st.integers(1, 5000), st.integers(1, 9), st.integers(1, 64))
@@ -27,6 +32,34 @@ def test_every_page_has_one_owner_and_the_load_is_even(pages, devices, largest):
     assert max(sizes) - min(sizes) <= stretch <= largest
     for device, part in enumerate(shares):
         assert (owners(part, stretch, devices) == device).all()
+
+
+def test_streams_and_batches_are_what_was_asked_for_or_what_keeps_a_link_busy(tmp_path):
+    """However many devices: one thread feeds them all, so batches are longer where there are more."""
+    source, target = np.random.default_rng(1).integers(0, 4000, (2, 60_000))
+    with make_store(tmp_path, source, target, page_bytes=4096) as store:
+
+        def planned(devices, **options):
+            with Engine(store, RunOptions(devices=[f"fake:1:{devices}"], **options)) as engine:
+                return engine.plan(PageRank())
+
+        def sizes(devices, **options):
+            plan = planned(devices, **options).device
+            return plan.streams, plan.batch_pages
+
+        pages = store.topology("in").pages
+        assert sizes(1) == (32, pages)  # less than 16 MiB
+        assert sizes(1, batch_bytes=3 * 4096) == (32, 3)
+        for streams in (1, 7, 100):
+            assert sizes(1, streams=streams, batch_bytes=2 * 4096) == (streams, 2)
+            assert sizes(2, streams=streams)[0] == streams
+        asked = {"streams": 8, "batch_bytes": 4 * 4096, "cache": "0"}
+        least = sum(planned(1, streams=1, batch_bytes=1, cache="0").device_bytes.values())
+        for room, found in ((31, (8, 4)), (30, (8, 2)), (14, (8, 1)), (6, (4, 1)), (2, (2, 1)), (0, (1, 1))):
+            assert sizes(1, **asked, device_memory=least + room * 4096) == found
+    assert [busy_streams(mib << 20) for mib in (1, 16, 64, 1024)] == [32, 16, 4, 2]
+    assert [RunOptions().batch_on(devices) >> 20 for devices in (1, 2, 3, 4, 8)] == [16, 16, 16, 32, 64]
+    assert RunOptions(batch_bytes=1 << 20).batch_on(8) == 1 << 20
 
 
 @given(st.sets(st.integers(0, 300)), st.integers(1, 40), st.integers(1, 20), st.integers(0, 300))
