@@ -36,8 +36,8 @@ def warm_start(setup: Setup) -> Iterator[Figure]:
         value=samples.median,
         unit="s",
         spread=samples.spread(),
-        note=f"from the start of the process; {Samples(tuple(wholes)).median:.2f} s until it has ended, for one iteration "
-        f"of PageRank over {store.page_bytes / 2**20:.0f} MiB of pages, pinned and read from the system's page cache",
+        note=f"from the start of the process; {Samples(tuple(wholes)).median:.2f} s until it has ended, for one "
+        f"iteration of PageRank over {store.page_bytes / 2**20:.0f} MiB, pinned and read from the system's page cache",
     ).aim(LEAST_SECONDS, "under 1 s")
 
 

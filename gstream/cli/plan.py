@@ -36,7 +36,7 @@ def plan(
     device_memory: str = typer.Option(None, metavar="SIZE", help="Memory of a device that the run may use."),
     host_memory: str = typer.Option(None, metavar="SIZE", help="Memory that the run may use; pages come from disk."),
     batch: str = typer.Option(None, metavar="SIZE", help="Pages moved and processed together. Default: 16MiB."),
-    streams: int = typer.Option(None, metavar="N", help="Streams of a device that copies. Default: 32."),
+    streams: int = typer.Option(None, metavar="N", help="Streams of a device that copies. Default: up to 32."),
     cache: str = typer.Option("auto", metavar="auto|lru|pinned|0", help="Policy of the page caches."),
     direction: str = typer.Option("auto", metavar="auto|push|pull", help="Fixed direction of all supersteps."),
     micro: str = typer.Option("hybrid", metavar="vertex|edge|hybrid", help="Lanes of a GPU that share a list."),
@@ -148,12 +148,13 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     read = [name for name, whole in facts["in_host_memory"].items() if not whole]
     places = [f"{', '.join(resident)}-pages in memory"] if resident else []
     places += [f"{', '.join(read)}-pages read from disk ahead of use"] if read else []
+    streams = f" through {facts['streams']} streams" if facts["streams"] else ""
     lines = [
         ("run", f"{facts['algorithm']} on {facts['store']}, {facts['devices']} device(s)"),
         ("case", f"{facts['case']}: {CASES[facts['case']]}"),
         ("directions", " or ".join(facts["directions"]) + (", heads first" if facts["heads"] else "")),
         ("chunks", f"{facts['chunks']} of attributes"),
-        ("pages", f"{', '.join(places)}; batches of {facts['batch_pages']}"),
+        ("pages", f"{', '.join(places)}; batches of {facts['batch_pages']}{streams}"),
     ]
     lines += [("holds", f"{show_bytes(size)} {name}") for name, size in held.items() if size]
     lines += [

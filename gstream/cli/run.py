@@ -56,7 +56,7 @@ def run(
     device_memory: str = typer.Option(None, metavar="SIZE", help="Memory of a device that the run may use."),
     host_memory: str = typer.Option(None, metavar="SIZE", help="Memory that the run may use; pages come from disk."),
     batch: str = typer.Option(None, metavar="SIZE", help="Pages moved and processed together. Default: 16MiB."),
-    streams: int = typer.Option(None, metavar="N", help="Streams of a device that copies. Default: 32."),
+    streams: int = typer.Option(None, metavar="N", help="Streams of a device that copies. Default: up to 32."),
     cache: str = typer.Option("auto", metavar="auto|lru|pinned|0", help="Policy of the page caches."),
     direction: str = typer.Option("auto", metavar="auto|push|pull", help="Fixed direction of all supersteps."),
     micro: str = typer.Option("hybrid", metavar="vertex|edge|hybrid", help="Lanes of a GPU that share a list."),
