@@ -127,15 +127,20 @@ def nvcc() -> str | None:
 
 
 def missing(found: dict[str, Any]) -> list[str]:
-    """One line a thing that is missing and how to install it."""
+    """One line a thing that is missing, or does not work, and what to do about it."""
     advice = []
     absent = [name for name, known in found["libraries"].items() if known is None]
     if absent:
         advice.append(f"missing: {', '.join(absent)}. Install: {sys.executable} -m pip install {' '.join(absent)}")
-    if found["gpus"] and not found["pycuda"]:
+    driver = found["gpus"] or found["cuda"]
+    if driver and not found["pycuda"]:
         advice.append(f"missing: pycuda, to use the GPU. Install: {sys.executable} -m pip install pycuda")
-    if found["gpus"] and not found["nvcc"]:
+    if driver and not found["nvcc"]:
         advice.append("missing: nvcc, to compile kernels. Install the CUDA toolkit that matches the driver.")
+    failing = [f"GPU {number}: {gpu['error']}" for number, gpu in enumerate(found["gpus"]) if "error" in gpu]
+    failing += [f"GPUs: {found['gpu_error']}"] if found["gpu_error"] and not failing else []
+    remedy = "See whether nvidia-smi works and what dmesg says; --devices host needs no GPU."
+    advice += [f"failing: {line}. {remedy}" for line in failing]
     return advice or ["nothing is missing" + ("" if found["gpus"] else "; no GPU: programs run on the host's cores")]
 
 

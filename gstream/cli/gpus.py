@@ -1,7 +1,8 @@
 """What `gstream doctor` says of the GPUs: what they are, how fast their links are, which peers they reach.
 
-nvidia-smi names the driver and the GPUs; with pycuda a process of its own (gstream.devices.gpuprobe) measures them.
-That one is given up when it does not answer: a GPU that fails or hangs is a line of the report, never its end.
+nvidia-smi names the driver and the GPUs. A process of its own (gstream.devices.gpuprobe) asks the driver's library,
+which may be there without nvidia-smi, and with pycuda it measures the GPUs. It is given up when it does not answer: a
+GPU that fails or hangs is a line of the report, never its end.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def query(*command: str) -> str | None:
 
 
 def gpus(pycuda: bool) -> dict[str, Any]:
-    """`gpus`: one dictionary each; `driver` and `cuda`: versions or None; `gpu_error`: one line or None.
+    """`gpus`: one dictionary each; `driver` and `cuda`: versions or None (no driver); `gpu_error`: one line or None.
 
     A GPU has name, memory (bytes) and capability; with pycuda also reaches (numbers of GPUs), pin_rate, to_device,
     from_device (bytes/s), call_s (seconds) and peer_rates (number -> bytes/s), or error where it could not be measured.
@@ -79,8 +80,6 @@ def gpus(pycuda: bool) -> dict[str, Any]:
     rows, smi_trouble = _smi()
     facts: dict[str, Any] = {"gpus": [row for row, _ in rows], "driver": rows[0][1] if rows else None, "cuda": None}
     facts["gpu_error"] = smi_trouble
-    if not pycuda and not rows:
-        return facts
     text, trouble = ask(PROBE, PROBE_SECONDS)
     probed: dict[int, dict[str, Any]] = {}
     for line in _objects(text):
@@ -137,7 +136,7 @@ def _objects(text: str) -> list[dict[str, Any]]:
 
 def gpu_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     """The GPUs as name and value: one line each for what it is and for its rates, or for what is wrong with it."""
-    lines = [] if found["gpus"] else [("GPUs", "none")]
+    lines = [] if found["gpus"] else [("GPUs", "unknown" if found["cuda"] and not found["pycuda"] else "none")]
     for number, gpu in enumerate(found["gpus"]):
         parts = [gpu["name"], show_bytes(gpu["memory"])]
         parts += [f"compute capability {gpu['capability']}"] if gpu.get("capability") else []

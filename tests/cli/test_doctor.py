@@ -96,12 +96,45 @@ def test_without_pycuda(machine: Path, monkeypatch: pytest.MonkeyPatch, gstream:
     ]
 
 
-def test_without_a_gpu(machine: Path, monkeypatch: pytest.MonkeyPatch, gstream: Command) -> None:
+def test_a_driver_alone(machine: Path, monkeypatch: pytest.MonkeyPatch, gstream: Command) -> None:
+    """As in slim containers: neither nvidia-smi nor pycuda, but the driver's library."""
     have_pycuda(monkeypatch, None)
-    monkeypatch.setattr(gpus, "PROBE", ("/no/such/program",))  # nothing is asked where nothing is there
+    monkeypatch.setattr(gpus, "PROBE", says({"cuda": "13.0"}, {"error": "pycuda can't be imported"}))
+    assert gstream("doctor").stdout.splitlines()[7:] == [
+        "GPUs       unknown",
+        "driver     unknown, runs CUDA up to 13.0",
+        "nvcc       none",
+        "pycuda     none",
+        f"missing: pycuda, to use the GPU. Install: {sys.executable} -m pip install pycuda",
+        "missing: nvcc, to compile kernels. Install the CUDA toolkit that matches the driver.",
+    ]
+
+
+@pytest.mark.parametrize("probe", [says({"cuda": None}, {"error": "no pycuda"}), ("/no/such/program",)])
+def test_without_a_gpu(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, gstream: Command, probe: tuple[str, ...]
+) -> None:
+    have_pycuda(monkeypatch, None)
+    monkeypatch.setattr(gpus, "PROBE", probe)
     lines = gstream("doctor").stdout.splitlines()[7:]
     assert [line.split() for line in lines[:4]] == [[x, "none"] for x in ("GPUs", "driver", "nvcc", "pycuda")]
     assert lines[4:] == ["nothing is missing; no GPU: programs run on the host's cores"]
+
+
+REMEDY = "See whether nvidia-smi works and what dmesg says; --devices host needs no GPU."
+
+
+def test_gpus_that_cannot_be_asked(machine: Path, monkeypatch: pytest.MonkeyPatch, gstream: Command) -> None:
+    have_pycuda(monkeypatch, "2026.1")
+    monkeypatch.setattr(gpus, "PROBE", says({"cuda": None}, {"error": "cuInit failed: no CUDA-capable device"}))
+    assert gstream("doctor").stdout.splitlines()[7:] == [
+        "GPUs       none",
+        "driver     none",
+        "GPU error  cuInit failed: no CUDA-capable device",
+        "nvcc       none",
+        "pycuda     2026.1",
+        f"failing: GPUs: cuInit failed: no CUDA-capable device. {REMEDY}",
+    ]
 
 
 def test_a_driver_too_old_to_tell_the_capability(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,6 +175,7 @@ def test_a_gpu_that_fails_or_hangs(
     )
     assert f"GPU error  {error}" in lines
     assert "driver     unknown, runs CUDA up to 13.0" in lines
+    assert lines[-1] == f"failing: GPU 1: not measured: {error}. {REMEDY}"
 
 
 def test_one_gpu_of_two_fails(machine: Path, monkeypatch: pytest.MonkeyPatch, gstream: Command) -> None:
@@ -151,6 +185,7 @@ def test_one_gpu_of_two_fails(machine: Path, monkeypatch: pytest.MonkeyPatch, gs
     lines = gstream("doctor").stdout.splitlines()
     assert "  error    cuMemAlloc failed: out of memory" in lines
     assert not [line for line in lines if line.startswith("GPU error")]
+    assert lines[-1] == f"failing: GPU 1: cuMemAlloc failed: out of memory. {REMEDY}"
 
 
 def test_programs_that_fail_or_cannot_be_started(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
