@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from functools import partial, reduce
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -29,15 +29,6 @@ from pagestore.convert.workfolder import WorkFolder
 from pagestore.inputs.base import EdgeChunk
 
 MAX_BUCKETS = 256  # more would make the pieces written to each bucket's file shorter than a disk likes
-
-
-class ChunkSource(Protocol):
-    """Edges by number of chunk, from any thread. `stages`: rounds that `enter` starts, each over `chunk_count`."""
-
-    chunk_count: int
-
-    def chunk(self, number: int, buffers: Buffers | None = None) -> EdgeChunk:
-        """Chunk `number`; its arrays may lie in `buffers` and are then good until the thread's next call."""
 
 
 @dataclass(frozen=True)
