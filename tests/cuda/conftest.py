@@ -1,9 +1,10 @@
-"""The stand-in for PyCUDA's driver as a fixture."""
+"""The stand-in for PyCUDA's driver, and graphs, as fixtures."""
 
 from __future__ import annotations
 
 import pytest
 import standin
+from drawn import make_graphs
 
 from gstream.cudacode.generate import Unit
 from gstream.devices import cuda, gpu
@@ -27,3 +28,13 @@ def standin_gpu(request, monkeypatch, tmp_path_factory):
     standin.WORK.drain()
     assert not standin.contexts(), "a context that nobody left"
     assert not standin.LIVE, "GPU memory that nobody freed"
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory):
+    """Small ones for seeded runs, all of whose kernels are emulated."""
+    graphs = make_graphs(tmp_path_factory.mktemp("graphs"), vertices=2000, edges=16_000)
+    assert all(graph.store.topology("in").pages > graph.store.topology("in").small_pages for graph in graphs)
+    yield graphs
+    for graph in graphs:
+        graph.store.close()

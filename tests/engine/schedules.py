@@ -114,6 +114,20 @@ class ScheduledEngine(Engine):
         return self.constants
 
 
+def give_memory(engine: Engine, program: Any, spare: dict[str, int]) -> None:
+    """Raise memories that are too little to what the planner says it needs, and what there is to spare."""
+    for _ in range(4):
+        try:
+            engine.plan(program)
+            return
+        except ResourceError as error:
+            found = re.search(r"--(device|host)-memory.* (\d+) bytes are needed", str(error))
+            assert found is not None, error
+            kind, needed = found[1], int(found[2])
+            setattr(engine.options, f"{kind}_memory", needed + spare[kind])
+    raise AssertionError("what the planner says it needs is not enough")
+
+
 class Schedule:
     """What a seed stands for, on one of the graphs."""
 
@@ -142,7 +156,7 @@ class Schedule:
             raise
 
     def _run(self, engine: Engine, name: str, program: Any) -> RunOutcome:
-        self._give_memory(engine, program)
+        give_memory(engine, program, self.spare)
         outcome = engine.run(program, MOST_SUPERSTEPS.get(name, ENOUGH))
         expected = self.graph.expected(name, program)
         pushed = any(step.direction == "push" for step in outcome.stats.per_superstep)
@@ -151,19 +165,6 @@ class Schedule:
         else:
             assert np.array_equal(outcome.value, expected), name
         return outcome
-
-    def _give_memory(self, engine: Engine, program: Any) -> None:
-        """Raise memories that are too little to what the planner says it needs, and what there is to spare."""
-        for _ in range(4):
-            try:
-                engine.plan(program)
-                return
-            except ResourceError as error:
-                found = re.search(r"--(device|host)-memory.* (\d+) bytes are needed", str(error))
-                assert found is not None, error
-                kind, needed = found[1], int(found[2])
-                setattr(self.options, f"{kind}_memory", needed + self.spare[kind])
-        raise AssertionError("what the planner says it needs is not enough")
 
 
 def run_schedules(seeds: range, graphs: list[Graph], programs: dict[str, Any]) -> None:

@@ -18,6 +18,18 @@ def reached(self, v): return 1 if v.value < INF else 0
 def gained(self, v): return v.before - v.value if v.value < INF and v.before < INF else 0
 def halt(self, g): return g.reached > g.vertices * 0.6
 """
+VARIED = {  # all monoids and widths: name -> (declaration for `program`, dtype of the weights)
+    "applied": ({"value": "u32", "start": "v.id if v.id < 60 else INF", "send": "u.value + 1", "rest": APPLIED}, "f4"),
+    "sum_weights": (
+        {"combine": "SUM", "value": "f64", "start": "v.id + 0.5", "send": "u.value / (1 + u.degree) + e.weight"}, "u1",
+    ),
+    "sum_signed": ({"combine": "SUM", "value": "i64", "start": "v.id - 5", "send": "e.weight - u.value"}, "i4"),
+    "max_floats": ({"combine": "MAX", "value": "f32", "start": "v.degree", "send": "u.value - e.weight"}, "f4"),
+    "max_signed": ({"combine": "MAX", "value": "i64", "start": "v.id % 7 - 3", "send": "u.value - 2"}, "u4"),
+    "min_signed": ({"combine": "MIN", "value": "i32", "start": "-v.id", "send": "u.value // 2"}, "f4"),
+    "min_wide": ({"combine": "MIN", "value": "f64", "start": "v.id", "send": "u.value + e.weight * 0.5"}, "i4"),
+    "joined": ({"combine": "OR", "value": "u32", "start": "v.id % 3", "send": "u.value"}, "f4"),
+}  # fmt: skip
 
 
 def load(folder: Path, text: str, name: str = "P"):

@@ -1,0 +1,143 @@
+"""Runs on GPUs that a seed stands for: graph, programs, options. The same for GPUs (tests/gpu) and for the stand-in.
+
+Programs are the shipped ones and some of users, of all monoids and widths; memories run from ample to the least that
+the planner asks for. Sums of floats may be added up in any order; everything else has the bits of the host's cores.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from engine_graphs import make_store, skewed_edges
+from schedules import ScheduledEngine, give_memory
+from written import VARIED, program
+
+from gstream.costs import Constants
+from gstream.driver import Engine, RunOutcome
+from gstream.options import RunOptions
+from gstream.program import Program
+from gstream.programs.bfs import BFS
+from gstream.programs.pagerank import PageRank
+from gstream.programs.sssp import SSSP
+from gstream.programs.wcc import WCC
+from gstream.trace import ChromeTrace
+
+PAGE = 4096  # hubs meet large pages, and there are many small ones
+LIMITS = {"pagerank": 4, "sum_weights": 4, "sum_signed": 4}  # supersteps; the others end by themselves
+ENOUGH = 200
+RELATIVE = {"pagerank": 1e-5, "sum_weights": 1e-10}  # errors of sums: f32 and f64
+IN_STEP = ("pagerank", "sum_weights", "sum_signed", "applied", "costs")  # no value is used in the step that made it
+COSTS = """
+seeds: Vertices
+cost: PerVertex
+def apply(self, v, got, g): return min(v.value, got + v.cost)
+"""
+
+
+def classes(folder: Path) -> dict[str, type[Program]]:
+    """Ten programs by name, those of users written to `folder`; each is compiled once."""
+    chosen = ("applied", "sum_weights", "sum_signed", "max_floats", "joined")
+    made = {name: program(folder, **VARIED[name][0]) for name in chosen}
+    made["costs"] = program(folder, start="0 if v.id in self.seeds else INF", send="u.value + e.weight", rest=COSTS)
+    return {"bfs": BFS, "sssp": SSSP, "wcc": WCC, "pagerank": PageRank} | made
+
+
+class Graph:
+    """A weighted store, programs for it, and what the host's cores make of them."""
+
+    def __init__(
+        self, folder: Path, kinds: dict[str, type[Program]], vertices: int, edges: int, directed: bool = True
+    ) -> None:
+        source, target = skewed_edges(vertices, edges, 41)
+        numbers = np.random.default_rng(42)
+        weight, cost = numbers.integers(1, 9, edges).astype(np.float64), numbers.integers(0, 5, vertices)
+        self.vertices, self.name = vertices, "directed" if directed else "undirected"
+        self.store = make_store(
+            folder, source, target, weight, vertices=vertices, directed=directed, page_bytes=PAGE, order="degree"
+        )
+        given = {"bfs": {"source": 3}, "sssp": {"source": 3}, "pagerank": {"tolerance": 0.0}}
+        given["costs"] = {"seeds": (3, 11), "cost": cost}
+        self.programs = {name: kind(**given.get(name, {})) for name, kind in kinds.items()}
+        self.expected = cache(self._expected)
+
+    def _expected(self, name: str) -> RunOutcome:
+        with Engine(self.store) as engine:
+            return engine.run(self.programs[name], LIMITS.get(name, ENOUGH))
+
+
+def make_graphs(folder: Path, vertices: int, edges: int) -> list[Graph]:
+    """One directed, one undirected; their kernels are the same."""
+    kinds = classes(folder)
+    return [Graph(folder / "stores", kinds, vertices, edges, directed) for directed in (True, False)]
+
+
+def options_of(draw: random.Random, devices: list[str], vertices: int) -> RunOptions:
+    """Any options. Memories are None, or 1: what is needed, and more from the seed (see `Drawn.engine`)."""
+    return RunOptions(
+        devices=[draw.choice(devices)],
+        streams=draw.choice([1, 2, 3, 6, 32, None]),
+        batch_bytes=PAGE * draw.choice([1, 2, 3, 5, 64]),
+        device_memory=draw.choice([None, 1, 1]),
+        host_memory=draw.choice([None, None, 1]),
+        cache=draw.choice(["auto", "lru", "pinned", "0"]),
+        direction=draw.choice(["auto", "push", "pull"]),
+        micro=draw.choice(["hybrid", "vertex", "edge"]),
+        chunk_vertices=draw.choice([None, None, None, vertices // 3]),
+        use_heads=draw.random() < 0.5,
+        trace=ChromeTrace() if draw.random() < 0.1 else None,
+    )
+
+
+class Drawn:
+    """The runs of one engine that `seed` stands for, on one of the graphs. devices: what --devices may be."""
+
+    def __init__(self, seed: int, graphs: list[Graph], devices: list[str]) -> None:
+        self.seed, draw = seed, random.Random(seed)
+        self.graph = draw.choice(graphs)
+        first, other = draw.sample(sorted(self.graph.programs), 2)
+        self.names = draw.choice([[first, first], [first, other, first]])  # a later run finds pages cached
+        self.options = options_of(draw, devices, self.graph.vertices)
+        if self.options.direction == "pull" and not {*self.names} <= {*IN_STEP}:
+            self.options.chunk_vertices = None  # all values must be on the device for a pull in place
+        self.constants = Constants(c2=draw.choice([1e6, 1e9, 1e12]))
+        pages = [0, 2, 10, 40]  # to spare
+        self.spare = {name: PAGE * draw.choice(pages) for name in ("device", "host")}
+
+    def __str__(self) -> str:
+        what = f"{' and '.join(self.names)} on the {self.graph.name} graph"
+        return f"seed {self.seed}: {what}, {self.options}, {self.constants}, spare {self.spare}"
+
+    def engine(self) -> ScheduledEngine:
+        engine = ScheduledEngine(self.graph.store, self.options)
+        engine.constants = self.constants
+        return engine
+
+    def give_memory(self, engine: Engine, name: str) -> None:
+        give_memory(engine, self.graph.programs[name], self.spare)
+
+    def run(self) -> list[RunOutcome]:
+        """One engine runs the programs one after the other; the answers are looked at."""
+        try:
+            with self.engine() as engine:
+                return [self._run(engine, name) for name in self.names]
+        except BaseException as error:
+            error.add_note(str(self))
+            raise
+
+    def _run(self, engine: Engine, name: str) -> RunOutcome:
+        self.give_memory(engine, name)
+        found = engine.run(self.graph.programs[name], LIMITS.get(name, ENOUGH))
+        wanted = self.graph.expected(name)
+        if name in RELATIVE:
+            np.testing.assert_allclose(found.value, wanted.value, rtol=RELATIVE[name], atol=0, err_msg=name)
+        else:
+            assert found.value.tobytes() == wanted.value.tobytes(), name
+        assert found.converged == wanted.converged, name
+        if name in IN_STEP:
+            assert found.supersteps == wanted.supersteps, name
+        if name not in RELATIVE:
+            assert found.totals == wanted.totals, name
+        return found
