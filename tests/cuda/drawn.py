@@ -15,6 +15,7 @@ from engine_graphs import make_store, skewed_edges
 from schedules import ScheduledEngine, give_memory
 from written import VARIED, program
 
+import gstream
 from gstream.costs import Constants
 from gstream.driver import Engine, RunOutcome
 from gstream.options import RunOptions
@@ -141,3 +142,22 @@ class Drawn:
         if name not in RELATIVE:
             assert found.totals == wanted.totals, name
         return found
+
+
+def run_components(seed: int, graphs: list[Graph], devices: str, heads: bool) -> None:
+    """Components by union-find, twice, with options from the seed; the labels are the host's."""
+    draw = random.Random(seed)
+    graph = draw.choice(graphs)
+    memory = 30 * graph.vertices  # some 20 bytes a vertex are the forest's
+    options = {
+        "devices": devices,
+        "use_heads": heads,
+        "streams": draw.choice([1, 2, 32]),
+        "batch_bytes": PAGE * draw.choice([1, 2, 64]),
+        "cache": draw.choice(["auto", "lru", "0"]),
+        "device_memory": draw.choice([None, memory, 2 * memory]),
+    }
+    with gstream.open(graph.store.path) as opened:
+        expected = opened.wcc().to_numpy().tobytes()
+        for _ in range(2):  # the second one finds heads and pages cached
+            assert opened.wcc(**options).to_numpy().tobytes() == expected, f"seed {seed}: {graph.name}, {options}"

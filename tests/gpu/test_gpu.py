@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+from drawn import Drawn, make_graphs, run_components
 from engine_graphs import InDegree
 
 from gstream.devices.cuda import Gpu, driver
@@ -30,7 +31,8 @@ def gpus() -> int:
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not gpus(), reason="no pycuda, or no GPU here")]
 # compute-sanitizer makes kernels some 100 times slower: GSTREAM_SMALL=1 is for it
-V, E = (3_000, 20_000) if "GSTREAM_SMALL" in os.environ else (30_000, 200_000)
+SMALL = "GSTREAM_SMALL" in os.environ
+V, E, SEEDS = (3_000, 20_000, 8) if SMALL else (30_000, 200_000, 60)
 PAGE = 4096  # hubs meet large pages, and there are hundreds of small ones
 
 
@@ -60,15 +62,20 @@ OPTIONS = {
     "two": {"devices": ["cuda:0,0"]},
     "two, some cache": {"devices": ["cuda:0,0"], "device_memory": 1_800_000, "batch_bytes": 1 << 15, "cache": "lru"},
     "two, chunks": {"devices": ["cuda:0,0"], "chunk_vertices": 16384, "batch_bytes": 1 << 15},
+    "two, few pages, one stream": {"devices": ["cuda:0,0"], "device_memory": 900_000, "streams": 1},
 }
+DEVICES = ["cuda:0", "cuda:0,0"]
 if gpus() > 1:  # of their own memory, so that what one writes the other has to fetch
     TWO = ",".join(f"cuda:{number}" for number in range(2))
     OPTIONS["two GPUs"] = {"devices": [TWO]}
     OPTIONS["two GPUs, streamed"] = {"devices": [TWO], "cache": "0", "batch_bytes": 1 << 15}
     OPTIONS["two GPUs, push"] = {"devices": [TWO], "direction": "push"}
     OPTIONS["two GPUs, chunks"] = {"devices": [TWO], "chunk_vertices": 16384, "batch_bytes": 1 << 15}
+    OPTIONS["two GPUs, few pages, one stream"] = {"devices": [TWO], "device_memory": 900_000, "streams": 1}
+    DEVICES.append(TWO)
 if gpus() > 3:
     OPTIONS["four GPUs"] = {"devices": ["cuda:0,1,2,3"], "batch_bytes": 1 << 15}
+    DEVICES.append("cuda:0,1,2,3")
 
 
 @pytest.fixture(scope="module", params=["directed 4", "directed 8", "undirected 4"])
@@ -108,6 +115,27 @@ def test_a_gpu_is_the_host(store, expected, options):
             np.testing.assert_allclose(found.value, wanted.value, rtol=1e-5, err_msg=name)
         else:
             assert np.array_equal(found.value, wanted.value), name
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory):
+    graphs = make_graphs(tmp_path_factory.mktemp("graphs"), V, E)
+    yield graphs
+    for graph in graphs:
+        graph.store.close()
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_any_options_give_the_hosts_answers(graphs, seed):
+    """Programs of all monoids, memories from ample to what is needed; tests/cuda tries the same without a GPU."""
+    Drawn(seed, graphs, DEVICES).run()
+
+
+@pytest.mark.parametrize("heads", [True, False])
+@pytest.mark.parametrize("devices", DEVICES)
+def test_any_options_give_the_hosts_components(graphs, devices, heads):
+    for seed in range(2 if SMALL else 8):
+        run_components(seed, graphs, devices, heads)
 
 
 def test_one_engine_runs_all_and_again(store, expected):
