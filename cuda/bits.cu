@@ -1,15 +1,8 @@
-// Bitmaps of vertices: count, merge, and which pages they want; copies of a few words. No program is needed.
+// Bitmaps of vertices: merge, and which pages they want; copies of a few words. No program is needed.
 //
 // A thread a word (64 vertices) but for mark_pages, a warp a page. Bitmaps are small: 8 MB at 2^26 vertices, which stay
 // in L2.
 #include "warps.cuh"
-
-// *count += set bits of bits[0:words]. Any launch of whole warps.
-KERNEL __launch_bounds__(THREADS) count_bits_kernel(const u64* bits, u64 words, u64* count) {
-    u64 mine = 0;
-    for (u64 k = thread_of_grid(); k < words; k += threads_of_grid()) mine += __popcll(bits[k]);
-    count_up(count, mine);
-}
 
 // mine[k] = all peers' words k, joined; copies: their addresses, mine among them. Any launch.
 KERNEL __launch_bounds__(THREADS) merge_bits_kernel(u64* mine, const u64* copies, u64 peers, u64 words) {
@@ -42,4 +35,12 @@ mark_pages_kernel(const u64* bits, const u64* first_vertex, const u64* last_vert
 // turn, behind whole batches of pages. Any launch.
 KERNEL __launch_bounds__(THREADS) copy_words_kernel(const u64* from, u64* to, u64 words) {
     for (u64 k = thread_of_grid(); k < words; k += threads_of_grid()) to[k] = from[k];
+}
+
+// The same, and from[k] = 0 for the next one who counts there. Any launch.
+KERNEL __launch_bounds__(THREADS) take_words_kernel(u64* from, u64* to, u64 words) {
+    for (u64 k = thread_of_grid(); k < words; k += threads_of_grid()) {
+        to[k] = from[k];
+        from[k] = 0;
+    }
 }

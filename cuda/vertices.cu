@@ -146,11 +146,21 @@ reopen_kernel(const Value* value, u64 value_first, u64* open_bits, u64 first, u6
     });
 }
 
-// *total += degrees of the vertices whose bit is set (edges that leave the frontier). Any launch of whole warps.
+// found[0] += vertices whose bit is set, found[1] += their degrees (edges that leave the frontier) where weigh is 1.
+// A warp 1,024 vertices: words without a bit cost nothing more, degrees of the others are read 32 at a time. Any launch
+// of whole warps.
 KERNEL __launch_bounds__(VERTEX_THREADS)
-sum_degrees_kernel(const u64* bits, u64 first, u64 last, const Degree* degree, u64 degree_first, u64* total) {
-    u64 mine = 0;
-    for (u64 v = first + thread_of_grid(); v < last; v += threads_of_grid())
-        if (is_set(bits, v)) mine += degree[v - degree_first];
-    count_up(total, mine);
+frontier_kernel(const u64* bits, u64 words, const Degree* degree, u64 weigh, u64* found) {
+    const u32* halves = reinterpret_cast<const u32*>(bits);
+    u64 vertices = 0, edges = 0;
+    for (u64 base = thread_of_grid() - lane_of(); base < 2 * words; base += threads_of_grid()) {
+        const u32 mine = base + lane_of() < 2 * words ? halves[base + lane_of()] : 0;
+        vertices += __popc(mine);
+        for (u32 left = weigh ? __ballot_sync(FULL, mine != 0) : 0; left; left &= left - 1) {
+            const u32 k = __ffs(left) - 1, word = __shfl_sync(FULL, mine, k);
+            if (word >> lane_of() & 1) edges += degree[(base + k) * 32 + lane_of()];
+        }
+    }
+    count_up(found, vertices);
+    count_up(found + 1, edges);
 }

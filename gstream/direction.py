@@ -26,11 +26,13 @@ PUSH_COST = 2.0  # of an edge, against an edge of a pull: an atomic each (measur
 
 @dataclass
 class Frontier:
-    """What is known of the active vertices: how many, and the edges that leave them."""
+    """What is known of the active vertices: how many, the edges that leave them, and pages (int64[n], ascending) of the
+    pushed topology that hold them, once somebody asks."""
 
     vertices: int
     edges: int
     listed: bool
+    pages: np.ndarray | None = None
 
 
 @dataclass
@@ -49,12 +51,17 @@ class Chooser:
         self.streamed = self.plan.copies or not all(source.resident for source in self.plan.sources.values())
 
     def look(self, device: Device) -> Frontier:
-        """Measure the frontier on one device (bitmaps are the same on all)."""
-        count = device.count("active")
-        small = count <= max(64, self.plan.graph.vertices // LISTED)
-        one_way = len(self.plan.directions) == 1
-        edges = 0 if one_way or count == 0 else device.active_edges()
-        return Frontier(count, edges, small)
+        """Measure the frontier on one device (bitmaps are the same on all). One that copies has its pages ready."""
+        directions = self.plan.directions
+        pushed = self.plan.table("push") if self.plan.copies and not self.plan.sweep and "push" in directions else None
+        count, edges, pages = device.frontier(len(directions) > 1, pushed)
+        return Frontier(count, edges, count <= max(64, self.plan.graph.vertices // LISTED), pages)
+
+    def pushed_pages(self, frontier: Frontier, device: Device) -> np.ndarray:
+        """The pages that a push from the frontier needs."""
+        if frontier.pages is None:
+            frontier.pages = device.pages_of("active", self.plan.table("push"))
+        return frontier.pages
 
     def choose(self, frontier: Frontier, device: Device) -> str:
         """ "push" or "pull" for this superstep."""
@@ -64,7 +71,7 @@ class Chooser:
         if not self.has_done:
             pull = frontier.edges * PUSH_COST > self.plan.graph.edges
         elif self.streamed:
-            pull = self._pull_may_move_less(device)
+            pull = self._pull_may_move_less(frontier, device)
         elif self.pulled:
             pull = frontier.vertices >= self.last_vertices or frontier.vertices > self.plan.graph.vertices // BETA
         else:
@@ -73,19 +80,19 @@ class Chooser:
         self.pulled, self.last_vertices = pull, frontier.vertices
         return "pull" if pull else "push"
 
-    def _pull_may_move_less(self, device: Device) -> bool:
+    def _pull_may_move_less(self, frontier: Frontier, device: Device) -> bool:
         """By heads: when looking at all of them takes less time than moving the frontier's pages; else by pages."""
         push, pull, constants = self.plan.table("push"), self.plan.table("pull"), self.plan.constants
-        pushed = len(device.pages_of("active", push)) * push.page_bytes
+        pushed = len(self.pushed_pages(frontier, device)) * push.page_bytes
         if self.plan.heads is not None:
             rate = constants.c2 if self.plan.copies else constants.disk
             heads_bytes = self.plan.graph.head_rows[self.plan.heads] * HEAD_NEIGHBOURS * self.plan.graph.id_bytes
             return pushed / rate > heads_bytes / constants.scan
         return pushed >= len(device.pages_of("open", pull)) * pull.page_bytes
 
-    def finish_by_push(self, device: Device, left: np.ndarray) -> bool:
+    def finish_by_push(self, frontier: Frontier, device: Device, left: np.ndarray) -> bool:
         """After the heads of a pull: whether pushing from the frontier moves less than the pages left to pull."""
         if not self.streamed or "push" not in self.plan.directions or len(left) == 0:
             return False
         push, pull = self.plan.table("push"), self.plan.table("pull")
-        return len(device.pages_of("active", push)) * push.page_bytes < len(left) * pull.page_bytes
+        return len(self.pushed_pages(frontier, device)) * push.page_bytes < len(left) * pull.page_bytes

@@ -249,10 +249,13 @@ class Engine:
         self._sources.drop_streamed()
 
     def each(self, call: Callable[[int], Any]) -> None:
-        """call(number) for every device, then finish it; threads where all devices allow it, and calls take time."""
+        """call(number) for every device, then finish it; threads where all devices allow it, and calls take time.
+
+        A device alone knows the order of what it was called for, and need not finish it.
+        """
         if len(self.devices) == 1:
             call(0)
-            self.devices[0].finish()
+            self.devices[0].settle()
             return
 
         def serve(number: int) -> None:

@@ -58,10 +58,9 @@ class Run:
         """Run to the end; (supersteps, converged)."""
         self.code.set_superstep(0)
         self.start()
+        frontier = self.chooser.look(self.devices[0])
         supersteps = 0
         while True:
-            began = time.perf_counter()
-            frontier = self.chooser.look(self.devices[0])
             if supersteps and self.code.halt() or self.still(frontier, supersteps):
                 return supersteps, True
             if supersteps == max_supersteps:
@@ -69,7 +68,7 @@ class Run:
             supersteps += 1
             self.last = supersteps == max_supersteps
             self.code.set_superstep(supersteps)
-            self.superstep(frontier, began)
+            frontier = self.superstep(frontier)
 
     def still(self, frontier: Frontier, supersteps: int) -> bool:
         """Whether nothing is active. SUM sweeps every edge, so at its start all vertices are, whatever their value."""
@@ -90,8 +89,9 @@ class Run:
         for device in self.devices:
             device.advance()
 
-    def superstep(self, frontier: Frontier, began: float) -> None:
-        """One nested-loop join: every chunk of WA with the pages that matter to it."""
+    def superstep(self, frontier: Frontier) -> Frontier:
+        """One nested-loop join: every chunk of WA with the pages that matter to it. Returns the next frontier."""
+        began = time.perf_counter()
         direction = "pull" if self.plan.directions == ("pull",) else self.chooser.choose(frontier, self.devices[0])
         before = self.engine.counts()
         step, pages = self.next_pages(direction, frontier)
@@ -109,6 +109,9 @@ class Run:
             self.swap_values()
         for device in self.devices:
             device.advance()
+        following = self.chooser.look(self.devices[0])
+        for device in self.devices[1:]:
+            device.tally()
         after = self.engine.counts()
         ended = time.perf_counter()
         if self.trace is not None:
@@ -122,6 +125,7 @@ class Run:
         )  # fmt: skip
         if self.engine.options.progress is not None:
             self.engine.options.progress(len(self.stats.per_superstep), self.stats.per_superstep[-1])
+        return following
 
     def next_pages(self, direction: str, frontier: Frontier) -> tuple[Step, np.ndarray]:
         """What the superstep does and the pages that it needs, int64[n], ascending."""
@@ -140,7 +144,7 @@ class Run:
             which, step.remain = "remain", True
             self.settle_by_heads(step)
         pages = device.pages_of(which, table)
-        if step.remain and self.chooser.finish_by_push(device, pages):
+        if step.remain and self.chooser.finish_by_push(frontier, device, pages):
             return self.push_pages(frontier)
         if len(pages):
             step.listed = device.list_vertices(which, self.plan.graph.vertices // LISTED)
@@ -153,7 +157,7 @@ class Run:
         table, device = self.plan.table("push"), self.devices[0]
         self.stale = True
         listed = device.list_vertices("active", frontier.vertices) if frontier.listed else None
-        return Step("push", table, listed), device.pages_of("active", table)
+        return Step("push", table, listed), self.chooser.pushed_pages(frontier, device)
 
     def settle_by_heads(self, step: Step) -> None:
         """Let the resident heads settle what they can; what stays open has its remain bit set."""

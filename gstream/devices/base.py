@@ -20,7 +20,7 @@ What the driver calls, in this order. Work may be queued and done late by all ca
         gather(slices, peers), finish     and hands them round
         store(slice)                      step 4: WA to host memory, where it is not resident
       advance()                           what was marked becomes the frontier
-      count, active_edges, list_vertices, pages_of     what the driver asks the first device about the frontier
+      frontier, list_vertices, pages_of                what the driver asks the first device about bitmaps
     detach()
 
     begin_sweep(kernel), submit_held(pages), submit(batch)..., end_sweep
@@ -248,6 +248,14 @@ class Device(ABC):
         """Return when everything that was queued is done. Raises the first error of it."""
 
     @abstractmethod
+    def tally(self) -> None:
+        """Bring `stats` up to date, after finish; `frontier` does so too."""
+
+    def settle(self) -> None:
+        """Return when what is called next comes after everything that was queued: `finish` for a device alone."""
+        self.finish()
+
+    @abstractmethod
     def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:
         """Page numbers int64[k] and partial sums got[k] of the large pages pulled since `begin`, in part order.
 
@@ -283,12 +291,11 @@ class Device(ABC):
         """Next bits become the active bits; next bits are cleared."""
 
     @abstractmethod
-    def count(self, which: str) -> int:
-        """How many bits are set; which: "active", "open" or "remain"."""
+    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, np.ndarray | None]:
+        """How many vertices are active; the edges that leave them, about, where `edges` asks; the pages that hold them.
 
-    @abstractmethod
-    def active_edges(self) -> int:
-        """Edges that leave the frontier, about."""
+        int64[n], ascending, of `table`; None without one. In one call, for a device may take its time to answer.
+        """
 
     @abstractmethod
     def list_vertices(self, which: str, most: int) -> np.ndarray | None:

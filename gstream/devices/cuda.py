@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -275,6 +275,11 @@ class Gpu:
                 module = self.cuda.module_from_file(str(unit.compile(self.architecture)))
             _LOADED[key] = {n: Launcher(module, kernel, unit.context_bytes) for n, kernel in unit.kernels.items()}
         return _LOADED[key]
+
+
+def suspects(queued: Sequence[str]) -> str:
+    """Which kernel an error may come from that shows when several have been queued."""
+    return queued[0] if len(queued) == 1 else f"one of {', '.join(queued)}" if queued else ""
 
 
 def touch(array: np.ndarray) -> None:

@@ -9,6 +9,7 @@ have no GPU code run on the host's cores.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -145,18 +146,22 @@ class GpuDevice(Device):
         if self._queue is None and self._state is None:
             return
         try:
-            with self.gpu:
+            with self.gpu, ExitStack() as undo:
+                undo.callback(self._forget_job)  # also where Ctrl-C comes meanwhile
                 if self._queue is not None:
                     self._queue.close()
-                if self._state is not None:
-                    self.stats.attribute_bytes += self._state.attribute_bytes
-                    self._state.free()
-                for lane in self.pool.lanes:
-                    lane.free_source()
-                self._count_hits()
-                self._state = self._work = self._queue = None
         except DeviceError:
             self._lose()
+
+    def _forget_job(self) -> None:
+        self.gpu.synchronize()
+        if self._state is not None:
+            self.stats.attribute_bytes += self._state.attribute_bytes
+            self._state.free()
+        for lane in self.pool.lanes:
+            lane.free_source()
+        self._count_hits()
+        self._state = self._work = self._queue = None
 
     def _lose(self) -> None:
         """CUDA's errors stick to a process: forget what is on the GPU, which can't be freed any more."""
@@ -235,6 +240,12 @@ class GpuDevice(Device):
             with self.gpu:
                 self._queue.finish()
 
+    def settle(self) -> None:
+        """What works on vertices is queued on one stream, so batches alone need an end."""
+        if self._queue is not None:
+            with self.gpu:
+                self._queue.settle()
+
     # Vertices
 
     def load(self, chunk: Range, values: bool) -> None:
@@ -255,7 +266,6 @@ class GpuDevice(Device):
 
     def heads(self, step: Step, part: Range) -> None:
         with self.gpu:
-            self.queue.busy = True  # edges are counted
             self.state.heads(step, part)
 
     def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:
@@ -290,13 +300,17 @@ class GpuDevice(Device):
         with self.gpu:
             self.state.advance()
 
-    def count(self, which: str) -> int:
+    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, np.ndarray | None]:
         with self.gpu:
-            return self.state.count(which)
+            found = self.state.frontier(edges, table)
+            self.stats.edges += self.state.edges
+            self.state.edges = 0
+            self.queue.all_over()
+            return found
 
-    def active_edges(self) -> int:
+    def tally(self) -> None:
         with self.gpu:
-            return self.state.active_edges()
+            self.stats.edges += self.state.take_edges()
 
     def list_vertices(self, which: str, most: int) -> np.ndarray | None:
         """Testing every bit of a page on the device takes less time than finding the records of a list."""

@@ -52,8 +52,10 @@ class Tree:
             undo.pop_all()
 
     def _let_go(self) -> None:
-        for array in self.arrays:
-            array.free()
+        """Raises nothing: an error of CUDA that shows here follows one that is on its way."""
+        with suppress(self.gpu.cuda.Error):
+            for array in self.arrays:
+                array.free()
         self.stream = None
 
     def _take(self, count: int, dtype: Any) -> Array:
@@ -136,7 +138,7 @@ class Tree:
         return found
 
     def free(self) -> None:
-        """Give its memory back. Raises nothing: an error of CUDA that shows here follows one that is on its way."""
+        """Give its memory back. Raises nothing."""
         with suppress(DeviceError), self.gpu:
             self._let_go()
 
@@ -160,10 +162,11 @@ class LinkPages:
 class LinkWork:
     """link_pages over batches (gstream.devices.gpuqueue.Work)."""
 
-    reach, name, last = 0, "link_pages_kernel", ""
+    reach, name, ready = 0, "link_pages_kernel", None
 
     def __init__(self, tree: Tree, links: LinkPages) -> None:
         self.tree, self.links, self.stream = tree, links, tree.stream
+        self.queued: list[str] = []
 
     def launch(self, pages: Launch, stream: Any) -> None:
         giant = self.links.giant
@@ -174,6 +177,9 @@ class LinkWork:
 
     def take_edges(self) -> int:
         return self.tree.take_edges()
+
+    def close(self) -> None:
+        self.stream = None
 
 
 class GpuForest:

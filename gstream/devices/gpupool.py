@@ -5,6 +5,8 @@ A pool outlives runs: while plans agree, what is cached stays cached. Stores nev
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from gstream.cudacode.worklists import LARGE_GROUP, make_parts, micro_groups
@@ -69,7 +71,8 @@ class PagePool:
             self.weights = self._keep(gpu.empty(weight_bytes, np.uint8))
             self.tables = {name: GpuTable(gpu, known, plan.micro, self._arrays) for name, known in tables.items()}
         except BaseException:
-            self.free()
+            with suppress(gpu.cuda.Error):  # follows the one that is on its way
+                self.free()
             raise
 
     def _keep(self, array: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gstream.devices.base import Device
-from gstream.devices.cuda import LARGEST_ADDRESS, Gpu
+from gstream.devices.cuda import LARGEST_ADDRESS, Gpu, suspects
 from gstream.devices.gpulane import Lane, Spans
 from gstream.devices.gpupool import GpuTable, PagePool
 from gstream.devices.streams import Placement, cut_by_reach
@@ -54,17 +54,19 @@ class Launch:
 
 
 class Work(Protocol):
-    """What is done with pages: a program's step, or a page kernel. stream: where launches over cached pages go."""
+    """What is done with pages: a program's step, or a page kernel.
+
+    stream: where launches over cached pages go; queued: names of kernels on it that are not known to be over. ready:
+    the event on it that launches on other streams come after, if any.
+    """
 
     stream: Any
+    queued: list[str]
+    ready: Any
 
     @property
     def name(self) -> str:
         """The kernel that `launch` queues."""
-
-    @property
-    def last(self) -> str:
-        """The kernel that was queued last on the stream beside launches over pages, for errors that show later."""
 
     @property
     def reach(self) -> int:
@@ -76,6 +78,9 @@ class Work(Protocol):
     def take_edges(self) -> int:
         """Edges looked at since the last call; everything queued is over."""
 
+    def close(self) -> None:
+        """The last call: streams and events go."""
+
 
 class BatchQueue:
     """Queues launches of one job or sweep; `device`: whose figures count. Call with the GPU's context current."""
@@ -84,8 +89,8 @@ class BatchQueue:
         self.gpu, self.device, self.pool, self.work, self._spans = gpu, device, pool, work, spans
         self._letting_go: deque[tuple[Lane, Callable[[], None]]] = deque()  # copies queued, and what they let go of
         self._ahead: deque[tuple[Batch, Placement, Lane]] = deque()  # copied for the next step, in order
-        self._held_over, self._held_ticket, self._held_what = gpu.event(), -1, ""  # the launch over cached pages
-        self.busy = False  # whether something was queued since the last finish that counts edges
+        self._held_over, self._held_ticket = gpu.event(), -1  # the launch over cached pages
+        self._busy = False  # whether batches were queued that are not known to be over
 
     def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
         """Queue one launch over the pages (int64[n], ascending) that are cached; the others, to be submitted."""
@@ -97,12 +102,11 @@ class BatchQueue:
         if self.work.reach:
             self._submit_held_by_reach(table, held, place)
             return numbers[~found]
-        self.busy = True
         known, stream = self.pool.tables[table.name], self.work.stream
         moved = not follows(held, place.rows)
         where = (known.put_map(held, place.rows, stream), 0) if moved else (0, int(held[0] - place.rows[0]))
         begin = self._mark(stream)
-        self._held_what = self._launch(Launch(self.pool, known, held, *where, None), stream)
+        self.work.queued.append(self._launch(Launch(self.pool, known, held, *where, None), stream))
         self._span("cached pages", f"kernel: {len(held)} cached pages of {table.name}", begin, stream)
         self._held_over.record(stream)
         self._held_ticket = self.pool.ring.ticket(place)
@@ -127,9 +131,9 @@ class BatchQueue:
             raise self.gpu.failure(self._suspect(), error) from error
 
     def _suspect(self) -> str:
-        """The oldest launch that is not known to be over."""
+        """The launches that are not known to be over."""
         going = sorted((lane for lane in self.pool.lanes if lane.used), key=lambda lane: lane.ticket)
-        return self._held_what or (f"{going[0].what} or a later one" if going else self.work.last)
+        return suspects([*self.work.queued, *(lane.what for lane in going)])
 
     def _submit(self, batch: Batch) -> None:
         self._let_go()
@@ -215,9 +219,11 @@ class BatchQueue:
 
     def _run(self, table: PageTable, numbers: np.ndarray, place: Placement, lane: Lane) -> None:
         """Queue the kernel of pages that are being copied to the lane's rows, or that were there."""
-        self.busy = True
+        self._busy = True
         first, rows = int(numbers[0]), place.rows
         where = (0, first - int(rows[0])) if follows(numbers, rows) else (lane.put_rows(numbers, rows), first)
+        if self.work.ready is not None:
+            lane.stream.wait_for_event(self.work.ready)
         begin = self._mark(lane.stream)
         lane.what = self._launch(Launch(self.pool, self.pool.tables[table.name], numbers, *where, lane), lane.stream)
         self._span(f"stream {place.stream}", f"kernel: {len(numbers)} pages of {table.name}", begin, lane.stream)
@@ -258,24 +264,31 @@ class BatchQueue:
             lane.copied.synchronize()
             done()
 
+    def settle(self) -> None:
+        """Return when all batches are over; launches on the work's stream, and copies ahead, go on."""
+        if self._busy:
+            self._busy = False
+            for lane in self.pool.lanes:
+                lane.wait()
+                lane.ticket = -1
+            self._let_go(all_of_them=True)
+
     def finish(self) -> None:
         """Return when all launches are over; copies ahead go on."""
-        for lane in self.pool.lanes if self.busy else ():
-            lane.wait()
-            lane.ticket = -1
+        self.settle()
         try:
             self.work.stream.synchronize()
         except self.gpu.cuda.Error as error:
-            raise self.gpu.failure(self._held_what or self.work.last, error) from error
-        self._held_what = ""
-        if not self.busy:
-            return
-        self.busy = False
-        self._let_go(all_of_them=True)
+            raise self.gpu.failure(suspects(self.work.queued), error) from error
+        self.all_over()
+
+    def all_over(self) -> None:
+        """Every launch is known to be over."""
+        self._held_ticket = -1
+        self.work.queued.clear()
+        self.pool.ring.all_over()
         if self._spans is not None:
             self._spans.flush()
-        self.pool.ring.all_over()
-        self.device.stats.edges += self.work.take_edges()
 
     def close(self) -> None:
         """Return when nothing is queued any more; the last call."""
@@ -284,6 +297,8 @@ class BatchQueue:
         self.gpu.synchronize()
         if self._spans is not None:
             self._spans.flush()
+        self.device.stats.edges += self.work.take_edges()
+        self.work.close()
         self._held_over = None  # not later, when an error's traceback lets go of this queue
 
 

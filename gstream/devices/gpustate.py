@@ -7,14 +7,14 @@ stream, that of launches over cached pages too; the driver's barriers stand betw
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
 
 from gstream.cudacode.generate import Unit, UnitShape, unit_of
 from gstream.devices.base import Job, Range, Step
-from gstream.devices.cuda import Array, Gpu
+from gstream.devices.cuda import Array, Gpu, suspects
 from gstream.devices.gpulane import Spans
 from gstream.devices.gpupool import GpuTable
 from gstream.devices.state import bit_words, blocks_of, message_dtype
@@ -46,7 +46,8 @@ class GpuState:
         self.chunk: Range = (0, min(plan.chunk, vertices))
         self.words = (vertices + 63) // 64
         self.room = max(plan.chunk, min(BLOCK, vertices))  # `start` works by whole blocks
-        self.attribute_bytes, self.last = 0, ""  # the kernel that was queued last
+        self.attribute_bytes, self.edges = 0, 0  # looked at, as far as is known
+        self.queued: list[str] = []  # kernels on the stream that are not known to be over
         self.arrays: list[Array] = []
         self._extra: dict[str, Array] = {}  # small buffers that grow when needed
         self._staging: dict[str, np.ndarray] = {}  # pinned, which kernels read and write
@@ -56,7 +57,8 @@ class GpuState:
                 self.reset((0, self.room), 0)
             gpu.synchronize()
         except BaseException:
-            self.free()
+            with suppress(gpu.cuda.Error):  # follows the one that is on its way
+                self.free()
             raise
 
     def _take_memory(self, uploads: Uploads) -> None:
@@ -69,8 +71,8 @@ class GpuState:
         self.source = self._new_source()
         self.partial_sums = self._make(-(-vertices // BLOCK) * len(code.totals), np.float64, 0)
         self.members = self._keep(gpu.upload(code.members))
-        self.counter = self._make(1, np.uint64, 0)
-        self.answer = self._make(1, np.uint64, 0)
+        self.answers = self._make(3, np.uint64, 0)  # active vertices, their edges; edges that kernels looked at
+        self.counter = self.answers.at(2)
         self._bind(uploads)
         self.heads_of: dict[str, tuple[Array, int]] = {}
         for name, (heads, skip) in job.host.heads.items():
@@ -139,7 +141,7 @@ class GpuState:
 
     def launch(self, name: str, blocks: int, *arguments: Any) -> None:
         """Queue a kernel of the unit on the stream; the context comes last, where it takes one."""
-        self.last = name
+        self.queued.append(f"{name} of {self.unit.program}")
         with self._span("vertices", name):
             self.kernels[name](self.stream, blocks, *arguments)
 
@@ -168,16 +170,23 @@ class GpuState:
         if staging is None or len(staging) < count:
             staging = self._staging["answers"] = self.gpu.pinned(2 * count, np.uint64)
         self._copy_words(array.at(first), staging.ctypes.data, count)
-        self.stream.synchronize()
+        self.wait()
         return staging[:count].view(array.dtype)
 
-    def _copy_words(self, source: int, to: int, count: int) -> None:
-        self.last = "copy_words_kernel"
-        self.kernels[self.last](self.stream, self._any(count, 256), source, to, count)
+    def _copy_words(self, source: int, to: int, count: int, kernel: str = "copy_words_kernel") -> None:
+        self.kernels[kernel](self.stream, self._any(count, 256), source, to, count)
+
+    def wait(self) -> None:
+        """Return when what is queued on the stream is over. Raises DeviceError, which names the kernels."""
+        try:
+            self.stream.synchronize()
+        except self.gpu.cuda.Error as error:
+            raise self.gpu.failure(suspects(self.queued), error) from error
+        self.queued.clear()
 
     def _drop(self, name: str) -> None:
         if name in self._extra:
-            self.stream.synchronize()
+            self.wait()
             self._extra.pop(name).free()
 
     def load(self, chunk: Range, values: bool) -> None:
@@ -194,7 +203,7 @@ class GpuState:
             part = self.job.host.value[first:last]
             self.gpu.write(self.value.address, part, self.stream)
             self.attribute_bytes += part.nbytes
-        self.stream.synchronize()
+        self.wait()
 
     def start(self, part: Range) -> None:
         self.launch(
@@ -226,7 +235,7 @@ class GpuState:
         self.launch(
             "pull_heads_kernel", self._any(part[1] - part[0], 256), heads.address, skip, self.open.address,
             self.remain.address, self.value.address, self.degree.address, self.active.address, self.next.address,
-            *part, self.counter.address, self.context,
+            *part, self.counter, self.context,
         )  # fmt: skip
 
     def apply(self, part: Range) -> None:
@@ -267,7 +276,7 @@ class GpuState:
             addresses = self._put(f"addresses for {kernel}", np.array(where, np.uint64))
             self.launch(kernel, self._any(size, 256), mine.at(first), addresses.address, len(peers), size)
             if not whole:
-                self.stream.synchronize()  # the next piece takes the same buffers
+                self.wait()  # the next piece takes the same buffers
 
     def _reachable(self, peers: Sequence[GpuState], which: int, array: Array, at: int, count: int) -> int:
         """Address of a peer's elements, or of a copy of them."""
@@ -341,42 +350,47 @@ class GpuState:
         self.gpu.fill(self.next, 0, self.stream)
 
     def take_edges(self) -> int:
-        """Edges looked at since the last call."""
-        found = self._read_number(self.counter)
-        if found:
-            self.gpu.fill(self.counter, 0, self.stream)
+        """Edges looked at since the last call, after what is queued on the stream."""
+        self._take_answers(0)
+        found, self.edges = self.edges, 0
         return found
 
-    # What the driver asks about bitmaps: answered by kernels, so that a few bytes come back
+    # What the driver asks about bitmaps: answered by kernels, so that a few bytes come back, in as few waits as can be
 
-    def _read_number(self, array: Array) -> int:
-        return int(self._get(array, 0, 1)[0])
-
-    def _bits(self, which: str) -> Array:
-        return {"active": self.active, "open": self.open, "remain": self.remain}[which]
-
-    def count(self, which: str) -> int:
-        self.gpu.fill(self.answer, 0, self.stream)
-        blocks = self._any(self.words, 256)
-        self.launch("count_bits_kernel", blocks, self._bits(which).address, self.words, self.answer.address)
-        return self._read_number(self.answer)
-
-    def active_edges(self) -> int:
-        self.gpu.fill(self.answer, 0, self.stream)
+    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, np.ndarray | None]:
         self.launch(
-            "sum_degrees_kernel", self._any(self.job.vertices, 512), self.active.address, 0, self.job.vertices,
-            self.degree.address, 0, self.answer.address,
+            "frontier_kernel", self._any(2 * self.words, 512), self.active.address, self.words, self.degree.address,
+            int(edges), self.answers.address,
         )  # fmt: skip
-        return self._read_number(self.answer)
+        marks = None if table is None else self._mark_pages(self.active, table)
+        found = self._take_answers(0 if marks is None else marks.count, marks)
+        pages = None if table is None else np.flatnonzero(found[3:].view(np.uint8)[: table.pages])
+        return int(found[0]), int(found[1]), pages
 
-    def pages_of(self, which: str, table: PageTable) -> np.ndarray:
+    def _take_answers(self, more: int, array: Array | None = None) -> np.ndarray:
+        """The answers, which are zero again, and `more` 8-byte elements of another array; good until the next call."""
+        staging = self._staging.get("answers")
+        if staging is None or len(staging) < 3 + more:
+            staging = self._staging["answers"] = self.gpu.pinned(2 * (3 + more), np.uint64)
+        self._copy_words(self.answers.address, staging.ctypes.data, 3, "take_words_kernel")
+        if array is not None:
+            self._copy_words(array.address, staging.ctypes.data + 24, more)
+        self.wait()
+        self.edges += int(staging[2])
+        return staging[: 3 + more]
+
+    def _mark_pages(self, bits: Array, table: PageTable) -> Array:
         known = self.tables[table.name]
         self.launch(
-            "mark_pages_kernel", self._any(table.pages, 8), self._bits(which).address, known.first_vertex.address,
+            "mark_pages_kernel", self._any(table.pages, 8), bits.address, known.first_vertex.address,
             known.last_vertex.address, table.pages, known.marks.address,
         )  # fmt: skip
-        marks = self._get(known.marks, 0, known.marks.count).view(np.uint8)
-        return np.flatnonzero(marks[: table.pages])
+        return known.marks
+
+    def pages_of(self, which: str, table: PageTable) -> np.ndarray:
+        bits = {"active": self.active, "open": self.open, "remain": self.remain}[which]
+        marks = self._mark_pages(bits, table)
+        return np.flatnonzero(self._get(marks, 0, marks.count).view(np.uint8)[: table.pages])
 
     def read_values(self) -> np.ndarray:
         return self.gpu.read(self.value.address, np.empty(self.job.vertices, self.code.value_dtype), self.stream)

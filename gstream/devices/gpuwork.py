@@ -16,7 +16,8 @@ class ProgramWork:
     """The kernels of one job (a gstream.devices.gpuqueue.Work); `begin` says which step."""
 
     def __init__(self, state: GpuState) -> None:
-        self.state, self.stream = state, state.stream
+        self.state, self.stream, self.queued = state, state.stream, state.queued
+        self.ready = state.gpu.event()
         self._step: Step | None = None
         self._hubs: dict[str, list[np.ndarray]] = {}  # large pages pulled since `begin`, by topology
 
@@ -26,15 +27,11 @@ class ProgramWork:
         state = self.state
         if step.direction == "push" and state.code.premessage and state.plan.resident:
             state.refresh((0, state.job.vertices))
-        state.stream.synchronize()  # the lanes' streams don't wait for this one
+        self.ready.record(state.stream)
 
     @property
     def name(self) -> str:
         return f"{self._step.direction}_kernel of {self.state.unit.program}" if self._step else ""
-
-    @property
-    def last(self) -> str:
-        return f"{self.state.last} of {self.state.unit.program}" if self.state.last else ""
 
     @property
     def reach(self) -> int:
@@ -51,7 +48,7 @@ class ProgramWork:
         common = (
             *pages.arguments(), *source, state.active.address, state.combined.address, *state.chunk, state.next.address,
         )  # fmt: skip
-        tail, blocks = (state.counter.address, state.context), pages.blocks(state.gpu)
+        tail, blocks = (state.counter, state.context), pages.blocks(state.gpu)
         if step.direction == "push":
             state.kernels["push_kernel"](stream, blocks, *common, *tail)
             return
@@ -83,6 +80,9 @@ class ProgramWork:
 
     def take_edges(self) -> int:
         return self.state.take_edges()
+
+    def close(self) -> None:
+        self.ready = None
 
     def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:
         """Page and sum of each part of the large pages pulled since `begin`."""

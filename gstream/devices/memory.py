@@ -99,11 +99,14 @@ class MemoryDevice(Device):
     def advance(self) -> None:
         self.state.advance()
 
-    def count(self, which: str) -> int:
-        return self.state.count(which)
+    def tally(self) -> None:
+        """Figures are counted as they come."""
 
-    def active_edges(self) -> int:
-        return self.state.active_edges()
+    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, np.ndarray | None]:
+        state = self.state
+        active = state.count("active")
+        pages = None if table is None else state.pages_of("active", table)
+        return active, state.active_edges() if edges and active else 0, pages
 
     def list_vertices(self, which: str, most: int) -> np.ndarray | None:
         return self.state.list_vertices(which) if self.state.count(which) <= most else None

@@ -171,6 +171,9 @@ inline unsigned __ballot_sync(unsigned mask, bool vote) {
     return votes;
 }
 inline bool __any_sync(unsigned mask, bool vote) { return __ballot_sync(mask, vote) != 0; }
+template <class T> inline T __shfl_sync(unsigned mask, T x, unsigned lane) {
+    return emulated::unpacked<T>(emulated::meet(mask, emulated::packed(x)).handed[lane & 31]);
+}
 template <class T> inline T __shfl_xor_sync(unsigned mask, T x, unsigned other) {
     const unsigned lane = threadIdx.x & 31;
     return emulated::unpacked<T>(emulated::meet(mask, emulated::packed(x)).handed[lane ^ other]);
@@ -178,6 +181,7 @@ template <class T> inline T __shfl_xor_sync(unsigned mask, T x, unsigned other) 
 
 template <class T> inline T __ldcs(const T* p) { return *p; }
 template <class T> inline T __ldg(const T* p) { return *p; }
+inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 inline unsigned __float_as_uint(float x) { return emulated::unpacked<unsigned>(emulated::packed(x)); }

@@ -8,38 +8,26 @@ from compilers import needs_gxx
 from emulated import EmulatedRun, Launcher, compile_units, parts_of, unit_shape
 from stepping import WAYS, Graph, Run
 from test_kernels import hub_graph
-from written import APPLIED, program
+from written import VARIED, program
 
-from gstream.hostcode import bitmap, list_bits, mark_pages, set_bits
+from gstream.hostcode import bitmap, mark_pages, set_bits
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP, SSSPLong
 from gstream.programs.wcc import WCC
 
 pytestmark = needs_gxx
-WRITTEN = {  # name -> (declaration, weights)
-    "applied": ({"value": "u32", "start": "v.id if v.id < 60 else INF", "send": "u.value + 1", "rest": APPLIED}, "f4"),
-    "sum_weights": (
-        {"combine": "SUM", "value": "f64", "start": "v.id + 0.5", "send": "u.value / (1 + u.degree) + e.weight"}, "u1",
-    ),
-    "sum_signed": ({"combine": "SUM", "value": "i64", "start": "v.id - 5", "send": "e.weight - u.value"}, "i4"),
-    "max_floats": ({"combine": "MAX", "value": "f32", "start": "v.degree", "send": "u.value - e.weight"}, "f4"),
-    "max_signed": ({"combine": "MAX", "value": "i64", "start": "v.id % 7 - 3", "send": "u.value - 2"}, "u4"),
-    "min_signed": ({"combine": "MIN", "value": "i32", "start": "-v.id", "send": "u.value // 2"}, "f4"),
-    "min_wide": ({"combine": "MIN", "value": "f64", "start": "v.id", "send": "u.value + e.weight * 0.5"}, "i4"),
-    "joined": ({"combine": "OR", "value": "u32", "start": "v.id % 3", "send": "u.value"}, "f4"),
-}  # fmt: skip
 
 
 def graph_of(key):
-    n, source, target, weight = hub_graph(weights=WRITTEN[key][1] if key in WRITTEN else "f4")
-    weighted = key.startswith("sssp") or key in WRITTEN
+    n, source, target, weight = hub_graph(weights=VARIED[key][1] if key in VARIED else "f4")
+    weighted = key.startswith("sssp") or key in VARIED
     return Graph(n, source, target, weight if weighted else None, id_bytes=8 if key.endswith("_wide") else 4)
 
 
 def programs_in(folder):
     shipped = {"bfs": BFS, "sssp": SSSP, "sssp_wide": SSSPLong, "wcc": WCC, "pagerank": PageRank}
-    return shipped | {key: program(folder, **declared) for key, (declared, _) in WRITTEN.items()}
+    return shipped | {key: program(folder, **declared) for key, (declared, _) in VARIED.items()}
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +47,8 @@ def units(tmp_path_factory):
 def pairs():
     """Programs and ways, with group sizes and launches that change from one to the next."""
     found = []
-    for k, key in enumerate([*("bfs", "sssp", "sssp_wide", "wcc", "pagerank"), *WRITTEN]):
-        sums = key == "pagerank" or WRITTEN.get(key, ({},))[0].get("combine") == "SUM"
+    for k, key in enumerate([*("bfs", "sssp", "sssp_wide", "wcc", "pagerank"), *VARIED]):
+        sums = key == "pagerank" or VARIED.get(key, ({},))[0].get("combine") == "SUM"
         for w, way in enumerate(("push", "pull") if sums else WAYS):  # heads are not made for SUM
             found.append((key, way, (1, 2, 4, 8, 16, 32, 64)[(k + 2 * w) % 7], 1 + (k + w) % 5))
     return found
@@ -161,13 +149,14 @@ def test_bitmaps(units):
     rng = np.random.default_rng(5)
     for n, share in ((64, 0.5), (1000, 0.01), (70_000, 0.3), (300_000, 1.0)):
         wanted = np.flatnonzero(rng.random(n) < share).astype(np.uint64)
-        bits, count = bitmap(n), np.zeros(1, np.uint64)
+        bits, count = bitmap(n), np.zeros(2, np.uint64)
         set_bits(bits, wanted)
-        launcher("count_bits_kernel", 2, bits, len(bits), count)
-        assert int(count[0]) == len(wanted)
-    degree, total = rng.integers(0, 9, n).astype(np.uint32), np.zeros(1, np.uint64)
-    launcher("sum_degrees_kernel", 2, bits, 0, n, degree, 0, total)
-    assert int(total[0]) == degree[list_bits(bits, 0, n)].sum()
+        launcher("frontier_kernel", 2, bits, len(bits), count, 0, count)
+        assert count.tolist() == [len(wanted), 0]
+        degree, found, taken = rng.integers(0, 9, n).astype(np.uint32), np.zeros(2, np.uint64), np.empty(2, np.uint64)
+        launcher("frontier_kernel", 2, bits, len(bits), degree, 1, found)
+        launcher("take_words_kernel", 1, found, taken, 2)
+        assert taken.tolist() == [len(wanted), degree[wanted].sum()] and found.tolist() == [0, 0]
     for share in (0.0005, 0.01):
         bits, pages = bitmap(1000), graph.out
         set_bits(bits, np.flatnonzero(rng.random(1000) < share).astype(np.uint64))

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from compilers import CUDA, needs_nvcc
 from sass import calls, text_sections
-from test_kernels_emulated import WRITTEN
-from written import program
+from written import VARIED, program
 
 from gstream.cudacode import generate
 from gstream.cudacode.generate import UnitShape, sources, unit_of
@@ -51,7 +50,7 @@ def test_shipped_programs(cache, k):
 @needs_nvcc
 @pytest.mark.parametrize("key", ["joined", "max_floats", "sum_weights"])
 def test_other_monoids(cache, tmp_path, key):
-    declared, weights = WRITTEN[key]
+    declared, weights = VARIED[key]
     called = check(unit_of(program(tmp_path, **declared), UnitShape(np.dtype("u4"), np.dtype(weights))), cache)
     assert key == "sum_weights" or not set(called) & set(EDGE_KERNELS), called  # that one divides at every edge
 
