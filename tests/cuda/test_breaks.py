@@ -13,6 +13,8 @@ from schedules import ScheduledEngine, give_memory
 
 import gstream
 from gstream.devices.cuda import DeviceError
+from gstream.devices.gpu import GpuDevice
+from gstream.devices.gpuqueue import BatchQueue
 from gstream.options import RunOptions
 from gstream.pages import PageSource
 from gstream.programs.bfs import BFS
@@ -103,6 +105,28 @@ def test_an_engine_goes_on_after_ctrl_c(graphs, ctrl_c, place, devices):
                 calls[name] = ctrl_c.count(run)
             np.testing.assert_allclose(run(), graph.expected(name).value, rtol=1e-5, err_msg=f"seed {seed}")
     assert broken >= 8
+
+
+def test_ctrl_c_while_a_job_is_detached(graphs, monkeypatch):
+    graph, detach = graphs[0], GpuDevice.detach
+    with ScheduledEngine(graph.store, RunOptions(devices=["cuda"])) as engine:
+
+        def interrupt(queue):
+            raise Interruption
+
+        def detaching(device):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(BatchQueue, "close", interrupt)
+                detach(device)
+
+        monkeypatch.setattr(GpuDevice, "detach", detaching)
+        with pytest.raises(Interruption):
+            engine.run(graph.programs["bfs"])
+        monkeypatch.setattr(GpuDevice, "detach", detach)
+        assert np.array_equal(engine.run(graph.programs["bfs"]).value, graph.expected("bfs").value)
+    left = dict(standin.LIVE)
+    standin.LIVE.clear()
+    assert not left
 
 
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,1", "cuda:0,2"])
@@ -200,6 +224,7 @@ def fault(monkeypatch):
 @pytest.mark.parametrize(
     "kernel",
     [
+        "reset_kernel",
         "start_kernel",
         "message_kernel",
         "pull_kernel",
@@ -220,7 +245,15 @@ def test_errors_that_stick(graphs, fault, devices, kernel):
 
 
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,1", "cuda:0,2"])
-@pytest.mark.parametrize("kernel", ["link_heads_kernel", "link_pages_kernel", "sample_kernel"])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "make_trees_kernel",
+        "link_heads_kernel",
+        "link_pages_kernel",
+        "sample_kernel",
+    ],
+)
 def test_errors_that_stick_in_components(graphs, fault, devices, kernel):
     heads = kernel != "link_pages_kernel"
     with gstream.open(graphs[0].store.path, devices=devices, use_heads=heads, batch_bytes=PAGE, cache="0") as graph:
