@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gstream.cudacode.worklists import PART_BYTES, count_parts
-from gstream.devices.state import message_dtype
+from gstream.devices.state import message_dtype, whole_degrees
 from gstream.hostcode.generate import BLOCK
 from gstream.pagetable import PageTable, page_table
 from pagestore.errors import UsageError
@@ -133,6 +133,8 @@ def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[s
         held["RA (messages)"] = graph.vertices * message_dtype(code).itemsize
     if copies_source(code, layout):
         held["RA (values)"] = graph.vertices * code.value_dtype.itemsize
+        if copies and whole_degrees(code, True):
+            held["RA (degrees)"] = graph.vertices * graph.degree_bytes
     if copies and layout.resident and code.premessage and not takes_message(code, layout):
         held["RA (messages)"] = graph.vertices * message_dtype(code).itemsize  # kernels push messages, too
     if copies:
@@ -154,7 +156,10 @@ def vertex_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> int:
     """Bytes of WA, and of what its vertex kernels read, for one vertex of the chunk."""
     held = code.value_dtype.itemsize + (0 if code.in_place else code.got_dtype.itemsize)
     if copies:
-        held += graph.degree_bytes * len(needed_degrees(code, layout.resident)) + 8 * code.own.shape[1]
+        needed = needed_degrees(code, layout.resident)
+        if not layout.resident:
+            needed -= whole_degrees(code, copies_source(code, layout))
+        held += graph.degree_bytes * len(needed) + 8 * code.own.shape[1]
     return held
 
 

@@ -22,7 +22,7 @@ from gstream.devices.gpuqueue import BatchQueue
 from gstream.devices.gpustate import GpuState
 from gstream.devices.gpuwork import ProgramWork
 from gstream.devices.host import HostDevice
-from gstream.devices.state import message_dtype
+from gstream.devices.state import message_dtype, whole_degrees
 from gstream.devices.uploads import Uploads
 from gstream.fit import needed_degrees
 from gstream.pages import Batch, nothing
@@ -118,7 +118,8 @@ class GpuDevice(Device):
     def attach(self, job: Job) -> None:
         self._check()
         with self.gpu:
-            degrees = needed_degrees(job.code, True) if job.plan.resident else set()
+            resident, source_copy = job.plan.resident, job.plan.source_copy
+            degrees = needed_degrees(job.code, True) if resident else whole_degrees(job.code, source_copy)
             self.uploads.keep({f"heads/{name}" for name in job.host.heads} | degrees)
             self._make_pool(job.plan, job.tables, job.code.uses_edge)
             self._state = GpuState(self.gpu, job, self.pool.tables, self.uploads, self._spans)

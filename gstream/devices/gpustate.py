@@ -17,7 +17,7 @@ from gstream.devices.base import Job, Range, Step
 from gstream.devices.cuda import Array, Gpu, suspects
 from gstream.devices.gpulane import Spans
 from gstream.devices.gpupool import GpuTable
-from gstream.devices.state import bit_words, blocks_of, message_dtype
+from gstream.devices.state import bit_words, blocks_of, message_dtype, whole_degrees
 from gstream.devices.uploads import Uploads
 from gstream.fit import needed_degrees, piece_bytes
 from gstream.hostcode.generate import BLOCK
@@ -105,13 +105,15 @@ class GpuState:
     def _bind(self, uploads: Uploads) -> None:
         """Degrees and per-vertex parameters: of all vertices, or room for those of a chunk."""
         code, host, needs = self.code, self.job.host, needed_degrees(self.code, self.plan.resident)
+        whole = needs if self.plan.resident else whole_degrees(code, self.plan.source_copy)
+        self._whole_degree = "degree" in whole
         columns = {"degree": host.degree, "in_degree": host.in_degree}
         self._of_chunk: list[tuple[Array, np.ndarray]] = []
         made: dict[str, Array] = {}
         for name, values in columns.items():
             if name not in needs:
                 made[name] = self._make(0, values.dtype)
-            elif self.plan.resident:
+            elif name in whole:
                 made[name] = self._upload(uploads, name, values)
             else:
                 made[name] = self._make(self.room, values.dtype)
@@ -123,6 +125,11 @@ class GpuState:
         else:
             self.own = self._make(self.room * code.own.shape[1], code.own.dtype)
             self._of_chunk.append((self.own, code.own))
+
+    @property
+    def _chunk_degree(self) -> int:
+        """Address of the out-degree of the chunk's first vertex."""
+        return self.degree.at(self.chunk[0] if self._whole_degree else 0)
 
     @property
     def memory_bytes(self) -> int:
@@ -207,7 +214,7 @@ class GpuState:
 
     def start(self, part: Range) -> None:
         self.launch(
-            "start_kernel", blocks_of(part), self.value.address, self.chunk[0], self.degree.address,
+            "start_kernel", blocks_of(part), self.value.address, self.chunk[0], self._chunk_degree,
             self.in_degree.address, self.own.address, self.members.address, self.next.address, self.open.address,
             self.partial_sums.address, *part, self.context,
         )  # fmt: skip
@@ -218,7 +225,7 @@ class GpuState:
         if self.code.premessage:
             assert self.source is not None
             self.launch(
-                "message_kernel", self._any(last - first, 512), self.value.address, self.chunk[0], self.degree.address,
+                "message_kernel", self._any(last - first, 512), self.value.address, self.chunk[0], self._chunk_degree,
                 self.source.address, 0, first, last, self.context,
             )  # fmt: skip
         elif self.source is not None:
@@ -243,12 +250,12 @@ class GpuState:
         if not self.code.in_place:
             self.launch(
                 "apply_kernel", blocks_of(part), self.value.address, first, self.got.address, first,
-                self.degree.address, self.in_degree.address, self.own.address, self.next.address,
+                self._chunk_degree, self.in_degree.address, self.own.address, self.next.address,
                 self.partial_sums.address, *part, self.context,
             )  # fmt: skip
         elif self.code.totals:
             self.launch(
-                "totals_kernel", blocks_of(part), self.value.address, first, self.degree.address,
+                "totals_kernel", blocks_of(part), self.value.address, first, self._chunk_degree,
                 self.in_degree.address, self.own.address, self.partial_sums.address, *part, self.context,
             )  # fmt: skip
 

@@ -38,6 +38,11 @@ def degrees_of_bits(bits: Any, degree: Any, stride: Any) -> Any:
     return total * u64(stride)
 
 
+def whole_degrees(code: Any, source_copy: bool) -> set[str]:
+    """Which degrees a device holds of all vertices where WA comes by chunks: those that `send` reads of any source."""
+    return {"degree"} if source_copy and code.uses_degree else set()
+
+
 def message_dtype(code: Any) -> np.dtype:
     """What a pull gathers: floats as wide as the values (half the traffic of the float64 sum), integers as the sum."""
     return code.value_dtype if code.value_dtype.kind == "f" else code.got_dtype
@@ -62,7 +67,10 @@ class VertexState:
         self.source = self._new_source()
         self.attribute_bytes = 0
         self.hubs: list[tuple[np.ndarray, np.ndarray]] = []
-        self._bind(job.host.degree, job.host.in_degree)
+        self._own_degrees = copies and bool(whole_degrees(code, job.plan.source_copy))
+        self._all_degrees = job.host.degree.copy() if self._own_degrees else job.host.degree
+        self.attribute_bytes += self._all_degrees.nbytes if self._own_degrees else 0
+        self._bind()
 
     def _new_source(self) -> np.ndarray | None:
         if self.plan.message:
@@ -71,18 +79,26 @@ class VertexState:
             return np.empty(self.job.vertices, dtype=self.code.value_dtype)
         return None
 
-    def _bind(self, degree: np.ndarray, in_degree: np.ndarray) -> None:
+    def _bind(self) -> None:
         """Degrees and per-vertex parameters of the chunk: what the vertex kernels read beside the values."""
-        first, last = self.chunk
-        arrays = (degree[first:last], in_degree[first:last], self.code.own[first:last])
-        self.attribute_bytes += sum(array.nbytes for array in arrays) if self.copies else 0
-        self.degree, self.in_degree, self.own = (a.copy() if self.copies else a for a in arrays)
+        part = slice(*self.chunk)
+        self.degree, self.in_degree, self.own = (
+            self._all_degrees[part],
+            self.job.host.in_degree[part],
+            self.code.own[part],
+        )
+        if self.copies:
+            self.degree = self.degree if self._own_degrees else self.degree.copy()
+            self.in_degree, self.own = self.in_degree.copy(), self.own.copy()
+            copied = (self.in_degree, self.own) if self._own_degrees else (self.degree, self.in_degree, self.own)
+            self.attribute_bytes += sum(array.nbytes for array in copied)
 
     @property
     def memory_bytes(self) -> int:
         arrays = [self.active, self.next, self.open, self.remain, self.value, self.got, self.partial_sums]
         arrays += [] if self.source is None else [self.source]
-        arrays += [self.degree, self.in_degree, self.own] if self.copies else []
+        degree = self._all_degrees if self._own_degrees else self.degree
+        arrays += [degree, self.in_degree, self.own] if self.copies else []
         return sum(array.nbytes for array in arrays)
 
     def load(self, chunk: Range, values: bool) -> None:
@@ -90,7 +106,7 @@ class VertexState:
         if self.plan.resident:
             return
         self.chunk = chunk
-        self._bind(self.job.host.degree, self.job.host.in_degree)
+        self._bind()
         if values:
             assert self.job.host.value is not None
             first, last = chunk
@@ -152,7 +168,8 @@ class VertexState:
         source = self.value if self.source is None else self.source
         dst = self.value if self.code.in_place else self.got
         open_bits = self.remain if step.remain else self.open
-        head = (words, weights, work, self.counter, source, 0, self.degree, self.active, dst, *self.chunk, self.next)
+        degree = self.degree if self.plan.resident else self._all_degrees  # of senders, who lie in any chunk
+        head = (words, weights, work, self.counter, source, 0, degree, self.active, dst, *self.chunk, self.next)
         if step.listed is not None:
             records = (*head, open_bits, self.code.ints, self.code.floats)
             return self._run(self.code.pull_records, *records, claims=_claims(work, True))

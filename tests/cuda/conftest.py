@@ -31,6 +31,15 @@ def standin_gpu(request, monkeypatch, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def wide_graphs(tmp_path_factory):
+    """Of so many vertices that programs which apply have several chunks."""
+    graphs = make_graphs(tmp_path_factory.mktemp("wide"), vertices=20_000, edges=40_000)
+    yield graphs
+    for graph in graphs:
+        graph.store.close()
+
+
+@pytest.fixture(scope="module")
 def graphs(tmp_path_factory):
     """Small ones for seeded runs, all of whose kernels are emulated."""
     graphs = make_graphs(tmp_path_factory.mktemp("graphs"), vertices=2000, edges=16_000)

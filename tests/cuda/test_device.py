@@ -127,6 +127,18 @@ def test_pages_stay_cached_from_run_to_run(store):
     assert moved == [store.topology("in").pages * PAGE, 0]
 
 
+@pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
+def test_chunks_whose_sources_are_weighed_by_degree(wide_graphs, devices):
+    """Degrees of all vertices are read, though attributes come by chunks; memory is what was planned."""
+    for graph in wide_graphs:
+        options = RunOptions(devices=[devices], direction="pull", batch_bytes=8 * PAGE, cache="0", chunk_vertices=8192)
+        with Engine(graph.store, options) as engine:
+            plan = engine.plan(graph.programs["sum_weights"])
+            assert len(plan.chunks) == 3 and plan.device_bytes["RA (degrees)"] == 4 * graph.vertices
+            found = engine.run(graph.programs["sum_weights"], 4)
+        np.testing.assert_allclose(found.value, graph.expected("sum_weights").value, rtol=1e-10)
+
+
 def test_peers_that_are_copied_piece_by_piece(store, expected, monkeypatch):
     monkeypatch.setattr(fit, "PIECE_BYTES", 1000)
     for name in PROGRAMS:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import standin
 from compilers import needs_gxx
-from drawn import IN_STEP, PAGE, Drawn, make_graphs, run_components
+from drawn import IN_STEP, PAGE, Drawn, run_components
 
 import gstream
 from gstream.devices.gpu import GpuDevice
@@ -33,19 +33,15 @@ def test_any_schedule_gives_the_hosts_answers(graphs, first):
     assert len(seen) == 12, seen
 
 
-def test_sums_by_chunks(tmp_path):
+def test_sums_by_chunks(wide_graphs):
     """Graphs of three blocks of totals, which chunks of sums are made of."""
-    graphs = make_graphs(tmp_path, 17_000, 20_000)
     chunks = []
-    for graph in graphs:
-        # sum_weights: when tests/engine/test_degrees_by_chunks.py expects no failure any more
-        graph.programs = {name: graph.programs[name] for name in IN_STEP if name != "sum_weights"}
-    for seed in range(3000, 3008):
+    for graph in wide_graphs:
+        graph.programs = {name: graph.programs[name] for name in IN_STEP}
+    for seed in range(3000, 3010):
         standin.WORK.seed(seed)
-        chunks += [outcome.stats.chunks for outcome in Drawn(seed, graphs, DEVICES).run()]
+        chunks += [outcome.stats.chunks for outcome in Drawn(seed, wide_graphs, DEVICES).run()]
     assert set(chunks) >= {1, 3}
-    for graph in graphs:
-        graph.store.close()
 
 
 @pytest.mark.parametrize("heads", [True, False])

@@ -48,11 +48,8 @@ def store(tmp_path_factory):
         yield made
 
 
-WRONG = pytest.mark.xfail(strict=True, reason="a pull by chunks reads the chunk's degrees for those of all vertices")
-
-
 @pytest.mark.parametrize("devices", ["host", "host:2", "fake:1", "fake:1:2"])
-@pytest.mark.parametrize("direction", ["push", pytest.param("pull", marks=WRONG)])
+@pytest.mark.parametrize("direction", ["push", "pull"])
 @pytest.mark.parametrize("program", [Shares, Highest])
 def test_degrees_of_senders_in_other_chunks(store, devices, program, direction):
     with Engine(store) as engine:
