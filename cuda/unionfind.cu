@@ -115,3 +115,30 @@ KERNEL __launch_bounds__(THREADS) link_forest_kernel(Word* parent, const Word* o
         if (parent_of(parent, v) != other[k]) link(parent, v, other[k]);
     }
 }
+
+// *found += trees; least[root] = the least natural index of a vertex in the root's tree: natural[v], v itself where
+// natural is 0. All bits of least are set at first. Trees must be compressed. Most vertices are in tree `giant`, whose
+// least is found in registers and shared memory. Any launch of whole blocks.
+KERNEL __launch_bounds__(THREADS)
+least_natural_kernel(const Word* parent, const Word* natural, u64 count, u64 giant, Word* least, u64* found) {
+    __shared__ Word best;
+    if (threadIdx.x == 0) best = Word(~Word(0));
+    __syncthreads();
+    Word mine = Word(~Word(0));
+    u64 roots = 0;
+    for (u64 v = thread_of_grid(); v < count; v += threads_of_grid()) {
+        const Word root = parent[v], index = natural ? natural[v] : Word(v);
+        roots += root == v;
+        if (root != giant) atomicMin(least + root, index);
+        else if (index < mine) mine = index;
+    }
+    if (mine != Word(~Word(0))) atomicMin(&best, mine);
+    count_up(found, roots);
+    __syncthreads();
+    if (threadIdx.x == 0 && best != Word(~Word(0))) atomicMin(least + giant, best);
+}
+
+// parent[v] = least[parent[v]]: the forest becomes its labels. Any launch.
+KERNEL __launch_bounds__(THREADS) relabel_kernel(Word* parent, const Word* least, u64 count) {
+    for (u64 v = thread_of_grid(); v < count; v += threads_of_grid()) parent[v] = least[parent[v]];
+}

@@ -49,12 +49,23 @@ class HostForest:
     def _root(self, giant: int | None) -> Any:
         return self.parent.dtype.type(giant or 0)
 
-    def parents(self) -> np.ndarray:
-        """id[V]."""
-        return self.parent
+    def labels(self) -> tuple[np.ndarray, int]:
+        """(id[V]: natural index of the least vertex of each vertex's tree, trees). Trees must be compressed."""
+        return least_members(self.session, self.parent), int(unionfind.count_roots(self.parent))
 
     def free(self) -> None:
-        """The parents stay: the caller has them."""
+        """Memory goes with the array."""
+
+
+def least_members(session: Session, parent: np.ndarray) -> np.ndarray:
+    """id[V] in store order: natural index of the least vertex of each vertex's tree. `parent` must be compressed."""
+    if session.meta.order == "natural":
+        return parent  # a root is the least store ID of its tree, and store IDs are natural indices
+    least = np.full(len(parent), session.none, parent.dtype)
+    session.each(unionfind.least_natural, parent, session.natural_ids(), least)
+    labels = np.empty_like(parent)
+    session.each(unionfind.relabel, parent, least, labels)
+    return labels
 
 
 def make_forest(session: Session) -> Any:

@@ -146,6 +146,10 @@ class Session:
             return self._array("in_degree", self.store.in_degree)
         return self._array("degree", self.store.out_degree)
 
+    def natural_ids(self) -> np.ndarray:
+        """id[V]: natural index of each store ID."""
+        return self._array("natural_ids", self.store.natural_ids)
+
     def pages_of(self, name: str, bits: np.ndarray) -> np.ndarray:
         """bool[pages]: the pages of topology `name` whose range of vertices has a bit set (uint64[ceil(V / 64)])."""
         from gstream.hostcode.bitmaps import mark_pages

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import unionfind
-from gstream.algorithms.forest import HostForest, make_forest
+from gstream.algorithms.forest import HostForest, least_members, make_forest
 from gstream.algorithms.session import Session
 from gstream.devices.base import DeviceMemoryError
 from gstream.results import Column
@@ -42,9 +42,8 @@ def run_wcc(session: Session, propagate: bool = False) -> tuple[list[Column], di
 
     propagate: by label propagation (gstream.programs.wcc), for comparison; undirected stores only.
     """
-    parent, found = _propagated(session) if propagate else _united(session)
-    found["components"] = int(unionfind.count_roots(parent))
-    return [Column("component", _least_members(session, parent), holds="natural")], found
+    labels, found = _propagated(session) if propagate else _united(session)
+    return [Column("component", labels, holds="natural")], found
 
 
 def _propagated(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
@@ -56,11 +55,13 @@ def _propagated(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
             "Use wcc's union-find, or convert with --undirected."
         )
     outcome = session.run(WCC() if session.meta.id_bytes == 4 else WCC64())
-    return outcome.value.astype(session.id_dtype, copy=False), session.finish(outcome.supersteps, outcome.converged)
+    parent = outcome.value.astype(session.id_dtype, copy=False)
+    labels, components = least_members(session, parent), int(unionfind.count_roots(parent))
+    return labels, {"components": components, **session.finish(outcome.supersteps, outcome.converged)}
 
 
 def _united(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
-    """(parent, summary): id[V], compressed trees of union-find."""
+    """(labels id[V], summary) by union-find."""
     try:
         return _unite(session, make_forest(session))
     except DeviceMemoryError:  # GPUs turned out to have less than that takes
@@ -81,7 +82,8 @@ def _unite(session: Session, forest: Any) -> tuple[np.ndarray, dict[str, Any]]:
                 forest.link_pages(name, giant, lower_only=False, pages=pages)
             sweeps = len(wanted)
         forest.compress()
-        return forest.parents(), session.finish(sweeps, True)
+        labels, components = forest.labels()
+        return labels, {"components": components, **session.finish(sweeps, True)}
     finally:
         forest.free()
 
@@ -116,14 +118,3 @@ def _link_by_heads(session: Session, forest: Any, names: tuple[str, ...]) -> int
     for name in names:
         forest.link_heads(name, SAMPLED_COLUMNS, HEAD_NEIGHBOURS, giant)
     return giant
-
-
-def _least_members(session: Session, parent: np.ndarray) -> np.ndarray:
-    """id[V] in store order: natural index of the least vertex of each vertex's tree. `parent` must be compressed."""
-    if session.meta.order == "natural":
-        return parent  # a root is the least store ID of its tree, and store IDs are natural indices
-    least = np.full(len(parent), session.none, parent.dtype)
-    session.each(unionfind.least_natural, parent, session.store.natural_ids(), least)
-    labels = np.empty_like(parent)
-    session.each(unionfind.relabel, parent, least, labels)
-    return labels

@@ -22,12 +22,14 @@ from gstream.devices.base import DeviceMemoryError
 from gstream.devices.early import CONNECTIONS
 from pagestore.cores import usable_cores
 from pagestore.errors import DeviceMissingError, GstreamError, ResourceError
+from pagestore.io import aligned_empty
 
 REMEDY = "Install pycuda beside the CUDA toolkit (gstream doctor says what is missing), or pass --devices host."
 PORTABLE = 1  # CU_MEMHOSTREGISTER_PORTABLE: pinned for all GPUs
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: does not wait for the default stream
 LARGEST_ADDRESS = (1 << 64) - 1
-TOUCHED_AT_ONCE = 64 << 20
+TOUCHED_AT_ONCE = 8 << 20
+PINNED_TO_FETCH = 8 << 20
 
 
 class DeviceError(GstreamError):
@@ -198,6 +200,24 @@ class Gpu:
             self.cuda.memcpy_dtoh_async(out, address, stream)
             stream.synchronize()
         return out
+
+    def fetch(self, address: int, count: int, dtype: Any, stream: Any) -> np.ndarray:
+        """A host array of `count` elements from `address`, after what is queued on `stream`.
+
+        A large one is pinned for the copy, where that is allowed: a driver's way through its own buffers, into memory
+        that is given page by page, takes several times as long.
+        """
+        out = aligned_empty(count * np.dtype(dtype).itemsize).view(dtype)
+        if out.nbytes < PINNED_TO_FETCH:
+            return self.read(address, out, stream)
+        try:
+            unpin = self.pin(out)
+        except ResourceError:
+            return self.read(address, out, stream)
+        try:
+            return self.read(address, out, stream)
+        finally:
+            unpin()
 
     def copy(self, to: int, source: int, nbytes: int, stream: Any) -> None:
         """Queue a copy between addresses of this GPU, or of two (unified addresses; pycuda's memcpy_peer is broken)."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.devices import gpumerge
 from gstream.devices.base import Device, DevicePlan, Job, Range, Step
 from gstream.devices.cuda import DeviceError, Gpu
 from gstream.devices.gpulane import Spans
@@ -279,7 +280,7 @@ class GpuDevice(Device):
 
     def reduce(self, part: Range, peers: Sequence[Device]) -> None:
         with self.gpu:
-            self.state.reduce(part, states(peers))
+            gpumerge.reduce(self.state, part, states(peers))
 
     def apply(self, part: Range) -> None:
         with self.gpu:
@@ -287,7 +288,7 @@ class GpuDevice(Device):
 
     def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
         with self.gpu:
-            self.state.gather(parts, states(peers), values)
+            gpumerge.gather(self.state, parts, states(peers), values)
 
     def store(self, part: Range) -> None:
         with self.gpu:

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms import unionfind
+from gstream.algorithms.forest import least_members
 from gstream.cudacode.generate import UnitShape, unit_of_page_kernels
 from gstream.devices.cuda import Array, DeviceError
 from gstream.devices.gpu import GpuDevice
@@ -22,6 +24,7 @@ from pagestore.layout import HEAD_NEIGHBOURS
 
 BLOCKS_A_PROCESSOR = 16
 MOST_SAMPLES = 1 << 11
+SAMPLES = 64  # say which tree is the largest, where that only saves time
 HEADS_PART = 8  # heads that would take more than this part of a GPU's memory come piece by piece
 
 
@@ -31,8 +34,9 @@ Share = tuple[str, np.ndarray, int]  # heads id[n, 4] of vertices from the numbe
 class Tree:
     """One GPU's copy of the forest. Links and compressions are queued; `wait` ends them, and so do all other calls."""
 
-    def __init__(self, device: GpuDevice, vertices: int, shape: UnitShape, piece: int) -> None:
-        """piece: bytes of what is copied at once from forests whose memory can't be read; 0 where all can be."""
+    def __init__(self, device: GpuDevice, vertices: int, shape: UnitShape, piece: int, labels: bool) -> None:
+        """piece: bytes of what is copied at once from forests whose memory can't be read; 0 where all can be. labels:
+        whether `label` will be called."""
         self.device, self.gpu, self.vertices, self.dtype = device, device.gpu, vertices, shape.id_dtype
         unit = unit_of_page_kernels("components", ["unionfind.cu", "bits.cu"], shape)
         with self.gpu, ExitStack() as undo:
@@ -44,6 +48,7 @@ class Tree:
             self.found = self._take(1, np.uint64)
             self.bits = self._take((vertices + 63) // 64, np.uint64)
             self.piece = self._take(piece // self.dtype.itemsize, self.dtype)
+            self.least = self._take(vertices if labels else 0, self.dtype)
             self.sampled = self._take(min(vertices, MOST_SAMPLES), self.dtype)
             self.number = self.gpu.pinned(1, np.uint64)
             self.gpu.fill(self.counter, 0, self.stream)
@@ -106,6 +111,22 @@ class Tree:
                 return None
             return self.gpu.read(self.bits.address, np.empty((self.vertices + 63) // 64, np.uint64), self.stream)
 
+    def label(self, giant: int, natural: np.ndarray | None) -> int:
+        """Make the parents labels, as HostForest.labels has them; the number of trees, which must be compressed.
+
+        giant: the root of a large tree; natural: id[V], None where natural indices are store IDs.
+        """
+        with self.gpu:
+            array = None if natural is None else self.device.uploads.get("natural_ids", natural)[0]
+            self.gpu.fill(self.least, 0xFF, self.stream)
+            self.gpu.fill(self.found, 0, self.stream)
+            self.launch(
+                "least_natural_kernel", self.vertices, self.parent.address, 0 if array is None else array.address,
+                self.vertices, giant, self.least.address, self.found.address,
+            )  # fmt: skip
+            self.launch("relabel_kernel", self.vertices, self.parent.address, self.least.address, self.vertices)
+            return int(self.gpu.read(self.found.address, self.number, self.stream)[0])
+
     def join(self, other: Tree) -> None:
         """Take over the links of another GPU's forest, on which nothing is queued."""
         with self.gpu:
@@ -125,10 +146,10 @@ class Tree:
             self.gpu.copy(self.parent.address, other.parent.address, self.parent.nbytes, self.stream)
             self.stream.synchronize()
 
-    def read(self, out: np.ndarray) -> np.ndarray:
-        """The parents, into `out` (id[V])."""
+    def read(self) -> np.ndarray:
+        """The parents or labels, id[V]."""
         with self.gpu:
-            return self.gpu.read(self.parent.address, out, self.stream)
+            return self.gpu.fetch(self.parent.address, self.vertices, self.dtype, self.stream)
 
     def take_edges(self) -> int:
         """Edges looked at since the last call."""
@@ -188,17 +209,22 @@ class GpuForest:
     def __init__(self, session: Any) -> None:
         self.session, self.vertices = session, session.meta.vertices
         self.devices: Sequence[GpuDevice] = session.engine.devices
-        self.answer = np.empty(self.vertices, session.id_dtype)  # the system gives memory when it is written
-        session.hold(self.answer)
+        session.hold(np.empty(self.vertices, session.id_dtype))  # the answer's; memory is given when it is written
         shape = UnitShape(session.id_dtype, None, session.degree("out").dtype)
         room = session.engine.device_memory
         piece = piece_bytes(self.vertices) if session.engine.graph.apart else 0
+        self.labels_here = self._fits(session, labels=True)
+        self.natural = None if session.meta.order == "natural" or not self.labels_here else session.natural_ids()
         self.trees: list[Tree] = []
         try:
             for device in self.devices:
                 if room is not None and device.memory_bytes + self._most_bytes(session) + piece > room:
                     device.release()  # pages that are cached from runs before
-                self.trees.append(Tree(device, self.vertices, shape, piece))
+                labels = self.labels_here and not self.trees  # the first one's forest is the answer
+                self.trees.append(Tree(device, self.vertices, shape, piece, labels))
+            if self.natural is not None:
+                with self.devices[0].gpu:
+                    self.devices[0].uploads.get("natural_ids", self.natural)
         except BaseException:
             self.free()
             raise
@@ -206,16 +232,20 @@ class GpuForest:
 
     @staticmethod
     def _most_bytes(session: Any) -> int:
-        """Of trees, degrees and heads on one GPU."""
+        """Of trees, degrees, heads and labels on one GPU."""
         heads = sum(session.head_rows(name) for name in session.meta.topologies) * HEAD_NEIGHBOURS
-        a_vertex = session.id_dtype.itemsize + 2 * session.degree("out").itemsize + 1
+        a_vertex = 3 * session.id_dtype.itemsize + 2 * session.degree("out").itemsize + 1
         return int(session.meta.vertices * a_vertex + heads * session.id_dtype.itemsize)
 
-    @staticmethod
-    def fits(session: Any) -> bool:
+    @classmethod
+    def fits(cls, session: Any) -> bool:
         """Whether parents, bits and degrees of all vertices fit every GPU, beside a few batches of pages."""
-        room = session.engine.device_memory
-        a_vertex = session.id_dtype.itemsize + session.degree("out").itemsize + 1
+        return cls._fits(session, labels=False)
+
+    @staticmethod
+    def _fits(session: Any, labels: bool) -> bool:
+        room, id_bytes = session.engine.device_memory, session.id_dtype.itemsize
+        a_vertex = id_bytes * (3 if labels else 1) + session.degree("out").itemsize + 1
         return room is None or session.meta.vertices * a_vertex <= room // 2
 
     def _note_bytes(self) -> None:
@@ -292,9 +322,14 @@ class GpuForest:
         for tree in self.trees:
             self.session.stats.edges_visited += tree.take_edges()
 
-    def parents(self) -> np.ndarray:
-        """id[V] on the host."""
-        return self.trees[0].read(self.answer)
+    def labels(self) -> tuple[np.ndarray, int]:
+        """As HostForest has them; by the host's cores where a GPU has no room for them."""
+        first = self.trees[0]
+        if not self.labels_here:
+            parent = first.read()
+            return least_members(self.session, parent), int(unionfind.count_roots(parent))
+        trees = first.label(self.giant(self.vertices, SAMPLES), self.natural)
+        return first.read(), trees
 
     def free(self) -> None:
         for tree in self.trees:

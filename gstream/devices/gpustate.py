@@ -6,7 +6,6 @@ stream, that of launches over cached pages too; the driver's barriers stand betw
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
@@ -17,9 +16,9 @@ from gstream.devices.base import Job, Range, Step
 from gstream.devices.cuda import Array, Gpu, suspects
 from gstream.devices.gpulane import Spans
 from gstream.devices.gpupool import GpuTable
-from gstream.devices.state import bit_words, blocks_of, message_dtype, whole_degrees
+from gstream.devices.state import blocks_of, message_dtype, whole_degrees
 from gstream.devices.uploads import Uploads
-from gstream.fit import needed_degrees, piece_bytes
+from gstream.fit import needed_degrees
 from gstream.hostcode.generate import BLOCK
 from gstream.pagetable import PageTable
 
@@ -149,24 +148,33 @@ class GpuState:
     def launch(self, name: str, blocks: int, *arguments: Any) -> None:
         """Queue a kernel of the unit on the stream; the context comes last, where it takes one."""
         self.queued.append(f"{name} of {self.unit.program}")
-        with self._span("vertices", name):
+        with self.span("vertices", name):
             self.kernels[name](self.stream, blocks, *arguments)
 
-    def _span(self, track: str, name: str) -> AbstractContextManager[None]:
+    def span(self, track: str, name: str) -> AbstractContextManager[None]:
+        """A span of the trace over what is queued on the stream within the block, where there is a trace."""
         return nullcontext() if self._spans is None else self._spans.around(track, name, self.stream)
 
-    def _any(self, count: int, threads: int) -> int:
+    def blocks(self, count: int, threads: int) -> int:
         """Blocks of a kernel that takes any launch."""
         return max(1, min(-(-count // threads), VERTEX_BLOCKS_A_PROCESSOR * self.gpu.processors))
 
-    def _put(self, name: str, values: np.ndarray) -> Array:
-        """A few 8-byte `values` in a buffer of that name; queued. The last ones must have been used."""
+    def buffer(self, name: str, count: int, dtype: Any) -> Array:
+        """At least `count` elements that go by that name and are kept; what used the last ones may be under way."""
         have = self._extra.get(name)
-        if have is None or have.count < values.size:
-            self._drop(name)
-            have = self._extra[name] = self.gpu.empty(2 * values.size, values.dtype)
-            self._staging[name] = self.gpu.pinned(2 * values.size, values.dtype)
-        staging = self._staging[name]
+        if have is None or have.count < count:
+            if have is not None:
+                self.wait()
+                self._extra.pop(name).free()
+            have = self._extra[name] = self.gpu.empty(count, dtype)
+        return have
+
+    def put(self, name: str, values: np.ndarray) -> Array:
+        """A few 8-byte `values` in a buffer of that name; queued. The last ones must have been used."""
+        staging = self._staging.get(name)
+        if staging is None or len(staging) < values.size:
+            staging = self._staging[name] = self.gpu.pinned(2 * values.size, values.dtype)
+        have = self.buffer(name, len(staging), values.dtype)
         staging[: values.size] = values
         self._copy_words(staging.ctypes.data, have.address, values.size)
         return have
@@ -181,7 +189,7 @@ class GpuState:
         return staging[:count].view(array.dtype)
 
     def _copy_words(self, source: int, to: int, count: int, kernel: str = "copy_words_kernel") -> None:
-        self.kernels[kernel](self.stream, self._any(count, 256), source, to, count)
+        self.kernels[kernel](self.stream, self.blocks(count, 256), source, to, count)
 
     def wait(self) -> None:
         """Return when what is queued on the stream is over. Raises DeviceError, which names the kernels."""
@@ -190,11 +198,6 @@ class GpuState:
         except self.gpu.cuda.Error as error:
             raise self.gpu.failure(suspects(self.queued), error) from error
         self.queued.clear()
-
-    def _drop(self, name: str) -> None:
-        if name in self._extra:
-            self.wait()
-            self._extra.pop(name).free()
 
     def load(self, chunk: Range, values: bool) -> None:
         """Step 1 of Figure 5. A resident job keeps its values and has nothing to load."""
@@ -225,7 +228,7 @@ class GpuState:
         if self.code.premessage:
             assert self.source is not None
             self.launch(
-                "message_kernel", self._any(last - first, 512), self.value.address, self.chunk[0], self._chunk_degree,
+                "message_kernel", self.blocks(last - first, 512), self.value.address, self.chunk[0], self._chunk_degree,
                 self.source.address, 0, first, last, self.context,
             )  # fmt: skip
         elif self.source is not None:
@@ -240,7 +243,7 @@ class GpuState:
     def heads(self, step: Step, part: Range) -> None:
         heads, skip = self.heads_of[step.table.name]
         self.launch(
-            "pull_heads_kernel", self._any(part[1] - part[0], 256), heads.address, skip, self.open.address,
+            "pull_heads_kernel", self.blocks(part[1] - part[0], 256), heads.address, skip, self.open.address,
             self.remain.address, self.value.address, self.degree.address, self.active.address, self.next.address,
             *part, self.counter, self.context,
         )  # fmt: skip
@@ -264,60 +267,10 @@ class GpuState:
         """What messages are combined in: values in place, else what vertices got."""
         return self.value if self.code.in_place else self.got
 
-    def reduce(self, part: Range, peers: Sequence[GpuState]) -> None:
-        words = bit_words(part)
-        values, bits = [peer.combined for peer in peers], [peer.next for peer in peers]
-        with self._span("merges", f"reduce vertices {part[0]} to {part[1]}"):
-            self._merge("reduce_kernel", peers, values, part[0] - self.chunk[0], part[1] - part[0])
-            self._merge("merge_bits_kernel", peers, bits, words.start, words.stop - words.start)
-
-    def _merge(self, kernel: str, peers: Sequence[GpuState], arrays: list[Array], at: int, count: int) -> None:
-        """Combine `count` elements from `at` on of everybody's arrays into this one's: all at once where all peers can
-        be read in place, else by pieces, which are copied here (through the host)."""
-        mine = arrays[list(peers).index(self)]
-        whole = all(peer is self or self.gpu.reaches(peer.gpu) for peer in peers)
-        step = max(1, count if whole else piece_bytes(self.job.vertices) // mine.dtype.itemsize)
-        for first in range(at, at + count, step):
-            size = min(step, at + count - first)
-            where = [self._reachable(peers, k, array, first, size) for k, array in enumerate(arrays)]
-            addresses = self._put(f"addresses for {kernel}", np.array(where, np.uint64))
-            self.launch(kernel, self._any(size, 256), mine.at(first), addresses.address, len(peers), size)
-            if not whole:
-                self.wait()  # the next piece takes the same buffers
-
-    def _reachable(self, peers: Sequence[GpuState], which: int, array: Array, at: int, count: int) -> int:
-        """Address of a peer's elements, or of a copy of them."""
-        if peers[which] is self or self.gpu.reaches(peers[which].gpu):
-            return array.at(at)
-        name, size = f"piece of peer {which}", count * array.dtype.itemsize
-        if name not in self._extra or self._extra[name].nbytes < size:
-            self._drop(name)
-            self._extra[name] = self.gpu.empty(size, np.uint8)
-        self.gpu.copy(self._extra[name].address, array.at(at), size, self.stream)
-        return self._extra[name].address
-
-    def gather(self, parts: Sequence[Range], peers: Sequence[GpuState], values: bool) -> None:
-        for part, peer in zip(parts, peers, strict=True):
-            if peer is not self and part[0] < part[1]:
-                with self._span("merges", f"take vertices {part[0]} to {part[1]}"):
-                    self._take_slice(part, peer, values)
-                if not self.code.in_place:
-                    self.reset(part, self.chunk[0])
-
-    def _take_slice(self, part: Range, peer: GpuState, values: bool) -> None:
-        words = bit_words(part)
-        for mine, theirs in ((self.next, peer.next), (self.open, peer.open), (self.remain, peer.remain)):
-            if mine.count:
-                size = 8 * (words.stop - words.start)
-                self.gpu.copy(mine.at(words.start), theirs.at(words.start), size, self.stream)
-        at, count = part[0] - self.chunk[0], part[1] - part[0]
-        if values:
-            self.gpu.copy(self.value.at(at), peer.value.at(at), count * self.value.dtype.itemsize, self.stream)
-
     def reset(self, part: Range, first: int) -> None:
         """What the vertices of a range got becomes the identity."""
         count = part[1] - part[0]
-        self.launch("reset_kernel", self._any(count, 256), self.got.at(part[0] - first), count)
+        self.launch("reset_kernel", self.blocks(count, 256), self.got.at(part[0] - first), count)
 
     def hub_sums(self, name: str, done: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Page and sum of each part of the large pages `done` of a topology, in part order."""
@@ -333,9 +286,9 @@ class GpuState:
             return
         order = np.argsort(vertices, kind="stable")  # sums of one vertex stand together, in page order
         vertices, sums = vertices[order], sums[order].astype(self.got.dtype)
-        which, what = self._put("hubs", vertices), self._put("hub sums", sums)
+        which, what = self.put("hubs", vertices), self.put("hub sums", sums)
         self.launch(
-            "add_hub_sums_kernel", self._any(len(vertices), 256), which.address, what.address, len(vertices),
+            "add_hub_sums_kernel", self.blocks(len(vertices), 256), which.address, what.address, len(vertices),
             self.got.address, *self.chunk,
         )  # fmt: skip
 
@@ -366,7 +319,7 @@ class GpuState:
 
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, np.ndarray | None]:
         self.launch(
-            "frontier_kernel", self._any(2 * self.words, 512), self.active.address, self.words, self.degree.address,
+            "frontier_kernel", self.blocks(2 * self.words, 512), self.active.address, self.words, self.degree.address,
             int(edges), self.answers.address,
         )  # fmt: skip
         marks = None if table is None else self._mark_pages(self.active, table)
@@ -389,7 +342,7 @@ class GpuState:
     def _mark_pages(self, bits: Array, table: PageTable) -> Array:
         known = self.tables[table.name]
         self.launch(
-            "mark_pages_kernel", self._any(table.pages, 8), bits.address, known.first_vertex.address,
+            "mark_pages_kernel", self.blocks(table.pages, 8), bits.address, known.first_vertex.address,
             known.last_vertex.address, table.pages, known.marks.address,
         )  # fmt: skip
         return known.marks
@@ -400,4 +353,5 @@ class GpuState:
         return np.flatnonzero(self._get(marks, 0, marks.count).view(np.uint8)[: table.pages])
 
     def read_values(self) -> np.ndarray:
-        return self.gpu.read(self.value.address, np.empty(self.job.vertices, self.code.value_dtype), self.stream)
+        self.wait()  # errors name the kernels
+        return self.gpu.fetch(self.value.address, self.job.vertices, self.code.value_dtype, self.stream)

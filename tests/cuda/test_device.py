@@ -17,13 +17,16 @@ import gstream
 from gstream import fit
 from gstream.devices import cuda, early
 from gstream.devices.cuda import DeviceError
+from gstream.devices.gpu import GpuDevice
 from gstream.driver import Engine
 from gstream.options import RunOptions
+from gstream.pages import nothing
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
 from gstream.programs.wcc import WCC
 from gstream.trace import ChromeTrace
+from pagestore.errors import ResourceError
 from pagestore.memory import convert_arrays
 from pagestore.store import open_store
 
@@ -119,6 +122,29 @@ def test_one_engine_runs_all(store, expected):
         for name in (*PROGRAMS, *reversed(PROGRAMS)):
             found = engine.run(PROGRAMS[name](), max_supersteps=LIMITS.get(name))
             np.testing.assert_allclose(found.value, expected[name].value, rtol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_answers_come_through_pinned_memory(store, expected, monkeypatch, allowed):
+    """Where it may not be pinned, the long way; nothing stays pinned."""
+    pinned, usual = [], cuda.Gpu.pin
+
+    def pin(gpu, array):
+        if not allowed:
+            raise ResourceError("made up by the test")
+        undo = usual(gpu, array)
+        pinned.append(array.nbytes)
+        return undo
+
+    monkeypatch.setattr(cuda, "PINNED_TO_FETCH", 1)
+    monkeypatch.setattr(GpuDevice, "pin", lambda device, array: nothing)
+    monkeypatch.setattr(cuda.Gpu, "pin", pin)
+    with Engine(store, RunOptions(devices=["cuda"])) as engine:
+        assert np.array_equal(engine.run(PROGRAMS["bfs"]()).value, expected["bfs"].value)
+    with gstream.open(store.path) as graph:
+        labels = graph.wcc().to_numpy().tobytes()
+        assert graph.wcc(devices="cuda", device_memory=400_000).to_numpy().tobytes() == labels
+    assert pinned == ([4 * V, store.layout.id_dtype.itemsize * V] if allowed else [])
 
 
 def test_pages_stay_cached_from_run_to_run(store):

@@ -1,0 +1,70 @@
+"""Merging several GPUs' attributes, slice by slice: each reduces its slice of everybody's WA, then takes the others'.
+
+A peer's memory is read in place where it can be reached, over NVLink or PCIe; else it is copied here piece by piece,
+through the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gstream.devices.base import Range
+from gstream.devices.cuda import Array
+from gstream.devices.gpustate import GpuState
+from gstream.devices.state import bit_words
+from gstream.fit import piece_bytes
+
+
+def reduce(state: GpuState, part: Range, peers: Sequence[GpuState]) -> None:
+    """Queue that a slice of every peer's WA, and its next bits, are combined into this one's; `peers` has it, too."""
+    words = bit_words(part)
+    values, bits = [peer.combined for peer in peers], [peer.next for peer in peers]
+    with state.span("merges", f"reduce vertices {part[0]} to {part[1]}"):
+        _combine(state, "reduce_kernel", peers, values, part[0] - state.chunk[0], part[1] - part[0])
+        _combine(state, "merge_bits_kernel", peers, bits, words.start, words.stop - words.start)
+
+
+def _combine(state: GpuState, kernel: str, peers: Sequence[GpuState], arrays: list[Array], at: int, count: int) -> None:
+    """Combine `count` elements from `at` on of everybody's arrays into this one's: all at once, or by pieces."""
+    mine = arrays[list(peers).index(state)]
+    whole = all(peer is state or state.gpu.reaches(peer.gpu) for peer in peers)
+    step = max(1, count if whole else piece_bytes(state.job.vertices) // mine.dtype.itemsize)
+    for first in range(at, at + count, step):
+        size = min(step, at + count - first)
+        where = [_reachable(state, peers, k, array, first, size) for k, array in enumerate(arrays)]
+        addresses = state.put(f"addresses for {kernel}", np.array(where, np.uint64))
+        state.launch(kernel, state.blocks(size, 256), mine.at(first), addresses.address, len(peers), size)
+        if not whole:
+            state.wait()  # the next piece takes the same buffers
+
+
+def _reachable(state: GpuState, peers: Sequence[GpuState], which: int, array: Array, at: int, count: int) -> int:
+    """Address of a peer's elements, or of a copy of them."""
+    if peers[which] is state or state.gpu.reaches(peers[which].gpu):
+        return array.at(at)
+    nbytes = count * array.dtype.itemsize
+    piece = state.buffer(f"piece of peer {which}", nbytes, np.uint8)
+    state.gpu.copy(piece.address, array.at(at), nbytes, state.stream)
+    return piece.address
+
+
+def gather(state: GpuState, parts: Sequence[Range], peers: Sequence[GpuState], values: bool) -> None:
+    """Queue the copies of the peers' slices (parts, one a peer): bits, and values if `values`. What was got is reset."""
+    for part, peer in zip(parts, peers, strict=True):
+        if peer is not state and part[0] < part[1]:
+            with state.span("merges", f"take vertices {part[0]} to {part[1]}"):
+                _take(state, part, peer, values)
+            if not state.code.in_place:
+                state.reset(part, state.chunk[0])
+
+
+def _take(state: GpuState, part: Range, peer: GpuState, values: bool) -> None:
+    words = bit_words(part)
+    for mine, theirs in ((state.next, peer.next), (state.open, peer.open), (state.remain, peer.remain)):
+        if mine.count:
+            state.gpu.copy(mine.at(words.start), theirs.at(words.start), 8 * (words.stop - words.start), state.stream)
+    if values:
+        at, nbytes = part[0] - state.chunk[0], (part[1] - part[0]) * state.value.dtype.itemsize
+        state.gpu.copy(state.value.at(at), peer.value.at(at), nbytes, state.stream)
