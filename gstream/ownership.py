@@ -9,16 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-BATCH_BYTES = 16 << 20  # at 16 MiB a link reaches 55.0 of its 55.4 GB/s
 STRETCHES_PER_DEVICE = 8  # at least this many each where the graph has the pages: bounds the imbalance at 1/8
-
-
-def times_longer(devices: int) -> int:
-    """How many times as long as for one device stretches and batches are.
-
-    One thread feeds all devices: with a batch of 16 MiB it is busy for some 75 us, and the device's link for 300 us.
-    """
-    return max(1, devices // 2)
 
 
 def stretch_pages(pages: int, devices: int, largest: int) -> int:

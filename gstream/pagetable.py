@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gstream.ownership import stretch_pages, times_longer
+from gstream.options import times_longer
+from gstream.ownership import stretch_pages
 from pagestore.layout import PageLayout
 
 

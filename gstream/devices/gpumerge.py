@@ -51,7 +51,7 @@ def _reachable(state: GpuState, peers: Sequence[GpuState], which: int, array: Ar
 
 
 def gather(state: GpuState, parts: Sequence[Range], peers: Sequence[GpuState], values: bool) -> None:
-    """Queue the copies of the peers' slices (parts, one a peer): bits, and values if `values`. What was got is reset."""
+    """Queue copies of the peers' slices (parts, one a peer): bits, and values if `values`; what was got is reset."""
     for part, peer in zip(parts, peers, strict=True):
         if peer is not state and part[0] < part[1]:
             with state.span("merges", f"take vertices {part[0]} to {part[1]}"):

@@ -72,6 +72,21 @@ def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
         assert f"\n  {command} " in done.stdout
 
 
+def test_cuda_is_started_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
+    script = (
+        "import sys; from gstream.cli import run; from gstream.devices import early;"
+        "early.start_cuda = lambda numbers: sys.exit(f'{numbers} {bool({\"numpy\", \"numba\"} & set(sys.modules))}');"
+        "from gstream.cli.main import run_command_line;"
+        "run_command_line(['run', 'bfs', 'x.gs', '--gpus', '2'])"
+    )
+    (tmp_path / "x.gs").touch()
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert done.stderr == "[0, 1] False\n"
+
+
 def test_version_and_usage(tmp_path: Path) -> None:
     assert run("--version", cwd=tmp_path).stdout == "gstream 0.1.0\n"
     done = run("fly", cwd=tmp_path)
