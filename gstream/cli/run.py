@@ -68,7 +68,6 @@ def run(
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Run an algorithm; show the top 20 vertices and the run's figures, or write every vertex with -o."""
-    check_written(store, algorithm, personalization, output, trace, ldbc)
     own = {
         "source": source or None, "depth_limit": depth_limit, "predecessors": predecessors, "alpha": alpha,
         "iterations": iterations, "tol": tol, "max_iter": max_iter, "personalization": personalization,
@@ -80,6 +79,7 @@ def run(
         max_supersteps=max_supersteps,
     )  # fmt: skip
     start_gpus(options)
+    check_written(store, algorithm, personalization, output, trace, ldbc)
 
     from numba.core.event import install_timer
 
