@@ -60,8 +60,9 @@ def current() -> Context:
 
 
 def must_be_current(*owners: Context) -> None:
-    """Fail unless what a call works on belongs to the context that is current."""
-    assert all(owner is current() for owner in owners), f"{owners} in the context {current()}"
+    """Fail unless a context is current, and what a call works on belongs to it."""
+    context = current()
+    assert all(owner is context for owner in owners), f"{owners} in the {context}"
 
 
 class Queue:
