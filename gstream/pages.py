@@ -11,6 +11,8 @@ on `readers` threads, one batch a read, up to all free groups ahead of the consu
 
 from __future__ import annotations
 
+import math
+import mmap
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -27,6 +29,8 @@ from gstream.pagetable import PageTable
 from gstream.trace import Trace, timed
 from pagestore.io import aligned_empty
 
+SEGMENT_BYTES = 16 << 20
+Pin = Callable[[np.ndarray, bool], Callable[[], None]]  # pin(array, touched): what undoes it (gstream.devices.base)
 POISON = 0xA5  # released rows are filled with it when a fake device takes part: a late reader is found out
 
 
@@ -104,6 +108,17 @@ def page_rows(rows: int, row_bytes: int) -> np.ndarray:
     return aligned_empty(rows * row_bytes).reshape(rows, row_bytes)
 
 
+def segment_rows(table: PageTable, rows: int) -> int:
+    """Rows that are pinned at once: whole stretches, which no batch crosses, of SEGMENT_BYTES or more.
+
+    They end with a page of the system's, which is pinned once only; those of the weights, too.
+    """
+    stretches = -(-SEGMENT_BYTES // (table.stretch * table.page_bytes))
+    weight_bytes = table.stretch * table.weight_page_bytes
+    whole = mmap.PAGESIZE // math.gcd(mmap.PAGESIZE, weight_bytes) if weight_bytes else 1
+    return min(max(1, rows), table.stretch * -(-stretches // whole) * whole)
+
+
 def in_own_pages(array: np.ndarray) -> np.ndarray:
     """A copy that shares no page of the system's with other arrays: a page is pinned once only."""
     copy = aligned_empty(array.nbytes).view(array.dtype).reshape(array.shape)
@@ -116,7 +131,7 @@ class PageSource:
 
     def __init__(
         self, table: PageTable, reader: Reader, plan: SourcePlan, readers: ThreadPoolExecutor, poison: bool = False,
-        trace: Trace | None = None, pin: Callable[[np.ndarray], Callable[[], None]] = lambda rows: nothing,
+        trace: Trace | None = None, pin: Pin | None = None,
     ) -> None:  # fmt: skip
         self.table, self._trace = table, trace
         self.plan = plan
@@ -128,11 +143,11 @@ class PageSource:
         self.cache = None
         if not plan.resident and plan.cache_pages and plan.policy:
             self.cache = PageCache(table.pages, plan.cache_pages, plan.policy)
-        with ExitStack() as pinned:
-            for given in (self.pages, self.weights):
-                if given is not None and given.nbytes:
-                    pinned.callback(pin(given))
-            self._pinned = pinned.pop_all()  # not one without the other
+        self._pin, self._pinned = pin, ExitStack()
+        self._segment = segment_rows(table, rows) if plan.resident else max(1, rows)
+        self._is_pinned = np.full(-(-rows // self._segment), pin is None)
+        if not plan.resident:  # where copies cross groups; rows that pages stay in are pinned when these are read
+            self._pin_rows(0, rows, touched=False)
         self._reader = reader
         self._readers = readers
         self._lock = threading.Lock()
@@ -170,8 +185,29 @@ class PageSource:
     def first_again(self, numbers: np.ndarray, weights: bool) -> Iterator[Batch]:
         """The batches that `batches` will give for the same pages, where all are in memory; else none."""
         if self.plan.resident and self._loaded[numbers].all():
-            for part in self._cut(numbers):
-                yield Batch(self.table, part, part, self.pages, self.weights if weights else None)
+            yield from self._loaded_batches(numbers, self.weights if weights else None)
+
+    def _loaded_batches(self, numbers: np.ndarray, weights: np.ndarray | None) -> Iterator[Batch]:
+        for part in self._cut(numbers):
+            self._pin_rows(int(part[0]), int(part[-1]) + 1)
+            yield Batch(self.table, part, part, self.pages, weights)
+
+    def _pin_rows(self, first: int, end: int, touched: bool = True) -> None:
+        """Pin the segments of rows [first, end), which have been read, and what is beside them in the segments.
+
+        Raises ResourceError where that can't be done; then all is as it was.
+        """
+        for number in range(first // self._segment, -(-end // self._segment)):
+            if self._is_pinned[number]:
+                continue
+            assert self._pin is not None, "nothing is to be pinned"
+            part = slice(number * self._segment, (number + 1) * self._segment)
+            with ExitStack() as both:
+                for given in (self.pages, self.weights):
+                    if given is not None:
+                        both.callback(self._pin(given[part], touched))
+                self._pinned.callback(both.pop_all().close)
+            self._is_pinned[number] = True
 
     def _cut(self, numbers: np.ndarray) -> list[np.ndarray]:
         return cut_batches(numbers, self.table.stretch, self.plan.batch_pages, self.table.small_pages)
@@ -185,7 +221,7 @@ class PageSource:
                 yield Batch(self.table, numbers, numbers, self.pages, weights)
             return
         if len(missing) == 0:
-            yield from (Batch(self.table, part, part, self.pages, weights) for part in self._cut(numbers))
+            yield from self._loaded_batches(numbers, weights)
             return
         reads: deque[tuple[np.ndarray, Future[None] | None]] = deque()
         try:
@@ -197,6 +233,7 @@ class PageSource:
                 if read is not None:
                     read.result()
                     self._loaded[part] = True
+                self._pin_rows(int(part[0]), int(part[-1]) + 1)
                 yield Batch(self.table, part, part, self.pages, weights)
         finally:
             _settle(read for _, read in reads)

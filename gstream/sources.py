@@ -25,7 +25,7 @@ class Sources:
         trace: Trace | None,
     ) -> None:  # fmt: skip
         self._store, self._devices, self._readers = store, len(devices), readers
-        self._pin = devices[0].pin  # pinned for one GPU is pinned for all
+        self._pin = devices[0].pin if devices[0].pins else None  # pinned for one GPU is pinned for all
         self._capped, self._poison, self._trace = capped, poison, trace
         self._made: dict[str, list[PageSource]] = {}
         self._read_by_dropped = 0

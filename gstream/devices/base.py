@@ -166,8 +166,11 @@ class Device(ABC):
         """How many of the peers have memory that this device can't read."""
         return 0
 
-    def pin(self, array: np.ndarray) -> Callable[[], None]:
-        """Make host memory that batches will come from quick to copy; returns what undoes it."""
+    def pin(self, array: np.ndarray, touched: bool = False) -> Callable[[], None]:
+        """Make host memory that batches will come from quick to copy; returns what undoes it.
+
+        touched: it has been written to, for the most part; another thread may write to the rest meanwhile.
+        """
         return nothing
 
     def take_stats(self) -> DeviceStats:

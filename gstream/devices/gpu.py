@@ -100,12 +100,12 @@ class GpuDevice(Device):
         with self.gpu:
             return sum(not self.gpu.reaches(peer.gpu) for peer in peers if isinstance(peer, GpuDevice))
 
-    def pin(self, array: np.ndarray) -> Callable[[], None]:
+    def pin(self, array: np.ndarray, touched: bool = False) -> Callable[[], None]:
         """Pin host memory that copies come from; returns what undoes it. Small arrays may share pages of the system."""
         if array.nbytes < LEAST_PINNED_BYTES:
             return nothing
         with self.gpu:
-            unpin = self.gpu.pin(array)
+            unpin = self.gpu.pin(array, touched)
 
         def undo() -> None:
             try:

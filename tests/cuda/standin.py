@@ -16,6 +16,7 @@ import random
 import struct
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -312,6 +313,8 @@ def to_device(address: int, values: np.ndarray, stream=None) -> None:
     assert values.flags.c_contiguous
     at = values.ctypes.data
     pinned = any(first <= at and at + values.nbytes <= first + size for first, size in PINNED.items())
+    touched = any(first < at + values.nbytes and at < first + size for first, size in PINNED.items())
+    assert pinned or not touched, "a copy from memory that was pinned in two pieces, or in part"
     source = values if pinned or stream is None else values.copy()
     WORK.add(stream, lambda: memmove(address, source.ctypes.data, source.nbytes))
 
@@ -329,12 +332,16 @@ def pinned_array(shape, dtype) -> np.ndarray:
     must_be_current()
     array = np.empty(shape, dtype)
     PINNED[array.ctypes.data] = array.nbytes
+    weakref.finalize(array, PINNED.pop, array.ctypes.data, None)
     return array
 
 
-def pin(gpu, array: np.ndarray) -> Callable[[], None]:
+def pin(gpu, array: np.ndarray, touched: bool = False) -> Callable[[], None]:
     """What stands for Gpu.pin; what is pinned stays where it is, as a view may be what is copied."""
     must_be_current(gpu.context)
+    first, last = array.ctypes.data >> 12, array.ctypes.data + array.nbytes - 1 >> 12
+    for other, size in PINNED.items():
+        assert last < other >> 12 or other + size - 1 >> 12 < first, "a page of the system's is pinned once only"
     PINNED[array.ctypes.data] = array.nbytes
 
     def undo(kept=array) -> None:

@@ -14,7 +14,7 @@ from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
 import gstream
-from gstream import fit
+from gstream import fit, pages
 from gstream.devices import cuda, early
 from gstream.devices.cuda import DeviceError
 from gstream.devices.gpu import GpuDevice
@@ -124,12 +124,32 @@ def test_one_engine_runs_all(store, expected):
             np.testing.assert_allclose(found.value, expected[name].value, rtol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
+def test_pages_are_pinned_as_they_are_read(store, expected, monkeypatch, devices):
+    """Segment by segment, their weights too, whichever pages are wanted first."""
+    monkeypatch.setattr(pages, "SEGMENT_BYTES", 1)
+    pinned, usual = [], cuda.Gpu.pin
+
+    def pin(gpu, array, touched=False):
+        pinned.append(touched)
+        return usual(gpu, array, touched)
+
+    monkeypatch.setattr(cuda.Gpu, "pin", pin)
+    for cache in ("0", "lru"):
+        with Engine(store, RunOptions(devices=[devices], cache=cache, use_heads=False, batch_bytes=2 * PAGE)) as engine:
+            for name in ("bfs", "sssp", "pagerank", "bfs"):
+                found = engine.run(PROGRAMS[name](), max_supersteps=LIMITS.get(name))
+                np.testing.assert_allclose(found.value, expected[name].value, rtol=1e-5, err_msg=name)
+        assert pinned.count(True) > (2 if devices == "cuda" else 6)
+        pinned.clear()
+
+
 @pytest.mark.parametrize("allowed", [True, False])
 def test_answers_come_through_pinned_memory(store, expected, monkeypatch, allowed):
     """Where it may not be pinned, the long way; nothing stays pinned."""
     pinned, usual = [], cuda.Gpu.pin
 
-    def pin(gpu, array):
+    def pin(gpu, array, touched=False):
         if not allowed:
             raise ResourceError("made up by the test")
         undo = usual(gpu, array)
@@ -137,7 +157,7 @@ def test_answers_come_through_pinned_memory(store, expected, monkeypatch, allowe
         return undo
 
     monkeypatch.setattr(cuda, "PINNED_TO_FETCH", 1)
-    monkeypatch.setattr(GpuDevice, "pin", lambda device, array: nothing)
+    monkeypatch.setattr(GpuDevice, "pin", lambda device, array, touched=False: nothing)
     monkeypatch.setattr(cuda.Gpu, "pin", pin)
     with Engine(store, RunOptions(devices=["cuda"])) as engine:
         assert np.array_equal(engine.run(PROGRAMS["bfs"]()).value, expected["bfs"].value)

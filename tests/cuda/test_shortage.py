@@ -127,8 +127,8 @@ def test_every_pin_may_fail(store, expected, monkeypatch):
     """The error is that of the pin, nothing stays pinned, and the engine works afterwards."""
     pinned = []
 
-    def pin(gpu, array, usual=cuda.Gpu.pin):
-        undo = usual(gpu, array)
+    def pin(gpu, array, touched=False, usual=cuda.Gpu.pin):
+        undo = usual(gpu, array, touched)
         pinned.append(array.ctypes.data)
 
         def unpin():
