@@ -37,6 +37,8 @@ def refuse_overwriting(written: Iterable[Path], read: Iterable[str | Path]) -> N
     """
     sources = [(source, found) for source in read if (found := _stat(source)) is not None]
     for path in written:
+        if not path.name:  # "", ".", "/"
+            raise UsageError(f"{path}: is a folder. Name a file.")
         for target in (path, path.with_name(path.name + ".partial")):
             found = _stat(target)
             for source, other in sources:

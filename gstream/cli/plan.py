@@ -157,8 +157,10 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("pages", f"{', '.join(places)}; batches of {facts['batch_pages']}{streams}"),
     ]
     lines += [("holds", f"{show_bytes(size)} {name}") for name, size in held.items() if size]
+    each = facts["frontier"] and facts["supersteps"] == 1
+    steps = "a superstep, however many there will be" if each else f"in {facts['supersteps']} superstep(s)"
     lines += [
-        ("moves", f"{most}{show_bytes(facts['bytes_moved'])} in {facts['supersteps']} superstep(s)"),
-        ("takes", f"{most}about {show_seconds(facts['seconds'])}"),
+        ("moves", f"{most}{show_bytes(facts['bytes_moved'])} {steps}"),
+        ("takes", f"{most}about {show_seconds(facts['seconds'])}{' each' if each else ''}"),
     ]
     return lines

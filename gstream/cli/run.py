@@ -307,9 +307,10 @@ def engine_options(
 ) -> dict[str, Any]:
     """Options of the driver as `gstream.options.RunOptions` names them; what was not given is left out."""
     if gpus is not None:
-        if devices or gpus < 1:
-            reason = "--devices names the devices already" if devices else "a run takes one at least"
-            raise UsageError(f"--gpus {gpus}: {reason}. Pass one of the two options, --gpus with 1 or more.")
+        if gpus < 1:
+            raise UsageError(f"--gpus {gpus}: a run on GPUs takes one at least. Leave it out to run on the cores.")
+        if devices:
+            raise UsageError(f"--gpus {gpus}: --devices names the devices already. Pass one of the two options.")
         devices = [f"cuda:{number}" for number in range(gpus)]
     given = {
         "devices": devices or None,

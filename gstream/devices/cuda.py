@@ -25,6 +25,7 @@ from pagestore.errors import DeviceMissingError, GstreamError, ResourceError
 from pagestore.io import aligned_empty
 
 REMEDY = "Install pycuda beside the CUDA toolkit (gstream doctor says what is missing), or pass --devices host."
+NO_DRIVER = "--devices cuda: this machine has no NVIDIA driver. Leave out --devices or --gpus to run on its cores."
 PORTABLE = 1  # CU_MEMHOSTREGISTER_PORTABLE: pinned for all GPUs
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: does not wait for the default stream
 LARGEST_ADDRESS = (1 << 64) - 1
@@ -41,6 +42,8 @@ def driver() -> Any:
     try:
         import pycuda.driver as cuda
     except ImportError as error:
+        if cuda_version() is None:
+            raise DeviceMissingError(NO_DRIVER) from error
         raise DeviceMissingError(f"--devices cuda: pycuda can't be imported ({error}). {REMEDY}") from error
     os.environ.setdefault(*CONNECTIONS)
     try:

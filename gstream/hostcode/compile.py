@@ -113,9 +113,10 @@ class HostCode:
 
     def set_totals(self, partials: np.ndarray) -> dict[str, float]:
         """Sum partials (float64[blocks, totals]) in block order into g.<total>; returns them by name."""
-        for index in range(len(self.totals)):
-            # one addition after the other: numpy.sum's pairwise order would depend on the number of blocks it is given
-            self.floats[index] = np.add.accumulate(partials[:, index])[-1] if len(partials) else 0.0
+        with np.errstate(all="ignore"):  # values of a program that diverges
+            for index in range(len(self.totals)):
+                # one addition after the other: numpy.sum's pairwise order depends on the number of blocks it is given
+                self.floats[index] = np.add.accumulate(partials[:, index])[-1] if len(partials) else 0.0
         return dict(zip(self.totals, self.floats.tolist(), strict=False))
 
     def halt(self) -> bool:

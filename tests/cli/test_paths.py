@@ -123,3 +123,18 @@ def test_a_folder_in_the_place_of_a_file(tmp_path: Path, store: Path, gstream: C
     assert (done.returncode, done.stderr) == (2, "dir: is a folder. Name a file, as dir/edges.txt.\n")
     done = gstream("convert", "edges.txt", "dir")
     assert (done.returncode, done.stderr) == (2, "dir: is a folder. Name a file, as dir/graph.gs.\n")
+
+
+@pytest.mark.parametrize("name", [".", "/", ""])
+def test_a_name_that_is_a_folder(tmp_path: Path, gstream: Command, name: str) -> None:
+    (tmp_path / "e.txt").write_text(EDGES)
+    assert gstream("convert", "e.txt", "g.gs").returncode == 0
+    for command in (
+        ["run", "wcc", "g.gs", "-o"],
+        ["run", "wcc", "g.gs", "--trace"],
+        ["export", "g.gs"],
+        ["convert", "e.txt"],
+    ):
+        done = gstream(*command, name)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "is a folder. Name a file" in done.stderr and done.stderr.count("\n") == 1

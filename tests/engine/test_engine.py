@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 import weakref
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from engine_graphs import InDegree, both_ways, levels, make_store, run_program, skewed_edges
 from numba import njit
 
-from gstream import SUM, Program, f64
+from gstream import SUM, Program, f64, total
 from gstream.devices.base import DeviceMemoryError
 from gstream.devices.fake import FakeDevice
 from gstream.devices.host import HostDevice
@@ -307,5 +308,25 @@ def test_options_outside_their_limits_are_refused(store, options, message):
 
 
 def test_a_device_that_is_not_there(store):
-    with pytest.raises(DeviceMissingError, match="--devices cuda.* (Pass|pass|Name)"):
+    with pytest.raises(DeviceMissingError, match="--devices cuda.* (Pass|pass|Name|Leave out)"):
         Engine(store, RunOptions(devices=["cuda:99"]))
+
+
+def test_a_program_that_diverges_gives_infinity_without_a_warning(store):
+    class Diverges(Program):
+        combine, value = SUM, f64
+
+        def start(self, v, g):
+            return 1e300
+
+        def send(self, u, e, g):
+            return u.value * 1e10
+
+        @total
+        def sum(self, v):
+            return v.value
+
+    with Engine(store) as engine, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = engine.run(Diverges(), max_supersteps=3)
+    assert np.isinf(found.value).any() and found.totals["sum"] == np.inf

@@ -147,3 +147,12 @@ def test_the_drivers_cuda(monkeypatch, number, status, version):
 
     monkeypatch.setattr(cuda.ctypes, "CDLL", lambda name: Library())
     assert cuda.cuda_version() == version
+
+
+@pytest.mark.parametrize(("version", "told"), [(None, "has no NVIDIA driver"), ("13.0", "pycuda can't be imported")])
+def test_what_is_missing_is_told(monkeypatch, version, told):
+    for name in ("pycuda", "pycuda.driver"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setattr(cuda, "cuda_version", lambda: version)
+    with pytest.raises(DeviceMissingError, match=told):
+        cuda.driver()
