@@ -44,14 +44,16 @@ class InputOptions:
     """What the user says about the input; None means "find out".
 
     `weight_column` is a column's number, counted from 1, or its name in the header. `num_vertices` promises the IDs
-    id_base..id_base+N-1. `skipped_path` is where --bad-lines skip lists the lines it left out.
-    `duplicates` False refuses duplicate entries where the format forbids them (Matrix Market).
+    id_base..id_base+N-1. `skipped_path` is where --bad-lines skip lists the lines it left out. `header`: whether the
+    first line of a text names its columns. `duplicates` False refuses duplicate entries where the format forbids them
+    (Matrix Market).
     """
 
     format: str | None = None
     weights: bool = True
     weight_column: int | str | None = None
     string_ids: bool = False
+    header: bool | None = None
     bad_lines: str = "fail"
     skipped_path: Path | None = None
     num_vertices: int | None = None
@@ -77,7 +79,8 @@ class InputOptions:
     def lasting(self) -> dict[str, Any]:
         """The options that decide which edges are read."""
         names = (
-            "format", "weights", "weight_column", "string_ids", "bad_lines", "num_vertices", "id_base", "duplicates",
+            "format", "weights", "weight_column", "string_ids", "header", "bad_lines", "num_vertices", "id_base",
+            "duplicates",
         )  # fmt: skip
         return {name: getattr(self, name) for name in names}
 

@@ -228,6 +228,8 @@ def _open_one(
     name = path.name if isinstance(path, ByteStream) else path
     if options.string_ids and kind not in ("parquet", "arrow"):
         raise UsageError(f"{name}: --string-ids is for text, Parquet and Arrow; {kind} has numbers. Drop the option.")
+    if options.header is not None:
+        raise UsageError(f"{name}: --header and --no-header are for text, not for {kind}. Drop the option.")
     if options.weight_column is not None and kind not in ("parquet", "arrow", "tntp"):
         raise UsageError(
             f"{name}: --weight-column is for text, TNTP, Parquet and Arrow, not for {kind}. Drop the option."

@@ -141,8 +141,13 @@ def _is_header(rows: list[list[str]]) -> bool:
     if any(name in SOURCE_NAMES for name in first) and any(name in TARGET_NAMES for name in first):
         return True
     # words above numbers (a bad line among them is no reason to doubt); a lone line of words joins two names
-    numeric = sum(len(row) >= 2 and _is_id(row[0]) and _is_id(row[1]) for row in rows[1:])
-    return numeric > 0 and numeric * 2 >= len(rows) - 1
+    numbers = [_numbers(rows[1:], column) for column in range(len(first))]
+    return max(numbers) > 0 and max(numbers) * 2 >= len(rows) - 1
+
+
+def _numbers(rows: list[list[str]], column: int) -> int:
+    """How many rows have a number in a column."""
+    return sum(len(row) > column and _is_id(row[column]) for row in rows)
 
 
 def _named(header: tuple[str, ...], names: tuple[str, ...], default: int) -> int:
@@ -151,9 +156,10 @@ def _named(header: tuple[str, ...], names: tuple[str, ...], default: int) -> int
 
 
 def _weight_column(
-    name: str, first: list[str], header: tuple[str, ...] | None, used: tuple[int, int], options: InputOptions
-) -> int | None:
-    """Column of the weight, from 0: as asked for, else a header's "weight", else a numeric third column."""
+    name: str, rows: list[list[str]], first: list[str], header: tuple[str, ...] | None, used: tuple[int, int],
+    options: InputOptions,
+) -> int | None:  # fmt: skip
+    """Column of the weight, from 0: as asked for, else a header's "weight", else a third column of numbers."""
     width = len(first)
     if not options.weights:
         return None
@@ -166,8 +172,9 @@ def _weight_column(
                 f"{name}: weight {first[2]} is written with a comma; decimals take a point. "
                 f"Convert it, or pass --no-weights."
             )
-        # the first line decides: a word further down is a bad line, not a reason to drop the weights
-        return 2 if width > 2 and 2 not in used and _is_number(first[2]) else None
+        # a word among numbers is a bad line, not a reason to drop the weights
+        numbers = width > 2 and (_is_id(first[2]) or _numbers(rows, 2) * 2 > len(rows))
+        return 2 if numbers and 2 not in used else None
     if isinstance(asked, str) and asked.isascii() and asked.isdigit() and (header is None or asked not in header):
         asked = int(asked)
     if isinstance(asked, int):
@@ -183,10 +190,6 @@ def _weight_column(
     return header.index(asked)
 
 
-def _is_number(text: str) -> bool:
-    return bool(NUMBER.match(text) or NOT_FINITE.match(text))
-
-
 def sniff(stream: ByteStream, options: InputOptions, separator: str | None = None, comments: str = "#%") -> TextLayout:
     """Find the layout of `stream` without consuming it. `separator` is forced for .csv and .tsv.
 
@@ -200,7 +203,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     rows = [_fields(line, found) for line in sample.lines]
     header: tuple[str, ...] | None = None
     skip_lines = 0
-    if _is_header(rows):
+    if _is_header(rows) if options.header is None else options.header:
         header, skip, skip_lines = tuple(rows[0]), sample.ends[0], sample.numbers[0]
         rows = rows[1:]
         if not rows:
@@ -224,7 +227,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     if options.weights and options.weight_column is None:
         _refuse_dictionaries(stream.name, sample, found)
     strings = options.string_ids or not all(_is_id(first[column]) for column in used)
-    weight = _weight_column(stream.name, first, header, used, options)
+    weight = _weight_column(stream.name, rows, first, header, used, options)
     due = "source and target" if fields == 2 else "as many as most lines have"
     if weight == 2 and fields == 3:
         due = "source, target and weight"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
+import numpy as np
 import pytest
 from input_files import edges_of, opened, read, write
 
-from pagestore.errors import UsageError
+from pagestore.errors import InputError, UsageError
 from pagestore.inputs.base import InputOptions
+from pagestore.inputs.sniff import sniff
+from pagestore.inputs.streams import ByteStream
 
 PAIR = [(1, 2), (3, 4)]
 TRIPLE = [(1, 2, 0.5), (3, 4, 7.0)]
@@ -160,6 +165,36 @@ def test_options_that_contradict():
 
 def test_column_of_words_is_no_weight_but_one_word_is_a_bad_line(tmp_path):
     assert read(tmp_path, "a.txt", "1 2 x\n3 4 5\n") == PAIR
+
+
+def test_words_above_a_column_of_numbers_are_a_header(tmp_path):
+    """Also where vertices have names, so that no number stands where an ID would."""
+    named = "alice,bob,2\nbob,carol,3\n"
+    for header in ("person,friend,weight", "person,friend,amount", "a,b,c"):
+        layout = sniffed(tmp_path, f"{header}\n{named}")
+        assert (layout.skip_lines, layout.rules.weight) == (1, 2)
+    assert sniffed(tmp_path, named).skip_lines == 0
+    assert sniffed(tmp_path, "person,friend\nalice,bob\n").skip_lines == 0  # nothing tells it from an edge
+    assert sniffed(tmp_path, "person,friend\nalice,bob\n", header=True).header == ("person", "friend")
+    assert sniffed(tmp_path, f"person,friend,weight\n{named}", header=False).skip_lines == 0
+
+
+def test_a_word_among_weights_is_a_bad_line(tmp_path):
+    with pytest.raises(InputError, match=r"a.txt:1:5: weight 'x' is not a number"):
+        read(tmp_path, "a.txt", "1 2 x\n3 4 5\n6 7 8\n")
+
+
+def test_a_header_is_a_texts(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((1, 2), np.int64))
+    with pytest.raises(UsageError, match="--header and --no-header are for text, not for npy"):
+        opened(tmp_path / "a.npy", tmp_path, header=True)
+
+
+def sniffed(tmp_path, text, **options):
+    path = tmp_path / "sniffed.csv"
+    path.write_text(text)
+    with closing(ByteStream(path)) as stream:
+        return sniff(stream, InputOptions(**options), ",")
 
 
 def test_long_comment_before_data(tmp_path):
