@@ -134,15 +134,19 @@ def _is_id(text: str) -> bool:
     return bool(INTEGER.match(text) or NUMBER.match(text) or NOT_FINITE.match(text))
 
 
-def _is_header(rows: list[list[str]]) -> bool:
+def _is_header(rows: list[list[str]], string_ids: bool) -> bool:
     first = [name.strip().lower() for name in rows[0]]
     if len(first) < 2 or any(_is_id(name) for name in first):
         return False
     if any(name in SOURCE_NAMES for name in first) and any(name in TARGET_NAMES for name in first):
         return True
-    # words above numbers (a bad line among them is no reason to doubt); a lone line of words joins two names
-    numbers = [_numbers(rows[1:], column) for column in range(len(first))]
-    return max(numbers) > 0 and max(numbers) * 2 >= len(rows) - 1
+    if not any(first) or not all(any(map(str.isalpha, name)) for name in first if name):
+        return False  # signs alone are no column's name: taken for one, an edge would be lost
+    # words above numbers (a bad line among them is no reason to doubt); a lone line of words joins two names.
+    # Where IDs are names, a word above a number in their columns is one more name.
+    columns = range(2 if string_ids else 0, len(first))
+    numbers = max((_numbers(rows[1:], column) for column in columns), default=0)
+    return numbers > 0 and numbers * 2 >= len(rows) - 1
 
 
 def _numbers(rows: list[list[str]], column: int) -> int:
@@ -203,7 +207,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     rows = [_fields(line, found) for line in sample.lines]
     header: tuple[str, ...] | None = None
     skip_lines = 0
-    if _is_header(rows) if options.header is None else options.header:
+    if _is_header(rows, options.string_ids) if options.header is None else options.header:
         header, skip, skip_lines = tuple(rows[0]), sample.ends[0], sample.numbers[0]
         rows = rows[1:]
         if not rows:

@@ -179,6 +179,15 @@ def test_words_above_a_column_of_numbers_are_a_header(tmp_path):
     assert sniffed(tmp_path, f"person,friend,weight\n{named}", header=False).skip_lines == 0
 
 
+def test_what_might_be_an_edge_is_no_header(tmp_path):
+    for text in (":,:\n0,0\n", "?,a\n0,0\n", ",\n0,0\n"):
+        assert sniffed(tmp_path, text).skip_lines == 0  # a bad line, which is told, not a header
+    for names in ("a,b\n0,0\n", "alice,bob\n1,2\n", "alice,bob,\n1,2,x\n"):
+        assert sniffed(tmp_path, names).skip_lines == 1
+        assert sniffed(tmp_path, names, string_ids=True).skip_lines == 0  # two names more
+    assert sniffed(tmp_path, "alice,bob,cost\n1,2,3\n", string_ids=True).skip_lines == 1
+
+
 def test_a_word_among_weights_is_a_bad_line(tmp_path):
     with pytest.raises(InputError, match=r"a.txt:1:5: weight 'x' is not a number"):
         read(tmp_path, "a.txt", "1 2 x\n3 4 5\n6 7 8\n")

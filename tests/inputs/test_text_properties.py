@@ -48,6 +48,8 @@ def test_weights(edges, separator, end):
 
 @settings(max_examples=40)
 @given(st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=40))
+@example([(":", ":"), ("0", "0")])
+@example([("a", "b"), ("0", "0")])
 def test_names(edges):
     quoted = [tuple('"' + name.replace('"', '""') + '"' for name in edge) for edge in edges]
     text = "".join(f"{a},{b}\n" for a, b in quoted)
