@@ -24,6 +24,7 @@ class Constants:
     """Rates in bytes/s and edges/s, times in seconds. The defaults are two cores of 2020; see gstream.measure.
 
     Host devices share the cores, so that N of them have the kernels' rate of one, and merge N copies of WA in turns.
+    list_s: of a short list that kernels read in place in host memory, over the link (those of devices that can).
     disk: of pages that stream; load: of pages that come to stay in host memory, perhaps from the system's page cache.
     """
 
@@ -32,6 +33,7 @@ class Constants:
     disk: float = 1.5e9
     load: float = 1.5e9
     call_s: float = 40e-6
+    list_s: float = 23e-9
     push_edges: float = 3e8
     pull_edges: float = 8e8
     merge: float = 4e9

@@ -3,9 +3,9 @@
 Programs with `done` (BFS) follow Beamer's rule: pull once the frontier's edges outnumber a share of the unexplored
 ones, push again once the frontier is small and shrinks. Others (SSSP, labels) pull when that looks at less: a pull
 tests every edge, a push settles those of the frontier with an atomic each (Garaph 4.2 puts the limit at half of all
-edges). Where pages come from disk or over a link, the pages that each way would move decide instead: resident heads
-are looked at first where that is cheap, and what they leave open is finished by a pull or by a push, whichever moves
-less (both come to the same values).
+edges). Where pages come from disk or over a link, what each way would move decides instead: resident heads are looked
+at first where that is cheap, and what they leave open is finished by a pull or by a push, whichever takes less time
+(both come to the same values).
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gstream.demand import Demand
 from gstream.devices.base import Device
+from gstream.pagetable import PageTable
 from gstream.plan import Plan
 from pagestore.layout import HEAD_NEIGHBOURS
 
@@ -26,21 +28,25 @@ PUSH_COST = 2.0  # of an edge, against an edge of a pull: an atomic each (measur
 
 @dataclass
 class Frontier:
-    """What is known of the active vertices: how many, the edges that leave them, and pages (int64[n], ascending) of the
-    pushed topology that hold them, once somebody asks."""
+    """What is known of the active vertices: how many, the edges that leave them, and what a push from them demands,
+    once somebody asks."""
 
     vertices: int
     edges: int
     listed: bool
-    pages: np.ndarray | None = None
+    demand: Demand | None = None
 
 
 @dataclass
 class Chooser:
-    """Chooses directions over one run. `unexplored`: edges that no frontier had so far."""
+    """Chooses directions over one run, and which pages come whole. `unexplored`: edges that no frontier had so far.
+
+    zero_copy: devices can read pages where they lie in host memory.
+    """
 
     plan: Plan
     has_done: bool
+    zero_copy: bool = False
     unexplored: int = field(init=False)
     streamed: bool = field(init=False)
     pulled: bool = False
@@ -51,17 +57,35 @@ class Chooser:
         self.streamed = self.plan.copies or not all(source.resident for source in self.plan.sources.values())
 
     def look(self, device: Device) -> Frontier:
-        """Measure the frontier on one device (bitmaps are the same on all). One that copies has its pages ready."""
+        """Measure the frontier on one device (bitmaps are the same on all). One that copies knows its pages at once."""
         directions = self.plan.directions
         pushed = self.plan.table("push") if self.plan.copies and not self.plan.sweep and "push" in directions else None
-        count, edges, pages = device.frontier(len(directions) > 1, pushed)
-        return Frontier(count, edges, count <= max(64, self.plan.graph.vertices // LISTED), pages)
+        count, edges, lists = device.frontier(len(directions) > 1, pushed)
+        demand = None if pushed is None or lists is None else Demand.of(pushed, lists)
+        return Frontier(count, edges, count <= max(64, self.plan.graph.vertices // LISTED), demand)
 
-    def pushed_pages(self, frontier: Frontier, device: Device) -> np.ndarray:
-        """The pages that a push from the frontier needs."""
-        if frontier.pages is None:
-            frontier.pages = device.pages_of("active", self.plan.table("push"))
-        return frontier.pages
+    def pushed(self, frontier: Frontier, device: Device) -> Demand:
+        """What a push from the frontier needs."""
+        if frontier.demand is None:
+            table = self.plan.table("push")
+            frontier.demand = Demand.of(table, device.lists_of("active", table))
+        return frontier.demand
+
+    def in_place(self, demand: Demand) -> np.ndarray:
+        """int64[k]: the pages that are better read in host memory than copied."""
+        if not self._reads_in_place(demand.table):
+            return demand.numbers[:0]
+        return demand.in_place(self.plan.constants, self.plan.weights)
+
+    def _reads_in_place(self, table: PageTable) -> bool:
+        """Only where all values are on the device: a streamed RA comes with whole pages."""
+        return self.zero_copy and self.plan.device.resident and self.plan.sources[table.name].resident
+
+    def _seconds(self, demand: Demand) -> float:
+        """Time in which what is wanted comes to the devices."""
+        constants, zero_copy = self.plan.constants, self._reads_in_place(demand.table)
+        rate = constants.c2 if self.plan.copies else constants.disk
+        return demand.seconds(constants, self.plan.weights, zero_copy, rate)
 
     def choose(self, frontier: Frontier, device: Device) -> str:
         """ "push" or "pull" for this superstep."""
@@ -81,18 +105,15 @@ class Chooser:
         return "pull" if pull else "push"
 
     def _pull_may_move_less(self, frontier: Frontier, device: Device) -> bool:
-        """By heads: when looking at all of them takes less time than moving the frontier's pages; else by pages."""
-        push, pull, constants = self.plan.table("push"), self.plan.table("pull"), self.plan.constants
-        pushed = len(self.pushed_pages(frontier, device)) * push.page_bytes
+        """By heads: when looking at all of them takes less time than what the frontier demands; else by pages."""
+        pushed, pull = self._seconds(self.pushed(frontier, device)), self.plan.table("pull")
         if self.plan.heads is not None:
-            rate = constants.c2 if self.plan.copies else constants.disk
             heads_bytes = self.plan.graph.head_rows[self.plan.heads] * HEAD_NEIGHBOURS * self.plan.graph.id_bytes
-            return pushed / rate > heads_bytes / constants.scan
-        return pushed >= len(device.pages_of("open", pull)) * pull.page_bytes
+            return pushed > heads_bytes / self.plan.constants.scan
+        return pushed >= self._seconds(Demand.of(pull, device.lists_of("open", pull)))
 
-    def finish_by_push(self, frontier: Frontier, device: Device, left: np.ndarray) -> bool:
-        """After the heads of a pull: whether pushing from the frontier moves less than the pages left to pull."""
-        if not self.streamed or "push" not in self.plan.directions or len(left) == 0:
+    def finish_by_push(self, frontier: Frontier, device: Device, left: Demand) -> bool:
+        """After the heads of a pull: whether what a push from the frontier demands comes sooner than what is left."""
+        if not self.streamed or "push" not in self.plan.directions or len(left.numbers) == 0:
             return False
-        push, pull = self.plan.table("push"), self.plan.table("pull")
-        return len(self.pushed_pages(frontier, device)) * push.page_bytes < len(left) * pull.page_bytes
+        return self._seconds(self.pushed(frontier, device)) < self._seconds(left)

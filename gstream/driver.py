@@ -20,6 +20,7 @@ import numpy as np
 
 from gstream import measure
 from gstream.costs import Constants
+from gstream.demand import NO_PAGES, Demand
 from gstream.devices.base import Device, DeviceMemoryError, DevicePlan, HostVertices, Job
 from gstream.devices.fake import FakeDevice
 from gstream.devices.host import HostDevice
@@ -234,7 +235,7 @@ class Engine:
                 for device in self.devices:
                     undo.callback(device.detach)
                     device.begin_sweep(kernel, table, plan)
-                self.stream(table, pages, kernel.needs_weights)
+                self.stream(Demand.whole(table).among(pages), kernel.needs_weights)
                 states = [device.end_sweep() for device in self.devices]
                 undo.pop_all()
             return kernel.merge(states)
@@ -278,16 +279,13 @@ class Engine:
             for number in sorted(range(len(self.devices)), key=late.__getitem__):
                 self.devices[number].finish()
 
-    def stream(self, table: PageTable, pages: np.ndarray, weights: bool, again: bool = False) -> None:
-        """Submit pages (int64[n], ascending) to the devices that own them, small pages first; finish all.
-
-        again: the next call will ask for the same pages, so that reading and copying may go on meanwhile.
-        """
-        sources, devices = self._sources.of(table), self.devices
+    def stream(self, demand: Demand, weights: bool, again: bool = False, in_place: np.ndarray = NO_PAGES) -> None:
+        """Submit pages to the devices that own them, small pages first; finish all. See gstream.feeding."""
+        sources, devices, stretch = self._sources.of(demand.table), self.devices, demand.table.stretch
 
         def feeding(number: int) -> Generator[None, None, None]:
-            mine = share(pages, table.stretch, len(devices), number)
-            return feed(devices[number], sources[number], table, mine, weights, again)
+            mine = demand.among(share(demand.numbers, stretch, len(devices), number)) if len(devices) > 1 else demand
+            return feed(devices[number], sources[number], mine, weights, again, in_place)
 
         if all(device.queues for device in devices):
             in_turn([feeding(number) for number in range(len(devices))])
@@ -365,6 +363,7 @@ class Engine:
         for number, device in enumerate(self.devices):
             counted = device.take_stats()
             stats.pages_moved += counted.pages_moved
+            stats.pages_in_place += counted.pages_in_place
             stats.bytes_moved += counted.bytes_moved
             stats.edges_visited += counted.edges
             stats.attribute_bytes_moved += counted.attribute_bytes

@@ -8,19 +8,23 @@ from contextlib import ExitStack, closing
 
 import numpy as np
 
+from gstream.demand import Demand
 from gstream.devices.base import Device
 from gstream.pages import PageSource
-from gstream.pagetable import PageTable
 
 
 def feed(
-    device: Device, source: PageSource, table: PageTable, pages: np.ndarray, weights: bool, again: bool
+    device: Device, source: PageSource, demand: Demand, weights: bool, again: bool, in_place: np.ndarray
 ) -> Generator[None, None, None]:
-    """Submit pages (int64[n], ascending) to a device, a batch a step; does not wait for the last ones.
+    """Submit pages to a device, a batch a step; does not wait for the last ones.
 
-    again: the next call will be for the same pages, so that reading and copying go on meanwhile.
+    again: the next call will be for the same pages, so that reading and copying go on meanwhile. in_place: int64[k],
+    pages to be read in host memory, if they are there and the device does not hold them.
     """
-    others = device.submit_held(table, pages)
+    table = demand.table
+    others = device.submit_held(table, demand.numbers)
+    if len(in_place) and len(others):
+        others = read_in_place(device, source, demand, weights, others, in_place)
     with closing(source.batches(others, device.in_place, device.make_room, weights, again)) as batches:
         for batch in batches:
             device.submit(batch)
@@ -29,6 +33,19 @@ def feed(
         if not device.submit_ahead(batch):
             break
         yield
+
+
+def read_in_place(
+    device: Device, source: PageSource, demand: Demand, weights: bool, others: np.ndarray, in_place: np.ndarray
+) -> np.ndarray:
+    """Submit those of the pages `others` (int64[n]) that are to be read in host memory; returns the rest."""
+    sparse = source.lying(others[np.isin(others, in_place, assume_unique=True)], weights)
+    if len(sparse.numbers) == 0:
+        return others
+    device.stats.bytes_moved += int(demand.among(sparse.numbers).bytes_in_place(weights).sum())
+    device.stats.pages_in_place += len(sparse.numbers)
+    device.submit_in_place(sparse)
+    return others[np.isin(others, sparse.numbers, assume_unique=True, invert=True)]
 
 
 def exhaust(feeding: Generator[None, None, None]) -> None:

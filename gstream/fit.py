@@ -116,12 +116,12 @@ def chunk_unit(code: Any) -> int:
 
 
 def work_list_bytes(table: PageTable) -> int:
-    """What a device that copies holds of the directory: work lists, first and last vertices, marks, a map of rows."""
+    """What a device that copies holds of the directory: work lists, first and last vertices, lists wanted, a row map."""
     large = np.arange(table.pages) >= table.small_pages
     parts, of_hubs = (
         count_parts(large[low:], table.records[low:], table.edges[low:]) for low in (0, table.small_pages)
     )
-    return parts * PART_BYTES + of_hubs * 8 + table.pages * (8 + 8 + 1 + 4)
+    return parts * PART_BYTES + of_hubs * 8 + table.pages * (8 + 8 + 4 + 4)
 
 
 def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[str, int]:

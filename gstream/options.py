@@ -40,6 +40,8 @@ class RunOptions:
     direction: "auto" chooses in every superstep
     micro: lanes of a GPU that share a vertex's list (thesis 4.1): one ("vertex"), a warp ("edge"), or what each page's
         directory entry says
+    use_heads: hold the first neighbours of each vertex where programs with `done` gain by it
+    zero_copy: where few lists of a page are wanted, GPUs read these in host memory instead of copying the page
     chunk_vertices: at most so many vertices of WA resident at once; None is what fits
     threads: host threads in all; None is the cores this process may use
     read_threads: threads that read ahead from disk
@@ -55,6 +57,7 @@ class RunOptions:
     direction: str = "auto"
     micro: str = "hybrid"
     use_heads: bool = True
+    zero_copy: bool = True
     max_supersteps: int | None = None
     chunk_vertices: int | None = None
     threads: int | None = None

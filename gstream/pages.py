@@ -187,6 +187,13 @@ class PageSource:
         if self.plan.resident and self._loaded[numbers].all():
             yield from self._loaded_batches(numbers, self.weights if weights else None)
 
+    def lying(self, numbers: np.ndarray, weights: bool) -> Batch:
+        """Those of the pages (int64[n], ascending) that lie in pinned rows of their own; `done` need not be called."""
+        held = numbers[self._loaded[numbers]] if self.plan.resident else numbers[:0]
+        for number in np.unique(held // self._segment).tolist():
+            self._pin_rows(number * self._segment, number * self._segment + 1)
+        return Batch(self.table, held, held, self.pages, self.weights if weights else None)
+
     def _loaded_batches(self, numbers: np.ndarray, weights: np.ndarray | None) -> Iterator[Batch]:
         for part in self._cut(numbers):
             self._pin_rows(int(part[0]), int(part[-1]) + 1)

@@ -27,7 +27,9 @@ class RunStats:
     """Figures of one run.
 
     pages_moved, bytes_moved: pages handed to devices other than from the device's own cache, and their bytes with
-    weights; a host device reads them where they lie. attribute_bytes_moved: WA and RA copied to and from devices.
+    weights; a host device reads them where they lie. pages_in_place: pages of which a device that copies read the
+    wanted lists alone, in host memory; their part of bytes_moved is reckoned from mean lengths of lists.
+    attribute_bytes_moved: WA and RA copied to and from devices.
     bytes_read_disk: pages read from the store's file during the run. cache_*: hits and misses of the caches (device
     memory over the link, host memory over the disk). peak_memory_bytes: tracked bytes of host memory; on_device_bytes:
     of the fullest device. predicted_*: by the planner, before the run; for programs with a frontier, whose pages no
@@ -36,6 +38,7 @@ class RunStats:
     """
 
     pages_moved: int = 0
+    pages_in_place: int = 0
     bytes_moved: int = 0
     attribute_bytes_moved: int = 0
     bytes_read_disk: int = 0

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from gstream.demand import NO_PAGES, Demand
 from gstream.devices.base import Device, Job, Range, Step
 from gstream.direction import LISTED, Chooser, Frontier
 from gstream.fit import BLOCK
@@ -32,8 +33,11 @@ class Streamer(Protocol):
     def each(self, call: Callable[[int], None]) -> None:
         """call(device number) for every device, side by side where they allow it; then finish all: a barrier."""
 
-    def stream(self, table: PageTable, pages: np.ndarray, weights: bool, again: bool = False) -> None:
-        """Submit the pages (int64[n], ascending) to their owners and finish; again: the next call asks for them too."""
+    def stream(self, demand: Demand, weights: bool, again: bool = False, in_place: np.ndarray = NO_PAGES) -> None:
+        """Submit the pages to their owners and finish; again: the next call asks for them too.
+
+        in_place: int64[k], those that had better be read where they lie in host memory, if they are there.
+        """
 
     def counts(self) -> tuple[int, int, int, int]:
         """Pages processed, bytes moved, edges looked at and bytes read from disk so far."""
@@ -47,7 +51,7 @@ class Run:
         self.devices: list[Device] = engine.devices
         self.partials = np.zeros((-(-plan.graph.vertices // BLOCK), len(code.totals)), dtype=np.float64)
         self.totals: dict[str, float] = {}
-        self.chooser = Chooser(plan, code.has_done)
+        self.chooser = Chooser(plan, code.has_done, engine.options.zero_copy and self.devices[0].zero_copy)
         self.stats = RunStats()
         self.stale = False  # open bits may hold vertices that are done
         self.merge_seconds = 0.0
@@ -94,14 +98,14 @@ class Run:
         began = time.perf_counter()
         direction = "pull" if self.plan.directions == ("pull",) else self.chooser.choose(frontier, self.devices[0])
         before = self.engine.counts()
-        step, pages = self.next_pages(direction, frontier)
+        step, demand = self.demand(direction, frontier)
         if step.direction == "pull" and (self.job.plan.message or self.job.plan.source_copy):
             self.refresh()
         for chunk in self.plan.chunks:
             self.each(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
-            wanted = pages
+            wanted = demand
             if len(self.plan.chunks) > 1 and step.direction == "pull":
-                wanted = np.intersect1d(pages, step.table.pages_of_range(*chunk), assume_unique=True)
+                wanted = demand.among(step.table.pages_of_range(*chunk))
             self.join(step, wanted)
             self.merge(step, chunk)
         self.sum_totals()
@@ -127,37 +131,37 @@ class Run:
             self.engine.options.progress(len(self.stats.per_superstep), self.stats.per_superstep[-1])
         return following
 
-    def next_pages(self, direction: str, frontier: Frontier) -> tuple[Step, np.ndarray]:
-        """What the superstep does and the pages that it needs, int64[n], ascending."""
+    def demand(self, direction: str, frontier: Frontier) -> tuple[Step, Demand]:
+        """What the superstep does and the pages that it needs (the thesis's next pages)."""
         table, device = self.plan.table(direction), self.devices[0]
         step = Step(direction, table)
         if not self.code.idempotent:
-            return step, table.all_pages()
+            return step, Demand.whole(table)
         if direction == "push":
-            return self.push_pages(frontier)
+            return self.push(frontier)
         if not self.code.has_done or not self.job.plan.resident:
-            return step, table.all_pages()
+            return step, Demand.whole(table)
         if self.stale:
             self.each(lambda d: self.devices[d].reopen())
         which = "open"
         if self.plan.heads is not None:
             which, step.remain = "remain", True
             self.settle_by_heads(step)
-        pages = device.pages_of(which, table)
-        if step.remain and self.chooser.finish_by_push(frontier, device, pages):
-            return self.push_pages(frontier)
-        if len(pages):
+        left = Demand.of(table, device.lists_of(which, table))
+        if step.remain and self.chooser.finish_by_push(frontier, device, left):
+            return self.push(frontier)
+        if len(left.numbers):
             step.listed = device.list_vertices(which, self.plan.graph.vertices // LISTED)
             step.skip = 4 if step.remain and step.listed is not None else 0
-        self.stale = len(pages) > 0
-        return step, pages
+        self.stale = len(left.numbers) > 0
+        return step, left
 
-    def push_pages(self, frontier: Frontier) -> tuple[Step, np.ndarray]:
+    def push(self, frontier: Frontier) -> tuple[Step, Demand]:
         """A push from the frontier and the pages that hold it."""
-        table, device = self.plan.table("push"), self.devices[0]
+        device = self.devices[0]
         self.stale = True
         listed = device.list_vertices("active", frontier.vertices) if frontier.listed else None
-        return Step("push", table, listed), self.chooser.pushed_pages(frontier, device)
+        return Step("push", self.plan.table("push"), listed), self.chooser.pushed(frontier, device)
 
     def settle_by_heads(self, step: Step) -> None:
         """Let the resident heads settle what they can; what stays open has its remain bit set."""
@@ -172,13 +176,14 @@ class Run:
             self.each(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
             self.each(lambda d, chunk=chunk: self.devices[d].refresh(chunk))
 
-    def join(self, step: Step, pages: np.ndarray) -> None:
+    def join(self, step: Step, demand: Demand) -> None:
         """Stream pages to their owners: the inner loop of Figure 6. Devices are fed side by side."""
         for device in self.devices:
             device.begin(step)
-        if len(pages):
-            again = not self.code.idempotent and not self.last and len(pages) == step.table.pages
-            self.engine.stream(step.table, pages, self.plan.weights, again)
+        if len(demand.numbers):
+            again = not self.code.idempotent and not self.last and len(demand.numbers) == step.table.pages
+            in_place = self.chooser.in_place(demand) if self.code.idempotent else NO_PAGES
+            self.engine.stream(demand, self.plan.weights, again, in_place)
 
     def merge(self, step: Step, chunk: Range) -> None:
         """Step 3 and 4 of Figure 5: slices of all copies are combined, applied and handed round or stored."""

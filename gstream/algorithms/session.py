@@ -152,12 +152,12 @@ class Session:
 
     def pages_of(self, name: str, bits: np.ndarray) -> np.ndarray:
         """bool[pages]: the pages of topology `name` whose range of vertices has a bit set (uint64[ceil(V / 64)])."""
-        from gstream.hostcode.bitmaps import mark_pages
+        from gstream.hostcode.bitmaps import count_pages
 
         table = self.engine.graph.tables[name]
-        wanted = np.zeros(table.pages, np.bool_)
-        mark_pages(bits, table.first_vertex, table.last_vertex, wanted)
-        return wanted
+        lists = np.zeros(table.pages, np.int64)
+        count_pages(bits, table.first_vertex, table.last_vertex, lists)
+        return lists > 0
 
     def prove(self, certificate: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
         """certificate(self, *arguments) with its seconds; what it moves is not counted as the run's."""

@@ -11,7 +11,8 @@ What the driver calls, in this order. Work may be queued and done late by all ca
       for each chunk of WA:
         load(chunk)                       step 1 of Figure 5: WA from host memory, where it is not resident
         begin(step)                       step 2: what is in the device's page cache is processed in one launch,
-        submit_held(pages)                the rest comes by batches: a copy, then the kernel on one of its streams
+        submit_held(pages)                pages with few wanted lists in one more, which reads them in host memory,
+        submit_in_place(batch)            the rest comes by batches: a copy, then the kernel on one of its streams
         submit(batch)...
         submit_ahead(batch)...            copies for the next superstep, which go on while vertices are worked on
         finish                            thread synchronization of all devices
@@ -20,7 +21,7 @@ What the driver calls, in this order. Work may be queued and done late by all ca
         gather(slices, peers), finish     and hands them round
         store(slice)                      step 4: WA to host memory, where it is not resident
       advance()                           what was marked becomes the frontier
-      frontier, list_vertices, pages_of                what the driver asks the first device about bitmaps
+      frontier, list_vertices, lists_of                what the driver asks the first device about bitmaps
     detach()
 
     begin_sweep(kernel), submit_held(pages), submit(batch)..., end_sweep
@@ -129,6 +130,7 @@ class DeviceStats:
 
     pages: int = 0
     pages_moved: int = 0
+    pages_in_place: int = 0
     bytes_moved: int = 0
     attribute_bytes: int = 0
     edges: int = 0
@@ -139,6 +141,7 @@ class DeviceStats:
 class Device(ABC):
     """One device of a run. `in_place`: reads pages where they lie in host memory, so that batches need no cutting.
 
+    `zero_copy`: kernels can read pages in pinned host memory, too, over the link.
     `pins`: copies run faster from memory that `pin` was called for.
     `queues`: calls only queue what they do, so that one thread serves several such devices in turn.
     `threaded`: the driver may serve it from a thread of its own beside other devices; where it may not, devices are
@@ -146,6 +149,7 @@ class Device(ABC):
     """
 
     in_place = False
+    zero_copy = False
     pins = False
     queues = False
     threaded = True
@@ -238,6 +242,13 @@ class Device(ABC):
     def submit(self, batch: Batch) -> None:
         """Copy a batch and run the step's kernel over it, in stream order; batch.done is called after the copy."""
 
+    def submit_in_place(self, batch: Batch) -> None:
+        """Run the step's kernel over pages that stay in pinned host memory, of which it reads what is wanted.
+
+        Its bytes are for the driver to count. Only `zero_copy` devices.
+        """
+        raise NotImplementedError(f"{self.name} reads no host memory")
+
     def submit_ahead(self, batch: Batch) -> bool:
         """Copy a batch that the next step will submit first, after others copied so; False: no more."""
         return False
@@ -295,9 +306,9 @@ class Device(ABC):
 
     @abstractmethod
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, np.ndarray | None]:
-        """How many vertices are active; the edges that leave them, about, where `edges` asks; the pages that hold them.
+        """How many vertices are active; the edges that leave them, about, where `edges` asks; `lists_of` the active.
 
-        int64[n], ascending, of `table`; None without one. In one call, for a device may take its time to answer.
+        None without a table. In one call, for a device may take its time to answer.
         """
 
     @abstractmethod
@@ -308,8 +319,8 @@ class Device(ABC):
         """
 
     @abstractmethod
-    def pages_of(self, which: str, table: PageTable) -> np.ndarray:
-        """int64[n], ascending: the pages of `table` that hold a vertex whose bit is set."""
+    def lists_of(self, which: str, table: PageTable) -> np.ndarray:
+        """integers[pages]: how many vertices of each page's range of `table` have their bit set."""
 
     @abstractmethod
     def read_values(self) -> np.ndarray:

@@ -26,7 +26,8 @@ from pagestore.io import aligned_empty
 
 REMEDY = "Install pycuda beside the CUDA toolkit (gstream doctor says what is missing), or pass --devices host."
 NO_DRIVER = "--devices cuda: this machine has no NVIDIA driver. Leave out --devices or --gpus to run on its cores."
-PORTABLE = 1  # CU_MEMHOSTREGISTER_PORTABLE: pinned for all GPUs
+PINNED = 1 | 2  # CU_MEMHOSTREGISTER_PORTABLE: pinned for all GPUs; _DEVICEMAP: their kernels may read it
+USES_HOST_ADDRESSES = 91  # CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM; pycuda has no name for it
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: does not wait for the default stream
 LARGEST_ADDRESS = (1 << 64) - 1
 TOUCHED_AT_ONCE = 8 << 20
@@ -137,6 +138,7 @@ class Gpu:
             raise self.failure("", error) from error
         major, minor = self.device.compute_capability()
         self.architecture = f"sm_{major}{minor}"
+        self.reads_host = self._uses_host_addresses()
         self.processors = self.device.get_attribute(self.cuda.device_attribute.MULTIPROCESSOR_COUNT)
         self._peers: dict[int, bool] = {index: True}  # GPU -> whether it can be reached
 
@@ -245,6 +247,14 @@ class Gpu:
             "raise the limit (ulimit -l)."
         )
 
+    def _uses_host_addresses(self) -> bool:
+        """Whether kernels read pinned host memory at the addresses that it has in this process."""
+        found = ctypes.c_int()
+        status = ctypes.CDLL("libcuda.so.1").cuDeviceGetAttribute(
+            ctypes.byref(found), ctypes.c_int(USES_HOST_ADDRESSES), ctypes.c_int(self.index)
+        )
+        return bool(status == 0 and found.value)
+
     def pin(self, array: np.ndarray, touched: bool = False) -> Callable[[], None]:
         """Pin host memory that is there already; returns what undoes it. touched: whether it has been written to.
 
@@ -254,7 +264,7 @@ class Gpu:
         if not touched:
             touch(array)
         library, address = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(array.ctypes.data)
-        status = library.cuMemHostRegister_v2(address, ctypes.c_size_t(array.nbytes), ctypes.c_uint(PORTABLE))
+        status = library.cuMemHostRegister_v2(address, ctypes.c_size_t(array.nbytes), ctypes.c_uint(PINNED))
         if status != 0:
             raise self._unpinnable(array.nbytes, f"CUDA error {status}")
 

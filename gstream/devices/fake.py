@@ -44,7 +44,7 @@ class Operation:
 class FakeDevice(MemoryDevice):
     """One late device; `seed` fixes its schedule."""
 
-    queues = True
+    queues = zero_copy = True
     threaded = False  # one thread serves all, so that a seed gives one schedule
 
     def __init__(self, name: str, seed: int) -> None:
@@ -201,14 +201,14 @@ class FakeDevice(MemoryDevice):
         def launch() -> None:
             found = page_crcs_of(self._pages[place.rows], numbers)
             assert np.array_equal(found, table.crc[numbers]), f"{self.name}: a row holds another page than expected"
-            words = table.words_of(self._pages)
+            beside = self._weights if weights else None
             if sweep is not None:
-                kernel, state = sweep
-                view = table.weights_of(self._weights) if weights else None
+                (kernel, state), words = sweep, table.words_of(self._pages)
+                view = None if beside is None else table.weights_of(beside)
                 self.stats.edges += kernel.run(words, view, make_parts(words, place.rows), np.zeros(1, np.int64), state)
             else:
                 assert step is not None
-                self.stats.edges += self._process(step, words, table, numbers, place, weights)
+                self.stats.edges += self._process(step, self._pages, beside, table, numbers, place.rows, place.stream)
             self._pages[place.rows[place.rows < ring_rows]] = POISON
 
         if step is not None and sweep is None and self._streams_source(step):
@@ -237,24 +237,38 @@ class FakeDevice(MemoryDevice):
 
         return copy
 
+    def submit_in_place(self, batch: Batch) -> None:
+        assert self._step is not None and not self._streams_source(self._step)
+        step, numbers, stream = self._step, batch.numbers, self.ring.next_stream()
+        self.stats.pages += len(numbers)
+
+        def launch() -> None:
+            found = page_crcs_of(batch.pages[batch.rows], numbers)
+            assert np.array_equal(found, batch.table.crc[numbers]), f"{self.name}: host memory holds another page"
+            edges = self._process(step, batch.pages, batch.weights, batch.table, numbers, batch.rows, stream)
+            self.stats.edges += edges
+
+        self._enqueue(stream, Operation("kernel", launch))
+
     def _process(
-        self, step: Step, words: np.ndarray, table: PageTable, numbers: np.ndarray, place: Placement, weighted: bool
-    ) -> int:
-        state = self.state
-        weights = table.weights_of(self._weights) if weighted else state.code.no_weights
+        self, step: Step, pages: np.ndarray, weights: np.ndarray | None, table: PageTable, numbers: np.ndarray,
+        rows: np.ndarray, stream: int,
+    ) -> int:  # fmt: skip
+        state, words = self.state, table.words_of(pages)
+        beside = state.code.no_weights if weights is None else table.weights_of(weights)
         if step.listed is not None:
-            work = records_of(words, numbers, place.rows, table, step)
+            work = records_of(words, numbers, rows, table, step)
         else:
-            work = make_parts(words, place.rows)
+            work = make_parts(words, rows)
         if step.direction == "pull":
-            edges = state.pull(words, weights, work, step)
-            state.keep_hubs(numbers, place.rows, work, step)
+            edges = state.pull(words, beside, work, step)
+            state.keep_hubs(numbers, rows, work, step)
             return edges
         value, first, degree = state.value, 0, state.degree
         if self._streams_source(step):
-            value, degree = self._sources[place.stream]
+            value, degree = self._sources[stream]
             first = int(table.first_vertex[numbers[0]])
-        return state.push(words, weights, work, value, first, degree, step.listed is not None)
+        return state.push(words, beside, work, value, first, degree, step.listed is not None)
 
     # Vertex kernels and merges: queued, done by `finish`
 

@@ -53,6 +53,7 @@ class GpuDevice(Device):
         self._state: GpuState | None = None
         self._work: ProgramWork | None = None
         self._queue: BatchQueue | None = None
+        self.zero_copy = self.gpu.reads_host
         with self.gpu:
             self.uploads = Uploads(self.gpu)
             self._spans = None if trace is None else Spans(self.gpu, trace, name)
@@ -226,6 +227,10 @@ class GpuDevice(Device):
         with self.gpu:
             self._queue.submit(batch)
 
+    def submit_in_place(self, batch: Batch) -> None:
+        with self.gpu:
+            self.queue.submit_in_place(batch)
+
     def submit_ahead(self, batch: Batch) -> bool:
         if self._queue is None:
             return False
@@ -318,9 +323,9 @@ class GpuDevice(Device):
         """Testing every bit of a page on the device takes less time than finding the records of a list."""
         return None
 
-    def pages_of(self, which: str, table: PageTable) -> np.ndarray:
+    def lists_of(self, which: str, table: PageTable) -> np.ndarray:
         with self.gpu:
-            return self.state.pages_of(which, table)
+            return self.state.lists_of(which, table)
 
     def read_values(self) -> np.ndarray:
         with self.gpu:

@@ -43,7 +43,7 @@ class GpuTable:
 
         self.parts = keep(gpu.upload(parts))
         self.first_vertex, self.last_vertex = keep(gpu.upload(table.first_vertex)), keep(gpu.upload(table.last_vertex))
-        self.marks = keep(gpu.upload(np.zeros(-(-table.pages // 8), np.uint64)))  # a byte a page
+        self.lists = keep(gpu.upload(np.zeros(-(-table.pages // 2), np.uint64)))  # wanted ones, a u32 a page
         self._rows, self._map = keep(gpu.empty(table.pages, np.uint32)), np.zeros(0, np.uint32)
 
     def put_map(self, numbers: np.ndarray, rows: np.ndarray, stream: object) -> int:
@@ -57,12 +57,15 @@ class GpuTable:
 
 
 class PagePool:
-    """Rows for pages and for their weights, the lanes that fill them, and the tables of all topologies of a plan."""
+    """Rows for pages and for their weights, the lanes that fill them, and the tables of all topologies of a plan.
+
+    far: the lane of launches over pages in host memory.
+    """
 
     def __init__(self, gpu: Gpu, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
         self.key = pool_key(plan, tables, weights)
         self.ring = BatchRing(plan, tables)
-        self.lanes, self.copies = [Lane(gpu) for _ in range(plan.streams)], gpu.stream()
+        self.lanes, self.far, self.copies = [Lane(gpu) for _ in range(plan.streams)], Lane(gpu), gpu.stream()
         self._arrays: list[Array] = []
         table = next(iter(tables.values()))
         try:
@@ -81,13 +84,17 @@ class PagePool:
 
     @property
     def memory_bytes(self) -> int:
-        return sum(array.nbytes for array in self._arrays) + sum(lane.memory_bytes for lane in self.lanes)
+        return sum(array.nbytes for array in self._arrays) + sum(lane.memory_bytes for lane in self.all_lanes)
+
+    @property
+    def all_lanes(self) -> list[Lane]:
+        return [*self.lanes, self.far]
 
     def free(self) -> None:
         """Give memory and streams back; nothing may be queued."""
         for array in self._arrays:
             array.free()
-        for lane in self.lanes:
+        for lane in self.all_lanes:
             lane.free()
         self.lanes, self.copies = [], None  # not later, when an error's traceback lets go of this pool
 

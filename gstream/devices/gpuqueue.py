@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from gstream.demand import NO_PAGES
 from gstream.devices.base import Device
 from gstream.devices.cuda import LARGEST_ADDRESS, Gpu, suspects
 from gstream.devices.gpulane import Lane, Spans
@@ -22,13 +23,15 @@ BLOCKS_A_PROCESSOR = 8  # of the edge kernels: 256 threads each, all resident at
 
 @dataclass(frozen=True)
 class Launch:
-    """Pages that lie on the GPU and are to be processed: numbers int64[n], ascending, of one pool's table.
+    """Pages that are to be processed: numbers int64[n], ascending, of one topology.
 
+    words, weights: addresses of row 0 of the pages and of what is beside them, on the GPU or in pinned host memory;
     rows: address of their map, 0 for none; first_page: see Pool in cuda/pages.cuh, it may be negative. lane: None for
     cached pages.
     """
 
-    pool: PagePool
+    words: int
+    weights: int
     table: GpuTable
     numbers: np.ndarray
     rows: int
@@ -38,8 +41,8 @@ class Launch:
     def arguments(self) -> tuple[int, ...]:
         """The first arguments of every kernel over pages, from words to part_count."""
         first, count = self.parts
-        pool, words = self.pool, self.table.table.layout.words
-        where = (pool.pages.address, pool.weights.address, words, self.rows, self.first_page & LARGEST_ADDRESS)
+        page_words, first_page = self.table.table.layout.words, self.first_page & LARGEST_ADDRESS
+        where = (self.words, self.weights, page_words, self.rows, first_page)
         return (*where, self.table.parts.address, first, count)
 
     @property
@@ -106,7 +109,7 @@ class BatchQueue:
         moved = not follows(held, place.rows)
         where = (known.put_map(held, place.rows, stream), 0) if moved else (0, int(held[0] - place.rows[0]))
         begin = self._mark(stream)
-        self.work.queued.append(self._launch(Launch(self.pool, known, held, *where, None), stream))
+        self.work.queued.append(self._launch(Launch(*self._here, known, held, *where, None), stream))
         self._span("cached pages", f"kernel: {len(held)} cached pages of {table.name}", begin, stream)
         self._held_over.record(stream)
         self._held_ticket = self.pool.ring.ticket(place)
@@ -123,6 +126,21 @@ class BatchQueue:
             lane.wait()
             self._run(table, piece, Placement(stream, rows, place.waits, rows), lane)
 
+    @property
+    def _here(self) -> tuple[int, int]:
+        """Addresses of the pool's pages and weights."""
+        return self.pool.pages.address, self.pool.weights.address
+
+    def submit_in_place(self, batch: Batch) -> None:
+        """Queue one launch over pages in pinned host memory, whose addresses are the same to a GPU."""
+        lane, known = self.pool.far, self.pool.tables[batch.table.name]
+        lane.wait()
+        self.device.stats.pages += len(batch.numbers)
+        words = batch.pages.ctypes.data, 0 if batch.weights is None else batch.weights.ctypes.data
+        where = lane.put_rows(batch.numbers, batch.rows), int(batch.numbers[0])
+        self._queue_kernel(Launch(*words, known, batch.numbers, *where, lane), lane, "in place")
+        lane.ticket = self.pool.ring.ticket(Placement(self.pool.ring.streams, NO_PAGES, [], NO_PAGES))
+
     def submit(self, batch: Batch) -> None:
         """Queue copies and kernel of a batch; `batch.done` is called when its host memory has been read."""
         try:
@@ -132,7 +150,7 @@ class BatchQueue:
 
     def _suspect(self) -> str:
         """The launches that are not known to be over."""
-        going = sorted((lane for lane in self.pool.lanes if lane.used), key=lambda lane: lane.ticket)
+        going = sorted((lane for lane in self.pool.all_lanes if lane.used), key=lambda lane: lane.ticket)
         return suspects([*self.work.queued, *(lane.what for lane in going)])
 
     def _submit(self, batch: Batch) -> None:
@@ -219,16 +237,22 @@ class BatchQueue:
 
     def _run(self, table: PageTable, numbers: np.ndarray, place: Placement, lane: Lane) -> None:
         """Queue the kernel of pages that are being copied to the lane's rows, or that were there."""
-        self._busy = True
         first, rows = int(numbers[0]), place.rows
         where = (0, first - int(rows[0])) if follows(numbers, rows) else (lane.put_rows(numbers, rows), first)
+        launch = Launch(*self._here, self.pool.tables[table.name], numbers, *where, lane)
+        self._queue_kernel(launch, lane, f"stream {place.stream}")
+        lane.ticket = self.pool.ring.ticket(place)
+
+    def _queue_kernel(self, pages: Launch, lane: Lane, track: str) -> None:
+        """Queue the kernel on its lane, after what is on the work's stream."""
+        self._busy = True
         if self.work.ready is not None:
             lane.stream.wait_for_event(self.work.ready)
         begin = self._mark(lane.stream)
-        lane.what = self._launch(Launch(self.pool, self.pool.tables[table.name], numbers, *where, lane), lane.stream)
-        self._span(f"stream {place.stream}", f"kernel: {len(numbers)} pages of {table.name}", begin, lane.stream)
+        lane.what = self._launch(pages, lane.stream)
+        self._span(track, f"kernel: {len(pages.numbers)} pages of {pages.table.table.name}", begin, lane.stream)
         lane.over.record(lane.stream)
-        lane.used, lane.ticket = True, self.pool.ring.ticket(place)
+        lane.used = True
 
     def _launch(self, pages: Launch, stream: Any) -> str:
         """Queue the work's kernel; what it was, for errors that show later."""
@@ -268,7 +292,7 @@ class BatchQueue:
         """Return when all batches are over; launches on the work's stream, and copies ahead, go on."""
         if self._busy:
             self._busy = False
-            for lane in self.pool.lanes:
+            for lane in self.pool.all_lanes:
                 lane.wait()
                 lane.ticket = -1
             self._let_go(all_of_them=True)

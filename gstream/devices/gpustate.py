@@ -322,10 +322,10 @@ class GpuState:
             "frontier_kernel", self.blocks(2 * self.words, 512), self.active.address, self.words, self.degree.address,
             int(edges), self.answers.address,
         )  # fmt: skip
-        marks = None if table is None else self._mark_pages(self.active, table)
-        found = self._take_answers(0 if marks is None else marks.count, marks)
-        pages = None if table is None else np.flatnonzero(found[3:].view(np.uint8)[: table.pages])
-        return int(found[0]), int(found[1]), pages
+        lists = None if table is None else self._count_pages(self.active, table)
+        found = self._take_answers(0 if lists is None else lists.count, lists)
+        wanted = None if table is None else found[3:].view(np.uint32)[: table.pages].copy()
+        return int(found[0]), int(found[1]), wanted
 
     def _take_answers(self, more: int, array: Array | None = None) -> np.ndarray:
         """The answers, which are zero again, and `more` 8-byte elements of another array; good until the next call."""
@@ -339,18 +339,18 @@ class GpuState:
         self.edges += int(staging[2])
         return staging[: 3 + more]
 
-    def _mark_pages(self, bits: Array, table: PageTable) -> Array:
+    def _count_pages(self, bits: Array, table: PageTable) -> Array:
         known = self.tables[table.name]
         self.launch(
-            "mark_pages_kernel", self.blocks(table.pages, 8), bits.address, known.first_vertex.address,
-            known.last_vertex.address, table.pages, known.marks.address,
+            "count_pages_kernel", self.blocks(table.pages, 8), bits.address, known.first_vertex.address,
+            known.last_vertex.address, table.pages, known.lists.address,
         )  # fmt: skip
-        return known.marks
+        return known.lists
 
-    def pages_of(self, which: str, table: PageTable) -> np.ndarray:
+    def lists_of(self, which: str, table: PageTable) -> np.ndarray:
         bits = {"active": self.active, "open": self.open, "remain": self.remain}[which]
-        marks = self._mark_pages(bits, table)
-        return np.flatnonzero(self._get(marks, 0, marks.count).view(np.uint8)[: table.pages])
+        lists = self._count_pages(bits, table)
+        return self._get(lists, 0, lists.count).view(np.uint32)[: table.pages].copy()
 
     def read_values(self) -> np.ndarray:
         self.wait()  # errors name the kernels

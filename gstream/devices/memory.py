@@ -105,14 +105,14 @@ class MemoryDevice(Device):
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, np.ndarray | None]:
         state = self.state
         active = state.count("active")
-        pages = None if table is None else state.pages_of("active", table)
-        return active, state.active_edges() if edges and active else 0, pages
+        lists = None if table is None else state.lists_of("active", table)
+        return active, state.active_edges() if edges and active else 0, lists
 
     def list_vertices(self, which: str, most: int) -> np.ndarray | None:
         return self.state.list_vertices(which) if self.state.count(which) <= most else None
 
-    def pages_of(self, which: str, table: PageTable) -> np.ndarray:
-        return self.state.pages_of(which, table)
+    def lists_of(self, which: str, table: PageTable) -> np.ndarray:
+        return self.state.lists_of(which, table)
 
     def read_values(self) -> np.ndarray:
         return self.state.value

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.base import Job, Range, Step
-from gstream.hostcode.bitmaps import count_bits, list_bits, mark_pages
+from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
 from gstream.hostcode.casts import u64
 from gstream.hostcode.generate import BLOCK
 from gstream.hostcode.intrinsics import trailing_zeros
@@ -268,10 +268,10 @@ class VertexState:
     def list_vertices(self, which: str) -> np.ndarray:
         return list_bits(self.bits(which), 0, self.job.vertices)
 
-    def pages_of(self, which: str, table: PageTable) -> np.ndarray:
-        wanted = np.zeros(table.pages, dtype=np.bool_)
-        mark_pages(self.bits(which), table.first_vertex, table.last_vertex, wanted)
-        return np.flatnonzero(wanted)
+    def lists_of(self, which: str, table: PageTable) -> np.ndarray:
+        lists = np.zeros(table.pages, np.int64)
+        count_pages(self.bits(which), table.first_vertex, table.last_vertex, lists)
+        return lists
 
 
 def blocks_of(part: Range) -> int:

@@ -68,15 +68,15 @@ Kernels of no program (gstream.hostcode.parts, gstream.hostcode.bitmaps), compil
           is held: in degree order the first guess is right.
     bitmap(vertices); list_bits(bits, first, last) -> uint64[k] ascending; count_bits(bits) -> int;
     set_bits(bits, vertices)
-    mark_pages(bits, first_vertex, last_vertex, wanted) -> count of rows that hold a vertex of `bits`
+    count_pages(bits, first_vertex, last_vertex, lists) -> count of rows that hold a vertex of `bits`, and how many each
 """
 
-from gstream.hostcode.bitmaps import bitmap, count_bits, list_bits, mark_pages, set_bits
+from gstream.hostcode.bitmaps import bitmap, count_bits, count_pages, list_bits, set_bits
 from gstream.hostcode.compile import GraphShape, HostCode, compile_host
 from gstream.hostcode.generate import BLOCK
 from gstream.hostcode.parts import EDGES_A_PART, find_records, make_parts
 
 __all__ = [
-    "BLOCK", "EDGES_A_PART", "GraphShape", "HostCode", "bitmap", "compile_host", "count_bits",
-    "find_records", "list_bits", "make_parts", "mark_pages", "set_bits",
+    "BLOCK", "EDGES_A_PART", "GraphShape", "HostCode", "bitmap", "compile_host", "count_bits", "count_pages",
+    "find_records", "list_bits", "make_parts", "set_bits",
 ]  # fmt: skip

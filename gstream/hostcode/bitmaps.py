@@ -10,7 +10,7 @@ from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.intrinsics import population, trailing_zeros
 from gstream.hostcode.jit import kernel
 
-__all__ = ["bitmap", "count_bits", "list_bits", "mark_pages", "set_bits"]
+__all__ = ["bitmap", "count_bits", "count_pages", "list_bits", "set_bits"]
 
 
 def bitmap(vertices: int) -> np.ndarray:
@@ -55,21 +55,21 @@ def set_bits(bits: Any, vertices: Any) -> Any:
 
 
 @kernel
-def mark_pages(bits: Any, first_vertex: Any, last_vertex: Any, wanted: Any) -> Any:
-    """wanted[row] = whether [first_vertex[row], last_vertex[row]] has a set bit; returns how many rows have."""
-    count = 0
+def count_pages(bits: Any, first_vertex: Any, last_vertex: Any, lists: Any) -> Any:
+    """lists[row] = how many bits of [first_vertex[row], last_vertex[row]] are set; returns how many rows have any."""
+    rows = 0
     for row in range(u64(len(first_vertex))):
         low, high = u64(first_vertex[row]), u64(last_vertex[row])
         index, end = low >> u64(6), high >> u64(6)
-        found = False
-        while index <= end and not found:
+        count = u64(0)
+        while index <= end:
             word = bits[index]
             if index == low >> u64(6):
                 word &= ~u64(0) << (low & u64(63))
             if index == end:
                 word &= ~u64(0) >> (u64(63) - (high & u64(63)))
-            found = word != u64(0)
+            count += population(word)
             index += u64(1)
-        wanted[row] = found
-        count += found
-    return count
+        lists[row] = count
+        rows += count != u64(0)
+    return rows

@@ -17,6 +17,7 @@ def standin_gpu(request, monkeypatch, tmp_path_factory):
     folder.mkdir(exist_ok=True)
     monkeypatch.setattr(cuda, "driver", lambda: standin.DRIVER)
     monkeypatch.setattr(cuda.Gpu, "pin", standin.pin)
+    monkeypatch.setattr(cuda.Gpu, "_uses_host_addresses", lambda gpu: True)
     monkeypatch.setattr(gpu, "LEAST_PINNED_BYTES", 0)  # of pinned memory it matters when copies are done
     monkeypatch.setattr(Unit, "compile", lambda self, architecture: standin.compile_unit(self, folder))
     standin.LIVE.clear()

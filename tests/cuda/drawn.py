@@ -88,6 +88,7 @@ def options_of(draw: random.Random, devices: list[str], vertices: int) -> RunOpt
         micro=draw.choice(["hybrid", "vertex", "edge"]),
         chunk_vertices=draw.choice([None, None, None, vertices // 3]),
         use_heads=draw.random() < 0.5,
+        zero_copy=draw.random() < 0.8,
         trace=ChromeTrace() if draw.random() < 0.1 else None,
     )
 

@@ -183,6 +183,7 @@ template <class T> inline T __ldcs(const T* p) { return *p; }
 template <class T> inline T __ldg(const T* p) { return *p; }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 inline unsigned __float_as_uint(float x) { return emulated::unpacked<unsigned>(emulated::packed(x)); }
 inline float __uint_as_float(unsigned x) { return emulated::unpacked<float>(x); }
 inline long long __double_as_longlong(double x) { return (long long)emulated::packed(x); }

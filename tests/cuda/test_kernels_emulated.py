@@ -10,7 +10,7 @@ from stepping import WAYS, Graph, Run
 from test_kernels import hub_graph
 from written import VARIED, program
 
-from gstream.hostcode import bitmap, mark_pages, set_bits
+from gstream.hostcode import bitmap, count_pages, set_bits
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP, SSSPLong
@@ -160,10 +160,10 @@ def test_bitmaps(units):
     for share in (0.0005, 0.01):
         bits, pages = bitmap(1000), graph.out
         set_bits(bits, np.flatnonzero(rng.random(1000) < share).astype(np.uint64))
-        marks, same = (np.zeros(len(pages.words), kind) for kind in (np.uint8, np.bool_))
-        launcher("mark_pages_kernel", 2, bits, pages.first_vertex, pages.last_vertex, len(marks), marks)
-        mark_pages(bits, pages.first_vertex, pages.last_vertex, same)
-        np.testing.assert_array_equal(marks.astype(bool), same)
+        lists, same = (np.zeros(len(pages.words), kind) for kind in (np.uint32, np.int64))
+        launcher("count_pages_kernel", 2, bits, pages.first_vertex, pages.last_vertex, len(lists), lists)
+        count_pages(bits, pages.first_vertex, pages.last_vertex, same)
+        np.testing.assert_array_equal(lists, same)
 
 
 def test_peers(units):

@@ -1,0 +1,82 @@
+"""Which pages are copied and which are read in place; the same answers either way, on the fake and the stand-in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engine_graphs import make_store, skewed_edges
+from schedules import ScheduledEngine
+
+from gstream.costs import Constants
+from gstream.demand import Demand
+from gstream.driver import Engine
+from gstream.fit import graph_of
+from gstream.options import RunOptions
+from gstream.programs.bfs import BFS
+from gstream.programs.pagerank import PageRank
+from gstream.programs.sssp import SSSP
+
+V, E = 3000, 20_000
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    source, target = skewed_edges(V, E, 7)
+    weight = np.random.default_rng(8).integers(1, 9, E).astype(np.float64)
+    store = make_store(tmp_path_factory.mktemp("demand"), source, target, weight, vertices=V, order="degree")
+    yield store
+    store.close()
+
+
+def test_the_cheaper_way_page_by_page(store):
+    table = graph_of(store, 1).tables["out"]
+    lists = np.zeros(table.pages, np.int64)
+    lists[[1, 3, table.small_pages]] = 1, table.records[3], 1
+    demand = Demand.of(table, lists)
+    assert demand.numbers.tolist() == [1, 3, table.small_pages]
+    mean = table.edges[1] / table.records[1]
+    assert demand.edges.tolist() == pytest.approx([mean, table.edges[3], table.edges[table.small_pages]])
+    for weights, sectors, beside in ((False, 64, 0), (True, 96, 1)):
+        moved = demand.bytes_in_place(weights)
+        assert moved[0] == pytest.approx(mean * (4 + beside) + sectors)
+        constants = Constants(c2=1e9, list_s=1e-7)
+        seconds = demand.seconds_in_place(constants, weights)
+        assert seconds[0] == pytest.approx((2 if weights else 1) * 1e-7 + moved[0] / 1e9)
+        assert demand.in_place(constants, weights).tolist() == [1]  # a page that is wanted whole is copied, so are hubs
+        copied = table.bytes_of(1, weights) / 1e9
+        assert demand.seconds(constants, weights, True, 1e9) == pytest.approx(seconds[0] + 2 * copied)
+        assert demand.seconds(constants, weights, False, 2e9) == pytest.approx(3 * copied / 2)
+    assert len(demand.in_place(Constants(c2=1e9, list_s=1.0), False)) == 0
+    assert demand.among(np.array([3, 4])).lists.tolist() == [table.records[3]]
+
+
+@pytest.mark.parametrize("devices", ["fake:3", "fake:4:2"])
+@pytest.mark.parametrize("program", [BFS(source=5), SSSP(source=5)], ids=["bfs", "sssp"])
+def test_answers_are_those_of_copies(store, devices, program):
+    with Engine(store) as engine:
+        expected = engine.run(program).value
+    moved = {}
+    for zero_copy, list_s in ((True, 1e-9), (True, 1e3), (False, 1e-9)):
+        options = RunOptions(devices=[devices], zero_copy=zero_copy, cache="0", use_heads=False, batch_bytes=8192)
+        with ScheduledEngine(store, options) as engine:
+            engine.constants = Constants(c2=1e9, list_s=list_s)
+            engine.run(program)  # reads the pages
+            stats = (again := engine.run(program)).stats
+        assert again.value.tobytes() == expected.tobytes()
+        moved[zero_copy, list_s] = stats.bytes_moved
+        assert (stats.pages_in_place > 0) == (zero_copy and list_s < 1)
+    assert moved[True, 1e-9] < moved[False, 1e-9] == moved[True, 1e3]
+
+
+def test_pages_that_are_swept_or_come_from_disk_are_copied(store):
+    cases = [
+        (PageRank(), {}),
+        (BFS(source=5), {"host_memory": 140_000}),
+        (BFS(source=5), {"chunk_vertices": 1024, "direction": "push"}),
+    ]
+    for program, given in cases:
+        options = RunOptions(devices=["fake:3"], cache="0", batch_bytes=4096, **given)
+        with ScheduledEngine(store, options) as engine:
+            engine.constants = Constants(c2=1e9, list_s=1e-9)
+            engine.run(program, 5)
+            assert engine.run(program, 5).stats.pages_in_place == 0
