@@ -116,7 +116,7 @@ def chunk_unit(code: Any) -> int:
 
 
 def work_list_bytes(table: PageTable) -> int:
-    """What a device that copies holds of the directory: work lists, first and last vertices, lists wanted, a row map."""
+    """What a device that copies holds of the directory: work lists, vertex ranges, lists wanted, a map of rows."""
     large = np.arange(table.pages) >= table.small_pages
     parts, of_hubs = (
         count_parts(large[low:], table.records[low:], table.edges[low:]) for low in (0, table.small_pages)

@@ -69,12 +69,8 @@ def test_answers_are_those_of_copies(store, devices, program):
 
 
 def test_pages_that_are_swept_or_come_from_disk_are_copied(store):
-    cases = [
-        (PageRank(), {}),
-        (BFS(source=5), {"host_memory": 140_000}),
-        (BFS(source=5), {"chunk_vertices": 1024, "direction": "push"}),
-    ]
-    for program, given in cases:
+    chunked = {"chunk_vertices": 1024, "direction": "push"}
+    for program, given in ((PageRank(), {}), (BFS(source=5), {"host_memory": 140_000}), (BFS(source=5), chunked)):
         options = RunOptions(devices=["fake:3"], cache="0", batch_bytes=4096, **given)
         with ScheduledEngine(store, options) as engine:
             engine.constants = Constants(c2=1e9, list_s=1e-9)
