@@ -35,18 +35,25 @@ def run_pagerank(
     mapping from user IDs to weights >= 0, or the path of a file with lines `vertex weight`; others have weight 0.
     Raises UsageError on numbers outside their limits, InputError on a bad personalization.
     """
-    check_numbers(alpha, tol, max_iter, iterations)
-    given: dict[str, Any] = {"damping": alpha, "tolerance": 0.0 if iterations is not None else tol}
-    preference = preference_of(session, personalization)
-    if preference is None:
-        program = (PageRank64 if float64 else PageRank)(**given)
-    else:
-        program = (PersonalizedPageRank64 if float64 else PersonalizedPageRank)(preference=preference, **given)
+    program = program_of_pagerank(session, alpha, tol, max_iter, iterations, personalization, float64)
     outcome = session.run(program, max_supersteps=max_iter if iterations is None else iterations)
     fixed = iterations is not None
     found = session.finish(outcome.supersteps, outcome.converged or fixed)
     found["l1_change"] = outcome.totals.get("moved", 0.0)
     return [Column("pagerank", outcome.value, dtype=outcome.value.dtype)], found
+
+
+def program_of_pagerank(
+    session: Session, alpha: float, tol: float, max_iter: int, iterations: int | None, personalization: Any,
+    float64: bool,
+) -> PageRank:  # fmt: skip
+    """The program that these options of `run_pagerank` ask for. Raises as that does."""
+    check_numbers(alpha, tol, max_iter, iterations)
+    given: dict[str, Any] = {"damping": alpha, "tolerance": 0.0 if iterations is not None else tol}
+    preference = preference_of(session, personalization)
+    if preference is None:
+        return (PageRank64 if float64 else PageRank)(**given)
+    return (PersonalizedPageRank64 if float64 else PersonalizedPageRank)(preference=preference, **given)
 
 
 def check_numbers(alpha: float, tol: float, max_iter: int, iterations: int | None) -> None:

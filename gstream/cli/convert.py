@@ -15,9 +15,9 @@ import typer
 
 from gstream.cli.paths import check_workdir, refuse_existing, refuse_overwriting
 from gstream.cli.quick import skip_blas
-from gstream.cli.sizes import parse_size, show_bytes, show_count, show_seconds
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs
 from pagestore.errors import UsageError
+from pagestore.sizes import parse_size, show_bytes, show_count, show_seconds
 
 if TYPE_CHECKING:
     from pagestore.convert import ConvertOptions, Estimate, Report
@@ -144,10 +144,14 @@ def skipped_file(store: Path) -> Path:
 
 
 def memory_bytes(text: str) -> int:
-    """Bytes of --memory; UsageError below the least that a conversion keeps to."""
-    size = parse_size(text, "--memory") or 0
+    """Bytes of --memory; UsageError below the least that a conversion keeps to, or above what there is."""
+    from gstream.machine import total_memory
+
+    size, most = parse_size(text, "--memory") or 0, total_memory()
     if size < LEAST_MEMORY:
         raise UsageError(f"--memory {text}: too little; the least that is honoured is {show_bytes(LEAST_MEMORY)}.")
+    if size > most and text != DEFAULT_MEMORY:
+        raise UsageError(f"--memory {text}: this machine, or its container, has {show_bytes(most)}. Pass less.")
     return size
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import typer
 
 from gstream.cli.gpus import gpu_lines, gpus, query
-from gstream.cli.sizes import show_bytes
 from gstream.cli.terminal import print_json, print_pairs
 from pagestore.cores import usable_cores
+from pagestore.sizes import show_bytes
 
 LIBRARIES = ("numpy", "numba", "h5py", "isal", "zstandard", "pandas", "pyarrow", "typer")
 PROBE_BYTES = 256 << 20
