@@ -157,8 +157,8 @@ class Engine:
     def run(self, program: Any, max_supersteps: int | None = None) -> RunOutcome:
         """Run a Program to its end, or for max_supersteps (default: the options').
 
-        Raises UsageError, ResourceError, StoreError (a page that fails its checksum), InputError (a source vertex that
-        is not in the graph).
+        Raises UsageError (also for a source that is not in the graph), ResourceError, StoreError (a page that fails its
+        checksum).
         """
         began = time.perf_counter()
         code = self.compile(program)

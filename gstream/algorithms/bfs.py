@@ -20,7 +20,7 @@ def run_bfs(
     """Columns distance (and predecessor), and the summary.
 
     source: one user ID or several (distance to the nearest). depth_limit: vertices farther away count as not reached.
-    Raises UsageError (no source, negative limit), InputError (a source that is not in the graph).
+    Raises UsageError (no source, or one that is not in the graph; a negative limit).
     """
     program = program_of_bfs(source, depth_limit)
     sources = session.store.lookup(program.source)

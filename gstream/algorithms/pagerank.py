@@ -77,7 +77,7 @@ def preference_of(session: Session, personalization: Any) -> np.ndarray | None:
     if not isinstance(weights, Mapping):
         raise UsageError("personalization: must be a mapping from vertices to weights, or a file with such lines.")
     values = np.array([_weight(where, vertex, weight) for vertex, weight in weights.items()], np.float64)
-    stored = session.store.lookup(list(weights), "personalization vertex") if len(weights) else np.empty(0, np.uint64)
+    stored = session.store.lookup(list(weights), "personalization vertex", InputError) if len(weights) else []
     if values.sum() <= 0 or not np.isfinite(values.sum()):
         raise InputError(f"{where}: its weights sum to {values.sum():g}; the sum must be positive. Give some weight.")
     preference = np.zeros(session.meta.vertices, np.float64)

@@ -15,6 +15,7 @@ import typer
 from gstream.cli.gpus import gpu_lines, gpus, query
 from gstream.cli.terminal import print_json, print_pairs
 from pagestore.cores import usable_cores
+from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes
 
 LIBRARIES = ("numpy", "numba", "h5py", "isal", "zstandard", "pandas", "pyarrow", "typer")
@@ -34,6 +35,8 @@ def doctor(
     """Show cores, memory, disk rate, libraries, GPUs and their links, and how to install what is missing."""
     import platform
 
+    if not disk.is_dir():
+        raise UsageError(f"--disk {disk}: no such folder. Name one whose disk is to be measured.")
     pycuda = version("pycuda")
     found = {
         "python": platform.python_version(),
