@@ -115,10 +115,15 @@ def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: boo
                 "--topology in: the graph is undirected, and its one page set serves both directions. "
                 "Leave the option out."
             )
+        direction = ", directed" if options.directed is None and source.directed is None else ""
+        assumed = [f"{line}{direction}." for line in source.assumptions]  # said once it went well: a failure is one line
         if dry_run:
             from pagestore.convert.estimate import estimate
 
-            print_estimate(estimate(source, store, options), store, json)
+            found = estimate(source, store, options)
+            for line in assumed:
+                note(line)
+            print_estimate(found, store, json)
             return
         from pagestore.convert import convert as convert_source
 
@@ -127,11 +132,11 @@ def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: boo
     finally:
         source.close()
     checked = scrub(store, options.threads) if verify else None
-    for line in (*source.skipped.first, *report.notes):
+    for line in (*assumed, *source.skipped.first, *report.notes):
         note(line)
     if json:
-        found = {} if checked is None else {"verify": {**asdict(checked), "ok": checked.ok}}
-        print_json({**report.as_dict(), **found})
+        verified = {} if checked is None else {"verify": {**asdict(checked), "ok": checked.ok}}
+        print_json({**report.as_dict(), **verified})
     else:
         print_pairs(report_lines(report) + ([] if checked is None else [("verified", scrub_line(checked))]))
     if checked is not None and not checked.ok:
