@@ -116,7 +116,7 @@ def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: boo
                 "Leave the option out."
             )
         direction = ", directed" if options.directed is None and source.directed is None else ""
-        assumed = [f"{line}{direction}." for line in source.assumptions]  # said once it went well: a failure is one line
+        assumed = [f"{line}{direction}." for line in source.assumptions]  # said when all is well: a failure is one line
         if dry_run:
             from pagestore.convert.estimate import estimate
 
