@@ -21,7 +21,7 @@ RUN_OPTIONS = {entry.name for entry in fields(RunOptions)}
 
 
 def open_graph(path: str | os.PathLike, **options: Any) -> Graph:
-    """Open the store at `path`. options: RunOptions by name, defaults of every run (host_memory=1 << 30, threads=4).
+    """Open the store at `path`. options: RunOptions by name, defaults of every run (host_memory="1GiB", threads=4).
 
     Raises StoreError when it is no store, cut or damaged, UsageError on unknown options.
     """
