@@ -11,6 +11,7 @@ import typer
 
 from pagestore.errors import UsageError
 
+MOST_GPUS = 1024  # no machine has more
 OWN_OPTIONS = (  # of the algorithms, that the command line has
     "source", "depth_limit", "predecessors", "alpha", "iterations", "tol", "max_iter", "personalization", "float64",
 )  # fmt: skip
@@ -71,8 +72,8 @@ def engine_options(given: dict[str, Any]) -> dict[str, Any]:
     """Options of the driver as `gstream.options.RunOptions` names them; what was not given is left out."""
     devices, gpus = given["devices"], given["gpus"]
     if gpus is not None:
-        if gpus < 1:
-            raise UsageError(f"--gpus {gpus}: a run on GPUs takes one at least. Leave it out to run on the cores.")
+        if not 1 <= gpus <= MOST_GPUS:
+            raise UsageError(f"--gpus {gpus}: it must be 1 to {MOST_GPUS}. Leave it out to run on the cores.")
         if devices:
             raise UsageError(f"--gpus {gpus}: --devices names the devices already. Pass one of the two options.")
         devices = [f"cuda:{number}" for number in range(gpus)]

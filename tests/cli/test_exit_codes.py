@@ -23,6 +23,8 @@ MISTAKES = {
         "run bfs graph.gs --source 1 --alpha .5",
         "run bfs graph.gs --source 1 --devices abacus",
         "run bfs graph.gs --source 1 --threads 0",
+        "run bfs graph.gs --source 1 --gpus 0",
+        "run bfs graph.gs --source 1 --gpus 999999999999",
         "run bfs graph.gs --source 1 --host-memory lots",
         "run bfs graph.gs --source 1 --host-memory 900TiB",
         "run bfs graph.gs --source 1 -o out.doc",
