@@ -35,7 +35,7 @@ from gstream.ownership import share
 from gstream.pages import in_own_pages
 from gstream.pagetable import PageTable
 from gstream.plan import Plan, make_plan, make_sweep_plan, plan_sources
-from gstream.predict import CostModel
+from gstream.predict import CostModel, what_is_there
 from gstream.sources import Sources
 from gstream.stats import RunStats
 from gstream.superstep import Run
@@ -137,9 +137,8 @@ class Engine:
         room = self.host_memory - self.beside_bytes
         options = replace(self.options, device_memory=self.device_memory)
         plan = make_plan(code, self.graph, options, self.specs, room, Constants())
-        tables = _by_name(self.graph.tables)
-        unread = {name: self._sources.unread(tables[name], source) for name, source in plan.sources.items()}
-        return replace(plan, constants=self._measured(plan), unread=unread)
+        plan = what_is_there(plan, _by_name(self.graph.tables), self._sources, self.devices)
+        return replace(plan, constants=self._measured(plan))
 
     def measure(self) -> Constants:
         """How fast kernels and links are here: measured once on a machine, kept on disk, learnt from runs."""
@@ -158,8 +157,8 @@ class Engine:
     def run(self, program: Any, max_supersteps: int | None = None) -> RunOutcome:
         """Run a Program to its end, or for max_supersteps (default: the options').
 
-        Raises UsageError, ResourceError, StoreError (a page that fails its checksum), InputError (a source vertex that
-        is not in the graph).
+        Raises UsageError (also for a source that is not in the graph), ResourceError, StoreError (a page that fails its
+        checksum).
         """
         began = time.perf_counter()
         code = self.compile(program)

@@ -5,16 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gstream.machine import total_memory
 from gstream.stats import StepStats
 from gstream.trace import Trace
-from pagestore.cores import usable_cores
+from pagestore.cores import checked_threads, usable_cores
 from pagestore.errors import UsageError
+from pagestore.sizes import parse_size, show_bytes
 
 BATCH_BYTES = 16 << 20  # at 16 MiB a link reaches 55.0 of its 55.4 GB/s
 CACHE_POLICIES = ("auto", "lru", "pinned", "0")
 DIRECTIONS = ("auto", "push", "pull")
 MICRO = ("vertex", "edge", "hybrid")
-LIMITS = ("device_memory", "host_memory", "max_supersteps", "chunk_vertices", "threads", "streams", "batch_bytes")
+SIZES = ("device_memory", "host_memory", "batch_bytes")
+LEAST = {
+    "device_memory": 1, "host_memory": 1, "batch_bytes": 1, "streams": 1, "chunk_vertices": 1, "max_supersteps": 0,
+    "read_threads": 1,
+}  # fmt: skip
+MOST = {
+    "batch_bytes": 1 << 30,  # a stretch, to which batches are cut, is 16 MiB a few times
+    "streams": 128,  # kernels that a GPU runs at a time, at most
+    "read_threads": 64,  # a disk has that many requests in its queue
+}
+MOST_DEVICES = 16  # that share the host's cores, or one a core where there are more
 MOST_NUMBERS = {"host": 1, "cuda": 1, "fake": 2}  # after a kind of device
 
 
@@ -32,7 +44,8 @@ class RunOptions:
 
     devices: "host", "host:N" (N devices that share the cores), "cuda" (the first GPU), "cuda:N" (GPU number N),
         "cuda:0,1" (several), "fake:SEED", "fake:SEED:N"; a list joins them. A GPU may be named twice, to try out two
-    device_memory, host_memory: caps in bytes; None is what the machine has
+    device_memory, host_memory: caps in bytes, or text as the command line takes it ("8GB", "1GiB"; so may batch_bytes
+        be); None is what the machine has
     batch_bytes: pages of one copy and one launch, at most one stretch of them; None: 16 MiB, more on many devices
     streams: streams of a device that copies (host devices read pages where they lie); None: as many as keep a link busy
         with batches of that size, up to 32
@@ -66,14 +79,16 @@ class RunOptions:
     progress: Callable[[int, StepStats], None] | None = None
 
     def __post_init__(self) -> None:
-        for name in LIMITS:
-            value = getattr(self, name)
-            if value is not None and value < (0 if name == "max_supersteps" else 1):
-                raise UsageError(
-                    f"{_flag(name)}: {value} is too small; it must be positive. Leave it out for the default."
-                )
-        if self.read_threads < 1:
-            raise UsageError(f"{_flag('read_threads')}: {self.read_threads} is too small; it must be at least 1.")
+        for name in SIZES:
+            setattr(self, name, parse_size(getattr(self, name), _flag(name)))
+        for name, least in LEAST.items():
+            _check_limits(_flag(name), getattr(self, name), least, MOST.get(name), name in SIZES)
+        checked_threads(self.threads)
+        if self.host_memory is not None and self.host_memory > (total := total_memory()):
+            raise UsageError(
+                f"--host-memory {show_bytes(self.host_memory)}: more than the {show_bytes(total)} that this machine, "
+                "or its container, has. Pass less, or leave it out: a run takes most of what is free."
+            )
         _check_choice("--cache", self.cache, CACHE_POLICIES)
         _check_choice("--direction", self.direction, DIRECTIONS)
         _check_choice("--micro", self.micro, MICRO)
@@ -84,7 +99,7 @@ class RunOptions:
 
     @property
     def host_threads(self) -> int:
-        return self.threads or usable_cores()
+        return checked_threads(self.threads)
 
     @property
     def cache_policy(self) -> str | None:
@@ -120,12 +135,12 @@ def parse_devices(names: list[str]) -> list[DeviceSpec]:
             raise UsageError(f"--devices {name}: after a colon comes a number, as in host:2.")
         values = [int(number) for number in numbers]
         if kind == "host":
-            specs += [DeviceSpec("host")] * (values[0] if values else 1)
+            specs += [DeviceSpec("host")] * _shared(name, values[0] if values else 1)
         elif kind == "cuda":
             specs.append(DeviceSpec("cuda", values[0] if values else 0))
         else:
             seed, count = (values + [0, 1][len(values) :])[:2]
-            specs += [DeviceSpec("fake", seed + offset) for offset in range(count)]
+            specs += [DeviceSpec("fake", seed + offset) for offset in range(_shared(name, count))]
     if len({spec.kind for spec in specs}) > 1:
         raise UsageError(f"--devices {joined}: devices of one run are all of one kind. Name one kind.")
     if not specs:
@@ -133,8 +148,29 @@ def parse_devices(names: list[str]) -> list[DeviceSpec]:
     return specs
 
 
+def _shared(name: str, count: int) -> int:
+    """`count` devices that share the host's cores, each with threads of its own. Raises UsageError for too many."""
+    most = max(MOST_DEVICES, usable_cores())
+    if count > most:
+        raise UsageError(
+            f"--devices {name}: {count} devices would share {usable_cores()} cores; the limit is {most}. "
+            "Pass fewer: one takes all cores."
+        )
+    return count
+
+
 def _flag(name: str) -> str:
     return "--" + name.removesuffix("_bytes").replace("_", "-")
+
+
+def _check_limits(flag: str, value: int | None, least: int, most: int | None, is_size: bool) -> None:
+    if value is not None and value < least:
+        raise UsageError(f"{flag}: {value} is too small; the least is {least}. Leave it out for the default.")
+    if value is not None and most is not None and value > most:
+        show = show_bytes if is_size else str
+        raise UsageError(
+            f"{flag}: {show(value)} is too large; the limit is {show(most)}. Leave it out for the default."
+        )
 
 
 def _check_choice(flag: str, value: str, choices: tuple[str, ...]) -> None:

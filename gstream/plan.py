@@ -46,7 +46,7 @@ class Plan:
     case: the thesis's case 1, 2 or 3. sweep: every superstep visits all pages (SUM), so predictions are exact.
     chunks: ranges of vertices for the join; start_chunks: the same, or larger, in whole blocks of totals.
     sources: page set's name -> how host memory holds it; unread: pages of it that are to stay there and have yet to be
-    read.
+    read. in_host_cache, on_devices: pages of it that runs before left in caches, how many, and which on each device.
     """
 
     case: int
@@ -67,6 +67,8 @@ class Plan:
     graph: Graph
     constants: Constants
     unread: dict[str, int] = field(default_factory=dict)
+    in_host_cache: dict[str, int] = field(default_factory=dict)
+    on_devices: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
     def slices(self, chunk: Range, unit: int | None = None) -> list[Range]:
         """One slice a device, in order, at multiples of the unit; some may be empty."""
@@ -97,9 +99,13 @@ class Plan:
         for number in range(self.devices):
             asked = [share(pages, table.stretch, self.devices, number) for pages in self.passes(self.directions[0])]
             slots = self.device.cache_pages.get(table.name, 0)
-            hits = _cache_hits(asked, slots, self.device.policy, supersteps)
+            hits = _cache_hits(asked, slots, self.device.policy, supersteps, self._held(table, number))
             moved += supersteps * sum(map(len, asked)) - hits
         return table.bytes_of(moved, self.weights)
+
+    def _held(self, table: PageTable, number: int) -> np.ndarray:
+        """Pages that the cache of a device holds already: int64[n]."""
+        return self.on_devices[table.name][number] if self.on_devices.get(table.name) else np.zeros(0, np.int64)
 
     @property
     def merged_bytes(self) -> int:
@@ -112,14 +118,14 @@ class Plan:
         return 2 * self.host_bytes.get("values", 0) / self.constants.c1 if stay else 0.0
 
     def seconds(self, supersteps: int) -> float:
-        """Predicted time of so many full sweeps, by equation (1); caches of devices are empty at the first."""
+        """Predicted time of so many full sweeps, by equation (1); at the first, caches hold what runs before left."""
         if supersteps == 0:
             return self.attribute_seconds()
         later = (supersteps - 1) * self.superstep_seconds() if supersteps > 1 else 0.0
         return self.attribute_seconds() + self.superstep_seconds(cold=True) + later
 
     def superstep_seconds(self, cold: bool = False) -> float:
-        """Predicted time of one full sweep, by equation (1); cold: with empty caches on the devices."""
+        """Predicted time of one full sweep, by equation (1); cold: the first, with caches as runs before left them."""
         direction = self.directions[-1]
         table = self.table(direction)
         pages = sum(map(len, self.passes(direction)))
@@ -129,10 +135,13 @@ class Plan:
         )
         source = self.sources[table.name]
         hit = min(1.0, self.device.cache_pages.get(table.name, 0) * self.devices / max(1, table.pages))
-        if cold or self.device.policy == "lru" and hit < 1:  # a cyclic sweep larger than the cache
-            hit = 0.0
-        slots = source.cache_pages + (self.device.cache_pages.get(table.name, 0) if hit else 0)
-        from_disk = 0 if source.resident else pages if cold else max(0, pages - slots * self.devices)
+        held = sum(len(self._held(table, number)) for number in range(self.devices))
+        if self.device.policy == "lru" and hit < 1:  # a cyclic sweep larger than the cache
+            hit, held = 0.0, 0
+        slots = (source.cache_pages + (self.device.cache_pages.get(table.name, 0) if hit else 0)) * self.devices
+        if cold:
+            hit, slots = min(hit, held / max(1, table.pages)), self.in_host_cache.get(table.name, 0) + held
+        from_disk = 0 if source.resident else max(0, pages - slots)
         attributes = 0 if self.device.resident else self.device_bytes.get("WA", 0) * len(self.chunks)
         return superstep_seconds(
             self.constants, devices=self.devices, attribute_bytes=attributes,
@@ -145,10 +154,11 @@ class Plan:
         )  # fmt: skip
 
 
-def _cache_hits(asked: list[np.ndarray], slots: int, policy: str | None, sweeps: int) -> int:
-    """Hits of a cold page cache over so many full sweeps, as the policies of gstream.cache have them.
+def _cache_hits(asked: list[np.ndarray], slots: int, policy: str | None, sweeps: int, held: np.ndarray) -> int:
+    """Hits of a page cache over so many full sweeps, as the policies of gstream.cache have them.
 
-    asked: the pages of one sweep in order, one array a chunk. The first that come stay, and are hits from then on.
+    asked: the pages of one sweep in order, one array a chunk. held: pages that are in the cache. The first others that
+    come stay, too, and are hits from then on.
     """
     if not slots or policy is None or not sweeps:
         return 0
@@ -156,8 +166,11 @@ def _cache_hits(asked: list[np.ndarray], slots: int, policy: str | None, sweeps:
     _, first = np.unique(order, return_index=True)
     if policy == "lru" and slots < len(first):
         return 0  # a cyclic sweep larger than the cache
-    kept = order[np.sort(first)][:slots]
-    return sweeps * int(np.isin(order, kept).sum()) - len(kept)
+    fresh = order[np.sort(first)]
+    fresh = fresh[~np.isin(fresh, held)]
+    if policy == "pinned":
+        fresh = fresh[: max(0, slots - len(held))]
+    return sweeps * int(np.isin(order, np.append(held, fresh)).sum()) - len(fresh)
 
 
 def make_plan(

@@ -7,16 +7,33 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gstream import measure
 from gstream.costs import Constants, level_seconds
+from gstream.devices.base import Device
 from gstream.devices.threads import Workers
+from gstream.pagetable import PageTable
 from gstream.plan import Plan
+from gstream.sources import Sources
 from gstream.stats import RunStats, StepStats
 
 HOST_EDGES = 1 << 21  # supersteps of so many edges say how fast kernels are: 3 ms of two cores,
 GPU_EDGES = 1 << 26  # 1 ms of a GPU, each: below that it is the calls that take the time
 MERGE_BYTES = 64 << 20  # of WA, from which on merges say how fast GPUs reach each other
 LOAD_BYTES = 64 << 20  # of pages, from which on a superstep that reads them says how fast they come
+
+
+def what_is_there(plan: Plan, tables: dict[str, PageTable], sources: Sources, devices: Sequence[Device]) -> Plan:
+    """The plan, knowing which pages runs before it left in host memory and on the devices. tables: by topology."""
+    on_devices = [device.cached(plan.device, tables, plan.weights) for device in devices] if plan.copies else []
+    none = np.zeros(0, np.int64)
+    return replace(
+        plan,
+        unread={name: sources.unread(tables[name], source) for name, source in plan.sources.items()},
+        in_host_cache={name: sources.cached(tables[name], source) for name, source in plan.sources.items()},
+        on_devices={name: [held.get(name, none) for held in on_devices] for name in plan.sources},
+    )
 
 
 class CostModel:

@@ -7,7 +7,6 @@ first column only, with the benchmark's own words for "not reached".
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from pagestore.errors import InputError, ResourceError, UsageError
+from pagestore.errors import UsageError
+from pagestore.io import disk_error
 
 if TYPE_CHECKING:
     from gstream.results import Result
@@ -32,9 +32,9 @@ def check_output(path: str | os.PathLike, ldbc: bool = False) -> None:
         raise UsageError(f"{path}: is a folder; a result is one file. Name a file in it.")
     folder = target.parent
     if not folder.is_dir():
-        raise InputError(f"{path}: its folder {folder} does not exist. Make it first.")
+        raise UsageError(f"{path}: its folder {folder} does not exist. Make it first.")
     if not os.access(folder, os.W_OK):
-        raise InputError(f"{path}: its folder {folder} can't be written. Choose another.")
+        raise UsageError(f"{path}: its folder {folder} can't be written. Choose another.")
 
 
 def write_result(result: Result, path: str | os.PathLike, ldbc: bool = False) -> None:
@@ -61,16 +61,9 @@ def _replacing(target: Path) -> Iterator[IO[bytes]]:
         finally:
             os.close(folder)
     except OSError as error:
-        raise _explain(error, target) from error
+        raise disk_error(error, str(target)) from error
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _explain(error: OSError, target: Path) -> Exception:
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or "No space left" in str(error)
-    if full:
-        return ResourceError(f"{target}: disk full. Free some space, or write to another disk.")
-    return InputError(f"{target}: can't be written ({error.strerror or error}). Check the path and its permissions.")
 
 
 def _write_parquet(result: Result, stream: IO[bytes]) -> None:

@@ -119,7 +119,7 @@ class Result:
         """Write every row to `path`: .parquet, .csv, .npy or .arrow by its ending; with ldbc, Graphalytics' text.
 
         The file is complete or absent: it is written beside its place under another name, then renamed.
-        Raises UsageError for another ending, ResourceError or InputError when the folder can't be written.
+        Raises UsageError for another ending or a folder that can't be written, ResourceError when the disk is full.
         """
         from gstream.resultfiles import write_result
 

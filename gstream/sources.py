@@ -41,6 +41,13 @@ class Sources:
             return 0
         return table.pages if have is None or not have[0].plan.serves(plan) else have[0].unread
 
+    def cached(self, table: PageTable, plan: SourcePlan) -> int:
+        """Pages that the caches of a streamed page set hold already."""
+        have = self._made.get(table.name)
+        if plan.resident or have is None or not have[0].plan.serves(plan):
+            return 0
+        return sum(source.cache.used for source in have if source.cache is not None)
+
     def serve(self, table: PageTable, weights: bool) -> bool:
         """Whether the source that is there has what a sweep reads (resident weights may go unused)."""
         have = self._made.get(table.name)

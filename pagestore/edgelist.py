@@ -18,7 +18,7 @@ import numpy as np
 from pagestore.convert.crew import Ticker
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.storage import disk_errors
-from pagestore.cores import usable_cores
+from pagestore.cores import checked_threads
 from pagestore.errors import UsageError
 from pagestore.generate import GeneratedSource
 from pagestore.inputs.base import EdgeChunk
@@ -39,13 +39,13 @@ def write_edge_list(
     if (suffix, source.weighted) in ((".el", True), (".wel", False)):
         other = ".wel" if source.weighted else ".el"
         raise UsageError(f"{target}: .el has no weights and .wel has them. Name it {other}.")
-    partial = target.with_name(target.name + ".partial")
+    partial, threads = target.with_name(target.name + ".partial"), checked_threads(threads)
     ticker = Ticker(progress, "write", source.edge_count, "edges")
     try:
         with disk_errors(target):
             with open(partial, "wb") as file:
                 sink = _sink(suffix, file, source)
-                for edges, made in made_ahead(source, threads or usable_cores(), sink.make):
+                for edges, made in made_ahead(source, threads, sink.make):
                     sink.put(made)
                     ticker.add(edges)
                 sink.close()

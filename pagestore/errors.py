@@ -1,4 +1,13 @@
-"""Errors a user can cause or meet; each carries the exit code of the command line.
+"""Errors a user can cause or meet; each carries the exit code of the command line. All codes:
+
+    0    done; PageRank that did not converge, and a program that diverged, too: a line on standard error says so
+    1    GstreamError: a GPU that fails, a certificate that does not hold; and errors of gstream itself
+    2    UsageError: change the command line. An option, name or program that can't be, by itself or for this graph; a
+         file that can't be written, or is there already
+    3    DeviceMissingError: a GPU, its driver or its compiler is not there
+    4    InputError: change the file. An input or a store that is missing, unreadable, damaged, or not what it should be
+    5    ResourceError: memory, disk or open files ran out, or would under the caps that were given
+    130, 143, 141    SIGINT, SIGTERM, and SIGPIPE (whoever read standard output has seen enough): 128 + the signal
 
 Message form: where, offending text, limit, remedy. Example:
 `web.txt:1041:7: vertex ID -3 is negative; IDs run from 0 to 2^63-1. Fix the line, or pass --bad-lines skip.`
@@ -14,28 +23,28 @@ class GstreamError(Exception):
 
 
 class UsageError(GstreamError):
-    """Options that contradict each other or the store (exit 2)."""
+    """The command line, or the call, has to change: it contradicts itself or the graph."""
 
     exit_code = 2
 
 
 class DeviceMissingError(GstreamError):
-    """A device that was asked for is not there (exit 3)."""
+    """A device that was asked for is not there."""
 
     exit_code = 3
 
 
 class InputError(GstreamError):
-    """Input that can't be read as a graph, or a store that can't be trusted (exit 4)."""
+    """A file has to change: input that can't be read as a graph, or a store that can't be trusted."""
 
     exit_code = 4
 
 
 class StoreError(InputError):
-    """A store that is truncated, damaged, of another version, or no store at all (exit 4)."""
+    """A store that is truncated, damaged, of another version, or no store at all."""
 
 
 class ResourceError(GstreamError):
-    """Memory, disk or open files ran out (exit 5)."""
+    """Memory, disk or open files ran out."""
 
     exit_code = 5

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pagestore.arrays import BLOCK_BYTES
-from pagestore.errors import InputError, StoreError
+from pagestore.errors import GstreamError, StoreError, UsageError
 from pagestore.meta import REBUILD
 
 if TYPE_CHECKING:
@@ -74,10 +74,10 @@ class UserIds:
             self._inverse = inverse
         return self._inverse
 
-    def lookup(self, ids: Sequence[Any], what: str = "source") -> np.ndarray:
+    def lookup(self, ids: Sequence[Any], what: str = "source", error: type[GstreamError] = UsageError) -> np.ndarray:
         """Store IDs (u8[n]) of the user's IDs, given as integers or strings (numbers in strings are converted).
 
-        An integer array is translated without a Python loop. Raises InputError naming the first ID that is not a
+        An integer array is translated without a Python loop. Raises `error` naming the first ID that is not a
         vertex; `what` is the word for it in the message.
         """
         store, meta = self._store, self._store.meta
@@ -86,7 +86,7 @@ class UserIds:
             wanted = np.array([str(value) for value in ids], object)
             natural = self._search(wanted, self._string_block)
         else:
-            wanted = self._numbers(ids, what)
+            wanted = self._numbers(ids, what, error)
             if wanted.dtype == object:
                 known = np.array([v if -1 <= v < 1 << 63 else -1 for v in wanted], np.int64)
             else:
@@ -98,20 +98,20 @@ class UserIds:
                 natural = self._search(known, lambda a, b: store.array("vertices/ids").read(a, b))
         missing = np.flatnonzero(natural < 0)
         if len(missing):
-            raise InputError(f"{what} {wanted[missing[0]]} is not a vertex of {store.path}{self._range_text()}")
+            raise error(f"{what} {wanted[missing[0]]} is not a vertex of {store.path}{self._range_text()}")
         return self._stored(natural.astype(np.int64)).astype(np.uint64)
 
-    def _numbers(self, ids: Sequence[Any], what: str) -> np.ndarray:
+    def _numbers(self, ids: Sequence[Any], what: str, error: type[GstreamError]) -> np.ndarray:
         """Integers as they are in an integer array, else Python's, which have no limit."""
         if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
             return ids
-        return np.array([self._number(value, what) for value in ids], object)
+        return np.array([self._number(value, what, error) for value in ids], object)
 
-    def _number(self, value: Any, what: str) -> int:
+    def _number(self, value: Any, what: str, error: type[GstreamError]) -> int:
         try:
             return int(value)
         except (TypeError, ValueError):
-            raise InputError(
+            raise error(
                 f"{what} {value!r} is not a vertex of {self._store.path}, whose IDs are whole numbers."
             ) from None
 

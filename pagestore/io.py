@@ -9,10 +9,11 @@ import re
 
 import numpy as np
 
-from pagestore.errors import ResourceError, StoreError
+from pagestore.errors import GstreamError, ResourceError, StoreError, UsageError
 
 DIRECT_ALIGN = 4096  # O_DIRECT: buffer, offset and length are multiples of it (the largest block size in use)
 HUGE_BYTES = 2 << 20
+REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 FULL = {  # what an error number means, and the remedy
     errno.ENOSPC: ("no space left", "Free some space"),
     errno.EDQUOT: ("no space left in the disk quota", "Free some space"),
@@ -53,12 +54,14 @@ def no_space(error: BaseException) -> tuple[str, str] | None:
     return FULL.get(int(number))
 
 
-def disk_error(error: Exception, where: str) -> ResourceError:
-    """The ResourceError that tells a full disk, a quota or a size limit from a failing device."""
+def disk_error(error: Exception, where: str) -> GstreamError:
+    """ResourceError, which tells a full disk, a quota or a size limit from a failing device, or UsageError (rights)."""
     full = no_space(error)
     if full is not None:
         return ResourceError(f"{where}: {full[0]}. {full[1]}, or write to another disk.")
     reason = getattr(error, "strerror", None) or str(error)
+    if getattr(error, "errno", None) in REFUSED:
+        return UsageError(f"{where}: can't be written ({reason}). Choose another folder.")
     return ResourceError(f"{where}: writing failed ({reason.splitlines()[0]}). Check the disk, then run again.")
 
 

@@ -113,7 +113,7 @@ def convert_arrays(
     progress: ProgressHook | None = None,
 ) -> Report:
     """Write edges source[i] -> target[i] as a store at `path`; see ArraySource for the arrays, ConvertOptions for
-    the rest. The arrays themselves are not counted in `memory_bytes`."""
+    the rest (sizes may be text there, as "2GiB"). The arrays themselves are not counted in `memory_bytes`."""
     options = ConvertOptions(
         memory_bytes=memory_bytes, threads=threads, directed=directed, dedupe=dedupe, heads=heads,
         drop_self_loops=drop_self_loops, topology=topology, order=order, order_buckets=order_buckets,

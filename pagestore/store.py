@@ -11,7 +11,7 @@ import numpy as np
 from pagestore import hdf5
 from pagestore.arrays import CheckedArray, block_count, checksum_name, datasets_of
 from pagestore.crc import crc32
-from pagestore.errors import StoreError, UsageError
+from pagestore.errors import GstreamError, StoreError, UsageError
 from pagestore.hdf5 import Extent
 from pagestore.ids import UserIds
 from pagestore.io import read_into
@@ -104,9 +104,9 @@ class Store:
         """Natural indices (u4 or u8[n]) of store IDs [first, last); reordered stores hold the inverse from then on."""
         return self._ids.natural_ids(first, self.meta.vertices if last is None else last)
 
-    def lookup(self, ids: Sequence[Any], what: str = "source") -> np.ndarray:
-        """Store IDs (u8[n]) of user IDs. Raises InputError for one that is not a vertex."""
-        return self._ids.lookup(ids, what)
+    def lookup(self, ids: Sequence[Any], what: str = "source", error: type[GstreamError] = UsageError) -> np.ndarray:
+        """Store IDs (u8[n]) of user IDs. Raises `error` for one that is not a vertex."""
+        return self._ids.lookup(ids, what, error)
 
     def array(self, name: str) -> CheckedArray:
         """An array of the store by its dataset's name, such as "vertices/out_degree"."""

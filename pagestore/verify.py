@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pagestore.arrays import BLOCK_BYTES
-from pagestore.cores import usable_cores
+from pagestore.cores import checked_threads
 from pagestore.decode import BATCH_BYTES
 from pagestore.errors import StoreError
 from pagestore.store import Store, open_store
@@ -59,11 +59,11 @@ def verify(path: str, threads: int | None = None, progress: Progress | None = No
     """Scrub the store at `path` with `threads` threads (all cores by default); memory: about 40 MiB a thread (more when
     a page is larger than 16 MiB).
 
-    Raises StoreError only when the store can't be opened at all; all else is in the report.
+    Raises UsageError (threads), StoreError only when the store can't be opened at all; all else is in the report.
     """
-    report = VerifyReport(os.fspath(path))
+    report, threads = VerifyReport(os.fspath(path)), checked_threads(threads)
     began = time.monotonic()
-    with open_store(path) as store, ThreadPoolExecutor(threads or usable_cores()) as pool:
+    with open_store(path) as store, ThreadPoolExecutor(threads) as pool:
         paged = [extent.nbytes for name, extent in store.extents.items() if name.endswith(("/pages", "/weights"))]
         total = sum(paged) + sum(store.extents[name].nbytes for name in store.array_names)
 
@@ -77,7 +77,7 @@ def verify(path: str, threads: int | None = None, progress: Progress | None = No
         mixes = {}
         for name in store.meta.topologies:
             topology = store.topology(name)
-            mixes[name] = _check_topology(store, topology, pool, threads or usable_cores(), report, advance)
+            mixes[name] = _check_topology(store, topology, pool, threads, report, advance)
         if report.ok and len(mixes) == 2 and mixes["out"][0] != mixes["in"][1]:
             report.add(f"{path}: the in-pages hold other edges than the out-pages.")
         if report.ok and not store.meta.directed and mixes["out"][0] != mixes["out"][1]:

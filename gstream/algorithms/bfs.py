@@ -20,18 +20,24 @@ def run_bfs(
     """Columns distance (and predecessor), and the summary.
 
     source: one user ID or several (distance to the nearest). depth_limit: vertices farther away count as not reached.
-    Raises UsageError (no source, negative limit), InputError (a source that is not in the graph).
+    Raises UsageError (no source, or one that is not in the graph; a negative limit).
     """
-    ids = source_ids(source, "bfs")
-    if depth_limit is not None and depth_limit < 0:
-        raise UsageError(f"--depth-limit {depth_limit}: is negative; it counts edges from the source. Pass 0 or more.")
-    sources = session.store.lookup(ids)
-    outcome = session.run(BFS(source=ids), max_supersteps=depth_limit)
+    program = program_of_bfs(source, depth_limit)
+    sources = session.store.lookup(program.source)
+    outcome = session.run(program, max_supersteps=depth_limit)
     columns = [distance_column(outcome.value, LDBC_NO_HOPS)]
     if predecessors:
         columns.append(predecessor_column(session, find_predecessors(session, outcome.value, sources, weighted=False)))
     found = session.finish(outcome.supersteps, outcome.converged or outcome.supersteps == depth_limit)
     return columns, found | {"reached": count_reached(outcome.value)}
+
+
+def program_of_bfs(source: Any, depth_limit: int | None) -> BFS:
+    """The program of a search. Raises UsageError (no source, negative limit)."""
+    ids = source_ids(source, "bfs")
+    if depth_limit is not None and depth_limit < 0:
+        raise UsageError(f"--depth-limit {depth_limit}: is negative; it counts edges from the source. Pass 0 or more.")
+    return BFS(source=ids)
 
 
 def source_ids(source: Any, algorithm: str) -> tuple[Any, ...]:

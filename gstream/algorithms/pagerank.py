@@ -35,18 +35,25 @@ def run_pagerank(
     mapping from user IDs to weights >= 0, or the path of a file with lines `vertex weight`; others have weight 0.
     Raises UsageError on numbers outside their limits, InputError on a bad personalization.
     """
-    check_numbers(alpha, tol, max_iter, iterations)
-    given: dict[str, Any] = {"damping": alpha, "tolerance": 0.0 if iterations is not None else tol}
-    preference = preference_of(session, personalization)
-    if preference is None:
-        program = (PageRank64 if float64 else PageRank)(**given)
-    else:
-        program = (PersonalizedPageRank64 if float64 else PersonalizedPageRank)(preference=preference, **given)
+    program = program_of_pagerank(session, alpha, tol, max_iter, iterations, personalization, float64)
     outcome = session.run(program, max_supersteps=max_iter if iterations is None else iterations)
     fixed = iterations is not None
     found = session.finish(outcome.supersteps, outcome.converged or fixed)
     found["l1_change"] = outcome.totals.get("moved", 0.0)
     return [Column("pagerank", outcome.value, dtype=outcome.value.dtype)], found
+
+
+def program_of_pagerank(
+    session: Session, alpha: float, tol: float, max_iter: int, iterations: int | None, personalization: Any,
+    float64: bool,
+) -> PageRank:  # fmt: skip
+    """The program that these options of `run_pagerank` ask for. Raises as that does."""
+    check_numbers(alpha, tol, max_iter, iterations)
+    given: dict[str, Any] = {"damping": alpha, "tolerance": 0.0 if iterations is not None else tol}
+    preference = preference_of(session, personalization)
+    if preference is None:
+        return (PageRank64 if float64 else PageRank)(**given)
+    return (PersonalizedPageRank64 if float64 else PersonalizedPageRank)(preference=preference, **given)
 
 
 def check_numbers(alpha: float, tol: float, max_iter: int, iterations: int | None) -> None:
@@ -70,7 +77,7 @@ def preference_of(session: Session, personalization: Any) -> np.ndarray | None:
     if not isinstance(weights, Mapping):
         raise UsageError("personalization: must be a mapping from vertices to weights, or a file with such lines.")
     values = np.array([_weight(where, vertex, weight) for vertex, weight in weights.items()], np.float64)
-    stored = session.store.lookup(list(weights), "personalization vertex") if len(weights) else np.empty(0, np.uint64)
+    stored = session.store.lookup(list(weights), "personalization vertex", InputError) if len(weights) else []
     if values.sum() <= 0 or not np.isfinite(values.sum()):
         raise InputError(f"{where}: its weights sum to {values.sum():g}; the sum must be positive. Give some weight.")
     preference = np.zeros(session.meta.vertices, np.float64)

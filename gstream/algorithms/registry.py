@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pagestore.errors import UsageError
 
 if TYPE_CHECKING:
+    from gstream.options import RunOptions
     from gstream.results import Result
 
 
@@ -39,18 +40,22 @@ class Algorithm:
                 known = ", ".join(self.options) or "none"
                 raise UsageError(f"{self.name}: has no option {name!r}; it has {known}. Check the spelling.")
 
+    def check_ends(self, options: RunOptions) -> None:
+        """Raise UsageError where the driver's options would end a run before its answer is right."""
+        if options.max_supersteps is not None:
+            ends = {"bfs": " (bfs has --depth-limit)", "pagerank": " (pagerank has --iterations and --max-iter)"}
+            raise UsageError(
+                f"--max-supersteps: is for programs of your own; {self.name} would stop before its answer is right. "
+                f"Leave it out{ends.get(self.name, '')}."
+            )
+
     def execute(self, engine: Any, options: dict[str, Any], certify: bool = False) -> Result:
         """Run on an engine; certify: prove the answer in one more sweep (CertificateError if it is not right)."""
         from gstream.algorithms.session import Session
         from gstream.results import Result
 
         self.check_options(options)
-        if engine.options.max_supersteps is not None:
-            ends = {"bfs": " (bfs has --depth-limit)", "pagerank": " (pagerank has --iterations and --max-iter)"}
-            raise UsageError(
-                f"--max-supersteps: is for programs of your own; {self.name} would stop before its answer is right. "
-                f"Leave it out{ends.get(self.name, '')}."
-            )
+        self.check_ends(engine.options)
         with Session(engine) as session:
             columns, found = _function(self.runs)(session, **options)
             summary = {"algorithm": self.name, "store": session.store.path, "options": _shown(options)} | found

@@ -26,8 +26,8 @@ def run_sssp(
     """Columns distance (and predecessor), and the summary.
 
     source: one user ID or several (distance to the nearest). float64: sums in double precision.
-    Raises UsageError (no source, a store without weights), InputError (a source that is not in the graph, or a negative
-    or NaN weight, named by its edge).
+    Raises UsageError (no source, or one that is not in the graph; a store without weights), InputError (a negative or
+    NaN weight, named by its edge).
     """
     ids = source_ids(source, "sssp")
     check_weights(session)

@@ -15,9 +15,9 @@ import typer
 
 from gstream.cli.paths import check_workdir, refuse_existing, refuse_overwriting
 from gstream.cli.quick import skip_blas
-from gstream.cli.sizes import parse_size, show_bytes, show_count, show_seconds
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs
 from pagestore.errors import UsageError
+from pagestore.sizes import parse_size, show_bytes, show_count, show_seconds
 
 if TYPE_CHECKING:
     from pagestore.convert import ConvertOptions, Estimate, Report
@@ -115,10 +115,15 @@ def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: boo
                 "--topology in: the graph is undirected, and its one page set serves both directions. "
                 "Leave the option out."
             )
+        direction = ", directed" if options.directed is None and source.directed is None else ""
+        assumed = [f"{line}{direction}." for line in source.assumptions]  # said when all is well: a failure is one line
         if dry_run:
             from pagestore.convert.estimate import estimate
 
-            print_estimate(estimate(source, store, options), store, json)
+            found = estimate(source, store, options)
+            for line in assumed:
+                note(line)
+            print_estimate(found, store, json)
             return
         from pagestore.convert import convert as convert_source
 
@@ -127,11 +132,11 @@ def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: boo
     finally:
         source.close()
     checked = scrub(store, options.threads) if verify else None
-    for line in (*source.skipped.first, *report.notes):
+    for line in (*assumed, *source.skipped.first, *report.notes):
         note(line)
     if json:
-        found = {} if checked is None else {"verify": {**asdict(checked), "ok": checked.ok}}
-        print_json({**report.as_dict(), **found})
+        verified = {} if checked is None else {"verify": {**asdict(checked), "ok": checked.ok}}
+        print_json({**report.as_dict(), **verified})
     else:
         print_pairs(report_lines(report) + ([] if checked is None else [("verified", scrub_line(checked))]))
     if checked is not None and not checked.ok:
@@ -144,10 +149,14 @@ def skipped_file(store: Path) -> Path:
 
 
 def memory_bytes(text: str) -> int:
-    """Bytes of --memory; UsageError below the least that a conversion keeps to."""
-    size = parse_size(text, "--memory") or 0
+    """Bytes of --memory; UsageError below the least that a conversion keeps to, or above what there is."""
+    from gstream.machine import total_memory
+
+    size, most = parse_size(text, "--memory") or 0, total_memory()
     if size < LEAST_MEMORY:
         raise UsageError(f"--memory {text}: too little; the least that is honoured is {show_bytes(LEAST_MEMORY)}.")
+    if size > most and text != DEFAULT_MEMORY:
+        raise UsageError(f"--memory {text}: this machine, or its container, has {show_bytes(most)}. Pass less.")
     return size
 
 

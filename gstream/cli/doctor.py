@@ -13,9 +13,10 @@ from typing import Any
 import typer
 
 from gstream.cli.gpus import gpu_lines, gpus, query
-from gstream.cli.sizes import show_bytes
 from gstream.cli.terminal import print_json, print_pairs
 from pagestore.cores import usable_cores
+from pagestore.errors import UsageError
+from pagestore.sizes import show_bytes
 
 LIBRARIES = ("numpy", "numba", "h5py", "isal", "zstandard", "pandas", "pyarrow", "typer")
 PROBE_BYTES = 256 << 20
@@ -34,6 +35,10 @@ def doctor(
     """Show cores, memory, disk rate, libraries, GPUs and their links, and how to install what is missing."""
     import platform
 
+    from gstream.devices import toolkit
+
+    if not disk.is_dir():
+        raise UsageError(f"--disk {disk}: no such folder. Name one whose disk is to be measured.")
     pycuda = version("pycuda")
     found = {
         "python": platform.python_version(),
@@ -45,6 +50,8 @@ def doctor(
         "compiler": compiler(),
         **gpus(pycuda is not None),
         "nvcc": nvcc(),
+        "cpp": toolkit.cpp_path(),
+        "lacking_headers": toolkit.lacking_headers(),
         "pycuda": pycuda,
     }
     advice = missing(found)
@@ -122,7 +129,9 @@ def compiler() -> dict[str, Any]:
 
 def nvcc() -> str | None:
     """Release of the CUDA compiler, or None."""
-    text = query("nvcc", "--version") or ""
+    from gstream.devices.toolkit import nvcc_path
+
+    text = query(nvcc_path() or "nvcc", "--version") or ""
     return next((part.split(",")[0] for part in text.split("release ")[1:]), None)
 
 
@@ -132,16 +141,27 @@ def missing(found: dict[str, Any]) -> list[str]:
     absent = [name for name, known in found["libraries"].items() if known is None]
     if absent:
         advice.append(f"missing: {', '.join(absent)}. Install: {sys.executable} -m pip install {' '.join(absent)}")
-    driver = found["gpus"] or found["cuda"]
-    if driver and not found["pycuda"]:
-        advice.append(f"missing: pycuda, to use the GPU. Install: {sys.executable} -m pip install pycuda")
-    if driver and not found["nvcc"]:
-        advice.append("missing: nvcc, to compile kernels. Install the CUDA toolkit that matches the driver.")
+    advice += missing_for_gpus(found) if found["gpus"] or found["cuda"] else []
     failing = [f"GPU {number}: {gpu['error']}" for number, gpu in enumerate(found["gpus"]) if "error" in gpu]
     failing += [f"GPUs: {found['gpu_error']}"] if found["gpu_error"] and not failing else []
     remedy = "See whether nvidia-smi works and what dmesg says; --devices host needs no GPU."
     advice += [f"failing: {line}. {remedy}" for line in failing]
     return advice or ["nothing is missing" + ("" if found["gpus"] else "; no GPU: programs run on the host's cores")]
+
+
+def missing_for_gpus(found: dict[str, Any]) -> list[str]:
+    """The same for what GPUs need; headers only until pycuda is there, which a wheel may have brought without them."""
+    advice = []
+    if not found["cpp"]:
+        uses = "to compile kernels" if found["pycuda"] else "to build pycuda and to compile kernels"
+        advice.append(f"missing: g++, {uses}. Install: apt install g++")
+    if not found["nvcc"]:
+        advice.append("missing: nvcc, to compile kernels. Install the CUDA toolkit that matches the driver.")
+    if not found["pycuda"]:
+        packages = {"cuda.h": "the CUDA toolkit", "curand.h": "the CUDA toolkit", "Python.h": "apt install python3-dev"}
+        advice += [f"missing: {name}, to build pycuda. Install: {packages[name]}" for name in found["lacking_headers"]]
+        advice.append(f"missing: pycuda, to use the GPU. Install: {sys.executable} -m pip install pycuda")
+    return advice
 
 
 def lines(found: dict[str, Any]) -> list[tuple[str, str]]:

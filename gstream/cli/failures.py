@@ -1,6 +1,4 @@
-"""Every failure as one plain line and an exit code: 2 usage, 3 device missing, 4 bad input, 5 memory or disk,
-130 and 143 for SIGINT and SIGTERM. GSTREAM_DEBUG=1 adds the traceback.
-"""
+"""Every failure as one plain line and an exit code: pagestore.errors lists them. GSTREAM_DEBUG=1 adds a traceback."""
 
 from __future__ import annotations
 

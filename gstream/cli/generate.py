@@ -10,9 +10,9 @@ import typer
 from gstream.cli.convert import DEFAULT_MEMORY, build, memory_bytes
 from gstream.cli.paths import check_workdir, refuse_existing
 from gstream.cli.quick import skip_blas
-from gstream.cli.sizes import parse_size, show_bytes
 from gstream.cli.terminal import ProgressBar, print_json
 from pagestore.errors import UsageError
+from pagestore.sizes import parse_size, show_bytes
 
 if TYPE_CHECKING:
     from pagestore.generate import GeneratedSource

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from gstream.cli.sizes import show_bytes
+from pagestore.sizes import show_bytes
 
 QUERY_SECONDS = 20.0  # a driver that hangs must not hang the doctor
 PROBE_SECONDS = 30.0  # for all GPUs; each takes under a second, and CUDA a second or two to start

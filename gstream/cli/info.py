@@ -10,9 +10,9 @@ import typer
 
 from gstream.cli.paths import refuse_existing, refuse_overwriting
 from gstream.cli.quick import skip_blas
-from gstream.cli.sizes import show_bytes, show_seconds
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
 from pagestore.errors import StoreError, UsageError
+from pagestore.sizes import show_bytes, show_seconds
 
 if TYPE_CHECKING:
     from pagestore.verify import VerifyReport

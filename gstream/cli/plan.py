@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from gstream.cli.run import check_own, chosen, engine_options, parse_parameters
-from gstream.cli.sizes import show_bytes, show_seconds
+from gstream.cli.asked import check_asked, engine_options, own_options, parse_parameters, takes_run_options
 from gstream.cli.terminal import print_json, print_pairs
 from pagestore.errors import UsageError
+from pagestore.sizes import show_bytes, show_seconds
 
 if TYPE_CHECKING:
     from gstream.driver import Engine
     from gstream.plan import Plan
     from gstream.program import Program
+
+USUAL_ITERATIONS = 20  # of PageRank until the default --tol, about
 
 
 def add_to(app: typer.Typer) -> None:
@@ -23,85 +24,68 @@ def add_to(app: typer.Typer) -> None:
     app.command("plan", short_help="What a run will hold, move and take.")(plan)
 
 
-def plan(
-    algorithm: str = typer.Argument(..., metavar="ALGORITHM", help="bfs, pagerank, sssp, wcc or my.py:MyProgram."),
-    store: Path = typer.Argument(..., metavar="STORE"),
-    iterations: int = typer.Option(None, metavar="N", help="Supersteps to plan for. Default: 20 of pagerank, else 1."),
-    float64: bool = typer.Option(None, "--float64", help="pagerank, sssp: values in double precision."),
-    param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
-    devices: list[str] = typer.Option(
-        None, metavar="NAME", help="host[:N], cuda[:N,M...], fake:SEED[:N]. Default: host."
-    ),
-    gpus: int = typer.Option(None, metavar="N", help="Run on the first N GPUs: --devices cuda:0,1,... in short."),
-    device_memory: str = typer.Option(None, metavar="SIZE", help="Memory of a device that the run may use."),
-    host_memory: str = typer.Option(None, metavar="SIZE", help="Memory that the run may use; pages come from disk."),
-    batch: str = typer.Option(None, metavar="SIZE", help="Pages moved and processed together. Default: 16MiB."),
-    streams: int = typer.Option(None, metavar="N", help="Streams of a device that copies. Default: up to 32."),
-    cache: str = typer.Option("auto", metavar="auto|lru|pinned|0", help="Policy of the page caches."),
-    direction: str = typer.Option("auto", metavar="auto|push|pull", help="Fixed direction of all supersteps."),
-    micro: str = typer.Option("hybrid", metavar="vertex|edge|hybrid", help="Lanes of a GPU that share a list."),
-    no_heads: bool = typer.Option(False, "--no-heads", help="Do without the first neighbours of each vertex."),
-    threads: int = typer.Option(None, metavar="N", help="Threads of the host. Default: all cores."),
-    json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
-) -> None:
-    """Show what a run will hold in memory and move, and how long it should take; nothing is run."""
+@takes_run_options
+def plan(**given: Any) -> None:
+    """Show what a run will hold in memory and move, and how long it should take; nothing is run.
+
+    Takes the options of run: change that word of a command line. Files (-o, --trace) are not written, and the extra
+    passes for predecessors and --certify are not planned.
+    """
     from gstream.driver import Engine
     from gstream.options import RunOptions
     from pagestore.store import open_store
 
-    options = engine_options(
-        devices=devices,
-        gpus=gpus,
-        device_memory=device_memory,
-        host_memory=host_memory,
-        batch=batch,
-        streams=streams,
-        cache=cache,
-        direction=direction,
-        micro=micro,
-        no_heads=no_heads,
-        threads=threads,
-    )
-    with open_store(store) as opened, Engine(opened, RunOptions(**options)) as engine:
-        program = program_of(algorithm, engine, chosen({"float64": float64 or None}), parse_parameters(param or []))
-        facts = plan_facts(engine.plan(program), iterations or (20 if algorithm == "pagerank" else 1))
+    algorithm, store, own = given["algorithm"], given["store"], own_options(given)
+    parameters = parse_parameters(given["param"] or [])
+    check_asked(algorithm, own, parameters, given["certify"])
+    supersteps = planned_supersteps(algorithm, own, given["max_supersteps"])
+    with open_store(store) as opened, Engine(opened, RunOptions(**engine_options(given))) as engine:
+        program = program_of(algorithm, engine, own, parameters)
+        facts = plan_facts(engine.plan(program), supersteps)
     facts = {"algorithm": algorithm, "store": str(store), **facts}
-    if json:
+    if given["json"]:
         print_json(facts)
     else:
         print_pairs(plan_lines(facts))
 
 
+def planned_supersteps(algorithm: str, own: dict[str, Any], max_supersteps: int | None) -> int:
+    """How many supersteps are planned for: as many as the options say, at most 20 of pagerank, else 1."""
+    given = [own.get("iterations"), own.get("depth_limit"), max_supersteps]
+    usual = min(USUAL_ITERATIONS, own.get("max_iter", USUAL_ITERATIONS)) if algorithm == "pagerank" else 1
+    return next((number for number in given if number is not None), usual)
+
+
 def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: dict[str, str]) -> Program:
-    """The program that `algorithm` runs; a source, which no plan depends on, is the store's first vertex."""
+    """The program that `algorithm` runs; a source that is not named, for no plan depends on it, is the first vertex."""
+    from gstream.algorithms.registry import find_algorithm
+    from gstream.algorithms.session import Session
     from gstream.loading import is_program_path, load_program
 
     if is_program_path(algorithm):
         return load_program(algorithm)(**parameters)
-    if parameters:
-        raise UsageError(f"--param: is for programs of your own; {algorithm} has options. See gstream run --help.")
-    check_own(algorithm, own)
     meta = engine.store.meta
     if meta.vertices == 0:
         raise UsageError(f"{engine.store.path}: has no vertices, so there is nothing to plan.")
-    wide = bool(own.get("float64"))
+    found = find_algorithm(algorithm)
+    found.check_ends(engine.options)
+    options = found.options | own
     first = engine.store.user_ids(0, 1)[0]
-    source = (first.as_py() if hasattr(first, "as_py") else int(first),)
-    if algorithm == "bfs":
-        from gstream.programs.bfs import BFS
+    source = options.get("source") or (first.as_py() if hasattr(first, "as_py") else int(first),)
+    with Session(engine) as session:
+        if algorithm == "bfs":
+            from gstream.algorithms.bfs import program_of_bfs
 
-        return BFS(source=source)
-    if algorithm == "pagerank":
-        from gstream.programs.pagerank import PageRank, PageRank64
+            return program_of_bfs(source, options["depth_limit"])
+        if algorithm == "pagerank":
+            from gstream.algorithms.pagerank import program_of_pagerank
 
-        return (PageRank64 if wide else PageRank)()
-    if algorithm == "sssp":
-        from gstream.algorithms.session import Session
-        from gstream.algorithms.sssp import check_weights, program_for
+            return program_of_pagerank(session, **options)
+        if algorithm == "sssp":
+            from gstream.algorithms.sssp import check_weights, program_for
 
-        with Session(engine) as session:
             check_weights(session)
-        return program_for(meta, wide)(source=source)
+            return program_for(meta, options["float64"])(source=source)
     from gstream.programs.wcc import WCC, WCC64
 
     # Union-find visits each edge at most once: one sweep of label propagation is its upper bound.

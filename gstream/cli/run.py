@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gstream.cli.asked import check_asked, engine_options, own_options, parse_parameters, takes_run_options
 from gstream.cli.paths import refuse_existing, refuse_overwriting
-from gstream.cli.sizes import parse_size, show_bytes, show_count, show_seconds
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
 from pagestore.errors import UsageError
+from pagestore.sizes import show_bytes, show_count, show_seconds
 
 if TYPE_CHECKING:
     from gstream.graph import Graph
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from gstream.trace import ChromeTrace
 
 TOP_ROWS = 20
-OWN_OPTIONS = (  # of the algorithms, that the command line has
-    "source", "depth_limit", "predecessors", "alpha", "iterations", "tol", "max_iter", "personalization", "float64",
-)  # fmt: skip
 COMPILING = "numba:compiler_lock"  # held while Numba compiles a kernel or loads one that it kept
 
 
@@ -34,52 +32,14 @@ def add_to(app: typer.Typer) -> None:
     app.command("run", short_help="Run an algorithm on a store.")(run)
 
 
-def run(
-    algorithm: str = typer.Argument(..., metavar="ALGORITHM", help="bfs, pagerank, sssp, wcc or my.py:MyProgram."),
-    store: Path = typer.Argument(..., metavar="STORE"),
-    output: Path = typer.Option(None, "-o", "--output", metavar="FILE", help=".parquet, .csv, .npy or .arrow."),
-    source: list[str] = typer.Option(None, metavar="ID", help="bfs, sssp: start here; may be repeated."),
-    depth_limit: int = typer.Option(None, metavar="N", help="bfs: go at most N edges far."),
-    predecessors: bool = typer.Option(None, "--predecessors/--no-predecessors", help="bfs, sssp: default yes."),
-    alpha: float = typer.Option(None, help="pagerank: share of rank that follows edges. Default: 0.85."),
-    iterations: int = typer.Option(None, metavar="N", help="pagerank: exactly N iterations."),
-    tol: float = typer.Option(None, help="pagerank: end at this L1 change, not times n as NetworkX. Default: 1e-6."),
-    max_iter: int = typer.Option(None, metavar="N", help="pagerank: end after N iterations. Default: 100."),
-    personalization: Path = typer.Option(None, metavar="FILE", help="pagerank: lines of `vertex weight`."),
-    float64: bool = typer.Option(None, "--float64", help="pagerank, sssp: values in double precision."),
-    param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
-    max_supersteps: int = typer.Option(None, metavar="N", help="A program of your own: stop after N supersteps."),
-    devices: list[str] = typer.Option(
-        None, metavar="NAME", help="host[:N], cuda[:N,M...], fake:SEED[:N]. Default: host."
-    ),
-    gpus: int = typer.Option(None, metavar="N", help="Run on the first N GPUs: --devices cuda:0,1,... in short."),
-    device_memory: str = typer.Option(None, metavar="SIZE", help="Memory of a device that the run may use."),
-    host_memory: str = typer.Option(None, metavar="SIZE", help="Memory that the run may use; pages come from disk."),
-    batch: str = typer.Option(None, metavar="SIZE", help="Pages moved and processed together. Default: 16MiB."),
-    streams: int = typer.Option(None, metavar="N", help="Streams of a device that copies. Default: up to 32."),
-    cache: str = typer.Option("auto", metavar="auto|lru|pinned|0", help="Policy of the page caches."),
-    direction: str = typer.Option("auto", metavar="auto|push|pull", help="Fixed direction of all supersteps."),
-    micro: str = typer.Option("hybrid", metavar="vertex|edge|hybrid", help="Lanes of a GPU that share a list."),
-    no_heads: bool = typer.Option(False, "--no-heads", help="Do without the first neighbours of each vertex."),
-    threads: int = typer.Option(None, metavar="N", help="Threads of the host. Default: all cores."),
-    certify: bool = typer.Option(False, "--certify", help="Prove the answer in one more sweep."),
-    ldbc: bool = typer.Option(False, "--ldbc", help="Write FILE as LDBC Graphalytics does."),
-    trace: Path = typer.Option(None, metavar="FILE", help="Write what happened when, for Perfetto (ui.perfetto.dev)."),
-    json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
-) -> None:
+@takes_run_options
+def run(**given: Any) -> None:
     """Run an algorithm; show the top 20 vertices and the run's figures, or write every vertex with -o."""
-    own = {
-        "source": source or None, "depth_limit": depth_limit, "predecessors": predecessors, "alpha": alpha,
-        "iterations": iterations, "tol": tol, "max_iter": max_iter, "personalization": personalization,
-        "float64": float64 or None,
-    }  # fmt: skip
-    options = engine_options(
-        devices=devices, gpus=gpus, device_memory=device_memory, host_memory=host_memory, batch=batch, streams=streams,
-        cache=cache, direction=direction, micro=micro, no_heads=no_heads, threads=threads,
-        max_supersteps=max_supersteps,
-    )  # fmt: skip
+    algorithm, store, output, trace = given["algorithm"], given["store"], given["output"], given["trace"]
+    own, options, parameters = own_options(given), engine_options(given), parse_parameters(given["param"] or [])
     start_gpus(options)
-    check_written(store, algorithm, personalization, output, trace, ldbc)
+    check_asked(algorithm, own, parameters, given["certify"])
+    check_written(store, algorithm, given["personalization"], output, trace, given["ldbc"], given["force"])
 
     from numba.core.event import install_timer
 
@@ -91,11 +51,11 @@ def run(
             graph.engine().measure()  # its own kernels are not the run's
             began = time.perf_counter()
             with install_timer(COMPILING, lambda seconds: None) as timer:
-                result = start(graph, algorithm, chosen(own), param or [], certify)
+                result = start(graph, algorithm, own, parameters, given["certify"])
             seconds = time.perf_counter() - began
     if output is not None:
-        result.write(output, ldbc=ldbc)
-    show(apart(result.summary, seconds, timer.duration if timer.done else 0.0), result, output, json)
+        result.write(output, ldbc=given["ldbc"])
+    show(apart(result.summary, seconds, timer.duration if timer.done else 0.0), result, output, given["json"])
 
 
 def start_gpus(options: dict[str, Any]) -> None:
@@ -110,8 +70,9 @@ def start_gpus(options: dict[str, Any]) -> None:
 
 
 def check_written(
-    store: Path, algorithm: str, personalization: Path | None, output: Path | None, trace: Path | None, ldbc: bool
-) -> None:
+    store: Path, algorithm: str, personalization: Path | None, output: Path | None, trace: Path | None, ldbc: bool,
+    force: bool,
+) -> None:  # fmt: skip
     """Raise, before anything is computed, where a file of the run can't be written or is one that the run reads."""
     from gstream.resultfiles import check_output
 
@@ -120,10 +81,11 @@ def check_written(
     refuse_overwriting([path for path in (output, trace) if path is not None], read)
     if output is not None:
         check_output(output, ldbc)
+        refuse_existing(output, force, example="answer.csv")
     elif ldbc:
         raise UsageError("--ldbc says how a file is written. Pass -o FILE too.")
     if trace is not None:
-        refuse_existing(trace, force=True, example="run.json")
+        refuse_existing(trace, force, example="run.json")
 
 
 @contextmanager
@@ -155,73 +117,26 @@ class StepLine:
         )
 
 
-def chosen(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that were given."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def start(graph: Graph, algorithm: str, own: dict[str, Any], parameters: list[str], certify: bool) -> Result:
+def start(graph: Graph, algorithm: str, own: dict[str, Any], parameters: dict[str, str], certify: bool) -> Result:
     """Run an algorithm of gstream's, or a program by its path."""
     from gstream.algorithms.registry import find_algorithm
     from gstream.loading import is_program_path
 
-    if not is_program_path(algorithm):
-        if parameters:
-            raise UsageError(
-                f"--param {parameters[0]}: is for programs of your own; {algorithm} has options. See --help."
-            )
-        check_own(algorithm, own)
-        check_ends(own)
-        required = {name: None for name in ("source",) if name in find_algorithm(algorithm).options}
-        return graph.execute(algorithm, {**required, **own}, certify)
-    if own:
-        raise UsageError(f"{flag(next(iter(own)))}: is no option of {algorithm}. Pass --param NAME=VALUE.")
-    if certify:
-        raise UsageError(f"--certify: {algorithm} has no certificate; bfs, pagerank, sssp and wcc have. Leave it out.")
-    return graph.run(algorithm, **parse_parameters(parameters))
-
-
-def check_own(algorithm: str, own: dict[str, Any]) -> None:
-    """UsageError, in the command line's words, for an option that `algorithm` does not have."""
-    from gstream.algorithms.registry import find_algorithm
-
-    known = find_algorithm(algorithm).options
-    for name in own:
-        if name not in known:
-            flags = ", ".join(flag(option) for option in known if option in OWN_OPTIONS) or "none of its own"
-            raise UsageError(f"{flag(name)}: is no option of {algorithm}, which has {flags}. Leave it out.")
-
-
-def flag(name: str) -> str:
-    """An option as users write it."""
-    return f"--{name.replace('_', '-')}"
-
-
-def check_ends(own: dict[str, Any]) -> None:
-    """UsageError for two options that each say when PageRank ends."""
-    for name in ("tol", "max_iter"):
-        if "iterations" in own and name in own:
-            raise UsageError(
-                f"--iterations and {flag(name)} contradict each other: one asks for exactly so many iterations, the "
-                f"other for as many as it takes. Drop one of them."
-            )
-
-
-def parse_parameters(given: list[str]) -> dict[str, str]:
-    """`NAME=VALUE` texts as a dictionary; programs read the values by their parameters' types."""
-    parsed: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name.isidentifier():
-            raise UsageError(f"--param {text}: must be NAME=VALUE, as --param damping=0.9.")
-        parsed[name] = value
-    return parsed
+    if is_program_path(algorithm):
+        return graph.run(algorithm, **parameters)
+    required = {name: None for name in ("source",) if name in find_algorithm(algorithm).options}
+    return graph.execute(algorithm, {**required, **own}, certify)
 
 
 def show(summary: dict[str, Any], result: Result, output: Path | None, json: bool) -> None:
-    """The top rows and the figures, or one JSON object; a note where PageRank did not converge."""
+    """The top rows and the figures, or one JSON object; a note where it did not converge, or diverged."""
     if not summary.get("converged", True):
         note(f"not converged after {summary['supersteps']} supersteps: the result is as far as it came.")
+    if summary.get("not_finite"):
+        note(
+            f"diverged: {summary['not_finite']:,} of {len(result):,} values are inf or NaN, and mean nothing. Pass "
+            "parameters (--param) by which messages shrink, or end it sooner with --max-supersteps."
+        )
     top = result.top(TOP_ROWS)
     if json:
         print_json({**summary, "output": output, "rows": len(result), "top": top})
@@ -289,40 +204,3 @@ def certificate_text(certificate: dict[str, Any]) -> str:
 def peak_rss() -> int:
     """Most memory that this process has held, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-
-
-def engine_options(
-    devices: list[str] | None = None,
-    gpus: int | None = None,
-    device_memory: str | None = None,
-    host_memory: str | None = None,
-    batch: str | None = None,
-    streams: int | None = None,
-    cache: str = "auto",
-    direction: str = "auto",
-    micro: str = "hybrid",
-    no_heads: bool = False,
-    threads: int | None = None,
-    max_supersteps: int | None = None,
-) -> dict[str, Any]:
-    """Options of the driver as `gstream.options.RunOptions` names them; what was not given is left out."""
-    if gpus is not None:
-        if gpus < 1:
-            raise UsageError(f"--gpus {gpus}: a run on GPUs takes one at least. Leave it out to run on the cores.")
-        if devices:
-            raise UsageError(f"--gpus {gpus}: --devices names the devices already. Pass one of the two options.")
-        devices = [f"cuda:{number}" for number in range(gpus)]
-    given = {
-        "devices": devices or None,
-        "device_memory": parse_size(device_memory, "--device-memory"),
-        "host_memory": parse_size(host_memory, "--host-memory"),
-        "batch_bytes": parse_size(batch, "--batch"),
-        "streams": streams,
-        "cache": cache,
-        "direction": direction,
-        "micro": micro,
-        "use_heads": not no_heads,
-        "threads": threads,
-        "max_supersteps": max_supersteps,
-    }
-    return chosen(given)

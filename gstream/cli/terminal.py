@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from gstream.cli.sizes import show_bytes, show_count, show_seconds
+from pagestore.sizes import show_bytes, show_count, show_seconds
 
 PLAIN_SECONDS = 30.0  # between progress lines where standard error is no terminal
 REDRAW_SECONDS = 0.1

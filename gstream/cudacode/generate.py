@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from gstream.cudacode.emit import PARAMETERS, TOTAL_PARAMETERS, CudaEmitter, cuda_emitter_of, opening
+from gstream.devices.toolkit import nvcc_path
 from gstream.hostcode.generate import cache_folder, is_in_place, premakes_messages
 from gstream.scalars import type_of_dtype
 from pagestore.errors import DeviceMissingError, GstreamError, UsageError
@@ -222,10 +223,8 @@ def _kernel(found: re.Match[str], sizes: dict[str, int]) -> Kernel:
 
 @lru_cache(maxsize=1)
 def find_nvcc() -> str:
-    """nvcc on PATH, else in CUDA_HOME, else in /usr/local/cuda. Raises DeviceMissingError."""
-    homes = [os.environ.get("CUDA_HOME"), "/usr/local/cuda"]
-    places = [os.path.join(home, "bin") for home in homes if home]
-    found = shutil.which("nvcc") or shutil.which("nvcc", path=os.pathsep.join(places))
+    """Where nvcc is. Raises DeviceMissingError."""
+    found = nvcc_path()
     if found is None:
         raise DeviceMissingError(
             "nvcc: not found, and kernels for GPUs are compiled by it. Install the CUDA toolkit "

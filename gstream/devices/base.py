@@ -166,6 +166,10 @@ class Device(ABC):
         """Bytes that a job may hold on the device; None where host memory is the only limit."""
         return None
 
+    def cached(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> dict[str, np.ndarray]:
+        """Pages (int64[n] by topology) of runs before that a job planned so will find on the device."""
+        return {}
+
     def apart(self, peers: Sequence[Device]) -> int:
         """How many of the peers have memory that this device can't read."""
         return 0

@@ -97,6 +97,11 @@ class GpuDevice(Device):
                 )
         return self._capacity
 
+    def cached(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> dict[str, np.ndarray]:
+        if self._pool is None or self._pool.key != pool_key(plan, tables, weights):
+            return {}
+        return {name: cache.page_of_slot[: cache.used] for name, cache in self._pool.ring.caches.items()}
+
     def apart(self, peers: Sequence[Device]) -> int:
         with self.gpu:
             return sum(not self.gpu.reaches(peer.gpu) for peer in peers if isinstance(peer, GpuDevice))

@@ -7,19 +7,21 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pagestore.cores import usable_cores
+from pagestore.cores import checked_threads, usable_cores
 from pagestore.errors import UsageError
 from pagestore.layout import DEFAULT_PAGE_BYTES, MIN_PAGE_BYTES
+from pagestore.sizes import parse_size
 
 TOPOLOGIES = ("both", "out", "in")
 ORDERS = ("natural", "degree", "in", "out")
 DEFAULT_MEMORY_BYTES = 2 << 30
-MAX_THREADS = 256
 
 
 @dataclass(frozen=True)
 class ConvertOptions:
     """How an EdgeSource becomes a store; `None` means "as the source says" or "the smallest that fits".
+
+    Sizes are bytes, or text as the command line takes it ("2GiB").
 
     `memory_bytes` bounds everything beyond the interpreter and its libraries; it, `threads`, `workdir` and `resume`
     never change a byte of the store. `order_buckets`: buckets of the approximate sort (paper 000, section 4.1),
@@ -43,6 +45,8 @@ class ConvertOptions:
     heads: bool = True
 
     def __post_init__(self) -> None:
+        for name, flag in (("memory_bytes", "--memory"), ("page_bytes", "--page-size")):
+            object.__setattr__(self, name, parse_size(getattr(self, name), flag))
         if self.topology not in TOPOLOGIES:
             raise UsageError(f"--topology {self.topology}: unknown; it is one of {', '.join(TOPOLOGIES)}.")
         if self.order not in ORDERS:
@@ -53,8 +57,7 @@ class ConvertOptions:
             raise UsageError(f"--page-size {self.page_bytes}: too large; the limit is 1 GiB.")
         if self.id_bytes not in (None, 4, 8):
             raise UsageError(f"--id-bytes {self.id_bytes}: it must be 4 or 8.")
-        if self.threads is not None and not 1 <= self.threads <= MAX_THREADS:
-            raise UsageError(f"--threads {self.threads}: it must be 1 to {MAX_THREADS}.")
+        checked_threads(self.threads)
         if self.memory_bytes <= 0:
             raise UsageError(f"--memory {self.memory_bytes}: it must be more than 0 bytes.")
         if self.order_buckets is not None and self.order_buckets < 1:

@@ -14,14 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from pagestore.errors import ResourceError, UsageError
-from pagestore.io import no_space
+from pagestore.io import REFUSED, no_space
 
 WINDOW = 1 << 18  # elements that a sequential pass over a vector handles at a time
 MAX_IO_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
 MAPPED_BYTES = 1 << 18  # arrays from this size on get a mapping of their own
 OPEN_FILES = 1 << 15
 _M_MMAP_THRESHOLD = -3  # malloc.h
-_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 
 
 def return_freed_memory() -> None:
@@ -67,7 +66,7 @@ def disk_errors(path: Path, needed: int = 0) -> Iterator[None]:
             ) from error
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise ResourceError(f"{path}: too many open files. Raise the limit (ulimit -n), or --memory.") from error
-        if error.errno in _REFUSED:
+        if error.errno in REFUSED:
             raise UsageError(f"{path}: can't be written ({error.strerror}). Choose another folder.") from error
         if error.errno == errno.EIO:
             raise ResourceError(f"{path}: the disk reports an input/output error. Check it, then run again.") from error

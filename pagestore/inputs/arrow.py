@@ -78,11 +78,11 @@ class TableSource(EdgeSource):
         asked = self._options.weight_column
         if isinstance(asked, int):
             if not 1 <= asked <= len(schema.names):
-                raise InputError(f"{self.name}: --weight-column {asked}: there are {len(schema.names)} columns.")
+                raise UsageError(f"{self.name}: --weight-column {asked}: there are {len(schema.names)} columns.")
             asked = schema.names[asked - 1]
         if asked is not None:
             if asked not in schema.names or asked in used:
-                raise InputError(
+                raise UsageError(
                     f"{self.name}: --weight-column {asked}: no such column of weights ({', '.join(schema.names)}). "
                     f"Give its name or number."
                 )

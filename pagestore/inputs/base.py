@@ -129,6 +129,7 @@ class EdgeSource(ABC):
     closed: every endpoint must be among `vertex_ids()`; `dictionary.compact_integers` checks that.
     fingerprint: what identifies the edges, as JSON types; None: nothing does, so --resume starts afresh.
     opening_seconds: time that `open_source` took, with its passes over names.
+    assumptions: what texts were taken for where the options did not say, a line for each way.
     """
 
     name: str = "input"
@@ -145,6 +146,7 @@ class EdgeSource(ABC):
     closed: bool = False
     fingerprint: Any = None
     opening_seconds: float = 0.0
+    assumptions: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self.skipped = SkippedLines()
@@ -152,6 +154,10 @@ class EdgeSource(ABC):
     @abstractmethod
     def chunks(self) -> Iterator[EdgeChunk]:
         """Yield all edges, at most `chunk_edges` at a time; raises InputError at the first edge that can't be."""
+
+    def assumed(self) -> str:
+        """What this input was taken for where the options did not say, in a few words; "" where nothing was open."""
+        return ""
 
     def vertex_ids(self) -> Iterator[np.ndarray] | None:
         """Int64 arrays of user IDs from a vertex file (any order), or None when there is no such file."""

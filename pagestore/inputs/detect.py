@@ -156,8 +156,18 @@ def open_source(
         from pagestore.inputs.several import SeveralSources
 
         source = SeveralSources(opened)
-    source.fingerprint, source.opening_seconds = identity, time.perf_counter() - started
+    source.fingerprint, source.assumptions = identity, _assumptions(opened)
+    source.opening_seconds = time.perf_counter() - started
     return source
+
+
+def _assumptions(opened: list[EdgeSource]) -> tuple[str, ...]:
+    """What the inputs were taken for: one line for all that were taken for the same."""
+    alike: dict[str, list[str]] = {}
+    for source in opened:
+        alike.setdefault(source.assumed(), []).append(source.name)
+    more = {words: f" and {len(names) - 1} more" if len(names) > 1 else "" for words, names in alike.items()}
+    return tuple(f"{names[0]}{more[words]}: {words}" for words, names in alike.items() if words)
 
 
 def _named(

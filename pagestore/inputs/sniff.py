@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from pagestore.errors import InputError
+from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import LineProblem, shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.judge import INTEGER, NOT_FINITE, NUMBER, LineRules, split_fields
@@ -183,21 +183,21 @@ def _weight_column(
         asked = int(asked)
     if isinstance(asked, int):
         if not 1 <= asked <= width or asked - 1 in used:
-            raise InputError(
+            raise UsageError(
                 f"{name}: --weight-column {asked} is not a column of weights; the lines have {width} columns, of which "
                 f"{used[0] + 1} and {used[1] + 1} are the source and the target. Name another column."
             )
         return asked - 1
     if header is None or asked not in header:
         known = ", ".join(header) if header else "no header line was found"
-        raise InputError(f"{name}: --weight-column {asked}: no such column ({known}). Give its name or number.")
+        raise UsageError(f"{name}: --weight-column {asked}: no such column ({known}). Give its name or number.")
     return header.index(asked)
 
 
 def sniff(stream: ByteStream, options: InputOptions, separator: str | None = None, comments: str = "#%") -> TextLayout:
     """Find the layout of `stream` without consuming it. `separator` is forced for .csv and .tsv.
 
-    Raises InputError when there is no line of data, or its lines can't be edges.
+    Raises InputError when there is no line of data, or its lines can't be edges, UsageError for --weight-column.
     """
     sample = _take_sample(stream, comments)
     skip = len(BOM) if stream.peek(len(BOM)) == BOM else 0

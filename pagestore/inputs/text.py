@@ -15,6 +15,7 @@ from pagestore.inputs.linefile import LineFile
 from pagestore.inputs.sniff import TextLayout, sniff
 from pagestore.inputs.streams import ByteStream
 
+SEPARATOR_WORDS = {"": "blanks", "\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
 GAP_FIELDS = {"el": 2, "wel": 3}
 
 
@@ -37,6 +38,19 @@ class TextSource(LineFile):
                     f"{self.name}: --num-vertices is about numbers, but the IDs here are text. Drop the option."
                 )
             self.vertices, self.id_base = options.num_vertices, options.id_base or 0
+
+    def assumed(self) -> str:
+        rules, options = self.rules, self.options
+        between = SEPARATOR_WORDS.get(rules.separator or "", repr(rules.separator))
+        found = [f"columns {rules.source + 1} and {rules.target + 1}, between {between}, are source and target"]
+        if rules.strings and not options.string_ids:
+            found[0] += " by name"
+        if options.weights and options.weight_column is None:
+            found.append("no weights" if rules.weight is None else f"column {rules.weight + 1} is the weight")
+        if options.header is None:
+            header = self.layout is not None and self.layout.skip_lines
+            found.append(f"line {header} is a header" if header else "no header line")
+        return ", ".join(found)
 
     def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
         layout = sniff(stream, self.options, "\t" if self._kind == "tsv" else None)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pagestore.errors import InputError
+from pagestore.errors import UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.headers import header_error, integers, promised_vertices
@@ -86,7 +86,7 @@ class TntpSource(LineFile):
             return COLUMNS.index("length")
         column = asked - 1 if isinstance(asked, int) else COLUMNS.index(asked) if asked in COLUMNS else -1
         if not 2 <= column < len(COLUMNS):
-            raise InputError(
+            raise UsageError(
                 f"{self.name}: --weight-column {asked}: no such column of weights; there are {', '.join(COLUMNS[2:])}, "
                 f"3 to {len(COLUMNS)}. Name one of them."
             )

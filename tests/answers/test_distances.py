@@ -146,9 +146,9 @@ def test_usage_errors(call, message, tmp_path):
 
 def test_a_source_that_is_no_vertex(tmp_path):
     with gstream.open(Example(2, np.array([0]), np.array([1])).stored(tmp_path)) as graph:
-        with pytest.raises(InputError, match="source 17 is not a vertex of"):
+        with pytest.raises(UsageError, match="source 17 is not a vertex of"):
             graph.bfs(source=17)
-        with pytest.raises(InputError, match="source 'x' is not a vertex of"):
+        with pytest.raises(UsageError, match="source 'x' is not a vertex of"):
             graph.bfs(source=["x"])
 
 

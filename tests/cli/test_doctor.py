@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+import sysconfig
 import time
 from pathlib import Path
 
 import pytest
 
 from gstream.cli import doctor, gpus
+from gstream.devices import toolkit
 from tests.cli.command import Command
 
 ONE = {"gpu": 0, "name": "NVIDIA H200", "memory": 150_000_000_000, "capability": "9.0", "reaches": [1]}
@@ -25,10 +27,19 @@ def says(*lines: object, then: str = "") -> tuple[str, ...]:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder as PATH, for programs of a machine; no disk is measured, nothing compiled."""
+    """An empty folder as PATH, for programs of a machine that has headers; no disk is measured, nothing compiled."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
+    for name in (*toolkit.HOMES, *toolkit.INCLUDES, "NVCC_CCBIN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(toolkit, "USUAL_HOMES", (str(tmp_path),))
+    monkeypatch.setattr(toolkit, "SYSTEM_INCLUDE", str(tmp_path))
+    (tmp_path / "include").mkdir()
+    for name in ("cuda.h", "curand.h", "Python.h"):
+        (tmp_path / "include" / name).touch()
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / name))
+    put(folder, "g++", "")
     monkeypatch.setattr(doctor, "PROBE_BYTES", 1 << 20)
     monkeypatch.setattr(doctor, "PROBE_BLOCK_BYTES", 1 << 20)
     monkeypatch.setattr(doctor, "compiler", lambda: {"works": True, "processor": "here"})
@@ -91,9 +102,49 @@ def test_without_pycuda(machine: Path, monkeypatch: pytest.MonkeyPatch, gstream:
         "driver     580.159.03, runs CUDA up to 13.0",
         "nvcc       none",
         "pycuda     none",
-        f"missing: pycuda, to use the GPU. Install: {sys.executable} -m pip install pycuda",
         "missing: nvcc, to compile kernels. Install the CUDA toolkit that matches the driver.",
+        f"missing: pycuda, to use the GPU. Install: {sys.executable} -m pip install pycuda",
     ]
+
+
+def test_what_pycuda_and_nvcc_need(machine: Path, monkeypatch: pytest.MonkeyPatch, gstream: Command) -> None:
+    """Named while it is needed: headers until pycuda is there, nothing of it on a machine without a GPU."""
+    put(machine, "nvidia-smi", SMI)
+    (machine / "g++").unlink()
+    for name in ("cuda.h", "curand.h", "Python.h"):
+        (machine.parent / "include" / name).unlink()
+    monkeypatch.setattr(gpus, "PROBE", says({"cuda": "13.0"}, {"error": "pycuda can't be imported"}))
+    have_pycuda(monkeypatch, None)
+    assert gstream("doctor").stdout.splitlines()[11:] == [
+        "missing: g++, to build pycuda and to compile kernels. Install: apt install g++",
+        "missing: nvcc, to compile kernels. Install the CUDA toolkit that matches the driver.",
+        "missing: cuda.h, to build pycuda. Install: the CUDA toolkit",
+        "missing: curand.h, to build pycuda. Install: the CUDA toolkit",
+        "missing: Python.h, to build pycuda. Install: apt install python3-dev",
+        f"missing: pycuda, to use the GPU. Install: {sys.executable} -m pip install pycuda",
+    ]
+    found = json.loads(gstream("doctor", "--json").stdout)
+    assert (found["cpp"], found["lacking_headers"]) == (None, ["cuda.h", "curand.h", "Python.h"])
+    put(machine, "nvcc", "echo 'Cuda compilation tools, release 13.0, V13.0.88'")
+    have_pycuda(monkeypatch, "2026.1")
+    monkeypatch.setattr(gpus, "PROBE", says({"cuda": "13.0"}, {**ONE, "reaches": []}, {"gpu": 0, **RATES}))
+    assert gstream("doctor").stdout.splitlines()[12:] == ["missing: g++, to compile kernels. Install: apt install g++"]
+    monkeypatch.setenv("NVCC_CCBIN", str(machine / "nvcc"))
+    assert gstream("doctor").stdout.splitlines()[12:] == ["nothing is missing"]
+
+
+def test_the_toolkit_beside_the_path(machine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As NVIDIA installs it: in /usr/local/cuda, with headers among the targets."""
+    home = tmp_path / "toolkit"
+    (home / "bin").mkdir(parents=True)
+    (home / "targets" / "x86_64-linux" / "include").mkdir(parents=True)
+    put(home / "bin", "nvcc", "echo 'Cuda compilation tools, release 12.4, V12.4.1'")
+    monkeypatch.setattr(toolkit, "USUAL_HOMES", (str(home),))
+    assert doctor.nvcc() == "12.4"
+    assert toolkit.lacking_headers() == ["cuda.h", "curand.h"]
+    for name in ("cuda.h", "curand.h"):
+        (home / "targets" / "x86_64-linux" / "include" / name).touch()
+    assert toolkit.lacking_headers() == []
 
 
 def test_a_driver_alone(machine: Path, monkeypatch: pytest.MonkeyPatch, gstream: Command) -> None:
@@ -105,8 +156,8 @@ def test_a_driver_alone(machine: Path, monkeypatch: pytest.MonkeyPatch, gstream:
         "driver     unknown, runs CUDA up to 13.0",
         "nvcc       none",
         "pycuda     none",
-        f"missing: pycuda, to use the GPU. Install: {sys.executable} -m pip install pycuda",
         "missing: nvcc, to compile kernels. Install the CUDA toolkit that matches the driver.",
+        f"missing: pycuda, to use the GPU. Install: {sys.executable} -m pip install pycuda",
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,8 @@ def test_generate(tmp_path: Path, gstream: Command, arguments: list[str], messag
         (["--id-base", "1"], "--id-base: says which IDs --num-vertices N means. Pass that too, or drop the option.\n"),
         (["--id-base", "2", "--num-vertices", "9"], "--id-base 2: out of range; it is 0 or 1.\n"),
         (["--memory", "1"], "--memory 1: too little; the least that is honoured is 16 MiB.\n"),
+        (["--memory", "2PiB"], "--memory 2PiB: too much; the limit is 1 PiB. Pass less.\n"),
+        (["--page-size", "2GiB"], "--page-size 2147483648: too large; the limit is 1 GiB.\n"),
         (
             ["--undirected", "--topology", "in"],
             "--topology in: the graph is undirected, and its one page set serves both directions. "
@@ -132,3 +135,29 @@ def test_trace(store: Path, gstream: Command) -> None:
     assert gstream("run", "bfs", store, "--source", "1", "--trace", "run.json").returncode == 0
     events = json.loads(Path("run.json").read_text())["traceEvents"]
     assert {event["ph"] for event in events} == {"M", "X"}
+
+
+def test_more_memory_than_the_machine_has(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "edges.txt").write_text(EDGES)
+    for command in (["convert", "edges.txt", "g.gs"], ["generate", "grid", "g.gs", "--scale", "4"]):
+        done = gstream(*command, "--memory", "900TiB")
+        assert done.returncode == 2
+        assert re.fullmatch(
+            r"--memory 900TiB: this machine, or its container, has [\d.]+ .iB\. Pass less\.\n", done.stderr
+        )
+    assert os.listdir(tmp_path) == ["edges.txt"]
+
+
+def test_threads_have_a_limit_everywhere(store: Path, gstream: Command) -> None:
+    for command in (
+        ["convert", "edges.txt", "new.gs"],
+        ["generate", "grid", "new.gs", "--scale", "4"],
+        ["generate", "grid", "new.txt", "--scale", "4"],
+        ["verify", store],
+        ["run", "wcc", store],
+        ["plan", "wcc", store],
+    ):
+        for threads in ("0", "100000"):
+            done = gstream(*command, "--threads", threads)
+            assert done.returncode == 2, command
+            assert done.stderr.startswith(f"--threads {threads}: it must be 1 to "), command

@@ -73,6 +73,21 @@ def test_files(tmp_path: Path, store: Path, gstream: Command) -> None:
     assert (tmp_path / "ldbc.txt").read_text().splitlines()[-1] == "7 9223372036854775807"
 
 
+def test_a_file_is_replaced_only_with_force(tmp_path: Path, store: Path, gstream: Command) -> None:
+    (tmp_path / "kept").write_text("a run of an hour")
+    for options in (["-o", "out.csv"], ["-o", "out.txt", "--ldbc"], ["--trace", "run.json"]):
+        (tmp_path / "kept").replace(tmp_path / options[1])
+        done = gstream("run", "bfs", store, "--source", "99", *options)  # refused before the source is looked for
+        message = f"{options[1]}: exists. Pass --force to replace it, or another name.\n"
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+        assert (tmp_path / options[1]).read_text() == "a run of an hour"
+        (tmp_path / options[1]).rename(tmp_path / "kept")
+        (tmp_path / options[1]).write_text("old")
+        done = gstream("run", "bfs", store, "--source", "1", *options, "--force")
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / options[1]).read_text() != "old"
+
+
 def test_several_sources_and_a_limit(store: Path, gstream: Command) -> None:
     done = gstream("run", "bfs", store, "--source", "4", "--source", "6", "--depth-limit", "1", "--json")
     assert {row["vertex"]: row["distance"] for row in json.loads(done.stdout)["top"]} == {4: 0, 6: 0, 5: 1, 7: 1}
@@ -105,17 +120,52 @@ def test_a_program_by_path(tmp_path: Path, store: Path, gstream: Command) -> Non
     assert gstream("plan", "least.py:Least", store).returncode == 0
 
 
+DIVERGES = """
+from gstream import INF, {combine}, Program, f64
+
+class Diverges(Program):
+    combine, value = {combine}, f64
+
+    def start(self, v, g):
+        return {start}
+
+    def send(self, u, e, g):
+        return u.value * {factor}
+"""
+
+
+@pytest.mark.parametrize(
+    ("combine", "start", "factor", "diverged"),
+    [
+        ("SUM", "1.0", "1e200", 5),  # of the vertices with a way from a circle; 7 sums one message
+        ("MAX", "1.0", "1e200", 5),
+        ("SUM", "1.0", "0.01", 0),
+        ("MIN", "0.0 if v.id == 0 else INF", "1.0", 0),  # what is not reached is INF, by right
+    ],
+)
+def test_a_program_that_diverges_is_said_to(
+    tmp_path: Path, store: Path, gstream: Command, combine: str, start: str, factor: str, diverged: int
+) -> None:
+    (tmp_path / "diverges.py").write_text(DIVERGES.format(combine=combine, start=start, factor=factor))
+    done = gstream("run", "diverges.py", store, "--max-supersteps", "20", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["not_finite"] == diverged
+    said = f"diverged: {diverged} of 7 values are inf or NaN, and mean nothing. Pass parameters (--param)"
+    assert (said in done.stderr) == (diverged > 0)
+    assert "Warning" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
         (["bfs"], 2, "bfs: no source was given. Pass --source ID"),
-        (["bfs", "--source", "99"], 4, "source 99 is not a vertex of graph.gs"),
-        (["bfs", "--source", "one"], 4, "source 'one' is not a vertex of graph.gs"),
+        (["bfs", "--source", "99"], 2, "source 99 is not a vertex of graph.gs"),
+        (["bfs", "--source", "one"], 2, "source 'one' is not a vertex of graph.gs"),
         (["bfs", "--source", "1", "--alpha", "0.5"], 2, "--alpha: is no option of bfs"),
         (["bfs", "--source", "1", "--devices", "cuda:99"], 3, "--devices cuda"),
         (["bfs", "--source", "1", "--devices", "abacus"], 2, "--devices abacus: not a device"),
         (["bfs", "--source", "1", "-o", "out.doc"], 2, "out.doc: the ending says the format"),
-        (["bfs", "--source", "1", "-o", "no/out.csv"], 4, "no/out.csv: its folder no does not exist."),
+        (["bfs", "--source", "1", "-o", "no/out.csv"], 2, "no/out.csv: its folder no does not exist."),
         (["bfs", "--source", "1", "--ldbc"], 2, "--ldbc says how a file is written."),
         (["bfs", "--source", "1", "--param", "x=1"], 2, "--param x=1: is for programs of your own"),
         (["bfs", "--source", "1", "--host-memory", "lots"], 2, "--host-memory lots: not a size."),
@@ -145,3 +195,51 @@ def test_plan_tells_what_a_cap_changes(store: Path, gstream: Command) -> None:
         done = gstream("plan", algorithm, store)
         assert done.returncode == (2 if algorithm == "sssp" else 0), done.stderr
         assert ("case" in done.stdout) == (algorithm != "sssp")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["bfs", "--source", "1", "--source", "4", "--depth-limit", "3", "--no-predecessors", "--certify"],
+        ["bfs", "--source", "99"],
+        ["bfs", "--source", "1", "--depth-limit", "-1"],
+        ["bfs", "--source", "1", "--max-supersteps", "4"],
+        ["pagerank", "--alpha", "0.5", "--tol", "1e-3", "--max-iter", "7", "-o", "out.csv", "--trace", "run.json"],
+        ["pagerank", "--iterations", "0", "--json"],
+        ["pagerank", "--iterations", "-5"],
+        ["pagerank", "--iterations", "3", "--tol", "1"],
+        ["pagerank", "--alpha", "2"],
+        ["pagerank", "--personalization", "likes.txt", "--float64", "--gpus", "0"],
+        ["pagerank", "--personalization", "likes.txt"],
+        ["sssp", "--source", "1"],
+        ["wcc", "--tol", "1"],
+        ["wcc", "--param", "a=1"],
+        ["least.py:Least", "--param", "bias=10", "--max-supersteps", "3", "--threads", "1"],
+        ["least.py:Least", "--certify"],
+        ["least.py:Least", "--source", "1"],
+    ],
+)
+def test_run_in_a_command_line_may_become_plan(
+    tmp_path: Path, store: Path, gstream: Command, arguments: list[str]
+) -> None:
+    (tmp_path / "least.py").write_text(PROGRAM)
+    (tmp_path / "likes.txt").write_text("3 1\n")
+    planned = gstream("plan", arguments[0], store, *arguments[1:])
+    assert not (tmp_path / "out.csv").exists()
+    run = gstream("run", arguments[0], store, *arguments[1:])
+    assert planned.returncode == run.returncode
+    assert run.returncode == 0 or planned.stderr == run.stderr
+
+
+def test_plan_counts_the_supersteps_that_were_asked_for(store: Path, gstream: Command) -> None:
+    for arguments, supersteps in (
+        (["pagerank"], 20),
+        (["pagerank", "--iterations", "3"], 3),
+        (["pagerank", "--iterations", "0"], 0),
+        (["pagerank", "--max-iter", "7"], 7),
+        (["bfs", "--source", "1", "--depth-limit", "2"], 2),
+        (["bfs"], 1),
+    ):
+        found = json.loads(gstream("plan", arguments[0], store, *arguments[1:], "--json").stdout)
+        assert found["supersteps"] == supersteps, arguments
+        assert found["bytes_moved"] == supersteps << 20, arguments

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gstream.cli.sizes import parse_size, show_bytes, show_count, show_seconds
+from pagestore.convert.options import ConvertOptions
 from pagestore.errors import UsageError
+from pagestore.sizes import parse_size, show_bytes, show_count, show_seconds
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,24 @@ def test_no_sizes(text: str) -> None:
 
 def test_no_size_given() -> None:
     assert parse_size(None) is None
+
+
+def test_numbers_of_bytes_stay() -> None:
+    assert [parse_size(size) for size in (0, 4096, -1)] == [0, 4096, -1]
+
+
+def test_a_slip_of_the_keyboard() -> None:
+    assert parse_size("1PiB") == 1 << 50
+    for given in ("1.1PiB", "99999999TB", (1 << 50) + 1):
+        with pytest.raises(UsageError, match=r"^--memory .*: too much; the limit is 1 PiB\. Pass less\.$"):
+            parse_size(given, "--memory")
+
+
+def test_conversions_take_text_too() -> None:
+    options = ConvertOptions(memory_bytes="1GiB", page_bytes="64KiB")  # type: ignore[arg-type]
+    assert options == ConvertOptions(memory_bytes=1 << 30, page_bytes=1 << 16)
+    with pytest.raises(UsageError, match="--page-size big: not a size"):
+        ConvertOptions(page_bytes="big")  # type: ignore[arg-type]
 
 
 def test_shown() -> None:

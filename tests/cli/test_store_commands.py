@@ -88,7 +88,7 @@ def test_rounded_weights_are_noted_on_standard_error(tmp_path: Path, gstream: Co
     (tmp_path / "edges.txt").write_text("1 2 16777217\n2 3 0.5\n3 4 16777219\n")
     done = gstream("convert", "edges.txt", "graph.gs")
     assert done.returncode == 0
-    assert done.stderr == (
+    assert done.stderr.partition("\n")[2] == (
         "edges.txt: 2 integer weights are stored rounded, 16777217 as 16777216: fractions among the weights, or "
         "integers past 4 bytes, make all of them 4-byte floats, exact for integers up to 16777216. Scale or round the "
         "weights if that matters.\n"
@@ -177,3 +177,46 @@ def test_export_by_suffix(tmp_path: Path, store: Path, gstream: Command) -> None
     assert refused.returncode == 2
     assert gstream("convert", "out.csv", "again.gs").returncode == 0
     assert gstream("export", "again.gs", "-").stdout == gstream("export", store, "-").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        ("1 2\n", [], "columns 1 and 2, between blanks, are source and target, no weights, no header line, directed"),
+        (
+            "km;to;from\n5;2;1\n",
+            [],
+            "columns 3 and 2, between semicolons, are source and target, no weights, line 1 is a header, directed",
+        ),
+        (
+            "# a comment\nu\tv\tw\na\tb\t7\n",
+            ["--undirected"],
+            "columns 1 and 2, between blanks, are source and target by name, column 3 is the weight, "
+            "line 2 is a header",
+        ),
+        (
+            "1,2,7\n",
+            ["--weight-column", "3", "--no-header", "--directed"],
+            "columns 1 and 2, between commas, are source and target",
+        ),
+    ],
+)
+def test_convert_says_what_it_assumed(
+    tmp_path: Path, gstream: Command, text: str, options: list[str], said: str
+) -> None:
+    (tmp_path / "a.txt").write_text(text)
+    for more in ([], ["--dry-run", "--force"], ["--json", "--force"]):
+        done = gstream("convert", "a.txt", "a.gs", *options, *more)
+        assert (done.returncode, done.stderr) == (0, f"a.txt: {said}.\n")
+
+
+def test_convert_says_it_once_for_inputs_alike(tmp_path: Path, gstream: Command) -> None:
+    for name, text in (("a.txt", "1 2\n"), ("b.txt", "2 3\n"), ("c.csv", "3,4\n")):
+        (tmp_path / name).write_text(text)
+    lines = gstream("convert", "a.txt", "b.txt", "c.csv", "a.gs").stderr.splitlines()
+    assert [line.split(", are")[0] for line in lines] == [
+        "a.txt and 1 more: columns 1 and 2, between blanks",
+        "c.csv: columns 1 and 2, between commas",
+    ]
+    (tmp_path / "a.mtx").write_text("%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n")
+    assert gstream("convert", "a.mtx", "b.gs").stderr == "", "its header says it all"

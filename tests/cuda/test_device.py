@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -167,10 +168,33 @@ def test_answers_come_through_pinned_memory(store, expected, monkeypatch, allowe
     assert pinned == ([4 * V, store.layout.id_dtype.itemsize * V] if allowed else [])
 
 
-def test_pages_stay_cached_from_run_to_run(store):
-    with Engine(store, RunOptions(devices=["cuda"])) as engine:
-        moved = [engine.run(PROGRAMS["pagerank"](), max_supersteps=3).stats.bytes_moved for _ in range(2)]
-    assert moved == [store.topology("in").pages * PAGE, 0]
+@pytest.mark.parametrize("cache", ["pinned", "lru"])
+def test_pages_stay_cached_from_run_to_run(store, cache):
+    with Engine(store, RunOptions(devices=["cuda"], cache=cache)) as engine:
+        runs = [engine.run(PROGRAMS["pagerank"](), max_supersteps=3).stats for _ in range(2)]
+    assert [run.bytes_moved for run in runs] == [store.topology("in").pages * PAGE, 0]
+    assert [run.predicted_bytes for run in runs] == [run.bytes_moved for run in runs]
+
+
+@pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
+@pytest.mark.parametrize("cache", ["pinned", "0"])
+def test_what_is_cached_is_planned_for(store, devices, cache):
+    """A cache of half the pages, filled by runs before: planned bytes are those that move, every time."""
+    options = RunOptions(devices=[devices], cache=cache, batch_bytes=2 * PAGE, use_heads=False, streams=2)
+    with Engine(store, options) as engine:
+        plan = engine.plan(PROGRAMS["pagerank"]())
+        table = plan.table("pull")
+        room = sum(plan.device_bytes.values()) - plan.device.cache_pages.get(table.name, 0) * PAGE // 2
+    with Engine(store, replace(options, device_memory=room)) as engine:
+        cold = engine.plan(PROGRAMS["pagerank"]())
+        for supersteps in (1, 3, 2):
+            stats = engine.run(PROGRAMS["pagerank"](), max_supersteps=supersteps).stats
+            assert stats.predicted_bytes == stats.bytes_moved
+        warm = engine.plan(PROGRAMS["pagerank"]())
+    saved = cold.sweep_bytes(2) - warm.sweep_bytes(2)
+    held = 0 if cache == "0" else sum(map(len, warm.on_devices[table.name]))
+    assert (held > 0) == (cache != "0")
+    assert saved == held * PAGE
 
 
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])

@@ -300,11 +300,27 @@ def test_no_device_memory_at_all(store, monkeypatch):
         ({"micro": "wide"}, "--micro: 'wide' is unknown"),
         ({"host_memory": 0}, "--host-memory: 0 is too small"),
         ({"batch_bytes": 0}, "--batch: 0 is too small"),
+        ({"batch_bytes": "2GiB"}, "--batch: 2 GiB is too large; the limit is 1 GiB"),
+        ({"streams": 100_000}, "--streams: 100000 is too large; the limit is 128"),
+        ({"read_threads": 1000}, "--read-threads: 1000 is too large; the limit is 64"),
+        ({"threads": 100_000}, r"--threads 100000: it must be 1 to \d+\. Leave it out"),
+        ({"devices": ["host:100000"]}, r"--devices host:100000: 100000 devices would share \d+ cores; the limit is"),
+        ({"devices": ["fake:1:99999999999"]}, "99999999999 devices would share"),
+        ({"host_memory": "900TiB"}, "--host-memory 900 TiB: more than the .* that this machine"),
+        ({"device_memory": "2PiB"}, "--device-memory 2PiB: too much; the limit is 1 PiB"),
+        ({"host_memory": "lots"}, "--host-memory lots: not a size"),
     ],
 )
 def test_options_outside_their_limits_are_refused(store, options, message):
     with pytest.raises(UsageError, match=message):
         Engine(store, RunOptions(**options)).close()
+
+
+def test_sizes_may_be_text(store):
+    options = RunOptions(host_memory="1MiB", device_memory="8MB", batch_bytes="64k")
+    assert options == RunOptions(host_memory=1 << 20, device_memory=8_000_000, batch_bytes=1 << 16)
+    with Engine(store, options) as engine:
+        assert engine.host_memory == 1 << 20
 
 
 def test_a_device_that_is_not_there(store):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from engine_graphs import make_store, skewed_edges
 from standin_gpu import StandInGpu
@@ -165,6 +166,11 @@ def test_the_first_sweep_fills_the_cache(store):
     assert 0 < kept < 1
     assert some.seconds(3) == pytest.approx(values + sweep * (3 - 2 * kept))
     assert planned(store, device_memory=least, cache="lru").seconds(3) == pytest.approx(values + 3 * sweep)
+    warm = replace(some, on_devices={table.name: [np.arange(some.device.cache_pages[table.name])]})
+    assert warm.seconds(3) == pytest.approx(values + sweep * (3 - 3 * kept))
+    assert warm.sweep_bytes(3) == 3 * table.bytes_of(table.pages - some.device.cache_pages[table.name], False)
+    whole = replace(plan, on_devices={table.name: [table.all_pages()[1:]]})
+    assert whole.sweep_bytes(20) == table.bytes_of(1, False)
 
 
 def test_the_first_sweep_reads_pages_that_stay(store, tmp_path, monkeypatch):

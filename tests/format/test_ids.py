@@ -10,7 +10,7 @@ from small_stores import Edges, random_edges, write_store
 
 from pagestore import ids as ids_module
 from pagestore import open_store
-from pagestore.errors import InputError
+from pagestore.errors import UsageError
 
 NONE = np.empty(0, np.uint64)
 
@@ -26,26 +26,26 @@ def test_a_range(tmp_path):
         assert store.user_ids().tolist() == list(range(10))
         assert store.lookup([0, 9, "3"]).tolist() == [0, 9, 3]
         assert store.lookup([0, 9]).dtype == np.uint64
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(UsageError) as caught:
             store.lookup([3, 10])
         assert str(caught.value) == (
             f"source 10 is not a vertex of {store.path}; its 10 IDs run from 0 to 9. Name one of them."
         )
         assert store.lookup(np.array([9, 2, 2], np.uint32)).tolist() == [9, 2, 2]
         for wrong in (np.array([3, 10]), np.array([-1]), np.array([(1 << 64) - 1], np.uint64)):
-            with pytest.raises(InputError, match=f"source {wrong[-1]} is not a vertex"):
+            with pytest.raises(UsageError, match=f"source {wrong[-1]} is not a vertex"):
                 store.lookup(wrong)
         for wrong in (-1, 1 << 70, "9999999999999999999999"):
-            with pytest.raises(InputError, match="is not a vertex"):
+            with pytest.raises(UsageError, match="is not a vertex"):
                 store.lookup([wrong])
-        with pytest.raises(InputError, match="source 'abc' is not a vertex of .*, whose IDs are whole numbers"):
+        with pytest.raises(UsageError, match="source 'abc' is not a vertex of .*, whose IDs are whole numbers"):
             store.lookup(["abc"])
 
 
 def test_no_vertices(tmp_path):
     with store_with(str(tmp_path / "g.gs"), vertices=0) as store:
         assert len(store.user_ids()) == 0
-        with pytest.raises(InputError, match="which has no vertices"):
+        with pytest.raises(UsageError, match="which has no vertices"):
             store.lookup([0])
 
 
@@ -57,10 +57,10 @@ def test_sparse_integers_and_an_order(tmp_path):
         assert store.lookup([(1 << 63) - 1, 2, 7, 7]).tolist() == [0, 5, 2, 2]
         assert store.store_ids(2, 5).tolist() == [3, 2, 1]
         assert store.natural_of(np.array([0, 5, 3])).tolist() == [5, 0, 2]
-        with pytest.raises(InputError, match="target 4 is not a vertex of .* run from 2 to 9223372036854775807"):
+        with pytest.raises(UsageError, match="target 4 is not a vertex of .* run from 2 to 9223372036854775807"):
             store.lookup([2, 4], what="target")
         for wrong in (-5, 1 << 63, 12, 1):
-            with pytest.raises(InputError):
+            with pytest.raises(UsageError):
                 store.lookup([wrong])
 
 
@@ -70,7 +70,7 @@ def test_strings(tmp_path):
         assert store.user_ids().to_pylist() == names
         assert store.user_ids(3, 6).to_pylist() == names[3:6]
         assert store.lookup(list(reversed(names))).tolist() == list(reversed(range(len(names))))
-        with pytest.raises(InputError, match="source Zurich is not a vertex"):
+        with pytest.raises(UsageError, match="source Zurich is not a vertex"):
             store.lookup(["a", "Zurich"])
 
 
@@ -88,7 +88,7 @@ def test_any_lookup_over_several_blocks(tmp_path_factory, data, block, strings):
             if set(asked) <= set(known):
                 assert store.lookup(asked).tolist() == [known.index(value) for value in asked]
             else:
-                with pytest.raises(InputError, match="is not a vertex"):
+                with pytest.raises(UsageError, match="is not a vertex"):
                     store.lookup(asked)
     finally:
         ids_module.BLOCK_IDS = before
@@ -101,7 +101,7 @@ def test_a_search_over_real_blocks(tmp_path):
         places = np.array([0, 1, 131_071, 131_072, 131_073, 262_143, 262_144, 399_999])
         assert store.lookup(ids[places].tolist()).tolist() == places.tolist()
         assert store.lookup(ids[places]).tolist() == places.tolist()
-        with pytest.raises(InputError):
+        with pytest.raises(UsageError):
             store.lookup([int(ids[131_072]) + 1])
         many = np.random.default_rng(0).permutation(400_000)[:70_000]
         np.testing.assert_array_equal(store.lookup(ids[many].tolist()), many)

@@ -113,9 +113,9 @@ def test_parquet(tmp_path, monkeypatch, columns, message):
 def test_options_of_tables(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pyarrow.parquet.write_table(pyarrow.table({"source": [1], "target": [2], "km": [3]}), "a.parquet")
-    with pytest.raises(InputError, match="--weight-column miles: no such column of weights"):
+    with pytest.raises(UsageError, match="--weight-column miles: no such column of weights"):
         opened("a.parquet", tmp_path, weight_column="miles")
-    with pytest.raises(InputError, match="--weight-column 4: there are 3 columns"):
+    with pytest.raises(UsageError, match="--weight-column 4: there are 3 columns"):
         opened("a.parquet", tmp_path, weight_column=4)
     with pytest.raises(UsageError, match="--num-vertices is about numbers"):
         opened("a.parquet", tmp_path, string_ids=True, num_vertices=5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from input_files import edges_of, opened, read, write
 
-from pagestore.errors import InputError
+from pagestore.errors import InputError, UsageError
 
 HEADER = """<NUMBER OF ZONES> 3
 <NUMBER OF NODES> 4
@@ -93,6 +93,6 @@ def test_no_weights(tmp_path):
 def test_messages(tmp_path, monkeypatch, text, options, message):
     monkeypatch.chdir(tmp_path)
     write(tmp_path, "a.tntp", text)
-    with pytest.raises(InputError) as error:
+    with pytest.raises(UsageError if options else InputError) as error:
         edges_of(opened("a.tntp", tmp_path, **options))
     assert str(error.value) == message

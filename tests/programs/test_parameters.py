@@ -12,7 +12,7 @@ from gstream.interpret import interpret
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
-from pagestore.errors import InputError, UsageError
+from pagestore.errors import UsageError
 
 SHAPE = GraphShape(10, 20, np.dtype("u4"))
 
@@ -102,9 +102,9 @@ def test_vertices_are_translated():
     assert asked == [["bob", "eve", "bob"]]
 
     def missing(ids):
-        raise InputError("source 17 is not a vertex of web.gs")
+        raise UsageError("source 17 is not a vertex of web.gs")
 
-    with pytest.raises(InputError, match="source 17"):
+    with pytest.raises(UsageError, match="source 17"):
         compile_host(BFS(source=17), SHAPE, missing)
 
 

@@ -8,24 +8,32 @@ from pagestore.errors import UsageError
 
 BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgtp]?)(i?b?)\s*", re.IGNORECASE)
+MOST_BYTES = 1 << 50  # no machine has it: a slip of the keyboard
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 COUNT_UNITS = ("", " k", " M", " G", " T")
 
 
-def parse_size(text: str | None, option: str = "size") -> int | None:
-    """Bytes of `512MiB`, `2G`, `1.5 TiB`, `64k`, `2GB` (decimal) or a plain number; None stays None.
+def parse_size(given: str | int | None, option: str = "size") -> int | None:
+    """Bytes of `512MiB`, `2G`, `1.5 TiB`, `64k`, `2GB` (decimal) or a plain number; a number of bytes and None stay.
 
-    Raises UsageError naming `option`.
+    Raises UsageError, naming `option`, for what is no size or more than any machine has.
     """
-    if text is None:
+    if given is None:
         return None
+    text = str(given)
     match = SIZE.fullmatch(text)
-    if not match:
+    if match:
+        number, prefix, suffix = match.groups()
+        exponent = "kmgtp".find(prefix.lower()) + 1 if prefix else 0
+        unit = 1000**exponent if suffix.lower() == "b" else BINARY[prefix.lower()]
+        size = int(float(number) * unit) if "." in number else int(number) * unit
+    elif isinstance(given, int):  # a negative one: its own limits refuse it
+        return given
+    else:
         raise UsageError(f"{option} {text}: not a size. Write a number with a unit, as 512MiB or 2GiB.")
-    number, prefix, suffix = match.groups()
-    exponent = "kmgtp".find(prefix.lower()) + 1 if prefix else 0
-    unit = 1000**exponent if suffix.lower() == "b" else BINARY[prefix.lower()]
-    return int(float(number) * unit) if "." in number else int(number) * unit
+    if size > MOST_BYTES:
+        raise UsageError(f"{option} {text}: too much; the limit is {show_bytes(MOST_BYTES)}. Pass less.")
+    return size
 
 
 def show_bytes(count: float) -> str:

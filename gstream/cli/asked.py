@@ -1,0 +1,130 @@
+"""The options of `gstream run`, which `gstream plan` takes too: declared once, and sorted by whom they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from pagestore.errors import UsageError
+
+MOST_GPUS = 1024  # no machine has more
+OWN_OPTIONS = (  # of the algorithms, that the command line has
+    "source", "depth_limit", "predecessors", "alpha", "iterations", "tol", "max_iter", "personalization", "float64",
+)  # fmt: skip
+RUN_OPTIONS = {  # of the driver: name here -> in gstream.options.RunOptions
+    "device_memory": "device_memory", "host_memory": "host_memory", "batch": "batch_bytes", "streams": "streams",
+    "cache": "cache", "direction": "direction", "micro": "micro", "threads": "threads",
+    "max_supersteps": "max_supersteps",
+}  # fmt: skip
+
+
+def _declared(
+    algorithm: str = typer.Argument(..., metavar="ALGORITHM", help="bfs, pagerank, sssp, wcc or my.py:MyProgram."),
+    store: Path = typer.Argument(..., metavar="STORE"),
+    output: Path = typer.Option(None, "-o", "--output", metavar="FILE", help=".parquet, .csv, .npy or .arrow."),
+    force: bool = typer.Option(False, "--force", help="Replace files that exist (-o, --trace)."),
+    source: list[str] = typer.Option(None, metavar="ID", help="bfs, sssp: start here; may be repeated."),
+    depth_limit: int = typer.Option(None, metavar="N", help="bfs: go at most N edges far."),
+    predecessors: bool = typer.Option(None, "--predecessors/--no-predecessors", help="bfs, sssp: default yes."),
+    alpha: float = typer.Option(None, help="pagerank: share of rank that follows edges. Default: 0.85."),
+    iterations: int = typer.Option(None, metavar="N", help="pagerank: exactly N iterations."),
+    tol: float = typer.Option(None, help="pagerank: end at this L1 change, not times n as NetworkX. Default: 1e-6."),
+    max_iter: int = typer.Option(None, metavar="N", help="pagerank: end after N iterations. Default: 100."),
+    personalization: Path = typer.Option(None, metavar="FILE", help="pagerank: lines of `vertex weight`."),
+    float64: bool | None = typer.Option(None, "--float64", help="pagerank, sssp: values in double precision."),
+    param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
+    max_supersteps: int = typer.Option(None, metavar="N", help="A program of your own: stop after N supersteps."),
+    devices: list[str] = typer.Option(
+        None, metavar="NAME", help="host[:N], cuda[:N,M...], fake:SEED[:N]. Default: host."
+    ),
+    gpus: int = typer.Option(None, metavar="N", help="Run on the first N GPUs: --devices cuda:0,1,... in short."),
+    device_memory: str = typer.Option(None, metavar="SIZE", help="Memory of a device that the run may use."),
+    host_memory: str = typer.Option(None, metavar="SIZE", help="Memory that the run may use; pages come from disk."),
+    batch: str = typer.Option(None, metavar="SIZE", help="Pages moved and processed together. Default: 16MiB."),
+    streams: int = typer.Option(None, metavar="N", help="Streams of a device that copies. Default: up to 32."),
+    cache: str = typer.Option("auto", metavar="auto|lru|pinned|0", help="Policy of the page caches."),
+    direction: str = typer.Option("auto", metavar="auto|push|pull", help="Fixed direction of all supersteps."),
+    micro: str = typer.Option("hybrid", metavar="vertex|edge|hybrid", help="Lanes of a GPU that share a list."),
+    no_heads: bool = typer.Option(False, "--no-heads", help="Do without the first neighbours of each vertex."),
+    threads: int = typer.Option(None, metavar="N", help="Threads of the host. Default: all cores."),
+    certify: bool = typer.Option(False, "--certify", help="Prove the answer in one more sweep."),
+    ldbc: bool = typer.Option(False, "--ldbc", help="Write FILE as LDBC Graphalytics does."),
+    trace: Path = typer.Option(None, metavar="FILE", help="Write what happened when, for Perfetto (ui.perfetto.dev)."),
+    json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+) -> None: ...
+
+
+def takes_run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`command(**given)` with the arguments and options declared above: typer reads the signature that this gives."""
+    return wraps(_declared, assigned=("__annotations__",))(command)
+
+
+def own_options(given: dict[str, Any]) -> dict[str, Any]:
+    """What was given of the algorithms' own options."""
+    return {name: given[name] for name in OWN_OPTIONS if given[name] not in (None, [])}
+
+
+def engine_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Options of the driver as `gstream.options.RunOptions` names them; what was not given is left out."""
+    devices, gpus = given["devices"], given["gpus"]
+    if gpus is not None:
+        if not 1 <= gpus <= MOST_GPUS:
+            raise UsageError(f"--gpus {gpus}: it must be 1 to {MOST_GPUS}. Leave it out to run on the cores.")
+        if devices:
+            raise UsageError(f"--gpus {gpus}: --devices names the devices already. Pass one of the two options.")
+        devices = [f"cuda:{number}" for number in range(gpus)]
+    options = {known: given[name] for name, known in RUN_OPTIONS.items() if given[name] is not None}
+    return options | {"use_heads": not given["no_heads"]} | ({"devices": devices} if devices else {})
+
+
+def check_asked(algorithm: str, own: dict[str, Any], parameters: dict[str, str], certify: bool) -> None:
+    """UsageError, in the command line's words, for an option that `algorithm` does not have."""
+    from gstream.algorithms.registry import find_algorithm
+    from gstream.loading import is_program_path
+
+    if is_program_path(algorithm):
+        if own:
+            raise UsageError(f"{flag(next(iter(own)))}: is no option of {algorithm}. Pass --param NAME=VALUE.")
+        if certify:
+            raise UsageError(
+                f"--certify: {algorithm} has no certificate; bfs, pagerank, sssp and wcc have. Leave it out."
+            )
+        return
+    known = find_algorithm(algorithm).options
+    for name, value in parameters.items():
+        raise UsageError(f"--param {name}={value}: is for programs of your own; {algorithm} has options. See --help.")
+    for name in own:
+        if name not in known:
+            flags = ", ".join(flag(option) for option in known if option in OWN_OPTIONS) or "none of its own"
+            raise UsageError(f"{flag(name)}: is no option of {algorithm}, which has {flags}. Leave it out.")
+    check_ends(own)
+
+
+def flag(name: str) -> str:
+    """An option as users write it."""
+    return f"--{name.replace('_', '-')}"
+
+
+def check_ends(own: dict[str, Any]) -> None:
+    """UsageError for two options that each say when PageRank ends."""
+    for name in ("tol", "max_iter"):
+        if "iterations" in own and name in own:
+            raise UsageError(
+                f"--iterations and {flag(name)} contradict each other: one asks for exactly so many iterations, the "
+                f"other for as many as it takes. Drop one of them."
+            )
+
+
+def parse_parameters(given: list[str]) -> dict[str, str]:
+    """`NAME=VALUE` texts as a dictionary; programs read the values by their parameters' types."""
+    parsed: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(f"--param {text}: must be NAME=VALUE, as --param damping=0.9.")
+        parsed[name] = value
+    return parsed
