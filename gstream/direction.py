@@ -28,11 +28,12 @@ PUSH_COST = 2.0  # of an edge, against an edge of a pull: an atomic each (measur
 
 @dataclass
 class Frontier:
-    """What is known of the active vertices: how many, the edges that leave them, and what a push from them demands,
-    once somebody asks."""
+    """What is known of the active vertices: how many, the edges that leave them, how many others are held back, and
+    what a push from them demands, once somebody asks."""
 
     vertices: int
     edges: int
+    held: int
     listed: bool
     demand: Demand | None = None
 
@@ -41,12 +42,14 @@ class Frontier:
 class Chooser:
     """Chooses directions over one run, and which pages come whole. `unexplored`: edges that no frontier had so far.
 
-    zero_copy: devices can read pages where they lie in host memory.
+    zero_copy: devices can read pages where they lie in host memory. near: vertices are held back, so that edges are
+    looked at about once: by a push, which looks at those of the frontier alone.
     """
 
     plan: Plan
     has_done: bool
     zero_copy: bool = False
+    near: bool = False
     unexplored: int = field(init=False)
     streamed: bool = field(init=False)
     pulled: bool = False
@@ -60,9 +63,9 @@ class Chooser:
         """Measure the frontier on one device (bitmaps are the same on all). One that copies knows its pages at once."""
         directions = self.plan.directions
         pushed = self.plan.table("push") if self.plan.copies and not self.plan.sweep and "push" in directions else None
-        count, edges, lists = device.frontier(len(directions) > 1, pushed)
+        count, edges, held, lists = device.frontier(len(directions) > 1, pushed)
         demand = None if pushed is None or lists is None else Demand.of(pushed, lists)
-        return Frontier(count, edges, count <= max(64, self.plan.graph.vertices // LISTED), demand)
+        return Frontier(count, edges, held, count <= max(64, self.plan.graph.vertices // LISTED), demand)
 
     def pushed(self, frontier: Frontier, device: Device) -> Demand:
         """What a push from the frontier needs."""
@@ -92,6 +95,8 @@ class Chooser:
         directions = self.plan.directions
         if len(directions) == 1:
             return directions[0]
+        if self.near:
+            return "push"
         if not self.has_done:
             pull = frontier.edges * PUSH_COST > self.plan.graph.edges
         elif self.streamed:

@@ -42,6 +42,7 @@ class Graph:
     head_rows: dict[str, int]
     id_bytes: int
     apart: int = 0
+    max_weight: float = 0.0
 
 
 def graph_of(store: Any, devices: int) -> Graph:
@@ -55,7 +56,7 @@ def graph_of(store: Any, devices: int) -> Graph:
         vertices=store.meta.vertices, edges=store.meta.edges,
         degree_bytes=store.out_degree(0, min(1, store.meta.vertices)).itemsize, tables=tables,
         head_rows={table.name: store.topology(table.name).head_rows for table in tables.values()},
-        id_bytes=store.meta.id_bytes,
+        id_bytes=store.meta.id_bytes, max_weight=float(store.meta.max_weight or 0.0),
     )  # fmt: skip
 
 
@@ -127,7 +128,7 @@ def work_list_bytes(table: PageTable) -> int:
 def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[str, int]:
     """Bytes on a device that do not depend on the chunk; `copies`: a device with memory of its own."""
     words = 8 * -(-graph.vertices // 64)
-    held = {"bitmaps": words * (2 + code.has_done + layout.heads)}
+    held = {"bitmaps": words * (2 + code.has_done + layout.heads + holds_back(code, layout, graph))}
     held["totals"] = 8 * len(code.totals) * -(-graph.vertices // BLOCK)
     if takes_message(code, layout):
         held["RA (messages)"] = graph.vertices * message_dtype(code).itemsize
@@ -145,6 +146,15 @@ def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[s
     if layout.heads and copies:
         held["heads of a device"] = graph.head_rows[graph.tables["in"].name] * HEAD_NEIGHBOURS * graph.id_bytes
     return {name: size for name, size in held.items() if size}
+
+
+def holds_back(code: Any, layout: Layout, graph: Graph) -> bool:
+    """Whether vertices may be held back (gstream.near): where a least sum of weights is found in place.
+
+    An idempotent combine in place comes to the same values whatever the order; with apply it need not.
+    """
+    least = type(code.program).combine.name == "MIN" and code.in_place and not code.has_done and code.uses_edge
+    return least and graph.max_weight > 0 and layout.resident and "push" in layout.directions
 
 
 def piece_bytes(vertices: int) -> int:

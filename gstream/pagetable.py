@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -46,6 +47,13 @@ class PageTable:
         if self.pages == 0:
             return 0
         return int((self.last_vertex - self.first_vertex).max()) + 1
+
+    @cached_property
+    def spans_hub(self) -> np.ndarray:
+        """bool[small_pages]: whether a vertex between the first and last of a page has its list in large pages."""
+        hubs = np.unique(self.first_vertex[self.small_pages :])
+        first, last = self.first_vertex[: self.small_pages], self.last_vertex[: self.small_pages]
+        return np.searchsorted(hubs, first, "left") < np.searchsorted(hubs, last, "right")
 
     def words_of(self, pages: np.ndarray) -> np.ndarray:
         """id[n, W]: pages uint8[n, page_bytes] seen as words."""

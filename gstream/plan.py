@@ -24,6 +24,7 @@ from gstream.fit import (
     chunk_unit,
     copies_source,
     fit_device,
+    holds_back,
     layouts,
     takes_message,
     topologies,
@@ -220,7 +221,8 @@ def make_plan(
     device = DevicePlan(
         resident=fit.layout.resident, message=takes_message(code, fit.layout),
         source_copy=copies_source(code, fit.layout), chunk=fit.chunk, reach=reach, heads=fit.layout.heads,
-        open_bits=code.has_done, streams=max(1, fit.streams), batch_pages=fit.batch_pages or largest,
+        open_bits=code.has_done, held_bits=holds_back(code, fit.layout, graph), streams=max(1, fit.streams),
+        batch_pages=fit.batch_pages or largest,
         cache_pages=cached, policy=options.cache_policy, micro=options.micro,
     )  # fmt: skip
     held = fit.held | {f"page cache ({name})": n * page for name, n in device.cache_pages.items() if n}

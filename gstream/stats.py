@@ -8,7 +8,8 @@ from typing import Any
 
 @dataclass
 class StepStats:
-    """One superstep. `frontier`: vertices active at its beginning; `pages`: pages given to kernels, cached or not.
+    """One superstep. `frontier`: vertices active at its beginning, `held`: others that were held back (gstream.near);
+    `pages`: pages given to kernels, cached or not.
 
     bytes_moved: to devices, none from their own caches; bytes_read: from the store's file meanwhile, ahead of use too.
     """
@@ -19,6 +20,7 @@ class StepStats:
     bytes_moved: int = 0
     bytes_read: int = 0
     edges_visited: int = 0
+    held: int = 0
     seconds: float = 0.0
 
 

@@ -18,7 +18,9 @@ from gstream.demand import NO_PAGES, Demand
 from gstream.devices.base import Device, Job, Range, Step
 from gstream.direction import LISTED, Chooser, Frontier
 from gstream.fit import BLOCK
+from gstream.near import Near
 from gstream.options import RunOptions
+from gstream.ownership import share
 from gstream.pagetable import PageTable
 from gstream.plan import Plan
 from gstream.stats import RunStats, StepStats
@@ -51,7 +53,9 @@ class Run:
         self.devices: list[Device] = engine.devices
         self.partials = np.zeros((-(-plan.graph.vertices // BLOCK), len(code.totals)), dtype=np.float64)
         self.totals: dict[str, float] = {}
-        self.chooser = Chooser(plan, code.has_done, engine.options.zero_copy and self.devices[0].zero_copy)
+        self.near = Near(plan) if plan.device.held_bits else None
+        zero_copy = engine.options.zero_copy and self.devices[0].zero_copy
+        self.chooser = Chooser(plan, code.has_done, zero_copy, self.near is not None)
         self.stats = RunStats()
         self.stale = False  # open bits may hold vertices that are done
         self.merge_seconds = 0.0
@@ -99,6 +103,9 @@ class Run:
         direction = "pull" if self.plan.directions == ("pull",) else self.chooser.choose(frontier, self.devices[0])
         before = self.engine.counts()
         step, demand = self.demand(direction, frontier)
+        in_place = self.chooser.in_place(demand) if self.code.idempotent else NO_PAGES
+        if frontier.held:
+            self.readmit(step, demand, in_place)
         if step.direction == "pull" and (self.job.plan.message or self.job.plan.source_copy):
             self.refresh()
         for chunk in self.plan.chunks:
@@ -106,14 +113,18 @@ class Run:
             wanted = demand
             if len(self.plan.chunks) > 1 and step.direction == "pull":
                 wanted = demand.among(step.table.pages_of_range(*chunk))
-            self.join(step, wanted)
+            self.join(step, wanted, in_place)
             self.merge(step, chunk)
         self.sum_totals()
         if self.plan.double_buffer:
             self.swap_values()
         for device in self.devices:
             device.advance()
+            if self.near is not None:
+                device.hold_back(self.near.step, self.near.least_edges)
         following = self.chooser.look(self.devices[0])
+        if self.near is not None:
+            self.near.note(following.held)
         for device in self.devices[1:]:
             device.tally()
         after = self.engine.counts()
@@ -124,7 +135,7 @@ class Run:
             StepStats(
                 direction=step.direction, frontier=frontier.vertices, pages=after[0] - before[0],
                 bytes_moved=after[1] - before[1], edges_visited=after[2] - before[2],
-                bytes_read=after[3] - before[3], seconds=ended - began,
+                bytes_read=after[3] - before[3], held=frontier.held, seconds=ended - began,
             )
         )  # fmt: skip
         if self.engine.options.progress is not None:
@@ -176,13 +187,26 @@ class Run:
             self.each(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
             self.each(lambda d, chunk=chunk: self.devices[d].refresh(chunk))
 
-    def join(self, step: Step, demand: Demand) -> None:
+    def readmit(self, step: Step, demand: Demand, in_place: np.ndarray) -> None:
+        """All of a page that is copied sends: held back, it would have the page copied once more."""
+        table, whole = demand.table, np.setdiff1d(demand.numbers, in_place, assume_unique=True)
+        whole = whole[whole < table.small_pages]
+        if self.plan.copies:
+            shares = (share(whole, table.stretch, len(self.devices), number) for number in range(len(self.devices)))
+            absent = [device.absent(table, mine) for device, mine in zip(self.devices, shares, strict=True)]
+            whole = np.concatenate(absent)
+        elif self.plan.sources[table.name].resident:
+            return
+        if len(whole):
+            step.listed = None  # there are more now
+            self.each(lambda d: self.devices[d].readmit(table, whole))
+
+    def join(self, step: Step, demand: Demand, in_place: np.ndarray) -> None:
         """Stream pages to their owners: the inner loop of Figure 6. Devices are fed side by side."""
         for device in self.devices:
             device.begin(step)
         if len(demand.numbers):
             again = not self.code.idempotent and not self.last and len(demand.numbers) == step.table.pages
-            in_place = self.chooser.in_place(demand) if self.code.idempotent else NO_PAGES
             self.engine.stream(demand, self.plan.weights, again, in_place)
 
     def merge(self, step: Step, chunk: Range) -> None:

@@ -120,6 +120,8 @@ def kernel_files(program: Any, emitter: CudaEmitter) -> list[str]:
     names = ["vertices.cu", "push.cu", "pull_least.cu" if idempotent else "pull_sum.cu"]
     if "done" in program.methods and is_in_place(program, emitter) and ("e", "weight") not in emitter.reads("send"):
         names.append("heads.cu")
+    if program.combine.name == "MIN" and is_in_place(program, emitter) and ("e", "weight") in emitter.reads("send"):
+        names.append("near.cu")
     return [*names, "peers.cu", "bits.cu"]
 
 

@@ -21,6 +21,8 @@ What the driver calls, in this order. Work may be queued and done late by all ca
         gather(slices, peers), finish     and hands them round
         store(slice)                      step 4: WA to host memory, where it is not resident
       advance()                           what was marked becomes the frontier
+      hold_back(step)                     of which only what is near sends, where the plan says so (gstream.near),
+      readmit(pages)                      and the rest of pages that are copied whole
       frontier, list_vertices, lists_of                what the driver asks the first device about bitmaps
     detach()
 
@@ -73,7 +75,8 @@ class DevicePlan:
 
     resident: the values of all vertices stay on the device (one chunk); otherwise WA is loaded by chunks.
     message: RA of a pull is an array of messages; source_copy: RA of a pull is a copy of all values (chunked WA).
-    chunk: vertices of WA at once. reach: vertices of RA that one batch of a streamed RA may span.
+    held_bits: vertices may be held back. chunk: vertices of WA at once.
+    reach: vertices of RA that one batch of a streamed RA may span.
     cache_pages: topology name -> slots of the page cache. micro: lanes that share a record (RunOptions.micro).
     """
 
@@ -84,6 +87,7 @@ class DevicePlan:
     reach: int
     heads: bool
     open_bits: bool
+    held_bits: bool = False
     streams: int = 1
     batch_pages: int = 1
     cache_pages: dict[str, int] = field(default_factory=dict)
@@ -309,10 +313,21 @@ class Device(ABC):
         """Next bits become the active bits; next bits are cleared."""
 
     @abstractmethod
-    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, np.ndarray | None]:
-        """How many vertices are active; the edges that leave them, about, where `edges` asks; `lists_of` the active.
+    def hold_back(self, step: float, least_edges: int) -> None:
+        """Who was held back is active again; of least_edges and more, those with values past the least + step are held.
 
-        None without a table. In one call, for a device may take its time to answer.
+        Only where the plan has held_bits.
+        """
+
+    @abstractmethod
+    def readmit(self, table: PageTable, pages: np.ndarray) -> None:
+        """Who is held back in small pages (int64[n]) is active after all; not hubs, whose large pages do not come."""
+
+    @abstractmethod
+    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
+        """How many vertices are active; the edges that leave them, about, where `edges` asks; how many are held back.
+
+        Last, `lists_of` the active in `table`; None without one. In one call, for a device may take its time to answer.
         """
 
     @abstractmethod

@@ -312,6 +312,14 @@ class FakeDevice(MemoryDevice):
         self._assert_idle("advance")
         super().advance()
 
+    def hold_back(self, step: float, least_edges: int) -> None:
+        self._assert_idle("hold_back")
+        super().hold_back(step, least_edges)
+
+    def readmit(self, table: PageTable, pages: np.ndarray) -> None:
+        self._assert_idle("readmit")
+        super().readmit(table, pages)
+
     def _assert_idle(self, what: str) -> None:
         assert not self._queued, f"{self.name}: {what} while {self._queued} is queued"
 

@@ -312,7 +312,15 @@ class GpuDevice(Device):
         with self.gpu:
             self.state.advance()
 
-    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, np.ndarray | None]:
+    def hold_back(self, step: float, least_edges: int) -> None:
+        with self.gpu:
+            self.state.hold_back(step, least_edges)
+
+    def readmit(self, table: PageTable, pages: np.ndarray) -> None:
+        with self.gpu:
+            self.state.readmit(table, pages)
+
+    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
         with self.gpu:
             found = self.state.frontier(edges, table)
             self.stats.edges += self.state.edges

@@ -22,6 +22,7 @@ from gstream.fit import needed_degrees
 from gstream.hostcode.generate import BLOCK
 from gstream.pagetable import PageTable
 
+ANSWERS = 4  # 8-byte numbers that kernels count in
 VERTEX_BLOCKS_A_PROCESSOR = 16  # of kernels that take any launch
 
 
@@ -65,12 +66,16 @@ class GpuState:
         self.active, self.next = self._make(self.words, np.uint64, 0), self._make(self.words, np.uint64, 0)
         self.open = self._make(self.words if plan.open_bits else 0, np.uint64, 0xFF)
         self.remain = self._make(self.words if plan.heads else 0, np.uint64, 0)
+        self.held = self._make(self.words if plan.held_bits else 0, np.uint64, 0)
+        nothing_yet = np.zeros((2, 2), np.uint64)  # two Pending of cuda/near.cu, which take turns
+        nothing_yet.view(np.uint8)[:, 8:].view(code.got_dtype)[:, 0] = code.identity
+        self._pending, self._turn = self._keep(gpu.upload(nothing_yet if plan.held_bits else nothing_yet[:0])), 0
         self.value = self._make(self.room, code.value_dtype)
         self.got = self._make(0 if code.in_place else self.room, code.got_dtype)
         self.source = self._new_source()
         self.partial_sums = self._make(-(-vertices // BLOCK) * len(code.totals), np.float64, 0)
         self.members = self._keep(gpu.upload(code.members))
-        self.answers = self._make(3, np.uint64, 0)  # active vertices, their edges; edges that kernels looked at
+        self.answers = self._make(ANSWERS, np.uint64, 0)  # active, their edges; edges looked at; held back
         self.counter = self.answers.at(2)
         self._bind(uploads)
         self.heads_of: dict[str, tuple[Array, int]] = {}
@@ -317,27 +322,46 @@ class GpuState:
 
     # What the driver asks about bitmaps: answered by kernels, so that a few bytes come back, in as few waits as can be
 
-    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, np.ndarray | None]:
+    def hold_back(self, step: float, least_edges: int) -> None:
+        mine, other = (self._pending.at(2 * number) for number in (self._turn, 1 - self._turn))
+        self._turn = 1 - self._turn
+        bitmaps, blocks = (self.active.address, self.held.address, self.words), self.blocks(2 * self.words, 256)
+        self.launch("join_held_kernel", blocks, *bitmaps, self.value.address, self.degree.address, mine, other)
+        self.launch(
+            "hold_back_kernel", blocks, *bitmaps, self.value.address, mine, int(np.float64(step).view(np.uint64)),
+            least_edges, self.answers.at(3),
+        )  # fmt: skip
+
+    def readmit(self, table: PageTable, pages: np.ndarray) -> None:
+        known, whole = self.tables[table.name], np.zeros(-(-table.pages // 2), np.uint64)
+        whole.view(np.uint32)[pages] = 1 + table.spans_hub[pages]
+        self.launch(
+            "readmit_kernel", self.blocks(table.pages, 8), self.active.address, self.held.address,
+            self.degree.address, table.layout.longest_list, known.first_vertex.address, known.last_vertex.address,
+            table.pages, self.put("whole pages", whole).address,
+        )  # fmt: skip
+
+    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
         self.launch(
             "frontier_kernel", self.blocks(2 * self.words, 512), self.active.address, self.words, self.degree.address,
             int(edges), self.answers.address,
         )  # fmt: skip
         lists = None if table is None else self._count_pages(self.active, table)
         found = self._take_answers(0 if lists is None else lists.count, lists)
-        wanted = None if table is None else found[3:].view(np.uint32)[: table.pages].copy()
-        return int(found[0]), int(found[1]), wanted
+        wanted = None if table is None else found[ANSWERS:].view(np.uint32)[: table.pages].copy()
+        return int(found[0]), int(found[1]), int(found[3]), wanted
 
     def _take_answers(self, more: int, array: Array | None = None) -> np.ndarray:
         """The answers, which are zero again, and `more` 8-byte elements of another array; good until the next call."""
         staging = self._staging.get("answers")
-        if staging is None or len(staging) < 3 + more:
-            staging = self._staging["answers"] = self.gpu.pinned(2 * (3 + more), np.uint64)
-        self._copy_words(self.answers.address, staging.ctypes.data, 3, "take_words_kernel")
+        if staging is None or len(staging) < ANSWERS + more:
+            staging = self._staging["answers"] = self.gpu.pinned(2 * (ANSWERS + more), np.uint64)
+        self._copy_words(self.answers.address, staging.ctypes.data, ANSWERS, "take_words_kernel")
         if array is not None:
-            self._copy_words(array.address, staging.ctypes.data + 24, more)
+            self._copy_words(array.address, staging.ctypes.data + 8 * ANSWERS, more)
         self.wait()
         self.edges += int(staging[2])
-        return staging[: 3 + more]
+        return staging[: ANSWERS + more]
 
     def _count_pages(self, bits: Array, table: PageTable) -> Array:
         known = self.tables[table.name]

@@ -102,11 +102,17 @@ class MemoryDevice(Device):
     def tally(self) -> None:
         """Figures are counted as they come."""
 
-    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, np.ndarray | None]:
+    def hold_back(self, step: float, least_edges: int) -> None:
+        self.state.hold_back(step, least_edges)
+
+    def readmit(self, table: PageTable, pages: np.ndarray) -> None:
+        self.state.readmit(table, pages)
+
+    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
         state = self.state
         active = state.count("active")
         lists = None if table is None else state.lists_of("active", table)
-        return active, state.active_edges() if edges and active else 0, lists
+        return active, state.active_edges() if edges and active else 0, state.held_back, lists
 
     def list_vertices(self, which: str, most: int) -> np.ndarray | None:
         return self.state.list_vertices(which) if self.state.count(which) <= most else None

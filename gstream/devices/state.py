@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.base import Job, Range, Step
+from gstream.hostcode import near
 from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
 from gstream.hostcode.casts import u64
 from gstream.hostcode.generate import BLOCK
@@ -61,6 +62,8 @@ class VertexState:
         self.open = np.full(words if job.plan.open_bits else 0, ~np.uint64(0), dtype=np.uint64)
         self.remain = np.zeros(words if job.plan.heads else 0, dtype=np.uint64)
         room = max(job.plan.chunk, min(BLOCK, job.vertices))  # `start` works by whole blocks
+        self.held = np.zeros(words if job.plan.held_bits else 0, dtype=np.uint64)
+        self.held_back = 0  # vertices
         self.value = np.empty(room, dtype=code.value_dtype)
         self.got = np.full(0 if code.in_place else room, code.identity, dtype=code.got_dtype)
         self.partial_sums = np.zeros((-(-job.vertices // BLOCK), len(code.totals)), dtype=np.float64)
@@ -95,7 +98,7 @@ class VertexState:
 
     @property
     def memory_bytes(self) -> int:
-        arrays = [self.active, self.next, self.open, self.remain, self.value, self.got, self.partial_sums]
+        arrays = [self.active, self.next, self.open, self.remain, self.held, self.value, self.got, self.partial_sums]
         arrays += [] if self.source is None else [self.source]
         degree = self._all_degrees if self._own_degrees else self.degree
         arrays += [degree, self.in_degree, self.own] if self.copies else []
@@ -251,6 +254,16 @@ class VertexState:
     def advance(self) -> None:
         self.active, self.next = self.next, self.active
         self.next.fill(0)
+
+    def hold_back(self, step: float, least_edges: int) -> None:
+        degree = self.job.host.degree
+        self.held_back = int(near.hold_back(self.active, self.held, self.value, degree, step, least_edges))
+
+    def readmit(self, table: PageTable, pages: np.ndarray) -> None:
+        near.readmit(
+            self.active, self.held, self.job.host.degree, table.layout.longest_list, table.first_vertex,
+            table.last_vertex, pages, table.spans_hub,
+        )  # fmt: skip
 
     def window(self, part: Range) -> slice:
         """Where a slice of the chunk lies in value and got."""

@@ -183,6 +183,7 @@ template <class T> inline T __ldcs(const T* p) { return *p; }
 template <class T> inline T __ldg(const T* p) { return *p; }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __ffsll(unsigned long long x) { return __builtin_ffsll((long long)x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 inline unsigned __float_as_uint(float x) { return emulated::unpacked<unsigned>(emulated::packed(x)); }
 inline float __uint_as_float(unsigned x) { return emulated::unpacked<float>(x); }
@@ -194,6 +195,7 @@ template <class T> inline T atomicAdd(T* where, T x) { return exchanged(where, T
 template <class T> inline T atomicMin(T* where, T x) { return exchanged(where, x < *where ? x : *where); }
 template <class T> inline T atomicMax(T* where, T x) { return exchanged(where, x > *where ? x : *where); }
 template <class T> inline T atomicOr(T* where, T x) { return exchanged(where, T(*where | x)); }
+template <class T> inline T atomicAnd(T* where, T x) { return exchanged(where, T(*where & x)); }
 template <class T> inline T atomicCAS(T* where, T old, T fresh) {
     return exchanged(where, *where == old ? fresh : *where);
 }
