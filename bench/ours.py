@@ -48,6 +48,11 @@ class Session:
     def components(self) -> Any:
         return self.graph.wcc(**self.options)
 
+    def forget(self) -> None:
+        """Drop what devices hold from earlier runs: pages, heads, degrees."""
+        for device in self.graph.engine(**self.options).devices:
+            device.release()
+
     @staticmethod
     def ranks(answer: Any) -> np.ndarray:
         """f8[V]"""
@@ -74,10 +79,8 @@ class Session:
 
 @dataclass(frozen=True)
 class Account:
-    """What a run did, by its own figures. loop_s: its superstep loop; whole_s: all of it, attaching and answer too.
-
-    Union-find has no supersteps: its loop is its whole.
-    """
+    """What a run did, by its own figures. loop_s: its superstep loop, or union-find from the first link to the labels;
+    whole_s: all of it, attaching and answer too."""
 
     loop_s: float
     whole_s: float
@@ -95,7 +98,7 @@ class Account:
     def of(cls, answer: Any) -> Account:
         stats = answer.summary["stats"]
         steps = stats["per_superstep"]
-        loop_s = sum(step["seconds"] for step in steps) if steps else stats["seconds"]
+        loop_s = stats["loop_seconds"]
         return cls(
             loop_s=loop_s,
             whole_s=stats["seconds"],

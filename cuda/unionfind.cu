@@ -28,6 +28,19 @@ KERNEL __launch_bounds__(THREADS) make_trees_kernel(Word* parent, u64 count) {
     for (u64 v = thread_of_grid(); v < count; v += threads_of_grid()) parent[v] = Word(v);
 }
 
+// The first links of such a forest take no atomics: parent[v] = the first neighbour of v, where that is lower, for
+// vertices first + row, rows [0, count). Any launch of whole warps.
+KERNEL __launch_bounds__(THREADS)
+plant_kernel(Word* parent, const Word* heads, u64 first, u64 count, u64* edges) {
+    u64 looked = 0;
+    for (u64 row = thread_of_grid(); row < count; row += threads_of_grid()) {
+        const Word nearest = read_once(heads + row * 4);
+        if (nearest != Word(~Word(0))) looked++;
+        if (nearest < first + row) parent[first + row] = nearest;
+    }
+    count_up(edges, looked);
+}
+
 // Link vertices first + row, rows [0, count), with their neighbours [column, end) of the heads; those in tree `giant`
 // are left out where use_giant is 1. Any launch of whole warps.
 KERNEL __launch_bounds__(THREADS)

@@ -200,6 +200,7 @@ class Engine:
             self._forget()
             raise
         run.stats.merge_seconds = run.merge_seconds
+        run.stats.loop_seconds = sum(step.seconds for step in run.stats.per_superstep)
         run.stats.bytes_read_disk = self.bytes_read() - read_before
         self._fill_stats(run.stats, plan, supersteps)
         return RunOutcome(value, supersteps, converged, run.totals, run.stats)

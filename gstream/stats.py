@@ -36,6 +36,8 @@ class RunStats:
     memory over the link, host memory over the disk). peak_memory_bytes: tracked bytes of host memory; on_device_bytes:
     of the fullest device. predicted_*: by the planner, before the run; for programs with a frontier, whose pages no
     plan knows, predicted_bytes is 0 and predicted_seconds is equation (2) over the pages that the run visited.
+    seconds: the whole call; loop_seconds: of its supersteps, or from a forest's first link to its labels, without
+    taking memory before and handing out the answer afterwards.
     r_hit and d_skew are those of equation (2); merge_seconds / supersteps is t_sync of equation (1).
     """
 
@@ -48,6 +50,7 @@ class RunStats:
     cache_hits: int = 0
     cache_misses: int = 0
     seconds: float = 0.0
+    loop_seconds: float = 0.0
     merge_seconds: float = 0.0
     peak_memory_bytes: int = 0
     on_device_bytes: int = 0

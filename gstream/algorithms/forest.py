@@ -49,6 +49,9 @@ class HostForest:
     def _root(self, giant: int | None) -> Any:
         return self.parent.dtype.type(giant or 0)
 
+    def label(self) -> None:
+        """`labels` does all there is to do."""
+
     def labels(self) -> tuple[np.ndarray, int]:
         """(id[V]: natural index of the least vertex of each vertex's tree, trees). Trees must be compressed."""
         return least_members(self.session, self.parent), int(unionfind.count_roots(self.parent))

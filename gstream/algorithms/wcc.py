@@ -21,6 +21,7 @@ the out- and in-lists of vertices outside the giant together take more pages.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def _united(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
 
 
 def _unite(session: Session, forest: Any) -> tuple[np.ndarray, dict[str, Any]]:
-    names = session.meta.topologies
+    names, began = session.meta.topologies, time.perf_counter()
     try:
         giant = _link_by_heads(session, forest, names)
         wanted = None if giant is None else _pages_left(session, forest, giant, names)
@@ -82,6 +83,8 @@ def _unite(session: Session, forest: Any) -> tuple[np.ndarray, dict[str, Any]]:
                 forest.link_pages(name, giant, lower_only=False, pages=pages)
             sweeps = len(wanted)
         forest.compress()
+        forest.label()
+        session.stats.loop_seconds = time.perf_counter() - began
         labels, components = forest.labels()
         return labels, {"components": components, **session.finish(sweeps, True)}
     finally:

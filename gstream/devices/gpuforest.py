@@ -32,7 +32,10 @@ Share = tuple[str, np.ndarray, int]  # heads id[n, 4] of vertices from the numbe
 
 
 class Tree:
-    """One GPU's copy of the forest. Links and compressions are queued; `wait` ends them, and so do all other calls."""
+    """One GPU's copy of the forest. Links and compressions are queued; `wait` ends them.
+
+    So do all other calls, which answer something.
+    """
 
     def __init__(self, device: GpuDevice, vertices: int, shape: UnitShape, piece: int, labels: bool) -> None:
         """piece: bytes of what is copied at once from forests whose memory can't be read; 0 where all can be. labels:
@@ -72,11 +75,15 @@ class Tree:
         blocks = max(1, min(-(-count // 256), BLOCKS_A_PROCESSOR * self.gpu.processors))
         self.kernels[name](self.stream, blocks, *arguments)
 
-    def link_heads(self, share: Share, columns: tuple[int, int], giant: int | None) -> None:
-        """Link the vertices of a share of the heads with some of its columns."""
+    def link_heads(self, share: Share, columns: tuple[int, int], giant: int | None, fresh: bool) -> None:
+        """Link the vertices of a share of the heads with some of its columns; fresh: nothing has been linked yet."""
         name, heads, first = share
         with self.gpu:
             array, _ = self.device.uploads.get(name, heads)
+            if fresh and columns == (0, 1):
+                given = (self.parent.address, array.address, first, len(heads), self.counter.address)
+                self.launch("plant_kernel", len(heads), *given)
+                return
             self.launch(
                 "link_heads_kernel", len(heads), self.parent.address, array.address, first, len(heads), *columns,
                 giant or 0, giant is not None, self.counter.address,
@@ -216,6 +223,7 @@ class GpuForest:
         self.labels_here = self._fits(session, labels=True)
         self.natural = None if session.meta.order == "natural" or not self.labels_here else session.natural_ids()
         self.trees: list[Tree] = []
+        self.fresh, self.roots = True, 0
         try:
             for device in self.devices:
                 if room is not None and device.memory_bytes + self._most_bytes(session) + piece > room:
@@ -254,9 +262,13 @@ class GpuForest:
         self.session.engine.beside_device_bytes = held
 
     def _each(self, call: Callable[[int], None]) -> None:
-        """call(number) for every tree, then wait for all."""
+        """call(number) for every tree, then wait for all where there are several."""
         for number in range(len(self.trees)):
             call(number)
+        if len(self.trees) > 1:
+            self._wait()
+
+    def _wait(self) -> None:
         for tree in self.trees:
             tree.wait()
 
@@ -275,11 +287,13 @@ class GpuForest:
                 ]
 
                 def link(number: int, shares: list[Share] = shares) -> None:
-                    self.trees[number].link_heads(shares[number], (first_column, end_column), giant)
+                    self.trees[number].link_heads(shares[number], (first_column, end_column), giant, self.fresh)
 
                 self._each(link)
                 if not whole:
+                    self._wait()
                     self._drop([share[0] for share in shares])
+        self.fresh = False
         self._merge()
 
     def _drop(self, names: list[str]) -> None:
@@ -307,29 +321,34 @@ class GpuForest:
     def link_pages(self, name: str, giant: int | None, lower_only: bool, pages: np.ndarray | None = None) -> None:
         """Link what pages hold (bool[pages]; None: all); lists of vertices in tree `giant` are passed over."""
         self._note_bytes()
+        self._wait()  # batches have streams of their own
         self.session.sweep(name, LinkPages({id(tree.device): tree for tree in self.trees}, giant, lower_only), pages)
         self._merge()
 
     def _merge(self) -> None:
         """All forests become the same."""
+        if len(self.trees) == 1:
+            return
         for tree in self.trees[1:]:
             self.trees[0].join(tree)
-        if len(self.trees) > 1:
-            self.trees[0].compress()
-            self.trees[0].wait()
+        self.trees[0].compress()
+        self.trees[0].wait()
         for tree in self.trees[1:]:
             tree.become(self.trees[0])
+
+    def label(self) -> None:
+        """Work the labels out, where a GPU has room for them; else `labels` does, on the host's cores."""
+        if self.labels_here:
+            self.roots = self.trees[0].label(self.giant(self.vertices, SAMPLES), self.natural)
         for tree in self.trees:
             self.session.stats.edges_visited += tree.take_edges()
 
     def labels(self) -> tuple[np.ndarray, int]:
-        """As HostForest has them; by the host's cores where a GPU has no room for them."""
-        first = self.trees[0]
-        if not self.labels_here:
-            parent = first.read()
-            return least_members(self.session, parent), int(unionfind.count_roots(parent))
-        trees = first.label(self.giant(self.vertices, SAMPLES), self.natural)
-        return first.read(), trees
+        """As HostForest has them, after `label`."""
+        found = self.trees[0].read()
+        if self.labels_here:
+            return found, self.roots
+        return least_members(self.session, found), int(unionfind.count_roots(found))
 
     def free(self) -> None:
         for tree in self.trees:
