@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from pagestore.layout import GROUP_SIZES, SLOT_WORDS
 from pagestore.meta import FORMAT, VERSION
+from pagestore.sortcost import read_sort_cost
 from pagestore.store import Store
 from pagestore.topology import Topology
 
 SIMD_PAGES = 1024  # pages whose lanes are summed by one call
+ETA_VERTICES = 1 << 22  # whose degrees are looked at by one call
+ETA_DEGREE = 2  # eta: in-degrees from here on
 
 
 def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
     """Facts as nested dicts of plain numbers and strings (ready for JSON); sizes in bytes.
 
+    "eta": see `eta`; "sort_cost": see pagestore.sortcost, None where nothing is noted.
     With `simd`, each topology gets "simd": per group size lanes, edges, UA, UR, ME over all its pages, and under
     "chosen" the same with the group size that the directory gives each page.
     """
@@ -39,6 +44,8 @@ def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
         "mean_degree": meta.edges / meta.vertices if meta.vertices else 0.0,
         "max_out_degree": meta.max_out_degree,
         "max_in_degree": meta.max_in_degree if meta.directed else meta.max_out_degree,
+        "eta": eta(store),
+        "sort_cost": None,
         "self_loops": meta.self_loops,
         "duplicates": meta.duplicates,
         "dropped": {
@@ -52,10 +59,26 @@ def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
     }
     if meta.weighted:
         facts["weights"] = {"dtype": meta.weight_dtype, "least": meta.min_weight, "greatest": meta.max_weight}
+    cost = None if meta.order == "natural" else read_sort_cost(store.path)
+    if cost is not None:
+        facts["sort_cost"] = asdict(cost)
     if simd:
         for name in meta.topologies:
             facts["topologies"][name]["simd"] = simd_facts(store, store.topology(name))
     return facts
+
+
+def eta(store: Store) -> float:
+    """Share of all vertices with an in-degree of 2 or more: paper 000, section 5.1, which sets it beside Max(d).
+
+    An undirected graph's in-degrees are its degrees. 0 without vertices.
+    """
+    vertices = store.meta.vertices
+    several = 0
+    for first in range(0, vertices, ETA_VERTICES):
+        degrees = store.in_degree(first, min(first + ETA_VERTICES, vertices))
+        several += int(np.count_nonzero(degrees >= ETA_DEGREE))
+    return several / vertices if vertices else 0.0
 
 
 def simd_facts(store: Store, topology: Topology) -> dict[str, dict[str, float | int]]:
