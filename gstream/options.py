@@ -9,11 +9,12 @@ from gstream.stats import StepStats
 from gstream.trace import Trace
 from pagestore.cores import usable_cores
 from pagestore.errors import UsageError
+from pagestore.layout import GROUP_SIZES
 
 BATCH_BYTES = 16 << 20  # at 16 MiB a link reaches 55.0 of its 55.4 GB/s
 CACHE_POLICIES = ("auto", "lru", "pinned", "0")
 DIRECTIONS = ("auto", "push", "pull")
-MICRO = ("vertex", "edge", "hybrid")
+MICRO = ("vertex", "edge", "hybrid", *map(str, GROUP_SIZES))
 LIMITS = ("device_memory", "host_memory", "max_supersteps", "chunk_vertices", "threads", "streams", "batch_bytes")
 MOST_NUMBERS = {"host": 1, "cuda": 1, "fake": 2}  # after a kind of device
 
@@ -38,8 +39,8 @@ class RunOptions:
         with batches of that size, up to 32
     cache: policy of both page caches, host memory over disk and device memory over the link; "auto" pins
     direction: "auto" chooses in every superstep
-    micro: lanes of a GPU that share a vertex's list (thesis 4.1): one ("vertex"), a warp ("edge"), or what each page's
-        directory entry says
+    micro: lanes of a GPU that share a vertex's list (thesis 4.1): one ("vertex"), a warp ("edge"), so many ("1", "2",
+        "4", "8", "16", "32"), or what each page's directory entry says
     chunk_vertices: at most so many vertices of WA resident at once; None is what fits
     threads: host threads in all; None is the cores this process may use
     read_threads: threads that read ahead from disk

@@ -39,7 +39,7 @@ def plan(
     streams: int = typer.Option(None, metavar="N", help="Streams of a device that copies. Default: up to 32."),
     cache: str = typer.Option("auto", metavar="auto|lru|pinned|0", help="Policy of the page caches."),
     direction: str = typer.Option("auto", metavar="auto|push|pull", help="Fixed direction of all supersteps."),
-    micro: str = typer.Option("hybrid", metavar="vertex|edge|hybrid", help="Lanes of a GPU that share a list."),
+    micro: str = typer.Option("hybrid", metavar="vertex|edge|hybrid|1..32", help="Lanes of a GPU that share a list."),
     no_heads: bool = typer.Option(False, "--no-heads", help="Do without the first neighbours of each vertex."),
     threads: int = typer.Option(None, metavar="N", help="Threads of the host. Default: all cores."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
