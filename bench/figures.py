@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 HIGHER_IS_BETTER = {"M edges/s", "G edges/s", "MB/s", "GB/s", "%", "times as fast"}
-LOWER_IS_BETTER = {"ms", "s", "MiB", "bytes/edge", "% lost", "times the topology"}
+LOWER_IS_BETTER = {"ms", "s", "MiB", "bytes/edge", "% lost", "times the topology", "ns/vertex"}
 NEITHER = {"copy : kernel"}
 
 
@@ -83,6 +83,7 @@ class Figure:
 
     ceiling: what it stands against is a limit of the machine, so `ratio` is the share of it that was reached.
     point: where it stands in a plot (bench.plots): {plot, panel, series, x}; its height is `value`.
+    counted: worked out of a graph and not timed, so that it is the same on a busy machine.
     """
 
     what: str
@@ -100,6 +101,7 @@ class Figure:
     disturbance: float | None = None  # cores that other processes kept busy meanwhile; filled in by bench.harness
     ceiling: bool = False
     point: dict[str, Any] | None = None
+    counted: bool = False
 
     def __post_init__(self) -> None:
         known = HIGHER_IS_BETTER | LOWER_IS_BETTER | NEITHER

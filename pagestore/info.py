@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -83,31 +84,39 @@ def eta(store: Store) -> float:
 
 def simd_facts(store: Store, topology: Topology) -> dict[str, dict[str, float | int]]:
     """UA, UR and ME of a topology for each group size, and for the sizes chosen page by page (paper 001)."""
+    degree_of = store.out_degree if topology.name == "out" else store.in_degree
+    return lane_rates(topology.directory, topology.small_pages, topology.layout.longest_list, degree_of)
+
+
+def lane_rates(
+    rows: np.ndarray, small_pages: int, longest_list: int, degree_of: Callable[[int, int], np.ndarray]
+) -> dict[str, dict[str, float | int]]:
+    """The same of the pages in a directory (DIRECTORY[pages], CRCs don't matter), of a store or of a plan.
+
+    degree_of: degrees (u4 or u8[n]) of the store IDs [first, last), which the pages list.
+    """
     from pagestore.simd import SIZES, page_sums, rates
 
-    rows = topology.directory
     lanes = np.zeros((len(rows), SIZES), np.uint64)
     intra = np.zeros((len(rows), SIZES), np.uint64)
-    degree_of = store.out_degree if topology.name == "out" else store.in_degree
-    for begin in range(0, topology.small_pages, SIMD_PAGES):
-        end = min(begin + SIMD_PAGES, topology.small_pages)
+    for begin in range(0, small_pages, SIMD_PAGES):
+        end = min(begin + SIMD_PAGES, small_pages)
         first = rows["first_vertex"][begin:end].astype(np.int64)
         last = rows["last_vertex"][begin:end].astype(np.int64)
         degrees = degree_of(int(first[0]), int(last[-1]) + 1)
-        longest = np.uint64(topology.layout.longest_list)
-        page_sums(degrees, first[0], first, last, longest, lanes[begin:end], intra[begin:end])
-    hubs = rows["edges"][topology.small_pages :]
+        page_sums(degrees, first[0], first, last, np.uint64(longest_list), lanes[begin:end], intra[begin:end])
+    hubs = rows["edges"][small_pages:]
     for i, size in enumerate(GROUP_SIZES):
         steps = -(-hubs.astype(np.int64) // size)
-        lanes[topology.small_pages :, i] = 32 * steps
-        intra[topology.small_pages :, i] = size * steps - hubs.astype(np.int64)
+        lanes[small_pages:, i] = 32 * steps
+        intra[small_pages:, i] = size * steps - hubs.astype(np.int64)
+    edges = int(rows["edges"].sum())
     facts: dict[str, dict[str, float | int]] = {
-        str(size): rates(int(lanes[:, i].sum()), int(intra[:, i].sum()), topology.edges)
-        for i, size in enumerate(GROUP_SIZES)
+        str(size): rates(int(lanes[:, i].sum()), int(intra[:, i].sum()), edges) for i, size in enumerate(GROUP_SIZES)
     }
     chosen = np.searchsorted(np.array(GROUP_SIZES), rows["group"])
     every = np.arange(len(rows))
-    facts["chosen"] = rates(int(lanes[every, chosen].sum()), int(intra[every, chosen].sum()), topology.edges)
+    facts["chosen"] = rates(int(lanes[every, chosen].sum()), int(intra[every, chosen].sum()), edges)
     return facts
 
 
