@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 HIGHER_IS_BETTER = {"M edges/s", "G edges/s", "MB/s", "GB/s", "%", "times as fast"}
@@ -140,7 +140,11 @@ class Figure:
         return self.versus(ceiling, value, need, target, ceiling=True)
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"ratio": self.ratio, "passed": self.passed}
+        """The fields that say something, and ratio and passed where there are any."""
+        plain = {field.name: field.default for field in fields(self)}
+        said = {name: value for name, value in asdict(self).items() if value != plain[name]}
+        derived = {"ratio": self.ratio, "passed": self.passed}
+        return said | {name: value for name, value in derived.items() if value is not None}
 
 
 class WrongAnswerError(Exception):

@@ -22,7 +22,7 @@ from pagestore.info import simd_facts
 from pagestore.layout import GROUP_SIZES
 
 ORDERS = ("natural", "degree")
-FIGURE_6, FIGURE_5 = "simd", "simd-5"
+FIGURE_6, MORE, FIGURE_5 = "simd", "simd-more", "simd-5"  # the paper's: lists of out-edges, vertices as they come
 ITERATIONS = (2, 22)
 REPEATS = 3
 HYBRID = "hybrid"
@@ -33,9 +33,10 @@ Rates = dict[str, dict[str, float | int]]
 
 @dataclass(frozen=True)
 class Measured:
-    """A graph's store, its rates by topology, and what the host answers, as far as that is asked for."""
+    """A graph's store in one order, and its rates by topology."""
 
     name: str
+    order: str
     path: Path
     rates: dict[str, Rates]
 
@@ -48,7 +49,7 @@ class Measured:
         )
         with pagestore.open_store(path) as store:
             rates = {name: simd_facts(store, store.topology(name)) for name in store.meta.topologies}
-        return cls(f"{family.name}, {order} order", path, rates)
+        return cls(f"{family.name}, {order} order", order, path, rates)
 
     def rates_of(self, topology: str) -> Rates:
         """Of "out" or "in"; an undirected graph's one set serves both."""
@@ -64,9 +65,10 @@ def figure_6(graph: Measured) -> Iterator[Figure]:
     """UA, UR and ME of each page set by S; and of the sizes chosen page by page against the best single one."""
     for topology, rates in graph.rates.items():
         panel = f"{graph.name}, {topology}-pages"
+        plot = FIGURE_6 if topology == "out" and graph.order == "natural" else MORE
         for series in ("UA", "UR", "ME"):
             for size in GROUP_SIZES:
-                point = {"plot": FIGURE_6, "panel": panel, "series": series, "x": size}
+                point = {"plot": plot, "panel": panel, "series": series, "x": size}
                 share = 100 * rates[str(size)][series]
                 yield Figure(f"Figure 6: {series}, S = {size}", panel, share, "%", point=point, counted=True)
         best = best_single(rates)

@@ -15,6 +15,7 @@ from bench.figures import Figure
 PANEL_INCHES = (5.0, 3.6)
 MOST_ABREAST = 4
 BAR_INCHES = 0.3
+TABLE_ONLY = "in the table alone"
 WORDS = {  # plot: (title, horizontal axis, scale of the axes)
     "gpu-link": ("Pinned host-to-device copies", "MiB a copy", "log x"),
     "thesis-7": ("Figure 7: elapsed time", "scale of RMAT", "log y"),
@@ -25,6 +26,7 @@ WORDS = {  # plot: (title, horizontal axis, scale of the axes)
     "edge_vertex": ("Approximate sort: number of buckets", "buckets (1: no sort, 2^20: one a degree)", "log x"),
     "edge_vertex-11": ("Figure 11: approximate and exact sorts", "million vertices", "log x, log y"),
     "simd": ("Figure 6: shares of SIMD lanes by the model", "lanes a list, S", "log x"),
+    "simd-more": ("Figure 6, for in-pages and for degree order", "lanes a list, S", TABLE_ONLY),
     "simd-5": ("Figure 5: measured speed", "lanes a list, S", "log x"),
 }
 
@@ -39,7 +41,8 @@ def draw(folder: Path, name: str, figures: Sequence[Figure]) -> list[Path]:
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "gstream"  # the same figures give the same file
     matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: half the size
-    paths = [_curves(folder, plot, figures) for plot in WORDS if any(_plot_of(each) == plot for each in figures)]
+    wanted = {_plot_of(each) for each in figures}
+    paths = [_curves(folder, plot, figures) for plot in WORDS if plot in wanted and WORDS[plot][2] != TABLE_ONLY]
     targets = [figure for figure in figures if figure.need and figure.ratio is not None]
     shares = [figure for figure in figures if figure.ceiling and figure.ratio is not None and not figure.point]
     for title, kind, chosen in (("Targets", "targets", targets), ("Share of the ceiling", "ceilings", shares)):
