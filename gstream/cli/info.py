@@ -61,7 +61,7 @@ def print_simd(name: str, rates: dict[str, dict[str, Any]], group_sizes: dict[st
     print_table(("lanes a list", *(f"{each} %" for each in columns)), rows, title=f"\n{name}-pages")
     if group_sizes:
         sizes = ", ".join(f"{count:,} of {size}" for size, count in group_sizes.items())
-        best = max((size for size in rates if size != "chosen"), key=lambda size: rates[size]["ME"])
+        best = max((size for size in rates if size != "chosen"), key=lambda size: (rates[size]["ME"], int(size)))
         gain = rates["chosen"]["ME"] / rates[best]["ME"]
         print(f"chosen: pages, by lanes a list, {sizes}; {gain:.2f} times the ME of {best} for all")
 

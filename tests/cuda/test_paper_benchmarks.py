@@ -39,8 +39,9 @@ class NumpySorts:
 @pytest.fixture
 def setup(tmp_path, monkeypatch) -> Setup:
     monkeypatch.setattr(gpu_sort, "ExactSorts", NumpySorts)
+    monkeypatch.setattr(lanes, "ITERATIONS", (1, 2))
+    monkeypatch.setattr(sorting, "ITERATIONS", 2)
     for module in (lanes, sorting):
-        monkeypatch.setattr(module, "ITERATIONS", (1, 2))
         monkeypatch.setattr(module, "REPEATS", 1)
     return Setup(Devices(("cuda:0",)), scale=7, folder=tmp_path, merge_scale=8, streams=(1,), sources=2)
 
