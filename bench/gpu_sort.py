@@ -6,8 +6,8 @@
         ms = sort.exact("radix")                 # the same of CUB, to vertices by descending degree
 
 Only benchmarks sort there. Which of a bucket's vertices comes first is left to atomics, so a store that was numbered so
-would have other bytes at each conversion, and resumed ones could not go on; and the host's own, stable sort is 1 % of
-what a conversion takes.
+would have other bytes at each conversion, and resumed ones could not go on; and the host's own sort, which is stable, is
+less than 1 % of what a conversion takes.
 """
 
 from __future__ import annotations
