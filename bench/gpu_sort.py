@@ -6,7 +6,7 @@
         ms = sort.exact("radix")                 # the same of CUB, to vertices by descending degree
 
 Only benchmarks sort there. Which of a bucket's vertices comes first is left to atomics, so a store that was numbered so
-would have other bytes at each conversion, and resumed ones could not go on; and the host's own sort, which is stable, is
+would have other bytes at each conversion, and resumed ones could not go on; and the host's own sort, a stable one, is
 less than 1 % of what a conversion takes.
 """
 

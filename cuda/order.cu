@@ -6,10 +6,10 @@
 //     sum_tiles_kernel, scan_tiles_kernel    step 2: an exclusive prefix sum
 //     scatter_kernel                         step 3: every vertex takes the next place of its bucket
 //
-// The paper keeps each vertex's bucket and its rank there from step 1 to step 3, 8 bytes a vertex written and read; here
-// step 3 counts again, for a degree is 4 bytes and one division. Buckets are those of pagestore/convert/order.py:
+// The paper keeps each vertex's bucket and its rank there from step 1 to step 3, 8 bytes a vertex written and read;
+// here step 3 counts again, for a degree is 4 bytes and one division. Buckets are pagestore/convert/order.py's:
 //
-//     steps > 0:  steps - (degree - least) * steps / (most - least), so steps + 1 linear buckets, 0 the greatest degrees
+//     steps > 0:  steps + 1 linear ones, 0 the greatest degrees: steps - (degree - least) * steps / (most - least)
 //     steps = 0:  one a degree: most - degree, and 0 for all degrees from `most` on
 //     last one:   vertices without any edge
 //
@@ -158,9 +158,9 @@ KERNEL __launch_bounds__(SORT_THREADS) scan_tiles_kernel(u64* counts, u64 counte
     }
 }
 
-// place[v] = the next of nexts[bucket of v]; nexts: where buckets begin, and afterwards where they end. Each block counts
-// its own vertices, takes as many places of each local bucket with one atomic, and hands them out. Any launch of whole
-// blocks.
+// place[v] = the next of nexts[bucket of v]; nexts: where buckets begin, and afterwards where they end. Each block
+// counts its own vertices, takes as many places of each local bucket with one atomic, and hands them out. Any launch of
+// whole blocks.
 KERNEL __launch_bounds__(SORT_THREADS)
 scatter_kernel(const Degree* degrees, const Degree* others, u64 vertices, u64 least, u64 most, u64 steps, u64 counters,
                u64* nexts, Word* place) {
