@@ -51,6 +51,11 @@ def draw(folder: Path, name: str, figures: Sequence[Figure]) -> list[Path]:
     return paths
 
 
+def mark_text(mark: float) -> str:
+    """A point of a horizontal axis in words: 1,048,576, or three digits of a fraction."""
+    return f"{mark:,.0f}" if float(mark).is_integer() else f"{mark:.3g}"
+
+
 def _plot_of(figure: Figure) -> str:
     return figure.point["plot"] if figure.point else ""
 
@@ -98,7 +103,7 @@ def _curves(folder: Path, plot: str, figures: Sequence[Figure]) -> Path:
 def _finish_axes(place: Any, panel: str, axis: str, unit: str, scales: str, marks: Sequence[float]) -> None:
     if "log x" in scales:
         place.set_xscale("log", base=2)
-    place.set_xticks(marks, [f"{mark:g}" for mark in marks])
+    place.set_xticks(marks, [mark_text(mark) for mark in marks])
     place.minorticks_off()
     if "log y" in scales:
         place.set_yscale("log")

@@ -18,7 +18,7 @@ TITLES = {
         "machine",
         "Times are the least of several.",
     ),
-    "simd": ("SIMD efficiency by group size, after its paper", "machine", "Times are medians, of BFS means."),
+    "simd": ("SIMD efficiency by group size, after its paper", "machine", "Times are medians; BFS is all its sources."),
 }  # by name of the results: heading, what peers and ceilings shared with ours, how figures were made of runs
 TABLED = ("edge_vertex", "edge_vertex-11", "simd", "simd-more", "simd-5")  # plots whose points are a table of their own
 HEADINGS = ("measurement", "graph", "ours", "spread", "against", "its figure", "ratio", "target", "verdict")
@@ -99,9 +99,8 @@ def tables(figures: list[Figure]) -> list[str]:
         title, axis, scales = plots.WORDS[plot]
         drawn = "" if scales == plots.TABLE_ONLY else f"; plot: `{plot}.svg`"
         marks = sorted({x for curves in panels.values() for curve in curves.values() for x in curve})
-        shown = [f"{mark:,.0f}" if float(mark).is_integer() else f"{mark:.3g}" for mark in marks]
         lines += ["", f"## {title}", "", f"By {axis}{drawn}. \\*: *busy*.", ""]
-        lines += ["| | | " + " | ".join(shown) + " |", "|---|---|" + "---|" * len(marks)]
+        lines += ["| | | " + " | ".join(map(plots.mark_text, marks)) + " |", "|---|---|" + "---|" * len(marks)]
         for panel, curves in panels.items():
             for row, (series, curve) in enumerate(curves.items()):
                 cells = " | ".join(curve.get(mark, "") for mark in marks)
