@@ -9,12 +9,11 @@ from gstream.stats import StepStats
 from gstream.trace import Trace
 from pagestore.cores import usable_cores
 from pagestore.errors import UsageError
-from pagestore.layout import GROUP_SIZES
 
 BATCH_BYTES = 16 << 20  # at 16 MiB a link reaches 55.0 of its 55.4 GB/s
 CACHE_POLICIES = ("auto", "lru", "pinned", "0")
 DIRECTIONS = ("auto", "push", "pull")
-MICRO = ("vertex", "edge", "hybrid", *map(str, GROUP_SIZES))
+MICRO = ("vertex", "edge", "hybrid", "1", "2", "4", "8", "16", "32")  # numbers: of pagestore.layout, which takes NumPy
 LIMITS = ("device_memory", "host_memory", "max_supersteps", "chunk_vertices", "threads", "streams", "batch_bytes")
 MOST_NUMBERS = {"host": 1, "cuda": 1, "fake": 2}  # after a kind of device
 

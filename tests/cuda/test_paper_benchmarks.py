@@ -14,6 +14,7 @@ from bench.figures import WrongAnswerError
 from bench.gpu_setup import Setup
 from bench.link import Devices
 from gstream.cudacode.worklists import LANES, micro_groups
+from gstream.options import MICRO
 from pagestore.layout import GROUP_SIZES
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
@@ -103,5 +104,5 @@ def test_wrong_answers_are_no_figures(setup, monkeypatch):
 @pytest.mark.parametrize("size", GROUP_SIZES)
 def test_a_number_of_lanes_is_every_pages(size):
     column = np.array([1, 32, 8], np.uint8)
-    assert LANES[str(size)] == size
+    assert LANES[str(size)] == size and {*LANES, "hybrid"} == {*MICRO}
     assert micro_groups(str(size), np.ones(3, np.uint32), np.full(3, 5000), column).tolist() == [size] * 3
