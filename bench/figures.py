@@ -9,11 +9,11 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 HIGHER_IS_BETTER = {"M edges/s", "G edges/s", "MB/s", "GB/s", "%", "times as fast"}
-LOWER_IS_BETTER = {"ms", "s", "MiB", "bytes/edge", "% lost", "times the topology"}
+LOWER_IS_BETTER = {"ms", "s", "MiB", "bytes/edge", "% lost", "times the topology", "ns/vertex"}
 NEITHER = {"copy : kernel"}
 
 
@@ -49,6 +49,11 @@ class Samples:
     def mean(self) -> float:
         return statistics.fmean(self.seconds)
 
+    @property
+    def least(self) -> float:
+        """What a busy machine disturbs least: whatever else it does only adds to a time."""
+        return min(self.seconds)
+
     def spread(self, factor: float = 1.0) -> dict[str, float]:
         """{least, median, most, runs}, in seconds times `factor`."""
         scaled = [second * factor for second in self.seconds]
@@ -83,6 +88,7 @@ class Figure:
 
     ceiling: what it stands against is a limit of the machine, so `ratio` is the share of it that was reached.
     point: where it stands in a plot (bench.plots): {plot, panel, series, x}; its height is `value`.
+    counted: worked out of a graph and not timed, so that it is the same on a busy machine.
     """
 
     what: str
@@ -100,6 +106,7 @@ class Figure:
     disturbance: float | None = None  # cores that other processes kept busy meanwhile; filled in by bench.harness
     ceiling: bool = False
     point: dict[str, Any] | None = None
+    counted: bool = False
 
     def __post_init__(self) -> None:
         known = HIGHER_IS_BETTER | LOWER_IS_BETTER | NEITHER
@@ -138,7 +145,11 @@ class Figure:
         return self.versus(ceiling, value, need, target, ceiling=True)
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"ratio": self.ratio, "passed": self.passed}
+        """The fields that say something, and ratio and passed where there are any."""
+        plain = {field.name: field.default for field in fields(self)}
+        said = {name: value for name, value in asdict(self).items() if value != plain[name]}
+        derived = {"ratio": self.ratio, "passed": self.passed}
+        return said | {name: value for name, value in derived.items() if value is not None}
 
 
 class WrongAnswerError(Exception):

@@ -46,7 +46,8 @@ PEERS: dict[tuple[str, str], dict[int, dict[str, float]]] = {
 @dataclass(frozen=True)
 class Setup:
     """What a stage is given. scale: of the stage's graph; merge_scale: of the graph whose merges are measured;
-    streams: counts of streams to try; sources: starts of BFS and SSSP."""
+    streams: counts of streams to try; sources: starts of BFS and SSSP; data: where real graphs are, as far as is known.
+    """
 
     devices: Devices
     scale: int
@@ -54,6 +55,7 @@ class Setup:
     merge_scale: int
     streams: tuple[int, ...]
     sources: int
+    data: Path | None = None
 
     def store(self, kind: str, edge_factor: int = stores.EDGE_FACTOR, scale: int | None = None) -> Store:
         return self.make(kind, edge_factor, scale)[0]

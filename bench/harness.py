@@ -87,7 +87,7 @@ def record(part: Path, task: Task, facts: dict[str, Any], figures: Iterable[Figu
 
     try:
         for figure in figures:
-            kept.append(replace(figure, disturbance=round(others.cores(), 3)))
+            kept.append(figure if figure.counted else replace(figure, disturbance=round(others.cores(), 3)))
             keep()
     except SkippedError as reason:
         result["skipped"].append(task._asdict() | {"reason": str(reason)})

@@ -13,7 +13,9 @@ from typing import Any
 from bench.figures import Figure
 
 PANEL_INCHES = (5.0, 3.6)
+MOST_ABREAST = 4
 BAR_INCHES = 0.3
+TABLE_ONLY = "in the table alone"
 WORDS = {  # plot: (title, horizontal axis, scale of the axes)
     "gpu-link": ("Pinned host-to-device copies", "MiB a copy", "log x"),
     "thesis-7": ("Figure 7: elapsed time", "scale of RMAT", "log y"),
@@ -21,6 +23,11 @@ WORDS = {  # plot: (title, horizontal axis, scale of the axes)
     "thesis-9": ("Figure 9: number of streams", "streams", "log x"),
     "thesis-10": ("Figure 10: cache size", "pages that the cache holds, %", ""),
     "thesis-11": ("Figure 11: density and micro-level technique", "edges a vertex", "log x"),
+    "edge_vertex": ("Approximate sort: number of buckets", "buckets (1: no sort, 2^20: one a degree)", "log x"),
+    "edge_vertex-11": ("Figure 11: approximate and exact sorts", "million vertices", "log x, log y"),
+    "simd": ("Figure 6: shares of SIMD lanes by the model", "lanes a list, S", "log x"),
+    "simd-more": ("Figure 6, for in-pages and for degree order", "lanes a list, S", TABLE_ONLY),
+    "simd-5": ("Figure 5: measured speed", "lanes a list, S", "log x"),
 }
 
 
@@ -34,13 +41,19 @@ def draw(folder: Path, name: str, figures: Sequence[Figure]) -> list[Path]:
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "gstream"  # the same figures give the same file
     matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: half the size
-    paths = [_curves(folder, plot, figures) for plot in WORDS if any(_plot_of(each) == plot for each in figures)]
+    wanted = {_plot_of(each) for each in figures}
+    paths = [_curves(folder, plot, figures) for plot in WORDS if plot in wanted and WORDS[plot][2] != TABLE_ONLY]
     targets = [figure for figure in figures if figure.need and figure.ratio is not None]
     shares = [figure for figure in figures if figure.ceiling and figure.ratio is not None and not figure.point]
     for title, kind, chosen in (("Targets", "targets", targets), ("Share of the ceiling", "ceilings", shares)):
         if chosen:
             paths.append(_bars(folder / f"{name}-{kind}.svg", title, chosen))
     return paths
+
+
+def mark_text(mark: float) -> str:
+    """A point of a horizontal axis in words: 1,048,576, or three digits of a fraction."""
+    return f"{mark:,.0f}" if float(mark).is_integer() else f"{mark:.3g}"
 
 
 def _plot_of(figure: Figure) -> str:
@@ -56,21 +69,32 @@ def _curves(folder: Path, plot: str, figures: Sequence[Figure]) -> Path:
     from matplotlib.figure import Figure as Canvas
 
     title, axis, scales = WORDS[plot]
-    curves: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    units: dict[str, str] = {}
+    curves: dict[str, dict[tuple[str, str], list[tuple[float, float]]]] = {}  # panel: (unit, series): points
     for figure in figures:
         if figure.point and figure.point["plot"] == plot:
-            panel, series = figure.point["panel"], figure.point["series"]
-            curves.setdefault(panel, {}).setdefault(series, []).append((figure.point["x"], figure.value))
-            units[panel] = figure.unit
+            curve = figure.unit, figure.point["series"]
+            curves.setdefault(figure.point["panel"], {}).setdefault(curve, []).append((figure.point["x"], figure.value))
     width, height = PANEL_INCHES
-    canvas = Canvas(figsize=(width * len(curves), height))
-    places = canvas.subplots(1, len(curves), squeeze=False)[0]
-    for place, (panel, lines) in zip(places, curves.items(), strict=True):
-        for series, points in lines.items():
+    abreast = min(len(curves), MOST_ABREAST)
+    down = -(-len(curves) // abreast)
+    canvas = Canvas(figsize=(width * abreast, height * down))
+    places = canvas.subplots(down, abreast, squeeze=False).flatten()
+    for place in places[len(curves) :]:
+        place.set_axis_off()
+    for place, (panel, lines) in zip(places, curves.items(), strict=False):
+        unit = next(iter(lines))[0]
+        beside = place.twinx() if any(other != unit for other, _ in lines) else place
+        for (of, series), points in lines.items():
             ordered = sorted(set(points))
-            place.plot([x for x, _ in ordered], [y for _, y in ordered], marker="o", label=series)
-        _finish_axes(place, panel, axis, units[panel], scales, sorted({x for one in lines.values() for x, _ in one}))
+            xs, ys = [x for x, _ in ordered], [y for _, y in ordered]
+            if of == unit:
+                place.plot(xs, ys, marker="o", label=series)
+            else:  # another unit has its axis on the right
+                place.plot([], [], color="grey", linestyle="--", label=f"{series}, {of}")
+                beside.plot(xs, ys, color="grey", linestyle="--", marker=".")
+                beside.set_ylim(bottom=0)
+                beside.set_ylabel(of)
+        _finish_axes(place, panel, axis, unit, scales, sorted({x for one in lines.values() for x, _ in one}))
     canvas.suptitle(title)
     canvas.tight_layout()
     return _save(canvas, folder / f"{plot}.svg")
@@ -79,7 +103,7 @@ def _curves(folder: Path, plot: str, figures: Sequence[Figure]) -> Path:
 def _finish_axes(place: Any, panel: str, axis: str, unit: str, scales: str, marks: Sequence[float]) -> None:
     if "log x" in scales:
         place.set_xscale("log", base=2)
-    place.set_xticks(marks, [f"{mark:g}" for mark in marks])
+    place.set_xticks(marks, [mark_text(mark) for mark in marks])
     place.minorticks_off()
     if "log y" in scales:
         place.set_yscale("log")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bench import harness
+from bench import harness, plots
 from bench.figures import Figure
 
 QUIET_CORES = 0.1  # others may keep this many cores busy before a figure is marked
@@ -13,7 +13,14 @@ TITLES = {
     "host": ("Benchmarks on the host's cores", "cores", "Figures are medians."),
     "gpu": ("Benchmarks on GPUs", "machine", "Figures are medians; times of BFS, components and SSSP are means."),
     "thesis": ("The GStream thesis's experiments, measured again", "machine", "Times are means of whole runs."),
+    "edge_vertex": (
+        "Approximate sort by degree, after the Edge-Vertex paper",
+        "machine",
+        "Times are the least of several.",
+    ),
+    "simd": ("SIMD efficiency by group size, after its paper", "machine", "Times are medians; BFS is all its sources."),
 }  # by name of the results: heading, what peers and ceilings shared with ours, how figures were made of runs
+TABLED = ("edge_vertex", "edge_vertex-11", "simd", "simd-more", "simd-5")  # plots whose points are a table of their own
 HEADINGS = ("measurement", "graph", "ours", "spread", "against", "its figure", "ratio", "target", "verdict")
 
 
@@ -71,6 +78,36 @@ def rows(figures: list[Figure]) -> list[str]:
     return lines
 
 
+def is_tabled(figure: Figure) -> bool:
+    """Whether the figure stands in its plot's table, and nowhere else."""
+    return figure.point is not None and figure.point["plot"] in TABLED
+
+
+def tables(figures: list[Figure]) -> list[str]:
+    """The points of each plot in TABLED, in the order in which panels and series came: a line a curve."""
+    lines: list[str] = []
+    for plot in TABLED:
+        panels: dict[str, dict[str, dict[float, str]]] = {}
+        for figure in figures:
+            point = figure.point or {}
+            if point.get("plot") == plot:
+                mark = "*" if (figure.disturbance or 0) > QUIET_CORES else ""
+                curves = panels.setdefault(f"{point['panel']}, {figure.unit}", {})
+                curves.setdefault(point["series"], {})[point["x"]] = number(figure.value) + mark
+        if not panels:
+            continue
+        title, axis, scales = plots.WORDS[plot]
+        drawn = "" if scales == plots.TABLE_ONLY else f"; plot: `{plot}.svg`"
+        marks = sorted({x for curves in panels.values() for curve in curves.values() for x in curve})
+        lines += ["", f"## {title}", "", f"By {axis}{drawn}. \\*: *busy*.", ""]
+        lines += ["| | | " + " | ".join(map(plots.mark_text, marks)) + " |", "|---|---|" + "---|" * len(marks)]
+        for panel, curves in panels.items():
+            for row, (series, curve) in enumerate(curves.items()):
+                cells = " | ".join(curve.get(mark, "") for mark in marks)
+                lines.append(f"| {'' if row else panel} | {series} | {cells} |")
+    return lines
+
+
 def notes(figures: list[Figure]) -> list[str]:
     """Sources of recorded figures, remarks, and how answers were checked, each said once for all it holds for."""
     holds_for: dict[str, list[str]] = {}
@@ -109,7 +146,8 @@ def markdown(name: str, result: dict[str, Any], figures: list[Figure]) -> str:
         "",
         "| " + " | ".join(HEADINGS) + " |",
         "|" + "---|" * len(HEADINGS),
-        *rows(figures),
+        *rows([figure for figure in figures if not is_tabled(figure)]),
+        *tables(figures),
     ]
     named = [figure for figure in figures if figure.passed is not None]
     if named:

@@ -39,7 +39,8 @@ Stage = Callable[[Setup], Iterator[Figure]]
 @dataclass(frozen=True)
 class Suite:
     """A benchmark program. once: stages that run on the smallest graph only, or on one of their own; wanted: figures
-    whose absence the report names."""
+    whose absence the report names; devices: what --devices is by default; graph: what a task's graph is called;
+    graphs: what its graphs are."""
 
     name: str
     script: str
@@ -48,6 +49,9 @@ class Suite:
     scales: tuple[int, ...]
     about: str
     wanted: tuple[Wanted, ...] = ()
+    devices: str = ALL_GPUS
+    graph: str = "rmat-{}"
+    graphs: str = GRAPHS
 
     def parse(self, arguments: Sequence[str] | None) -> argparse.Namespace:
         parser = argparse.ArgumentParser(prog=self.script, description=self.about)
@@ -55,9 +59,14 @@ class Suite:
         scales = " ".join(map(str, self.scales))
         add("--only", nargs="+", choices=list(self.stages), metavar="STAGE", help=f"of {', '.join(self.stages)}")
         add("--scale", "--scales", type=int, nargs="+", help=f"scales of the RMAT graphs (default {scales})")
-        add("--devices", default=ALL_GPUS, help=f"{ALL_GPUS} (GPUs, the default), cuda:0,1, host, or fake:SEED")
+        add(
+            "--devices",
+            default=self.devices,
+            help=f"{ALL_GPUS} (GPUs), cuda:0,1, host, fake:SEED (default {self.devices})",
+        )
         add("--out", type=Path, help="folder for the results")
         add("--stores", type=Path, help="folder where stores are kept (default bench/scratch/gpu)")
+        add("--data", type=Path, help="folder with real graphs, NAME.el.xz (default ../shared/data, where it is)")
         add("--sources", type=int, default=SOURCES, help="starts of BFS and SSSP")
         add("--streams", type=int, nargs="+", default=list(STREAMS), help="counts of streams to try")
         add("--merge-scale", type=int, default=MERGE_SCALE, help="scale of the graph whose merges are measured")
@@ -74,16 +83,15 @@ class Suite:
 
     def folder(self, options: argparse.Namespace) -> Path:
         """bench/results/ for a whole run and for results that are joined, scratch for others."""
-        whole = not (options.scale or options.only) and (
-            options.join or not options.devices.startswith(("host", "fake"))
-        )
+        usual = options.devices == self.devices or not options.devices.startswith(("host", "fake"))
+        whole = not (options.scale or options.only) and (options.join or usual)
         return options.out or ROOT / "bench" / ("results" if whole else "scratch/results")
 
     def measure_here(self, options: argparse.Namespace) -> int:
         """Run the one stage that was named in this process; the exit code."""
         (stage,), (scale,) = options.only, options.scale
         command = f"python {self.script} --only {stage} --scale {scale} --devices {options.devices}"
-        facts = harness.header(command, GRAPHS)
+        facts = harness.header(command, self.graphs)
 
         def told() -> Iterator[Figure]:
             devices = Devices.parse(options.devices)  # here, so that a missing GPU is recorded as a failure
@@ -91,12 +99,13 @@ class Suite:
             setup = Setup(
                 devices=devices, scale=scale, folder=options.stores or ROOT / "bench" / "scratch" / "gpu",
                 merge_scale=options.merge_scale, streams=tuple(options.streams), sources=options.sources,
+                data=options.data,
             )  # fmt: skip
             for figure in self.stages[stage](setup):
                 print(f"    {' | '.join(cell for cell in report.cells(figure) if cell)}", file=sys.stderr, flush=True)
                 yield figure
 
-        return harness.record(options.part, Task(stage, f"rmat-{scale}"), facts, told())
+        return harness.record(options.part, Task(stage, self.graph.format(scale)), facts, told())
 
     def write(self, folder: Path, parts: Sequence[Path], facts: Mapping[str, Any]) -> dict[str, Any]:
         """Join the parts and write the table, the JSON and the plots."""
@@ -122,14 +131,14 @@ class Suite:
             print(f"{self.script}: {error}", file=sys.stderr)
             return error.exit_code
         command = {"command": " ".join([f"python {self.script}", *given])}
-        dead_facts = harness.header(command["command"], GRAPHS)  # of a stage that dies before it says any
+        dead_facts = harness.header(command["command"], self.graphs)  # of a stage that dies before it says any
         result: dict[str, Any] = {}
         parts: list[Path] = []
         for stage, scale in self.tasks(options):
             part = folder / "parts" / f"{self.name}-{stage}-{scale}.json"
             one = [*given, "--only", stage, "--scale", str(scale), "--part", str(part.absolute())]
             command_line = [sys.executable, str(ROOT / self.script), *one]
-            harness.run_apart(command_line, part, Task(stage, f"rmat-{scale}"), dead_facts, options.limit)
+            harness.run_apart(command_line, part, Task(stage, self.graph.format(scale)), dead_facts, options.limit)
             parts.append(part)
             result = self.write(folder, parts, command)
         print((folder / f"{self.name}.md").read_text())

@@ -15,7 +15,7 @@ from pagestore.sizes import parse_size, show_bytes
 BATCH_BYTES = 16 << 20  # at 16 MiB a link reaches 55.0 of its 55.4 GB/s
 CACHE_POLICIES = ("auto", "lru", "pinned", "0")
 DIRECTIONS = ("auto", "push", "pull")
-MICRO = ("vertex", "edge", "hybrid")
+MICRO = ("vertex", "edge", "hybrid", "1", "2", "4", "8", "16", "32")  # numbers: of pagestore.layout, which takes NumPy
 SIZES = ("device_memory", "host_memory", "batch_bytes")
 LEAST = {
     "device_memory": 1, "host_memory": 1, "batch_bytes": 1, "streams": 1, "chunk_vertices": 1, "max_supersteps": 0,
@@ -51,8 +51,8 @@ class RunOptions:
         with batches of that size, up to 32
     cache: policy of both page caches, host memory over disk and device memory over the link; "auto" pins
     direction: "auto" chooses in every superstep
-    micro: lanes of a GPU that share a vertex's list (thesis 4.1): one ("vertex"), a warp ("edge"), or what each page's
-        directory entry says
+    micro: lanes of a GPU that share a vertex's list (thesis 4.1): one ("vertex"), a warp ("edge"), so many ("1", "2",
+        "4", "8", "16", "32"), or what each page's directory entry says
     use_heads: hold the first neighbours of each vertex where programs with `done` gain by it
     zero_copy: where few lists of a page are wanted, GPUs read these in host memory instead of copying the page
     chunk_vertices: at most so many vertices of WA resident at once; None is what fits

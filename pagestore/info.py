@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from pagestore.layout import GROUP_SIZES, SLOT_WORDS
 from pagestore.meta import FORMAT, VERSION
+from pagestore.sortcost import read_sort_cost
 from pagestore.store import Store
 from pagestore.topology import Topology
 
 SIMD_PAGES = 1024  # pages whose lanes are summed by one call
+ETA_VERTICES = 1 << 22  # whose degrees are looked at by one call
+ETA_DEGREE = 2  # eta: in-degrees from here on
 
 
 def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
     """Facts as nested dicts of plain numbers and strings (ready for JSON); sizes in bytes.
 
+    "eta": see `eta`; "sort_cost": see pagestore.sortcost, None where nothing is noted.
     With `simd`, each topology gets "simd": per group size lanes, edges, UA, UR, ME over all its pages, and under
     "chosen" the same with the group size that the directory gives each page.
     """
@@ -39,6 +45,8 @@ def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
         "mean_degree": meta.edges / meta.vertices if meta.vertices else 0.0,
         "max_out_degree": meta.max_out_degree,
         "max_in_degree": meta.max_in_degree if meta.directed else meta.max_out_degree,
+        "eta": eta(store),
+        "sort_cost": None,
         "self_loops": meta.self_loops,
         "duplicates": meta.duplicates,
         "dropped": {
@@ -52,39 +60,63 @@ def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
     }
     if meta.weighted:
         facts["weights"] = {"dtype": meta.weight_dtype, "least": meta.min_weight, "greatest": meta.max_weight}
+    cost = None if meta.order == "natural" else read_sort_cost(store.path)
+    if cost is not None:
+        facts["sort_cost"] = asdict(cost)
     if simd:
         for name in meta.topologies:
             facts["topologies"][name]["simd"] = simd_facts(store, store.topology(name))
     return facts
 
 
+def eta(store: Store) -> float:
+    """Share of all vertices with an in-degree of 2 or more: paper 000, section 5.1, which sets it beside Max(d).
+
+    An undirected graph's in-degrees are its degrees. 0 without vertices.
+    """
+    vertices = store.meta.vertices
+    several = 0
+    for first in range(0, vertices, ETA_VERTICES):
+        degrees = store.in_degree(first, min(first + ETA_VERTICES, vertices))
+        several += int(np.count_nonzero(degrees >= ETA_DEGREE))
+    return several / vertices if vertices else 0.0
+
+
 def simd_facts(store: Store, topology: Topology) -> dict[str, dict[str, float | int]]:
     """UA, UR and ME of a topology for each group size, and for the sizes chosen page by page (paper 001)."""
+    degree_of = store.out_degree if topology.name == "out" else store.in_degree
+    return lane_rates(topology.directory, topology.small_pages, topology.layout.longest_list, degree_of)
+
+
+def lane_rates(
+    rows: np.ndarray, small_pages: int, longest_list: int, degree_of: Callable[[int, int], np.ndarray]
+) -> dict[str, dict[str, float | int]]:
+    """The same of the pages in a directory (DIRECTORY[pages], CRCs don't matter), of a store or of a plan.
+
+    degree_of: degrees (u4 or u8[n]) of the store IDs [first, last), which the pages list.
+    """
     from pagestore.simd import SIZES, page_sums, rates
 
-    rows = topology.directory
     lanes = np.zeros((len(rows), SIZES), np.uint64)
     intra = np.zeros((len(rows), SIZES), np.uint64)
-    degree_of = store.out_degree if topology.name == "out" else store.in_degree
-    for begin in range(0, topology.small_pages, SIMD_PAGES):
-        end = min(begin + SIMD_PAGES, topology.small_pages)
+    for begin in range(0, small_pages, SIMD_PAGES):
+        end = min(begin + SIMD_PAGES, small_pages)
         first = rows["first_vertex"][begin:end].astype(np.int64)
         last = rows["last_vertex"][begin:end].astype(np.int64)
         degrees = degree_of(int(first[0]), int(last[-1]) + 1)
-        longest = np.uint64(topology.layout.longest_list)
-        page_sums(degrees, first[0], first, last, longest, lanes[begin:end], intra[begin:end])
-    hubs = rows["edges"][topology.small_pages :]
+        page_sums(degrees, first[0], first, last, np.uint64(longest_list), lanes[begin:end], intra[begin:end])
+    hubs = rows["edges"][small_pages:]
     for i, size in enumerate(GROUP_SIZES):
         steps = -(-hubs.astype(np.int64) // size)
-        lanes[topology.small_pages :, i] = 32 * steps
-        intra[topology.small_pages :, i] = size * steps - hubs.astype(np.int64)
+        lanes[small_pages:, i] = 32 * steps
+        intra[small_pages:, i] = size * steps - hubs.astype(np.int64)
+    edges = int(rows["edges"].sum())
     facts: dict[str, dict[str, float | int]] = {
-        str(size): rates(int(lanes[:, i].sum()), int(intra[:, i].sum()), topology.edges)
-        for i, size in enumerate(GROUP_SIZES)
+        str(size): rates(int(lanes[:, i].sum()), int(intra[:, i].sum()), edges) for i, size in enumerate(GROUP_SIZES)
     }
     chosen = np.searchsorted(np.array(GROUP_SIZES), rows["group"])
     every = np.arange(len(rows))
-    facts["chosen"] = rates(int(lanes[every, chosen].sum()), int(intra[every, chosen].sum()), topology.edges)
+    facts["chosen"] = rates(int(lanes[every, chosen].sum()), int(intra[every, chosen].sum()), edges)
     return facts
 
 

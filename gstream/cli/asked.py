@@ -48,8 +48,9 @@ def _declared(
     streams: int = typer.Option(None, metavar="N", help="Streams of a device that copies. Default: up to 32."),
     cache: str = typer.Option("auto", metavar="auto|lru|pinned|0", help="Policy of the page caches."),
     direction: str = typer.Option("auto", metavar="auto|push|pull", help="Fixed direction of all supersteps."),
-    micro: str = typer.Option("hybrid", metavar="vertex|edge|hybrid", help="Lanes of a GPU that share a list."),
+    micro: str = typer.Option("hybrid", metavar="vertex|edge|hybrid|1..32", help="Lanes of a GPU that share a list."),
     no_heads: bool = typer.Option(False, "--no-heads", help="Do without the first neighbours of each vertex."),
+    no_zero_copy: bool = typer.Option(False, "--no-zero-copy", help="GPUs read nothing in host memory: copy all pages."),
     threads: int = typer.Option(None, metavar="N", help="Threads of the host. Default: all cores."),
     certify: bool = typer.Option(False, "--certify", help="Prove the answer in one more sweep."),
     ldbc: bool = typer.Option(False, "--ldbc", help="Write FILE as LDBC Graphalytics does."),
@@ -78,7 +79,8 @@ def engine_options(given: dict[str, Any]) -> dict[str, Any]:
             raise UsageError(f"--gpus {gpus}: --devices names the devices already. Pass one of the two options.")
         devices = [f"cuda:{number}" for number in range(gpus)]
     options = {known: given[name] for name, known in RUN_OPTIONS.items() if given[name] is not None}
-    return options | {"use_heads": not given["no_heads"]} | ({"devices": devices} if devices else {})
+    options |= {"use_heads": not given["no_heads"], "zero_copy": not given["no_zero_copy"]}
+    return options | ({"devices": devices} if devices else {})
 
 
 def check_asked(algorithm: str, own: dict[str, Any], parameters: dict[str, str], certify: bool) -> None:

@@ -51,8 +51,28 @@ def info(
     print_pairs(info_lines(facts))
     if simd:
         for name, topology in facts["topologies"].items():
-            rows = [(size, r["UA"], r["UR"], r["ME"]) for size, r in topology["simd"].items()]
-            print_table(("lanes", "UA", "UR", "ME"), rows, title=f"\n{name}-pages, share of lanes by group size")
+            print_simd(name, topology["simd"], topology["group_sizes"])
+
+
+def print_simd(name: str, rates: dict[str, dict[str, Any]], group_sizes: dict[str, int]) -> None:
+    """A topology's lanes by group size, in percent of all that a sweep takes; `rates` as pagestore.info has them."""
+    columns = ("UA", "UR", "ME")
+    rows = [(size, *(f"{100 * row[each]:.1f}" for each in columns)) for size, row in rates.items()]
+    print_table(("lanes a list", *(f"{each} %" for each in columns)), rows, title=f"\n{name}-pages")
+    if group_sizes:
+        sizes = ", ".join(f"{count:,} of {size}" for size, count in group_sizes.items())
+        best = max((size for size in rates if size != "chosen"), key=lambda size: (rates[size]["ME"], int(size)))
+        gain = rates["chosen"]["ME"] / rates[best]["ME"]
+        print(f"chosen: pages, by lanes a list, {sizes}; {gain:.2f} times the ME of {best} for all")
+
+
+def sort_line(order: str, cost: dict[str, float]) -> str:
+    """What the sort by degree cost when the store was made."""
+    sorted_in = show_seconds(cost["sort_seconds"])
+    if not cost["renumber_seconds"]:
+        return f"not: all degrees are equal, which took {sorted_in} to see"
+    side = {"degree": "out-degree", "out": "out-degree", "in": "in-degree"}[order]
+    return f"by {side} in {sorted_in}; new numbers for the edges took {show_seconds(cost['renumber_seconds'])}"
 
 
 def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
@@ -65,7 +85,7 @@ def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("weights", f"{weights['dtype']}, {weights['least']:g} to {weights['greatest']:g}" if weights else "none"),
         ("IDs", f"{ids['kind']}, {ids['first']} to {ids['last']}" if facts["vertices"] else ids["kind"]),
         ("degrees", f"mean {facts['mean_degree']:.3g}, greatest out {facts['max_out_degree']:,}, "
-                    f"in {facts['max_in_degree']:,}"),
+                    f"in {facts['max_in_degree']:,}; eta {facts['eta']:.1%} (in-degree 2 or more)"),
         ("repeated", f"{facts['duplicates']:,} duplicate edges, {facts['self_loops']:,} self-loops"),
         ("order", f"{facts['order']}, {facts['id_bytes']}-byte IDs, pages of {show_bytes(facts['page_bytes'])}"),
     ]  # fmt: skip
@@ -75,6 +95,8 @@ def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
                               f"{topology['hubs']:,} hubs; {topology['fill']:.0%} full, "
                               f"{topology['bytes_per_edge']:.3g} B an edge")
         )  # fmt: skip
+    if facts["sort_cost"] is not None:
+        lines.append(("sorted", sort_line(facts["order"], facts["sort_cost"])))
     made = facts["provenance"]
     inputs = made.get("inputs") or made.get("input")
     if inputs:

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from pagestore.layout import GROUP_SIZES
+
 EDGES_A_PART = 4096  # a 16 MiB batch is 1,000 parts: all SMs of a large GPU are full; a hub's stretch is no tail
 PART_BYTES = 16
 LARGE_GROUP = 0
 BLOCK_WIDE = 64  # the group of parts whose records have a block each
 WIDE_FROM = 1024  # edges a record on average: then a block takes one
 WARPS = 8  # of a block
-LANES = {"vertex": 1, "edge": 32}  # a record, by micro-level technique (thesis 4.1)
+# Lanes a record, by micro-level technique (thesis 4.1), or by number (paper 001's group size S).
+LANES = {"vertex": 1, "edge": 32, **{str(size): size for size in GROUP_SIZES}}
 
 
 def micro_groups(micro: str, records: np.ndarray, edges: np.ndarray, group: np.ndarray) -> np.ndarray:

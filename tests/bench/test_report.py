@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import harness, report
+import pytest
+
+from bench import harness, plots, report
 from bench.figures import Figure, Wanted
 
 FIGURES = [
@@ -53,3 +55,45 @@ def test_results_are_joined_as_they_were_saved(tmp_path: Path) -> None:
     result, figures = harness.join(paths)
     assert figures == FIGURES
     assert (result["command"], result["seconds"]) == (RESULT["command"], 2.0)
+
+
+def of_a_curve(series: str, unit: str, values: dict[float, float], busy: float = 0.0) -> list[Figure]:
+    point = {"plot": "simd-5", "panel": "BFS, rmat-9", "series": series}
+    return [
+        Figure(f"{series}, S = {x}", "rmat-9", value, unit, point=point | {"x": x}, disturbance=busy)
+        for x, value in values.items()
+    ]
+
+
+CURVES = of_a_curve("measured", "ms", {1: 3.0, 32: 1.5}, 0.5) + of_a_curve("ME by the model", "%", {1: 25.0, 8: 50.0})
+
+
+def test_curves_are_a_table_of_their_own() -> None:
+    text = report.markdown("simd", RESULT, [*FIGURES, *CURVES])
+    assert "measured, S = 1" not in text and "BFS streamed, 1 GPU" in text
+    table = text[text.index("## Figure 5: measured speed") :].splitlines()[4:8]
+    assert table == [
+        "| | | 1 | 8 | 32 |",
+        "|---|---|---|---|---|",
+        "| BFS, rmat-9, ms | measured | 3* |  | 1.5* |",
+        "| BFS, rmat-9, % | ME by the model | 25.00 | 50.00 |  |",
+    ]
+
+
+def test_plots_have_an_axis_for_a_second_unit(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    more = [
+        Figure("one", "g", 1.0, "ms", point={"plot": "simd-5", "panel": f"panel {n}", "series": "a", "x": 1})
+        for n in range(5)
+    ]
+    assert plots.draw(tmp_path, "simd", CURVES + more) == [tmp_path / "simd-5.svg"]
+    drawn = (tmp_path / "simd-5.svg").read_text()
+    assert "ME by the model, %" in drawn and "panel 4" in drawn
+
+
+def test_what_is_counted_is_never_busy(tmp_path: Path) -> None:
+    figures = [Figure("timed", "g", 1.0, "ms"), Figure("counted", "g", 1.0, "%", counted=True)]
+    part = tmp_path / "part.json"
+    assert harness.record(part, harness.Task("m", "g"), RESULT, figures) == 0
+    timed, counted = harness.load(part)[1]
+    assert timed.disturbance is not None and counted.disturbance is None and counted.counted

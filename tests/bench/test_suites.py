@@ -15,7 +15,7 @@ from bench.gpu_setup import Setup, Store
 from bench.link import Ceiling, Devices
 from bench.machine import ROOT
 
-SCRIPTS = ("bench/gpu.py", "bench/thesis.py")
+SCRIPTS = ("bench/gpu.py", "bench/thesis.py", "bench/edge_vertex.py", "bench/simd.py")
 
 
 def said(command: Sequence[str], code: int) -> str:

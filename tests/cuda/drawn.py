@@ -85,7 +85,7 @@ def options_of(draw: random.Random, devices: list[str], vertices: int) -> RunOpt
         host_memory=draw.choice([None, None, 1]),
         cache=draw.choice(["auto", "lru", "pinned", "0"]),
         direction=draw.choice(["auto", "push", "pull"]),
-        micro=draw.choice(["hybrid", "vertex", "edge"]),
+        micro=draw.choice(["hybrid", "vertex", "edge", "2", "16"]),
         chunk_vertices=draw.choice([None, None, None, vertices // 3]),
         use_heads=draw.random() < 0.5,
         zero_copy=draw.random() < 0.8,

@@ -174,6 +174,13 @@ inline bool __any_sync(unsigned mask, bool vote) { return __ballot_sync(mask, vo
 template <class T> inline T __shfl_sync(unsigned mask, T x, unsigned lane) {
     return emulated::unpacked<T>(emulated::meet(mask, emulated::packed(x)).handed[lane & 31]);
 }
+inline unsigned __match_any_sync(unsigned mask, unsigned x) {
+    const emulated::Meeting& meeting = emulated::meet(mask, x);
+    unsigned same = 0;
+    for (unsigned lane = 0; lane < 32; lane++)
+        if (mask >> lane & 1 && meeting.handed[lane] == x) same |= 1u << lane;
+    return same;
+}
 template <class T> inline T __shfl_xor_sync(unsigned mask, T x, unsigned other) {
     const unsigned lane = threadIdx.x & 31;
     return emulated::unpacked<T>(emulated::meet(mask, emulated::packed(x)).handed[lane ^ other]);

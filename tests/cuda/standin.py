@@ -206,6 +206,8 @@ class Event(InContext):
 
 
 class Stream(InContext):
+    handle = 0
+
     def __init__(self, flags: int = 0) -> None:
         super().__init__()
         assert flags == gpu_module.NON_BLOCKING

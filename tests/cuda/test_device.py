@@ -53,6 +53,7 @@ OPTIONS = {
     "from disk, no cache": {"host_memory": 140_000, "batch_bytes": PAGE, "cache": "0"},
     "a lane a list": {"micro": "vertex"},
     "a warp a list": {"micro": "edge"},
+    "four lanes a list": {"micro": "4"},
     "two": {"devices": ["cuda:0,2"], "batch_bytes": 2 * PAGE},
     "three that don't reach each other": {"devices": ["cuda:0,1,3"], "batch_bytes": 2 * PAGE, "cache": "0"},
     "two, chunks": {"devices": ["cuda:0,0"], "chunk_vertices": 1024, "batch_bytes": 2 * PAGE},

@@ -57,6 +57,7 @@ OPTIONS = {
     "chunks by push": {"chunk_vertices": 16384, "direction": "push", "batch_bytes": 1 << 15},
     "from disk": {"host_memory": 2_500_000, "batch_bytes": 1 << 15},
     "a lane a list": {"micro": "vertex"},
+    "four lanes a list": {"micro": "4"},
     "a warp a list": {"micro": "edge", "batch_bytes": 1 << 16, "cache": "0"},
     "few pages": {"device_memory": 900_000, "batch_bytes": 1 << 14, "streams": 2},
     "two": {"devices": ["cuda:0,0"]},

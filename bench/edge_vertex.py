@@ -1,0 +1,45 @@
+"""The Edge-Vertex paper's approximate sort against exact ones, by the number of buckets, and what it buys PageRank.
+
+python bench/edge_vertex.py --scale 20 22                              # on the host's cores
+python bench/edge_vertex.py --devices cuda:0 --scale 22 24             # the same, and on a GPU
+python bench/edge_vertex.py --only rmat-sort real-sort --scale 20 --data /path/to/graphs --out A
+python bench/edge_vertex.py --join A/edge_vertex.json B/parts/*.json   # into bench/results/edge_vertex.*
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))  # `python bench/edge_vertex.py` puts bench/ there, not the project
+
+from bench import needs  # noqa: E402
+
+needs.check()
+
+from bench.families import GRAPHS, KINDS  # noqa: E402
+from bench.figures import Wanted  # noqa: E402
+from bench.sorting import of_kind, of_real, pagerank, sorts  # noqa: E402
+from bench.suite import Suite  # noqa: E402
+
+STAGES = {
+    **{f"{kind}-sort": of_kind(kind, sorts) for kind in KINDS},
+    "real-sort": of_real(sorts),
+    **{f"{kind}-pagerank": of_kind(kind, pagerank) for kind in KINDS},
+    "real-pagerank": of_real(pagerank),
+}
+WANTED = tuple(
+    Wanted(f"{what} on the {where}")
+    for what in ("Figure 11: sort by in-degree", "Figure 10: PageRank iteration")
+    for where in ("host", "GPU")
+)
+SUITE = Suite(
+    name="edge_vertex", script="bench/edge_vertex.py", stages=STAGES, once=frozenset({"real-sort", "real-pagerank"}),
+    scales=(20, 22), about="The approximate sort of the Edge-Vertex paper against exact ones, and what it buys.",
+    wanted=WANTED, devices="host", graph="scale {}", graphs=GRAPHS,
+)  # fmt: skip
+
+if __name__ == "__main__":
+    sys.exit(SUITE.main())

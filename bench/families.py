@@ -1,0 +1,137 @@
+"""The graphs of edge_vertex.py and simd.py: RMAT, uniform, grid, and real ones, each as stores in any order.
+
+The papers' graphs are RMAT, uniformly random ones, meshes, road maps, and social, citation and web graphs. Real ones
+come from a folder (../shared/data/graphs beside some checkouts; --data names another) as NAME.el.xz or NAME.wel.xz,
+text, or as CSR, NAME/indptr.xz and NAME/indices.xz (raw `<u8` and `<u4`); those that are missing are left out.
+"""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench import stores
+from bench.graphs import EDGE_FACTOR, SEED
+from bench.harness import SkippedError
+from bench.machine import ROOT
+
+KINDS = ("rmat", "uniform", "grid")
+GRAPHS = (
+    f"rmat-S, uniform-S: 2^S vertices, {EDGE_FACTOR} directed edges a vertex, duplicates and self-loops kept, RMAT "
+    f"with Graph500's parameters (.57, .19, .19), scrambled IDs, seed {SEED}; grid-S: undirected, 2^S vertices, to the "
+    "right and down, row by row; cnr_2000: web; slashdot0902_d: social; cit_hepph: citations; road_5cities: roads, "
+    "undirected; git_dag_5repos: objects of version control"
+)
+DATA_FOLDERS = (ROOT / ".whl" / "data", ROOT.parent / "shared" / "data" / "graphs")
+
+
+@dataclass(frozen=True)
+class Real:
+    """vertices: 0..V-1; undirected edges stand once in the file."""
+
+    vertices: int
+    directed: bool
+
+
+REAL: Mapping[str, Real] = {
+    "cit_hepph": Real(34_546, True),
+    "slashdot0902_d": Real(82_168, True),
+    "cnr_2000": Real(325_557, True),
+    "road_5cities": Real(1_094_325, False),
+    "git_dag_5repos": Real(3_406_472, True),
+}
+
+
+@dataclass(frozen=True)
+class Family:
+    """One graph. source: makes its edges (an EdgeSource), anew each time."""
+
+    name: str
+    directed: bool
+    source: Callable[[], Any]
+
+    def store(self, path: Path, order: str = "natural", buckets: int | None = None, topology: str = "both") -> Path:
+        """Convert it to `path`, unless it is there already (bench.stores)."""
+        from pagestore.convert import ConvertOptions, convert
+
+        what = f"{self.name} {self.directed} {order} {buckets} {topology}"
+        if not stores.is_kept(path, what):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            options = ConvertOptions(
+                directed=self.directed,
+                order=order,
+                order_buckets=buckets,
+                topology=topology if self.directed else "both",
+            )
+            convert(self.source(), path, options)
+            stores.keep(path, what)
+        return path
+
+    def natural(self, folder: Path) -> Path:
+        """Its store in natural order, both page sets, kept from run to run."""
+        return self.store(folder / f"{self.name}-natural.gs")
+
+
+def generated(kind: str, scale: int) -> Family:
+    """A graph of one of KINDS."""
+    from pagestore import generate
+
+    if kind == "grid":
+        return Family(f"grid-{scale}", False, lambda: generate.grid(scale, SEED))
+    make = {"rmat": generate.rmat, "uniform": generate.uniform}[kind]
+    return Family(f"{kind}-{scale}", True, lambda: make(scale, EDGE_FACTOR, SEED, scramble=True))
+
+
+def real(folder: Path | None) -> Iterator[Family]:
+    """Those of REAL that are in `folder`, or in the usual ones. Raises SkippedError where there is none."""
+    folders = [folder] if folder is not None else DATA_FOLDERS
+    found = 0
+    for name, facts in REAL.items():
+        places = [path for each in folders for path in _files(each, name)]
+        if places:
+            found += 1
+            yield _real(name, facts, places[0])
+    if not found:
+        raise SkippedError(f"no real graph in {' or '.join(map(str, folders))}: --data names their folder")
+
+
+def _files(folder: Path, name: str) -> list[Path]:
+    names = (f"{name}.el.xz", f"{name}.wel.xz", f"{name}/indices.xz")
+    return [folder / each for each in names if (folder / each).exists()]
+
+
+def _real(name: str, facts: Real, path: Path) -> Family:
+    kept: list[tuple[np.ndarray, np.ndarray]] = []  # read once, when first asked for
+
+    def source() -> Any:
+        from pagestore.memory import ArraySource
+
+        if not kept:
+            kept.append(_csr(path.parent) if path.name == "indices.xz" else _text(path))
+        return ArraySource(*kept[0], None, facts.vertices, name=name)
+
+    return Family(name, facts.directed, source)
+
+
+def _text(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Sources and targets, int64[edges], of text columns; the weight is left out."""
+    from pyarrow import csv
+
+    with lzma.open(path) as file:
+        table = csv.read_csv(file, csv.ReadOptions(autogenerate_column_names=True), csv.ParseOptions(delimiter="\t"))
+    return table.column(0).to_numpy(), table.column(1).to_numpy()
+
+
+def _csr(folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Sources and targets, u4[edges]."""
+    with lzma.open(folder / "indptr.xz") as file:
+        indptr = np.frombuffer(file.read(), "<u8")
+    with lzma.open(folder / "indices.xz") as file:
+        targets = np.frombuffer(file.read(), "<u4")
+    lengths = np.diff(indptr).astype(np.int64)
+    return np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths), targets

@@ -1,0 +1,39 @@
+"""The SIMD-efficiency paper's Figures 5 and 6 on our pages: UA, UR and ME by group size, beside measured speed.
+
+python bench/simd.py --scale 20 22                            # the model's figures; nothing is run
+python bench/simd.py --devices cuda:0 --scale 22 24           # and PageRank and BFS on a GPU, with each size forced
+python bench/simd.py --only rmat real --scale 22 --devices cuda:0 --data /path/to/graphs --out A
+python bench/simd.py --join A/simd.json B/parts/*.json        # into bench/results/simd.*
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))  # `python bench/simd.py` puts bench/ there, not the project
+
+from bench import needs  # noqa: E402
+
+needs.check()
+
+from bench.families import GRAPHS, KINDS  # noqa: E402
+from bench.figures import Wanted  # noqa: E402
+from bench.lanes import of_kind, of_real  # noqa: E402
+from bench.suite import Suite  # noqa: E402
+
+STAGES = {**{kind: of_kind(kind) for kind in KINDS}, "real": of_real}
+WANTED = (
+    *(Wanted(f"Figure 6: ME, S = {size}") for size in (1, 32)),
+    *(Wanted(what) for what in ("PageRank pull, iteration", "BFS push, expansion rate")),
+)
+SUITE = Suite(
+    name="simd", script="bench/simd.py", stages=STAGES, once=frozenset({"real"}), scales=(20, 22),
+    about="UA, UR and ME by group size, after the SIMD-efficiency paper, beside measured speed.", wanted=WANTED,
+    devices="host", graph="scale {}", graphs=GRAPHS,
+)  # fmt: skip
+
+if __name__ == "__main__":
+    sys.exit(SUITE.main())

@@ -1,0 +1,173 @@
+"""The approximate sort of paper 000, 4.1: its buckets, when it is off, by which degree, and what it is said to cost."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pagestore import convert_arrays, open_store
+from pagestore.convert import order, pipeline
+from pagestore.convert.order import degree_order, extremes
+from pagestore.convert.storage import Vector
+from pagestore.info import store_info
+from pagestore.sortcost import ATTRIBUTE, SortCost, read_sort_cost
+from tests.convert.graphs import check_store, stored_rows, user_ids
+
+RING = np.arange(300)  # every vertex one edge out and one in
+
+
+def vector(values: list[int]) -> Vector:
+    found = Vector(len(values), np.uint32)
+    found.write(0, np.array(values, np.uint32))
+    return found
+
+
+def places(degrees: list[int], others: list[int] | None, buckets: int | None) -> list[int]:
+    given = vector(degrees)
+    other = None if others is None else vector(others)
+    return degree_order(given, other, extremes(given), buckets, np.dtype(np.uint32), None).read(0, None).tolist()
+
+
+def by_the_paper(degrees: list[int], others: list[int] | None, buckets: int) -> list[int]:
+    """Listing 1's projection, greatest first; stable in a bucket; vertices without edges last. No sort: max == min."""
+    least, most = min(degrees), max(degrees)
+    if least == most:
+        return list(range(len(degrees)))
+    keys = []
+    for vertex, degree in enumerate(degrees):
+        bucket = (degree - least) * (buckets - 1) // (most - least)
+        alone = degree == 0 and (others is None or others[vertex] == 0)
+        keys.append((alone, most - degree if most - least < buckets else -bucket, vertex))
+    place = [0] * len(degrees)
+    for position, key in enumerate(sorted(keys)):
+        place[key[2]] = position
+    return place
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 2)), min_size=1, max_size=80),
+    st.sampled_from([1, 2, 3, 7, 16, 50, 1000]),
+    st.booleans(),
+)
+def test_places_are_the_papers(pairs, buckets, directed):
+    degrees = [degree for degree, _ in pairs]
+    others = [other for _, other in pairs] if directed and max(degrees) else None
+    assert places(degrees, others, buckets) == by_the_paper(degrees, others, buckets)
+    assert places(degrees, others, None) == by_the_paper(degrees, others, 1 << 20)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 1 << 31), min_size=2, max_size=60), st.sampled_from([1, 5, 999, None]))
+def test_buckets_are_in_order_and_stable(degrees, buckets):
+    place = places(degrees, None, buckets)
+    assert sorted(place) == list(range(len(degrees)))
+    width = (max(degrees) - min(degrees)) / max((buckets or 2) - 1, 1)
+    ordered = [degree for _, degree in sorted(zip(place, degrees, strict=True))]
+    if buckets is not None and buckets > 1:
+        worst = max((high - low for low, high in zip(ordered, ordered[1:], strict=False)), default=0)
+        assert worst <= width  # what stands later is greater by less than a bucket's width
+    if buckets == 1 and 0 not in degrees:
+        assert place == list(range(len(degrees)))
+
+
+def test_degrees_past_the_last_bucket_share_it():
+    """One a degree goes up to a bound; what lies above stands together in front, as it came."""
+    most = order.MAX_ORDER_BUCKETS
+    assert places([5, most + 9, most, most + 70, most - 1], None, None) == [4, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["degree", "in", "out"])
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("memory", [1 << 10, 1 << 30])
+def test_the_sort_is_off_where_all_degrees_are_equal(tmp_path, monkeypatch, name, directed, memory):
+    """Paper 000, 5.5: 'if the difference between the maximum and minimum degree is 0 ... disable the sorting'."""
+    shuffles = []
+    reshuffle = pipeline._Conversion._reshuffle
+    monkeypatch.setattr(
+        pipeline._Conversion,
+        "_reshuffle",
+        lambda self, what, *rest: shuffles.append(what) or reshuffle(self, what, *rest),
+    )
+    target = np.roll(RING, -1)
+    path = tmp_path / "ring.gs"
+    report = convert_arrays(
+        path, RING, target, directed=directed, order=name, page_bytes=4096, memory_bytes=memory, threads=2
+    )
+    assert "ordered" not in shuffles
+    with open_store(path) as store:
+        assert user_ids(store).tolist() == RING.tolist() and store.meta.order == name
+        cost = store_info(store)["sort_cost"]
+    assert report.renumber_seconds == 0 and (cost is None or cost["renumber_seconds"] == 0)
+    check_store(path)
+    edges = {(int(a), int(b), 1.0) for a, b in zip(RING, target, strict=True)}
+    wanted = edges if directed else edges | {(b, a, w) for a, b, w in edges}
+    assert stored_rows(path) == sorted(wanted)
+    shuffles.clear()
+    convert_arrays(path, RING[1:], target[1:], directed=directed, order=name, page_bytes=4096)
+    assert "ordered" in shuffles  # one edge less, and two vertices differ from the others
+
+
+def test_by_out_degree_unless_in_is_asked_for(tmp_path):
+    """decisions.md, 'Degrees': a pull's hot values are its sources', so `degree` means the out-degree."""
+    source, target = np.array([0, 0, 0, 1, 2, 3]), np.array([4, 5, 4, 4, 5, 4])
+    heads = {}
+    for name in ("degree", "out", "in"):
+        convert_arrays(tmp_path / "g.gs", source, target, order=name, page_bytes=4096)
+        with open_store(tmp_path / "g.gs") as store:
+            heads[name] = user_ids(store).tolist()
+            degrees = (store.in_degree() if name == "in" else store.out_degree()).astype(int).tolist()
+            assert degrees == sorted(degrees, reverse=True)
+    assert heads["degree"] == heads["out"] == [0, 1, 2, 3, 4, 5] and heads["in"][:2] == [4, 5]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.booleans(), st.sampled_from(["natural", "degree"]))
+def test_eta_is_the_share_of_in_degrees_from_2_on(tmp_path_factory, seed, directed, name):
+    random = np.random.default_rng(seed)
+    source, target = random.integers(0, 40, (2, random.integers(1, 80)))
+    path = tmp_path_factory.mktemp("eta") / "g.gs"
+    convert_arrays(path, source, target, vertices=50, directed=directed, order=name, page_bytes=4096)
+    ends = target if directed else np.concatenate([target, source[source != target]])
+    with open_store(path) as store:
+        assert store_info(store)["eta"] == np.mean(np.bincount(ends, minlength=50) >= 2)
+
+
+def test_what_the_sort_cost_is_kept_beside_the_stores_bytes(tmp_path: Path) -> None:
+    paths = {name: tmp_path / f"{name}.gs" for name in ("natural", "degree", "again")}
+    reports = {}
+    for name, path in paths.items():
+        chosen = "natural" if name == "natural" else "degree"
+        reports[name] = convert_arrays(path, RING % 7, RING, order=chosen, page_bytes=4096)
+    cost = read_sort_cost(paths["degree"])
+    if cost is None:
+        pytest.skip("this file system keeps no extended attributes")
+    assert cost == SortCost(reports["degree"].sort_seconds, reports["degree"].renumber_seconds)
+    assert cost.sort_seconds > 0 and cost.renumber_seconds > 0
+    with open_store(paths["degree"]) as store, open_store(paths["natural"]) as plain:
+        assert store_info(store)["sort_cost"] == vars(cost) and store_info(plain)["sort_cost"] is None
+    assert paths["degree"].read_bytes() == paths["again"].read_bytes()
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b"[1]", b'{"sort_seconds": 1}', b"\xff", None])
+def test_stores_that_say_nothing_of_the_sort(tmp_path: Path, text: bytes | None) -> None:
+    """Older ones, copies without the attribute, and attributes that somebody else wrote."""
+    path = tmp_path / "g.gs"
+    convert_arrays(path, RING % 7, RING, order="degree", page_bytes=4096)
+    if read_sort_cost(path) is not None:
+        os.removexattr(path, ATTRIBUTE) if text is None else os.setxattr(path, ATTRIBUTE, text)
+    with open_store(path) as store:
+        assert store_info(store)["sort_cost"] is None
+
+
+def test_seconds_that_are_none_are_not_told(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    for seconds in (-1.0, float("nan"), float("inf")):
+        SortCost(seconds, 0.0).keep(path)
+        assert read_sort_cost(path) is None
