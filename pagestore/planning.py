@@ -109,13 +109,15 @@ class PagePlan:
 class PagePlanner:
     """Feed degrees in store-ID order with `add`, in chunks of any size; `finish` gives the same plan for any chunks.
 
-    columns: slots of a column page's group (Per_Group_Num), 1 = no column pages. waste: see COLUMN_WASTE.
+    columns: slots of a column page's group (Per_Group_Num), 1 = no column pages.
     """
 
-    def __init__(self, layout: PageLayout, columns: int = 1, waste: int = COLUMN_WASTE):
+    waste = COLUMN_WASTE
+
+    def __init__(self, layout: PageLayout, columns: int = 1):
         if columns not in (1, *COLUMN_WIDTHS):
             raise ValueError(f"columns is {columns}; it must be 1 or one of {COLUMN_WIDTHS}")
-        self.layout, self.columns, self.slack = layout, columns, layout.words // waste
+        self.layout, self.columns, self.slack = layout, columns, layout.words // self.waste
         self.vertices = 0
         self.edges = 0
         self.max_degree = 0
