@@ -30,7 +30,21 @@ from gstream.hostcode.templates.push import is_set, mark, settle
 def best_of(words, weights, row, begin, count, stride, v, best, source, source_first, degree, active_bits, ctx):
     """`best` combined with the messages of active sources in `count` words from `begin` on, `stride` apart; and how
     many edges that took.
+
+    Rows and columns have a loop each: steps of a variable cost rows 2 %, and a shared body is not inlined.
     """
+    if stride == u64(1):
+        for word in range(begin, begin + count):
+            u = u64(words[row, word])
+            if is_set(active_bits, u):
+                at = u - source_first
+                if not empty(source[at]):
+                    new = gathered(source, at, u, degree, weights, row, word, ctx)
+                    if better(new, best):
+                        best = merged(best, new)
+                        if HAS_DONE and done(v, best, ctx):
+                            return best, word - begin + u64(1)
+        return best, count
     for k in range(count):
         word = begin + k * stride
         u = u64(words[row, word])

@@ -96,7 +96,7 @@ def pull_kernel(
             if at < span:
                 head = u64(words[row, place + u64(1)])
                 first, count = head + stride, u64(words[row, head])
-                if stride == u64(1):  # a loop of its own: multiples of a variable cost rows two per cent
+                if stride == u64(1):  # a loop of its own, as it was before there were columns
                     dst[at] += summed(words, weights, row, first, count, source, origin, degree, ctx)
                 else:
                     dst[at] += summed_apart(words, weights, row, first, count, stride, source, origin, degree, ctx)
