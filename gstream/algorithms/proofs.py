@@ -134,9 +134,10 @@ def check_labels(words, parts, counter, label, tree, failure):
         for slot in range(begin, slots_end(begin, end, large)):
             owner, first, count = record(words, row, slot, begin, end, large, stride)
             edges += count
-            for k in range(count):
-                word = first + k * stride
+            word, stop = first, first + count * stride
+            while word != stop:  # one counter: with two, the registers don't do, and rows took 15 % longer
                 other = u64(words[row, word])
+                word += stride
                 if label[owner] != label[other]:
                     note(failure, owner, other)
                 while True:
