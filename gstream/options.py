@@ -39,7 +39,7 @@ class RunOptions:
     cache: policy of both page caches, host memory over disk and device memory over the link; "auto" pins
     direction: "auto" chooses in every superstep
     micro: lanes of a GPU that share a vertex's list (thesis 4.1): one ("vertex"), a warp ("edge"), or what each page's
-        directory entry says
+        directory entry says; lists of column pages have one whatever it is
     chunk_vertices: at most so many vertices of WA resident at once; None is what fits
     threads: host threads in all; None is the cores this process may use
     read_threads: threads that read ahead from disk

@@ -66,18 +66,7 @@ def decode_page(
 
     `weights`: its weights page, uint8. Raises RuleError for the first rule that the page breaks.
     """
-    header = page[:32].tobytes()
-    kind, layout = np.frombuffer(header, "<u2", 2).tolist()
-    records = int(np.frombuffer(header, "<u4", 1, 4)[0])
-    first, edges, position = np.frombuffer(header, "<u8", 3, 8).tolist()
-    _rule(kind in (0, 1), f"R1: kind {kind}")
-    _rule(layout == 0 or (layout in WIDTHS and kind == 0), f"R1: layout {layout} of kind {kind}")
-    if row is not None:
-        for name, value in (
-            ("kind", kind), ("layout", layout), ("records", records), ("first_vertex", first), ("edges", edges),
-            ("position", position),
-        ):  # fmt: skip
-            _rule(int(row[name]) == value, f"R1: {name} is {value} in the header, {row[name]} in the directory")
+    kind, layout, records, first, edges, position = _header(page, row)
     words = np.frombuffer(page.tobytes(), f"<u{id_bytes}").astype(np.uint64)
     begin = 32 // id_bytes
     _rule(1 <= records <= (len(words) - begin) // 4, f"R1: {records} records")
@@ -125,6 +114,23 @@ def decode_page(
     source = vertex[owner].astype(np.uint64)
     padding = padding_words(size, layout) if layout else 0
     return DecodedPage(kind == 1, position, vertex.astype(np.uint64), size, source, target, weight, padding)
+
+
+def _header(page: np.ndarray, row: Any) -> tuple[int, int, int, int, int, int]:
+    """Kind, layout, records, first vertex, edges and position, as the header and the directory's row say."""
+    header = page[:32].tobytes()
+    kind, layout = np.frombuffer(header, "<u2", 2).tolist()
+    records = int(np.frombuffer(header, "<u4", 1, 4)[0])
+    first, edges, position = np.frombuffer(header, "<u8", 3, 8).tolist()
+    _rule(kind in (0, 1), f"R1: kind {kind}")
+    _rule(layout == 0 or (layout in WIDTHS and kind == 0), f"R1: layout {layout} of kind {kind}")
+    if row is not None:
+        for name, value in (
+            ("kind", kind), ("layout", layout), ("records", records), ("first_vertex", first), ("edges", edges),
+            ("position", position),
+        ):  # fmt: skip
+            _rule(int(row[name]) == value, f"R1: {name} is {value} in the header, {row[name]} in the directory")
+    return kind, layout, records, first, edges, position
 
 
 def padding_words(size: np.ndarray, layout: int) -> int:

@@ -73,21 +73,11 @@ def convert(
     refuse_existing(store, force)
     check_workdir(workdir)
     options = ConvertOptions(
-        memory_bytes=memory_bytes(memory),
-        threads=threads,
-        directed=directed,
-        weights=not no_weights,
-        dedupe=dedupe,
-        drop_self_loops=drop_self_loops,
-        topology=topology,
-        order=order,
-        page_bytes=parse_size(page_size, "--page-size") or 0,
-        id_bytes=id_bytes,
-        workdir=workdir,
-        resume=resume,
+        memory_bytes=memory_bytes(memory), threads=threads, directed=directed, weights=not no_weights, dedupe=dedupe,
+        drop_self_loops=drop_self_loops, topology=topology, order=order, columns=columns,
+        page_bytes=parse_size(page_size, "--page-size") or 0, id_bytes=id_bytes, workdir=workdir, resume=resume,
         num_vertices=num_vertices,
-        columns=columns,
-    )
+    )  # fmt: skip
     reading = InputOptions(
         format=format,
         weights=not no_weights,
