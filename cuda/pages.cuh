@@ -3,6 +3,10 @@
 //     word 0                                                                    word W
 //     | header | size n0 n1 ... | size n0 n1 ... | ...free... | v1 r1 | v0 r0 |
 //
+// A column page has its records in groups of `stride` slots, column by column: record i of a group is word i of it, and
+// neighbour k of a record is at record + stride * (k + 1). Lane = record: 32 lanes read 32 sizes, then 32 first
+// neighbours, ... side by side. Example, stride 32: lists of 3, 3 and 2 in lanes 0, 1 and 2 take three reads of a line.
+//
 // Micro level: a *team* of `group` lanes (1, 2, 4, ... 32) shares one record. 1 is the thesis's vertex-centric
 // technique, 32 the edge-centric one; the directory says per page what wastes the fewest lanes, --micro forces one.
 #ifndef GSTREAM_PAGES
@@ -10,12 +14,13 @@
 #include "combine.cuh"
 
 // A piece of work for one block: slots [first, end) of a small page, `group` lanes a record, 1 to 32, or the whole
-// block a record (BLOCK_WIDE); words [first, end) of a large page (STRETCH).
+// block a record (BLOCK_WIDE), or of a column page (COLUMNS + its stride); words [first, end) of a large page (STRETCH).
 struct __align__(16) Part {
     u32 page, first, end, group;
 };
 constexpr u32 STRETCH = 0;
 constexpr u32 BLOCK_WIDE = 64;
+constexpr u32 COLUMNS = 256;  // a bit that no other group has, and no stride
 
 // Where pages lie: page p in row rows[p - first_page] of `words`, NO_ROW: not there, or not wanted; without `rows` in
 // row p - first_page. Elements of `weights` belong to the words in the same places.
@@ -98,6 +103,29 @@ __device__ __forceinline__ u64 for_lists(const Word* page, u64 page_words, Part 
     return sum;
 }
 
+// visit(list, stride) for the records of a part of a column page whose vertex is `wanted`, each by its own lane, for
+// whole warps: lanes without one get an empty list. The list's neighbours are words first, first + stride, ... below
+// stop. Nothing is packed: of 32 slots no turn would be saved, and neighbours lie side by side only in slot order.
+template <class Wanted, class Visit>
+__device__ __forceinline__ u64 for_columns(const Word* page, u64 page_words, Part part, Wanted wanted, Visit visit) {
+    const u32 stride = part.group - COLUMNS;
+    u64 sum = 0;
+    for (u32 base = part.first + warp_of() * 32; base < part.end; base += THREADS) {
+        const u32 index = base + lane_of();
+        List list = {0, 0, 0};
+        if (index < part.end) {
+            const Slot slot = slot_of(page, page_words, index);
+            if (wanted(slot.vertex)) {
+                const u32 first = slot.record + stride;
+                list = {slot.vertex, first, first + stride * u32(read_once(page + slot.record))};
+            }
+        }
+        sum += visit(list, stride);
+        __syncwarp();
+    }
+    return sum;
+}
+
 // The share of one warp of a list that the block has: whole steps of 32 words.
 __device__ __forceinline__ List share_of_warp(List list) {
     const u32 steps = (list.stop - list.first + 31) / 32, share = (steps + WARPS - 1) / WARPS * 32;
@@ -105,12 +133,12 @@ __device__ __forceinline__ List share_of_warp(List list) {
     return {list.vertex, begin, min2(begin + share, list.stop)};
 }
 
-// wide(list, page, weights, index) by whole blocks, or small(part, page, weights), for parts [first, first + count) of
-// pages in the pool, a block a part. index: the part's, where the list is a stretch of a hub's; NO_INDEX: a whole list.
+// wide(list, page, weights, index) by whole blocks, small(part, page, weights), or columns(part, page, weights), for
+// parts [first, first + count) of pages in the pool, a block a part. index: the part's, where the list is a stretch of a hub's; NO_INDEX: a whole list.
 // Returns the sum of what they return to this lane.
-template <class Wide, class Small>
+template <class Wide, class Small, class Columns>
 __device__ __forceinline__ u64 for_parts(const Pool& pool, const Part* __restrict__ parts, u64 first, u64 count,
-                                         Wide wide, Small small) {
+                                         Wide wide, Small small, Columns columns) {
     u64 sum = 0;
     for (u64 index = first + blockIdx.x; index < first + count; index += gridDim.x) {
         const Part part = parts[index];
@@ -124,6 +152,8 @@ __device__ __forceinline__ u64 for_parts(const Pool& pool, const Part* __restric
         } else if (part.group == BLOCK_WIDE) {
             for (u32 slot = part.first; slot < part.end; slot++)
                 sum += wide(list_of(page, slot_of(page, pool.page_words, slot)), page, beside, NO_INDEX);
+        } else if (part.group & COLUMNS) {  // < COLUMNS would let nvcc divide by a u16 below, which is a call
+            sum += columns(part, page, beside);
         } else {
             sum += small(part, page, beside);
         }

@@ -1,6 +1,6 @@
 // Pull for MIN, MAX and OR: each vertex looks at its active sources, and its team stops once the vertex is `done`.
 //
-// Map: a block a part, a team of lanes or the whole block a record (pages.cuh). A team writes without atomics, as the
+// Map: a block a part, a lane, a team of lanes or the whole block a record (pages.cuh). A team writes without atomics, as the
 // vertex has no other; warps that share a list settle by atomics, so that a hub can be cut into many stretches.
 // Reads 4 or 8 bytes an edge until `done`, coalesced; a bit of the frontier an edge (L2), a value an active source.
 #include "sources.cuh"
@@ -10,10 +10,12 @@ struct Best {
     u32 edges;  // that this lane looked at
 };
 
-// `old` combined with the messages along the list's words, which teams of `size` lanes share; by whole warps.
+// `old` combined with the messages along the list's words, which teams of `size` lanes share; by whole warps. IN_COLUMNS:
+// each lane has a list of its own instead, whose words are `size` apart.
+template <bool IN_COLUMNS = false>
 __device__ __forceinline__ Best best_of(const Sources& sources, const Word* page, const Weight* weights, List list,
                                         Got old, u32 size, const Context& ctx) {
-    const u32 rank = lane_of() & (size - 1);
+    const u32 rank = IN_COLUMNS ? 0 : lane_of() & (size - 1);
     const u32 team = size == 32 ? FULL : ((1u << size) - 1) << (lane_of() - rank);
     Best found = {old, 0};
     u32 word = list.first + rank;
@@ -40,9 +42,9 @@ __device__ __forceinline__ Best best_of(const Sources& sources, const Word* page
             finished = HAS_DONE && program::done(i64(list.vertex), found.best, ctx);
         }
         word += STEP * size;
-        if (HAS_DONE && (__ballot_sync(FULL, finished) & team)) list.stop = 0;
+        if (HAS_DONE && (IN_COLUMNS ? finished : (__ballot_sync(FULL, finished) & team) != 0)) list.stop = 0;
     }
-    found.best = team_best(found.best, size);
+    if (!IN_COLUMNS) found.best = team_best(found.best, size);
     return found;
 }
 
@@ -73,18 +75,30 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
         if (!wanted(list.vertex)) return u32(0);
         return pull_stretch(sources, page, beside, share_of_warp(list), dst, dst_first, next_bits, ctx);
     };
+    const auto old_of = [&](List list) {
+        return list.first < list.stop ? dst[list.vertex - dst_first] : program::no_got();
+    };
+    const auto keep = [&](List list, Got old, Best found) {  // nobody else writes this vertex
+        if (list.first < list.stop && better(found.best, old)) {
+            dst[list.vertex - dst_first] = found.best;
+            if (IN_PLACE) mark(next_bits, list.vertex);
+        }
+        return found.edges;
+    };
+    const auto columns = [&](Part part, const Word* page, const Weight* beside) {
+        return for_columns(page, page_words, part, wanted, [&](List list, u32 stride) {
+            const Got old = old_of(list);
+            return keep(list, old, best_of<true>(sources, page, beside, list, old, stride, ctx));
+        });
+    };
     const auto small = [&](Part part, const Word* page, const Weight* beside) {
         const u32 rank = lane_of() & (part.group - 1);
         return for_lists(page, page_words, part, wanted, [&](List list) {
-            const bool real = list.first < list.stop;
-            const Got old = real ? dst[list.vertex - dst_first] : program::no_got();
+            const Got old = old_of(list);
             const Best found = best_of(sources, page, beside, list, old, part.group, ctx);
-            if (!real || rank != 0 || !better(found.best, old)) return found.edges;
-            dst[list.vertex - dst_first] = found.best;
-            if (IN_PLACE) mark(next_bits, list.vertex);
-            return found.edges;
+            return rank == 0 ? keep(list, old, found) : found.edges;
         });
     };
     const Pool pool = {words, weights, page_words, rows, first_page};
-    count_up(edges, for_parts(pool, parts, part_first, part_count, wide, small));
+    count_up(edges, for_parts(pool, parts, part_first, part_count, wide, small, columns));
 }

@@ -1,15 +1,15 @@
 // Pull for SUM: each vertex's list is summed in registers by its one team; no atomics.
 //
-// Map: a block a part, a team of lanes or the whole block a record (pages.cuh). A list's sum is taken in
+// Map: a block a part, a lane, a team of lanes or the whole block a record (pages.cuh). A list's sum is taken in
 // an order that depends on its page alone: the same bits for any number of streams, batches and GPUs. A hub's list lies
 // in large pages, each cut into parts for many blocks; their sums go to carry[part], and the driver adds them in page
 // order (Garaph 4.1).
 // Reads 4 or 8 bytes an edge, coalesced and once, and one source value an edge at random, which is the bound.
 #include "sources.cuh"
 
-// Sum of the messages along the list's words, which teams of `size` lanes share; every lane of the team has it.
-__device__ __forceinline__ Got sum_of(const Sources& sources, const Word* page, const Weight* weights, List list,
-                                      u32 rank, u32 size, const Context& ctx) {
+// Sum of this lane's messages: those along the list's words `rank`, rank + size, ...
+__device__ __forceinline__ Got sum_of_lane(const Sources& sources, const Word* page, const Weight* weights, List list,
+                                           u32 rank, u32 size, const Context& ctx) {
     Got sum = Got(0);
     u32 word = list.first + rank;
     for (; word + (STEP - 1) * size < list.stop; word += STEP * size) {
@@ -26,7 +26,13 @@ __device__ __forceinline__ Got sum_of(const Sources& sources, const Word* page, 
         const u64 u = read_once(page + word);
         sum += sources.message(u, sources.at(u), weights, word, ctx);
     }
-    return team_sum(sum, size);
+    return sum;
+}
+
+// Sum of the messages along the list's words, which teams of `size` lanes share; every lane of the team has it.
+__device__ __forceinline__ Got sum_of(const Sources& sources, const Word* page, const Weight* weights, List list,
+                                      u32 rank, u32 size, const Context& ctx) {
+    return team_sum(sum_of_lane(sources, page, weights, list, rank, size, ctx), size);
 }
 
 // dst[v] += sum over the in-edges of the parts; those of large pages into carry[part]. Vertices outside
@@ -55,9 +61,16 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
         __syncthreads();
         return lane_of() == 0 ? share.stop - share.first : 0;
     };
+    const auto wanted = [&](u64 v) { return v - dst_first < span; };
+    const auto columns = [&](Part part, const Word* page, const Weight* beside) {
+        return for_columns(page, page_words, part, wanted, [&](List list, u32 stride) {
+            if (list.first == list.stop) return u32(0);
+            dst[list.vertex - dst_first] += sum_of_lane(sources, page, beside, list, 0, stride, ctx);
+            return (list.stop - list.first) / stride;
+        });
+    };
     const auto small = [&](Part part, const Word* page, const Weight* beside) {
         const u32 rank = lane_of() & (part.group - 1);
-        const auto wanted = [&](u64 v) { return v - dst_first < span; };
         return for_lists(page, page_words, part, wanted, [&](List list) {
             const Got sum = sum_of(sources, page, beside, list, rank, part.group, ctx);
             if (rank != 0 || list.first == list.stop) return u32(0);
@@ -66,5 +79,5 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
         });
     };
     const Pool pool = {words, weights, page_words, rows, first_page};
-    count_up(edges, for_parts(pool, parts, part_first, part_count, wide, small));
+    count_up(edges, for_parts(pool, parts, part_first, part_count, wide, small, columns));
 }

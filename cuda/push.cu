@@ -1,6 +1,6 @@
 // Push: a source's message goes to all its targets, which any thread may write: atomics on dst and next_bits.
 //
-// Map: a block a part, a team of lanes or the whole block a record (pages.cuh); lane i of a team of 8 takes neighbours
+// Map: a block a part, a lane, a team of lanes or the whole block a record (pages.cuh); lane i of a team of 8 takes neighbours
 // i, i + 8, ...
 // Reads 4 or 8 bytes an edge, coalesced; one atomic an edge that improves something (SUM: an edge), at random
 // addresses, which is the bound (ceilings: 16 to 100 G atomics/s by the size of dst). Hubs are not summed in shared
@@ -14,7 +14,8 @@ struct Pushing {
     u64 dst_first, span;
     u64* next_bits;
 
-    // Send along the edges in the list's words, which `size` lanes share; returns the edges this lane looked at.
+    // Send along the edges in the list's words `rank`, rank + size, ...: what one of `size` lanes does that share the
+    // list, or one lane of a column page, whose neighbours are `size` apart. Returns the edges this lane looked at.
     __device__ __forceinline__ u64 spread(const Word* page, const Weight* weights, List list, u32 rank, u32 size,
                                           const Context& ctx) const {
         if (list.first + rank >= list.stop) return 0;
@@ -56,6 +57,11 @@ push_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
         return for_lists(page, page_words, part, sends,
                          [&](List list) { return push.spread(page, beside, list, rank, part.group, ctx); });
     };
+    const auto columns = [&](Part part, const Word* page, const Weight* beside) {
+        return for_columns(page, page_words, part, sends, [&](List list, u32 stride) {
+            return push.spread(page, beside, list, 0, stride, ctx);
+        });
+    };
     const Pool pool = {words, weights, page_words, rows, first_page};
-    count_up(edges, for_parts(pool, parts, part_first, part_count, wide, small));
+    count_up(edges, for_parts(pool, parts, part_first, part_count, wide, small, columns));
 }

@@ -117,8 +117,12 @@ link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ wei
         return for_lists(page, page_words, part, wanted,
                          [&](List list) { return link_all(page, list, rank, part.group); });
     };
+    const auto columns = [&](Part part, const Word* page, const Weight*) {
+        return for_columns(page, page_words, part, wanted,
+                           [&](List list, u32 stride) { return link_all(page, list, 0, stride); });
+    };
     const Pool pool = {words, weights, page_words, rows, first_page};
-    count_up(edges, for_parts(pool, parts, part_first, part_count, wide, small));
+    count_up(edges, for_parts(pool, parts, part_first, part_count, wide, small, columns));
 }
 
 // Link vertices [first, first + count) with their parents in another device's forest, other[0, count). Any launch.

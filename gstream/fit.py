@@ -120,7 +120,8 @@ def work_list_bytes(table: PageTable) -> int:
     """What a device that copies holds of the directory: work lists, vertex ranges, lists wanted, a map of rows."""
     large = np.arange(table.pages) >= table.small_pages
     parts, of_hubs = (
-        count_parts(large[low:], table.records[low:], table.edges[low:]) for low in (0, table.small_pages)
+        count_parts(large[low:], table.records[low:], table.edges[low:], table.page_layout[low:])
+        for low in (0, table.small_pages)
     )
     return parts * PART_BYTES + of_hubs * 8 + table.pages * (8 + 8 + 4 + 4)
 

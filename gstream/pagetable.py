@@ -17,7 +17,8 @@ class PageTable:
     """One topology's pages: small ones first, then large ones, each kind in ascending vertex order.
 
     first_vertex, last_vertex, edges: uint64[pages]. records: uint32[pages], lists in a page; group: uint8[pages], lanes
-    of a GPU that best share one (pagestore/simd.py). stretch: pages in one unit of ownership. weight_page_bytes is 0
+    of a GPU that best share one (pagestore/simd.py); page_layout: uint8[pages], 0 for rows, else the width of a column
+    page's groups. stretch: pages in one unit of ownership. weight_page_bytes is 0
     for unweighted topologies. reach: the most vertices that lie between the first and last vertex of any page.
     """
 
@@ -29,6 +30,7 @@ class PageTable:
     edges: np.ndarray
     records: np.ndarray
     group: np.ndarray
+    page_layout: np.ndarray
     crc: np.ndarray
     weight_dtype: np.dtype | None
     weight_page_bytes: int
@@ -94,6 +96,7 @@ def page_table(topology, devices: int) -> PageTable:  # type: ignore[no-untyped-
         edges=np.ascontiguousarray(directory["edges"]).astype(np.uint64, copy=False),
         records=np.ascontiguousarray(directory["records"]),
         group=np.maximum(directory["group"], 1),
+        page_layout=np.ascontiguousarray(directory["layout"]),
         crc=np.ascontiguousarray(directory["crc"]),
         weight_dtype=None if topology.weight_dtype is None else np.dtype(topology.weight_dtype),
         weight_page_bytes=topology.weight_page_bytes or 0,

@@ -3,14 +3,16 @@
 It follows FORMAT.md alone, in numpy, and shares no code with the packer, the planner or the group-size model, so that
 a mistake there can't hide here. Rules, by the number that a message carries:
 
-    R1 header: kind 0 or 1, and kind, records, first vertex, edges and position as the directory says
+    R1 header: kind 0 or 1, layout known (only small pages have columns), and kind, layout, records, first vertex,
+       edges and position as the directory says
     R2 slots: vertices ascend strictly, start at the header's first vertex, end at the directory's last, below V
-    R3 records: the first starts after the header, each next one where the one before ends, none is empty
-    R4 sizes add up to the page's edges, and records end before the slots begin
+    R3 records: the first starts after the header, each next one where the one before ends, none is empty; in a column
+       page this holds for groups of `layout` records, and record i of a group is at its word i
+    R4 sizes add up to the page's edges, and records (groups) end before the slots begin
     R5 neighbours are below V and ascend inside a record
-    R6 bytes that neither header, records nor slots use are zero; so are weights beside no neighbour
+    R6 bytes that neither header, sizes, neighbours nor slots use are zero; so are weights beside no neighbour
     R7 a large page has one record, of at most `longest` neighbours, and only the last of a hub's pages has fewer
-    R8 the directory's group size has the best mapping efficiency
+    R8 the directory's group size has the best mapping efficiency; a column page's is 1
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from pagestore.topology import Topology
 
 BATCH_BYTES = 16 << 20  # pages decoded per read
+WIDTHS = (8, 16, 32, 64, 128)  # of the groups of column pages
 
 
 class RuleError(ValueError):
@@ -37,7 +40,8 @@ class RuleError(ValueError):
 class DecodedPage:
     """Records of one page: vertex u8[r], size i8[r]; their edges: source, target u8[e], weight [e] or None.
 
-    `position`: the index, in its hub's list, of a large page's first neighbour. `large`: kind of the page.
+    `position`: the index, in its hub's list, of a large page's first neighbour. `large`: kind of the page. `padding`:
+    words of a column page's groups that are neither sizes nor neighbours.
     """
 
     large: bool
@@ -47,6 +51,7 @@ class DecodedPage:
     source: np.ndarray
     target: np.ndarray
     weight: np.ndarray | None
+    padding: int = 0
 
 
 def decode_page(
@@ -61,15 +66,7 @@ def decode_page(
 
     `weights`: its weights page, uint8. Raises RuleError for the first rule that the page breaks.
     """
-    header = page[:32].tobytes()
-    kind, records = np.frombuffer(header, "<u4", 2).tolist()
-    first, edges, position = np.frombuffer(header, "<u8", 3, 8).tolist()
-    _rule(kind in (0, 1), f"R1: kind {kind}")
-    if row is not None:
-        for name, value in (
-            ("kind", kind), ("records", records), ("first_vertex", first), ("edges", edges), ("position", position),
-        ):  # fmt: skip
-            _rule(int(row[name]) == value, f"R1: {name} is {value} in the header, {row[name]} in the directory")
+    kind, layout, records, first, edges, position = _header(page, row)
     words = np.frombuffer(page.tobytes(), f"<u{id_bytes}").astype(np.uint64)
     begin = 32 // id_bytes
     _rule(1 <= records <= (len(words) - begin) // 4, f"R1: {records} records")
@@ -84,24 +81,27 @@ def decode_page(
     _rule(int(start[0]) == begin and bool(np.all((start >= begin) & (start < end))), "R3: a record starts elsewhere")
     size = words[start].astype(np.int64)
     _rule(bool(np.all((size >= 1) & (size <= end))), "R3: a record's size is impossible")
-    _rule(bool(np.all(start[1:] == (start + 1 + size)[:-1])), "R3: records don't follow each other")
-    used = int(start[-1] + 1 + size[-1])
+    stride = layout or 1
+    _rule(bool(np.all(start == _starts(begin, size, stride))), "R3: records don't follow each other")
+    used = int(_ends(begin, size, stride)[-1])
     _rule(used <= end, f"R4: records end at word {used}, slots begin at word {end}")
     _rule(int(size.sum()) == edges, f"R4: records hold {size.sum()} neighbours, the header says {edges}")
     ordinal = np.arange(edges)
     owner = np.repeat(np.arange(records), size)
-    place = start[owner] + 1 + ordinal - np.repeat(np.cumsum(size) - size, size)
+    place = start[owner] + stride * (1 + ordinal - np.repeat(np.cumsum(size) - size, size))
     target = words[place]
     _rule(bool(np.all(target < np.uint64(vertices))), "R5: a neighbour is out of range")
     same = owner[1:] == owner[:-1]
     _rule(not bool(np.any(same & (target[1:] < target[:-1]))), "R5: neighbours don't ascend")
-    _rule(not bool(np.any(words[used:end])), "R6: free space is not zero")
+    free = np.ones(end, bool)
+    free[:begin] = free[start] = free[place] = False
+    _rule(not bool(np.any(words[:end][free])), "R6: free space or padding is not zero")
     if kind == 1:
         _check_large(len(words) - begin - 3, records, edges, position)
     else:
         _rule(position == 0, f"R1: small page at position {position}")
     if row is not None:
-        best = best_group_size(size)
+        best = best_group_size(size) if layout == 0 else 1
         _rule(int(row["group"]) == best, f"R8: group size {row['group']}; {best} wastes least")
     weight = None
     if weights is not None and weight_dtype is not None:
@@ -112,7 +112,45 @@ def decode_page(
         bits = values.view(f"<u{values.dtype.itemsize}")
         _rule(not bool(np.any(bits[beside])), "R6: a weight beside no neighbour is not zero")
     source = vertex[owner].astype(np.uint64)
-    return DecodedPage(kind == 1, position, vertex.astype(np.uint64), size, source, target, weight)
+    padding = padding_words(size, layout) if layout else 0
+    return DecodedPage(kind == 1, position, vertex.astype(np.uint64), size, source, target, weight, padding)
+
+
+def _header(page: np.ndarray, row: Any) -> tuple[int, int, int, int, int, int]:
+    """Kind, layout, records, first vertex, edges and position, as the header and the directory's row say."""
+    header = page[:32].tobytes()
+    kind, layout = np.frombuffer(header, "<u2", 2).tolist()
+    records = int(np.frombuffer(header, "<u4", 1, 4)[0])
+    first, edges, position = np.frombuffer(header, "<u8", 3, 8).tolist()
+    _rule(kind in (0, 1), f"R1: kind {kind}")
+    _rule(layout == 0 or (layout in WIDTHS and kind == 0), f"R1: layout {layout} of kind {kind}")
+    if row is not None:
+        for name, value in (
+            ("kind", kind), ("layout", layout), ("records", records), ("first_vertex", first), ("edges", edges),
+            ("position", position),
+        ):  # fmt: skip
+            _rule(int(row[name]) == value, f"R1: {name} is {value} in the header, {row[name]} in the directory")
+    return kind, layout, records, first, edges, position
+
+
+def padding_words(size: np.ndarray, layout: int) -> int:
+    """Words of a column page's groups that are neither sizes nor neighbours; size: of its lists, in slot order."""
+    lists = size.astype(np.int64)
+    return int(_ends(0, lists, layout)[-1]) - len(lists) - int(lists.sum())
+
+
+def _ends(begin: int, size: np.ndarray, stride: int) -> np.ndarray:
+    """i8[groups]: the word after each group of `stride` records, which is as long as its longest list."""
+    padded = np.zeros(-(-len(size) // stride) * stride, np.int64)
+    padded[: len(size)] = size
+    return begin + stride * np.cumsum(1 + padded.reshape(-1, stride).max(axis=1))
+
+
+def _starts(begin: int, size: np.ndarray, stride: int) -> np.ndarray:
+    """i8[records]: where each record starts: side by side in a group."""
+    groups = np.concatenate([[begin], _ends(begin, size, stride)[:-1]])
+    index = np.arange(len(size))
+    return groups[index // stride] + index % stride
 
 
 def best_group_size(size: np.ndarray) -> int:

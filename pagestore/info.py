@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pagestore.layout import GROUP_SIZES, SLOT_WORDS
-from pagestore.meta import FORMAT, VERSION
+from pagestore.layout import GROUP_SIZES, ROW, SLOT_WORDS
+from pagestore.meta import FORMAT
 from pagestore.sortcost import read_sort_cost
 from pagestore.store import Store
 from pagestore.topology import Topology
@@ -31,7 +31,7 @@ def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
         "path": store.path,
         "file_bytes": store.file_bytes,
         "format": FORMAT,
-        "version": VERSION,
+        "version": meta.version,
         "uuid": meta.uuid,
         "vertices": meta.vertices,
         "edges": meta.edges,
@@ -41,6 +41,7 @@ def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
         "order": meta.order,
         "page_bytes": meta.page_bytes,
         "id_bytes": meta.id_bytes,
+        "columns": meta.columns,
         "longest_small_list": store.layout.longest_list,
         "mean_degree": meta.edges / meta.vertices if meta.vertices else 0.0,
         "max_out_degree": meta.max_out_degree,
@@ -134,6 +135,7 @@ def _topology_facts(store: Store, topology: Topology) -> dict[str, Any]:
     rows, layout = topology.directory, topology.layout
     records = int(rows["records"].astype(np.uint64).sum())
     used = len(rows) * 32 + (records * (1 + SLOT_WORDS) + topology.edges) * layout.id_bytes
+    padding = store.meta.padding_words.get(topology.name, 0) * layout.id_bytes
     pages_bytes = len(rows) * layout.page_bytes
     sizes, counts = np.unique(rows["group"], return_counts=True)
     extents = store.extents
@@ -142,11 +144,14 @@ def _topology_facts(store: Store, topology: Topology) -> dict[str, Any]:
         "pages": topology.pages,
         "small_pages": topology.small_pages,
         "large_pages": topology.pages - topology.small_pages,
+        "column_pages": int(np.count_nonzero(rows["layout"] != ROW)),
         "hubs": len(np.unique(rows["first_vertex"][topology.small_pages :])),
         "records": records,
         "bytes": pages_bytes,
         "bytes_per_edge": pages_bytes / topology.edges if topology.edges else 0.0,
         "fill": used / pages_bytes if pages_bytes else 1.0,
+        "padding_bytes": padding,
+        "padding": padding / used if used else 0.0,  # the extra memory of paper 000, section 5.6
         "weights_bytes": extents[f"{base}/weights"].nbytes if f"{base}/weights" in extents else 0,
         "heads_bytes": extents[f"{base}/heads"].nbytes if f"{base}/heads" in extents else 0,
         "directory_bytes": extents[f"{base}/directory"].nbytes,

@@ -9,6 +9,13 @@ A page is an array of *words*; a word is one vertex ID (4 or 8 bytes, little-end
 Records grow forward, slots backward from the end: slot i is the words W-2(i+1) (vertex ID) and W-2(i+1)+1 (the word
 at which its record starts). A large page has one record: a stretch of one hub's list, at `position` of that list.
 Pages are numbered small pages first, then large ones, each kind in ascending vertex order.
+
+A small page may be a *column page* (paper 000, section 4.2): groups of `layout` consecutive slots (Per_Group_Num) lie
+column by column, each padded to its longest list, so that lanes that take a record each read coalesced:
+
+    | header | n0 n1 n2 ... | first neighbours of the group | second ones, 0 where a list has none | ... | next group |
+
+All that a reader needs is one *stride* a page, 1 or `layout`: neighbour k of a record is at record + stride * (k + 1).
 """
 
 from __future__ import annotations
@@ -18,9 +25,19 @@ from dataclasses import dataclass
 import numpy as np
 
 HEADER_BYTES = 32
-HEADER = np.dtype([("kind", "<u4"), ("records", "<u4"), ("first_vertex", "<u8"), ("edges", "<u8"), ("position", "<u8")])
-SMALL, LARGE = 0, 1  # header.kind
-ROW, COLUMN = 0, 1  # directory.layout
+HEADER = np.dtype(
+    [
+        ("kind", "<u2"),
+        ("layout", "<u2"),
+        ("records", "<u4"),
+        ("first_vertex", "<u8"),
+        ("edges", "<u8"),
+        ("position", "<u8"),
+    ]
+)
+SMALL, LARGE = 0, 1  # kind
+ROW = 0  # layout; a column page's is the slots of a group
+COLUMN_WIDTHS = (8, 16, 32, 64, 128)  # Per_Group_Num: what a column page's layout may be
 SLOT_WORDS = 2
 HEAD_NEIGHBOURS = 4
 GROUP_SIZES = (1, 2, 4, 8, 16, 32)  # lanes that share one record (paper 001)

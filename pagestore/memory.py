@@ -110,6 +110,7 @@ def convert_arrays(
     threads: int | None = None,
     heads: bool = True,
     order_buckets: int | None = None,
+    columns: int = 1,
     progress: ProgressHook | None = None,
 ) -> Report:
     """Write edges source[i] -> target[i] as a store at `path`; see ArraySource for the arrays, ConvertOptions for
@@ -117,6 +118,6 @@ def convert_arrays(
     options = ConvertOptions(
         memory_bytes=memory_bytes, threads=threads, directed=directed, dedupe=dedupe, heads=heads,
         drop_self_loops=drop_self_loops, topology=topology, order=order, order_buckets=order_buckets,
-        page_bytes=page_bytes, id_bytes=id_bytes,
+        page_bytes=page_bytes, id_bytes=id_bytes, columns=columns,
     )  # fmt: skip
     return convert(ArraySource(source, target, weight, vertices, ids), path, options, progress)

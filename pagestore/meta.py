@@ -2,8 +2,10 @@
 
     {"crc32":"9c3f01ab","format":"gstream page store","version":1,"checksums":{...},"graph":{...}}
 
-followed by spaces. The CRC covers all 65,536 bytes with its own 8 digits read as zeros. `checksums` maps each dataset
-of /checksums to the CRC of its bytes, so every chain of CRCs ends here. A dataset, because attributes end at 64 KB.
+followed by spaces. Version 2 says that some pages are column pages, and has the fields that tell of them; all other
+stores are of version 1, byte for byte as before there were columns. The CRC covers all 65,536 bytes with its own 8
+digits read as zeros. `checksums` maps each dataset of /checksums to the CRC of its bytes, so every chain of CRCs ends
+here. A dataset, because attributes end at 64 KB.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from typing import Any
 
 from pagestore.crc import crc32
 from pagestore.errors import StoreError
+from pagestore.layout import COLUMN_WIDTHS
 
 FORMAT = "gstream page store"
-VERSION = 1
+VERSIONS = VERSION, COLUMN_VERSION = 1, 2  # without column pages, and with some
 META_BYTES = 1 << 16
 _PREFIX = b'{"crc32":"'
 _DIGITS = slice(len(_PREFIX), len(_PREFIX) + 8)
@@ -34,7 +37,8 @@ class Meta:
     `edges` counts the records of one topology: an undirected edge counts twice, an undirected self-loop once.
     `topologies` of an undirected graph is ("out",), which serves both directions. User IDs are `id_base` + natural
     index when `id_kind` is "range". Weights run from `min_weight` to `max_weight`. `provenance`: inputs, options,
-    version of the converter; it gives way when the JSON would not fit.
+    version of the converter; it gives way when the JSON would not fit. `columns`: slots of a group in the column pages,
+    1 when there are none; `padding_words`: words that padding takes in them, by topology.
     """
 
     vertices: int
@@ -60,6 +64,13 @@ class Meta:
     dropped_lines: int = 0
     uuid: str = ""
     provenance: dict[str, Any] = field(default_factory=dict)
+    columns: int = 1
+    padding_words: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def version(self) -> int:
+        """Of the format: the least that can hold the pages."""
+        return VERSION if self.columns == 1 else COLUMN_VERSION
 
     def check(self, where: str) -> None:
         """Raise StoreError for values that no converter writes (a crafted file may carry correct CRCs)."""
@@ -77,6 +88,11 @@ class Meta:
             raise StoreError(f"{where}: {self.vertices} vertices do not fit 4-byte IDs. {REBUILD}")
         if self.weighted != (self.weight_dtype is not None) or (not self.directed and self.topologies != ("out",)):
             raise StoreError(f"{where}: weights or topologies contradict each other. {REBUILD}")
+        padding = self.padding_words
+        if not isinstance(padding, dict) or any(type(n) is not int or not 0 <= n < _LIMIT for n in padding.values()):
+            raise StoreError(f"{where}: padding_words is {padding!r}; it holds counts. {REBUILD}")
+        if set(padding) != (set() if self.columns == 1 else set(self.topologies)):
+            raise StoreError(f"{where}: padding_words is of {sorted(padding)}, not of the page sets. {REBUILD}")
         if type(self.id_base) is not int or not isinstance(self.provenance, dict) or not isinstance(self.uuid, str):
             raise StoreError(f"{where}: id_base, provenance or uuid has the wrong type. {REBUILD}")
 
@@ -95,14 +111,18 @@ _ALLOWED: dict[str, tuple] = {
     "directed": (True, False),
     "weighted": (True, False),
     "heads": (True, False),
+    "columns": (1, *COLUMN_WIDTHS),
 }
+_OF_COLUMNS = ("columns", "padding_words")  # fields that version 1 has not
 
 
 def encode_meta(meta: Meta, checksums: dict[str, int]) -> bytes:
     """The 65,536 bytes of /meta. Long lists in the provenance are cut, with their length kept, until it fits."""
     graph = asdict(meta)
+    if meta.columns == 1:
+        graph = {name: value for name, value in graph.items() if name not in _OF_COLUMNS}
     while True:
-        document = {"format": FORMAT, "version": VERSION, "checksums": checksums, "graph": graph}
+        document = {"format": FORMAT, "version": meta.version, "checksums": checksums, "graph": graph}
         text = json.dumps(document, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
         data = _PREFIX + b'00000000",' + text[1:].encode("ascii")
         if len(data) <= META_BYTES:
@@ -120,15 +140,17 @@ def decode_meta(data: bytes, where: str) -> tuple[Meta, dict[str, int]]:
         raise StoreError(f"{where}: the description in /meta fails its checksum. {REBUILD}")
     try:
         document = json.loads(data)
-        if document["format"] != FORMAT or document["version"] != VERSION:
+        version = document["version"]
+        if document["format"] != FORMAT or version not in VERSIONS:
             raise StoreError(
                 f"{where}: format {document['format']!r} version {document['version']!r}; "
-                f"this gstream reads {FORMAT!r} version {VERSION}. Convert the graph again."
+                f"this gstream reads {FORMAT!r} versions {VERSION} and {COLUMN_VERSION}. Convert the graph again."
             )
         graph = dict(document["graph"])
         graph["topologies"] = tuple(graph["topologies"])
-        unknown = set(graph) ^ {entry.name for entry in fields(Meta)}
-        if unknown:
+        known = {entry.name for entry in fields(Meta)} - set(_OF_COLUMNS if version == VERSION else ())
+        unknown = set(graph) ^ known
+        if unknown or (version == COLUMN_VERSION and graph["columns"] == 1):
             raise StoreError(f"{where}: /meta has missing or unknown fields {sorted(unknown)}. {REBUILD}")
         meta = Meta(**graph)
         checksums = {str(name): int(value) for name, value in document["checksums"].items()}

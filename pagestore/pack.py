@@ -8,6 +8,8 @@ disjoint words and may run at once on many threads, for different ranges, even i
     pack_heads(degrees, keys, mask, heads)                          first 4 neighbours of each vertex
     pack_range(plan, first, last, degrees, keys, ...)               all three for [first, last)
 
+Column pages have a kernel of their own, so that rows are written as fast as without them.
+
 The edges of [first, last) are `keys`: u4 or u8[m], sorted by (source, target), one element an edge, of which only
 `key & mask` (the target's store ID) is looked at; the sources follow from `degrees`: u4 or u8[last - first], in
 store-ID order, whose sum must be m. So a key may be (source - base) << bits | target with mask (1 << bits) - 1, or a
@@ -30,13 +32,15 @@ of `PagePlan.split` never share a page, so a thread can pack one and write it ou
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-from pagestore.layout import HEAD_NEIGHBOURS, HEADER, HEADER_BYTES, SLOT_WORDS, PageLayout
+from pagestore.layout import HEAD_NEIGHBOURS, HEADER, HEADER_BYTES, ROW, SLOT_WORDS, PageLayout
+from pagestore.pack_columns import pack_columns
 from pagestore.planning import PagePlan, PagePlanner, PageRange, plan_pages
 
 __all__ = [
@@ -122,25 +126,52 @@ def pack_small(
     begin, end = plan.small_range(first, last)
     lengths = _lengths(degrees, last - first, keys)
     words = _words(pages, end - begin, layout)
-    word, slot = layout.header_words, 0
-    if before is not None and begin < end and plan.directory["first_vertex"][begin] < first:
-        inside = before[(before > 0) & (before <= layout.longest_list)].astype(np.int64)
-        word, slot = word + int(inside.sum()) + len(inside), len(inside)
-    rows = plan.directory[begin:end]
-    as_planned = _small(
-        lengths, np.uint64(first), keys, np.uint64(mask), words.reshape(-1), np.uint64(layout.words),
-        np.uint64(layout.header_words), np.uint64(layout.longest_list), np.uint64(word), np.uint64(slot),
-        rows["first_vertex"].astype(np.uint64), rows["records"].astype(np.uint64),
-    )  # fmt: skip
-    if not as_planned:
-        raise ValueError(f"the degrees of vertices {first} to {last} are not those of the plan")
+    source = target = None
     if weights is not None:
         source, target = _weight_words(weights, weight_pages, end - begin, layout)
-        _small_weights(
-            lengths, source, target.reshape(-1), np.uint64(layout.words), np.uint64(layout.header_words),
-            np.uint64(layout.longest_list), np.uint64(word), np.uint64(slot),
-        )  # fmt: skip
+    rows = plan.directory[begin:end]
+    inside = np.empty(0, np.uint64)  # lists of the first page that are there before those of [first, last)
+    if before is not None and begin < end and rows["first_vertex"][0] < first:
+        inside = before[(before > 0) & (before <= layout.longest_list)].astype(np.uint64)
+    for low, high, vertices, edges in _runs(rows, first, last, lengths):
+        part = (lengths[vertices], np.uint64(first + vertices.start), keys[edges], np.uint64(mask), words[low:high])
+        carried = (None, None) if source is None or target is None else (source[edges], target[low:high])
+        pack = _pack_rows if not len(rows) or rows["layout"][low] == ROW else pack_columns
+        if not pack(layout, rows[low:high], inside if low == 0 else inside[:0], part, *carried):
+            raise ValueError(f"the degrees of vertices {first} to {last} are not those of the plan")
     _headers(plan, pages, begin, end)
+
+
+def _runs(rows: np.ndarray, first: int, last: int, lengths: np.ndarray) -> Iterator[tuple[int, int, slice, slice]]:
+    """Runs of pages of one layout among `rows`, which hold [first, last): (page, end page, vertices, edges) each."""
+    breaks = np.flatnonzero(rows["layout"][1:] != rows["layout"][:-1]) + 1
+    pages = [0, *breaks.tolist(), len(rows)]
+    if len(pages) == 2:  # nearly always: no sum over the lengths
+        yield 0, len(rows), slice(0, last - first), slice(0, None)
+        return
+    vertices = [0, *(rows["first_vertex"][breaks].astype(np.int64) - first).tolist(), last - first]
+    edges = 0
+    for i in range(len(pages) - 1):
+        part = slice(vertices[i], vertices[i + 1])
+        after = edges + int(lengths[part].sum())
+        yield pages[i], pages[i + 1], part, slice(edges, after)
+        edges = after
+
+
+def _pack_rows(
+    layout: PageLayout, rows: np.ndarray, inside: np.ndarray, part: tuple[Any, ...], weights: Any, weight_words: Any
+) -> bool:
+    """Fill pages of rows; part: lengths, first vertex, keys, mask, words; False when the plan says otherwise."""
+    lengths, first, keys, mask, words = part
+    geometry = (
+        np.uint64(layout.words), np.uint64(layout.header_words), np.uint64(layout.longest_list),
+        np.uint64(layout.header_words + int(inside.sum()) + len(inside)), np.uint64(len(inside)),
+    )  # fmt: skip
+    starts, records = rows["first_vertex"].astype(np.uint64), rows["records"].astype(np.uint64)
+    as_planned = _small(lengths, first, keys, mask, words.reshape(-1), *geometry, starts, records)
+    if as_planned and weights is not None:
+        _small_weights(lengths, weights, weight_words.reshape(-1), *geometry)
+    return bool(as_planned)
 
 
 def pack_large(

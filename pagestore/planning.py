@@ -3,6 +3,11 @@
 Vertices come in store-ID order. A list of at most `layout.longest_list` neighbours goes whole into the open small
 page, or opens the next one when it doesn't fit; a longer list is cut into stretches of `longest_list` in large pages;
 a vertex without edges has no slot. The plan depends on degrees and layout only, never on threads, chunks or memory.
+
+With `columns` > 1 a page is first filled as a column page (pagestore/layout.py): a list joins the open group, which is
+padded to its longest one, or opens the next. When a list doesn't fit, or is longer than COLUMN_LONGEST, the page is
+closed as it is if at most 1/COLUMN_WASTE of its words are padding or free; else its lists are laid in rows, and it is
+filled further. A last page that nothing closed is one of columns if its padding is at most as much.
 What grows with the graph is one directory row a page.
 """
 
@@ -14,11 +19,16 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from pagestore.layout import DIRECTORY, LARGE, ROW, SLOT_WORDS, SMALL, PageLayout
+from pagestore.layout import COLUMN_WIDTHS, DIRECTORY, LARGE, ROW, SLOT_WORDS, SMALL, PageLayout
 from pagestore.simd import SIZES, WARP_LANES, add_record, best_size, close_page
 
 CHUNK_VERTICES = 1 << 16  # vertices planned by one call of the kernel: bounds its output arrays
-_OPEN, _FIRST, _LAST, _RECORDS, _EDGES, _WORDS = range(6)  # of the open page's state u8[6]
+COLUMN_LONGEST = 128  # edges: longer lists occupy 32 lanes each by four fifths or more, and so give more warps work
+COLUMN_WASTE = 32  # of a column page's words one in so many may be padding or free
+# Of the open page's state u8[11]. _WORDS: end of its records in rows; _COLUMN: 1 while columns are possible, and then
+# _END: end of the last group, _BASE: its first word, _RANK: its records, _MOST: its longest list.
+_OPEN, _FIRST, _LAST, _RECORDS, _EDGES, _WORDS, _COLUMN, _END, _BASE, _RANK, _MOST = range(11)
+_ROW_FIELDS = ("first_vertex", "last_vertex", "records", "edges", "group", "layout")  # of what _close writes
 
 
 @dataclass(frozen=True)
@@ -38,7 +48,10 @@ class PageRange:
 
 @dataclass(frozen=True, eq=False)
 class PagePlan:
-    """The pages of one topology. `directory`: DIRECTORY[pages], complete but for the CRCs (zero)."""
+    """The pages of one topology. `directory`: DIRECTORY[pages], complete but for the CRCs (zero).
+
+    padding_words: words of column pages' groups that hold neither a size nor a neighbour.
+    """
 
     layout: PageLayout
     vertices: int
@@ -47,6 +60,7 @@ class PagePlan:
     directory: np.ndarray
     max_degree: int
     last_with_edges: int  # greatest vertex that has edges, -1 when there is none
+    padding_words: int = 0
 
     @property
     def pages(self) -> int:
@@ -93,15 +107,23 @@ class PagePlan:
 
 
 class PagePlanner:
-    """Feed degrees in store-ID order with `add`, in chunks of any size; `finish` gives the same plan for any chunks."""
+    """Feed degrees in store-ID order with `add`, in chunks of any size; `finish` gives the same plan for any chunks.
 
-    def __init__(self, layout: PageLayout):
-        self.layout = layout
+    columns: slots of a column page's group (Per_Group_Num), 1 = no column pages.
+    """
+
+    waste = COLUMN_WASTE
+
+    def __init__(self, layout: PageLayout, columns: int = 1):
+        if columns not in (1, *COLUMN_WIDTHS):
+            raise ValueError(f"columns is {columns}; it must be 1 or one of {COLUMN_WIDTHS}")
+        self.layout, self.columns, self.slack = layout, columns, layout.words // self.waste
         self.vertices = 0
         self.edges = 0
         self.max_degree = 0
         self.last_with_edges = -1
-        self._state = np.zeros(6, np.uint64)
+        self.padding_words = 0
+        self._state = np.zeros(11, np.uint64)
         self._longest = np.zeros(SIZES, np.uint64)
         self._lanes = np.zeros(SIZES, np.uint64)
         self._small: list[np.ndarray] = []
@@ -111,13 +133,15 @@ class PagePlanner:
         """Plan the next len(degrees) vertices; `degrees` is u4 or u8 (or any non-negative integers)."""
         for begin in range(0, len(degrees), CHUNK_VERTICES):
             chunk = degrees[begin : begin + CHUNK_VERTICES].astype(np.uint64)
-            rows = np.empty((len(chunk) + 1, 5), np.uint64)
+            rows = np.empty((len(chunk) + 1, len(_ROW_FIELDS)), np.uint64)
             hubs = np.empty((len(chunk), 2), np.uint64)
             layout = self.layout
-            count, hub_count = _plan(
+            count, hub_count, padding = _plan(
                 chunk, np.uint64(self.vertices), np.uint64(layout.words), np.uint64(layout.header_words),
-                np.uint64(layout.longest_list), self._state, self._longest, self._lanes, rows, hubs,
+                np.uint64(layout.longest_list), np.uint64(self.columns), np.uint64(self.slack), self._state,
+                self._longest, self._lanes, rows, hubs,
             )  # fmt: skip
+            self.padding_words += int(padding)
             if count:
                 self._small.append(_small_rows(rows[:count]))
             if hub_count:
@@ -132,8 +156,11 @@ class PagePlanner:
     def finish(self) -> PagePlan:
         """Close the last page and return the plan; the planner must not be used afterwards."""
         if self._state[_OPEN]:
-            rows = np.empty((1, 5), np.uint64)
-            _close(self._state, self._longest, self._lanes, rows, 0)
+            rows = np.empty((1, len(_ROW_FIELDS)), np.uint64)
+            padding = _padding(self._state, np.uint64(self.layout.header_words))
+            in_columns = bool(self._state[_COLUMN]) and int(padding) <= self.slack
+            self.padding_words += int(padding) if in_columns else 0
+            _close(self._state, self._longest, self._lanes, rows, 0, np.uint64(self.columns if in_columns else ROW))
             self._small.append(_small_rows(rows))
         hubs = np.concatenate(self._hubs) if self._hubs else np.empty((0, 2), np.uint64)
         parts = [*self._small, _large_rows(hubs, self.layout.longest_list)]
@@ -141,21 +168,22 @@ class PagePlanner:
         directory["edges_before"][1:] = np.cumsum(directory["edges"])[:-1]
         small_pages = sum(len(part) for part in self._small)
         return PagePlan(
-            self.layout, self.vertices, self.edges, small_pages, directory, self.max_degree, self.last_with_edges
-        )
+            self.layout, self.vertices, self.edges, small_pages, directory, self.max_degree, self.last_with_edges,
+            self.padding_words,
+        )  # fmt: skip
 
 
-def plan_pages(layout: PageLayout, degrees: np.ndarray) -> PagePlan:
+def plan_pages(layout: PageLayout, degrees: np.ndarray, columns: int = 1) -> PagePlan:
     """The plan of a graph whose degrees are at hand (store-ID order)."""
-    planner = PagePlanner(layout)
+    planner = PagePlanner(layout, columns)
     planner.add(degrees)
     return planner.finish()
 
 
 def _small_rows(rows: np.ndarray) -> np.ndarray:
     part = np.zeros(len(rows), DIRECTORY)
-    part["kind"], part["layout"] = SMALL, ROW
-    for column, name in enumerate(("first_vertex", "last_vertex", "records", "edges", "group")):
+    part["kind"] = SMALL
+    for column, name in enumerate(_ROW_FIELDS):
         part[name] = rows[:, column]
     return part
 
@@ -173,21 +201,46 @@ def _large_rows(hubs: np.ndarray, longest: int) -> np.ndarray:
 
 
 @njit(nogil=True, cache=True)
-def _close(state, longest, lanes, rows, row):
+def _close(state, longest, lanes, rows, row, layout):
+    """Write the open page's row; a lane of its own for each record of a column page (FORMAT.md, `group`)."""
     close_page(longest, lanes)
     rows[row, 0] = state[_FIRST]
     rows[row, 1] = state[_LAST]
     rows[row, 2] = state[_RECORDS]
     rows[row, 3] = state[_EDGES]
-    rows[row, 4] = np.uint64(best_size(lanes))
+    rows[row, 4] = np.uint64(best_size(lanes)) if layout == ROW else np.uint64(1)
+    rows[row, 5] = layout
     lanes[:] = 0
     state[:] = 0
 
 
 @njit(nogil=True, cache=True)
-def _plan(degrees, first, words, header_words, longest_list, state, longest, lanes, rows, hubs):
-    """Continue the plan; returns how many rows of closed pages and of hubs were written."""
-    closed, hub_count = 0, 0
+def _joins(degree, columns, words, state):
+    """Add a record to the groups of the open page where it fits; whether it does."""
+    base, rank, most = state[_BASE], state[_RANK], state[_MOST]
+    if rank == columns or state[_RECORDS] == 0:  # opens a group
+        base, rank, most = state[_END], np.uint64(0), np.uint64(0)
+    most = max(most, degree)
+    end = base + columns * (np.uint64(1) + most)
+    if degree > np.uint64(COLUMN_LONGEST) or end + np.uint64(SLOT_WORDS) * (state[_RECORDS] + np.uint64(1)) > words:
+        return False
+    state[_BASE], state[_RANK], state[_MOST], state[_END] = base, rank + np.uint64(1), most, end
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _padding(state, header_words):
+    """Words of the open page's groups that hold neither a size nor a neighbour."""
+    return state[_END] - header_words - state[_RECORDS] - state[_EDGES]
+
+
+@njit(nogil=True, cache=True)
+def _plan(degrees, first, words, header_words, longest_list, columns, slack, state, longest, lanes, rows, hubs):
+    """Continue the plan; returns how many rows of closed pages and of hubs were written, and the padding of pages.
+
+    While columns are possible the open page has room in rows, which take less. slack: words that columns may waste.
+    """
+    closed, hub_count, padding = 0, 0, np.uint64(0)
     for i in range(degrees.size):
         degree = degrees[i]
         if degree == 0:
@@ -198,17 +251,24 @@ def _plan(degrees, first, words, header_words, longest_list, state, longest, lan
             hubs[hub_count, 1] = degree
             hub_count += 1
             continue
+        if state[_COLUMN] and not _joins(degree, columns, words, state):
+            state[_COLUMN] = 0
+            if words - state[_WORDS] - np.uint64(SLOT_WORDS) * state[_RECORDS] <= slack:
+                padding += _padding(state, header_words)
+                _close(state, longest, lanes, rows, closed, columns)
+                closed += 1
         need = np.uint64(1) + degree + np.uint64(SLOT_WORDS) * (state[_RECORDS] + np.uint64(1))
         if state[_OPEN] and state[_WORDS] + need > words:
-            _close(state, longest, lanes, rows, closed)
+            _close(state, longest, lanes, rows, closed, np.uint64(ROW))
             closed += 1
         if not state[_OPEN]:
             state[_OPEN] = 1
             state[_FIRST] = vertex
-            state[_WORDS] = header_words
+            state[_WORDS] = state[_END] = header_words
+            state[_COLUMN] = np.uint64(columns > 1 and _joins(degree, columns, words, state))
         add_record(degree, np.int64(state[_RECORDS]), longest, lanes)
         state[_LAST] = vertex
         state[_RECORDS] += np.uint64(1)
         state[_EDGES] += degree
         state[_WORDS] += np.uint64(1) + degree
-    return closed, hub_count
+    return closed, hub_count, padding

@@ -16,7 +16,7 @@ from pagestore.hdf5 import Extent
 from pagestore.ids import UserIds
 from pagestore.io import read_into
 from pagestore.layout import PageLayout
-from pagestore.meta import FORMAT, META_BYTES, REBUILD, VERSION, Meta, decode_meta
+from pagestore.meta import FORMAT, META_BYTES, REBUILD, VERSIONS, Meta, decode_meta
 from pagestore.topology import Topology, open_topology
 
 
@@ -133,7 +133,7 @@ class Store:
         read_into(self._file.fileno(), extent.offset, data, self.path)
         meta, checksums = decode_meta(data.tobytes(), self.path)
         for name, value in attributes.items():
-            if name not in ("format", "version") and value != getattr(meta, name, None):
+            if name != "format" and value != getattr(meta, name, None):
                 raise StoreError(f"{self.path}: attribute {name} contradicts the description in /meta. {REBUILD}")
         return meta, checksums
 
@@ -169,8 +169,9 @@ class Store:
 def _check_version(path: str, attributes: dict) -> None:
     if attributes.get("format") != FORMAT:
         raise StoreError(f"{path}: is an HDF5 file but no gstream store. Make one with `gstream convert`.")
-    if attributes.get("version") != VERSION:
+    if attributes.get("version") not in VERSIONS:
         raise StoreError(
-            f"{path}: is a store of version {attributes.get('version')}; this gstream reads version {VERSION}. "
+            f"{path}: is a store of version {attributes.get('version')}; this gstream reads versions "
+            f"{' and '.join(map(str, VERSIONS))}. "
             "Convert the graph again, or use the gstream that wrote it."
         )

@@ -108,7 +108,7 @@ def check_directory(rows: np.ndarray, layout: PageLayout, meta: Meta, where: str
     rules = {
         "a kind is unknown or out of order": small[:count].all() and np.all(rows["kind"][count:] == LARGE),
         "a layout, group or flag is unknown": np.all(np.isin(column["group"], GROUP_SIZES))
-        and np.all(column["layout"] == ROW) and not column["flags"].any(),
+        and _layouts_known(column, count, meta.columns) and not column["flags"].any(),
         "a vertex is out of range": np.all(
             (column["first_vertex"] >= 0) & (column["first_vertex"] <= column["last_vertex"])
             & (column["last_vertex"] < meta.vertices)
@@ -125,6 +125,13 @@ def check_directory(rows: np.ndarray, layout: PageLayout, meta: Meta, where: str
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(column["edges"])])
     if before[-1] != meta.edges or np.any(before[:-1] != column["edges_before"]):
         raise StoreError(f"{where}: its edges don't add up to {meta.edges}. {REBUILD}")
+
+
+def _layouts_known(column: dict[str, np.ndarray], small: int, columns: int) -> bool:
+    """Pages are of rows, or small ones of columns of the store's width, with a lane a record."""
+    layout = column["layout"]
+    in_columns = (layout == columns) & (column["group"] == 1) & (np.arange(len(layout)) < small)
+    return bool(np.all((layout == ROW) | (in_columns if columns > 1 else False)))
 
 
 def _sizes_fit(column: dict[str, np.ndarray], layout: PageLayout) -> bool:

@@ -95,6 +95,7 @@ def _check_topology(
     forward, backward = 0, 0
     ends: dict[int, tuple[int, int]] = {}
     bad: list[int] = []
+    padding = 0
     width = topology.layout.page_bytes + topology.weight_page_bytes
     for first, batch in _in_order(pool, threads, lambda at: check_run(store, topology, at, step), topology.pages, step):
         for number, problem in batch.problems:
@@ -102,6 +103,7 @@ def _check_topology(
             report.add(problem)
         forward, backward = (forward + batch.forward) % (1 << 64), (backward + batch.backward) % (1 << 64)
         report.edges += batch.edges
+        padding += batch.padding_words
         ends.update(batch.ends)
         count = min(step, topology.pages - first)
         report.pages += count
@@ -110,6 +112,9 @@ def _check_topology(
         report.add(problem)
     for problem in _check_cover(store, topology):
         report.add(problem)
+    told = store.meta.padding_words.get(topology.name, 0)
+    if not bad and padding != told:
+        report.add(f"{store.path}: topology {topology.name} has {padding} words of padding; /meta says {told}.")
     if bad:
         report.bad_pages[topology.name] = bad
     return forward, backward

@@ -10,9 +10,9 @@ import numpy as np
 from pagestore.arrays import BLOCK_BYTES
 from pagestore.check import scan_neighbours, walk_records
 from pagestore.crc import page_crcs
-from pagestore.decode import RuleError, best_group_size, decode_page
+from pagestore.decode import RuleError, best_group_size, decode_page, padding_words
 from pagestore.errors import StoreError
-from pagestore.layout import HEAD_NEIGHBOURS, HEADER, HEADER_BYTES, LARGE
+from pagestore.layout import HEAD_NEIGHBOURS, HEADER, HEADER_BYTES, LARGE, ROW
 from pagestore.store import Store
 from pagestore.topology import Topology
 
@@ -24,13 +24,14 @@ class RunResult:
     """What one run of pages says: its problems and what neighbouring runs need to know.
 
     `forward`, `backward`: mixes of its edges as (first, second) and as (second, first), modulo 2^64. `ends`: number
-    of a large page -> its first and last neighbour.
+    of a large page -> its first and last neighbour. `padding_words`: of the groups of its column pages.
     """
 
     problems: list[tuple[int, str]] = field(default_factory=list)
     forward: int = 0
     backward: int = 0
     edges: int = 0
+    padding_words: int = 0
     ends: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
@@ -76,11 +77,12 @@ def _check_page(
     vertex, size = np.zeros((2, int(row["records"])), np.uint64)
     heads = np.empty((len(vertex), HEAD_NEIGHBOURS), layout.id_dtype)
     sums = np.zeros(4, np.uint64)
-    vertices, begin = np.uint64(topology.vertices), np.uint64(layout.header_words)
-    sound = not header_differs and walk_records(words, begin, vertices, vertex, size) == 0
-    sound = sound and scan_neighbours(words, carrier, begin, vertices, vertex, size, heads, sums) == 0
+    geometry = (np.uint64(layout.header_words), np.uint64(topology.vertices), np.uint64(row["layout"] or 1))
+    sound = not header_differs and walk_records(words, *geometry, vertex, size) == 0
+    sound = sound and scan_neighbours(words, carrier, *geometry, vertex, size, heads, sums) == 0
     sound = sound and int(vertex[0]) == row["first_vertex"] and int(vertex[-1]) == row["last_vertex"]
-    sound = sound and int(size.sum()) == row["edges"] and best_group_size(size.astype(np.int64)) == row["group"]
+    group = 1 if row["layout"] != ROW else best_group_size(size.astype(np.int64))
+    sound = sound and int(size.sum()) == row["edges"] and group == row["group"]
     if not sound:
         decode_page(page, layout.id_bytes, topology.vertices, row, weights, topology.weight_dtype)
         raise RuleError("the quick check refuses what the reference decoder accepts; please report this store")
@@ -88,6 +90,8 @@ def _check_page(
     if topology.head_rows and row["position"] == 0:
         _check_heads(topology, vertex, heads)
     result.edges += int(row["edges"])
+    if row["layout"] != ROW:
+        result.padding_words += padding_words(size, int(row["layout"]))
     result.forward = (result.forward + int(sums[0])) % (1 << 64)
     result.backward = (result.backward + int(sums[1])) % (1 << 64)
     if row["kind"] == LARGE:

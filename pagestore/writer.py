@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +20,12 @@ from pagestore.arrays import BLOCK_BYTES, block_count, checksum_name, datasets_o
 from pagestore.crc import block_crcs, crc32, page_crcs
 from pagestore.errors import UsageError
 from pagestore.io import disk_error, no_space, read_into, write_from
-from pagestore.layout import HEADER, HEADER_BYTES
-from pagestore.meta import FORMAT, VERSION, Meta, encode_meta
+from pagestore.layout import HEADER, HEADER_BYTES, ROW
+from pagestore.meta import FORMAT, Meta, encode_meta
 from pagestore.planning import PagePlan
 
 MOST_ALIGNED = 1 << 20  # pages start at multiples of min(page, 1 MiB)
-_FIXED = ("uuid", "vertices", "edges", "directed", "weighted", "page_bytes", "id_bytes", "order")
+_FIXED = ("uuid", "vertices", "edges", "directed", "weighted", "page_bytes", "id_bytes", "order")  # root's attributes
 
 
 class StoreWriter:
@@ -42,6 +43,8 @@ class StoreWriter:
         heads = {name: head_rows(meta, plan) for name, plan in plans.items()}
         self.datasets = datasets_of(meta, {name: plan.pages for name, plan in plans.items()}, heads, names_bytes)
         self.directories = {name: plan.directory.copy() for name, plan in plans.items()}
+        if column_facts(plans) != {"columns": meta.columns, "padding_words": meta.padding_words}:
+            raise ValueError("the description and the plans disagree about column pages")
         self._written = {name: np.zeros(plan.pages, bool) for name, plan in plans.items()}
         self._fd = -1
         self._create()
@@ -84,7 +87,7 @@ class StoreWriter:
     def finish(self, meta: Meta | None = None) -> None:
         """Write checksums and /meta, fsync, rename to the final name. `meta` replaces what was not known before."""
         meta = meta or self.meta
-        if any(getattr(meta, name) != getattr(self.meta, name) for name in _FIXED):
+        if any(getattr(meta, name) != getattr(self.meta, name) for name in (*_FIXED, "columns", "padding_words")):
             raise ValueError("a fixed field of the description changed after the file was laid out")
         for name, written in self._written.items():
             if not written.all():
@@ -129,7 +132,7 @@ class StoreWriter:
 
     def _create(self) -> None:
         meta = self.meta
-        attributes = {"format": FORMAT, "version": VERSION, **{name: getattr(meta, name) for name in _FIXED}}
+        attributes = {"format": FORMAT, "version": meta.version, **{name: getattr(meta, name) for name in _FIXED}}
         if os.path.exists(self.partial):
             os.close(self._locked())
         try:
@@ -185,6 +188,14 @@ class StoreWriter:
             read_into(self._fd, extent.offset + begin, data, self.partial)
             blocks[number] = block_crcs(data, number, BLOCK_BYTES)[0]
         return blocks.astype("<u4")
+
+
+def column_facts(plans: dict[str, PagePlan]) -> dict[str, Any]:
+    """The fields of Meta that tell of column pages: none, where no page of the plans is one."""
+    columns = max((int(plan.directory["layout"].max(initial=ROW)) for plan in plans.values()), default=ROW)
+    if columns == ROW:
+        return {"columns": 1, "padding_words": {}}
+    return {"columns": columns, "padding_words": {name: plan.padding_words for name, plan in plans.items()}}
 
 
 def head_rows(meta: Meta, plan: PagePlan) -> int:

@@ -111,22 +111,24 @@ def nearest_by_hops(words, parts, counter, distance, predecessor, open_bits, pul
         part = claim(counter)
         if part >= u64(len(parts)):
             return edges
-        row, begin, end, large = part_of(words, parts, part)
+        row, begin, end, large, stride = part_of(words, parts, part)
         for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, stop = record(words, row, slot, begin, end, large)
+            owner, first, count = record(words, row, slot, begin, end, large, stride)
             if pull:
                 if not is_open(open_bits, owner):
                     continue
                 wanted = distance[owner] - u32(1)
-                for word in range(first, stop):
+                for k in range(count):
+                    word = first + k * stride
                     edges += u64(1)
                     if distance[words[row, word]] == wanted:
                         lower(predecessor, owner, u64(words[row, word]))
                         break
             elif distance[owner] != none:
-                edges += stop - first
+                edges += count
                 wanted = distance[owner] + u32(1)
-                for word in range(first, stop):
+                for k in range(count):
+                    word = first + k * stride
                     v = u64(words[row, word])
                     if distance[v] == wanted:
                         lower(predecessor, v, owner)
@@ -140,13 +142,14 @@ def nearest_by_weight(words, weights, parts, counter, distance, hops, predecesso
         part = claim(counter)
         if part >= u64(len(parts)):
             return edges
-        row, begin, end, large = part_of(words, parts, part)
+        row, begin, end, large, stride = part_of(words, parts, part)
         for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, stop = record(words, row, slot, begin, end, large)
+            owner, first, count = record(words, row, slot, begin, end, large, stride)
             if pull and not is_open(open_bits, owner):
                 continue
-            edges += stop - first
-            for word in range(first, stop):
+            edges += count
+            for k in range(count):
+                word = first + k * stride
                 other = u64(words[row, word])
                 u, v = (other, owner) if pull else (owner, other)
                 if not tight(distance, u, v, weights[row, word]):  # most edges end here
@@ -168,13 +171,14 @@ def spread_hops(words, weights, parts, counter, distance, hops, open_bits, pull,
         part = claim(counter)
         if part >= u64(len(parts)):
             return edges
-        row, begin, end, large = part_of(words, parts, part)
+        row, begin, end, large, stride = part_of(words, parts, part)
         for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, stop = record(words, row, slot, begin, end, large)
+            owner, first, count = record(words, row, slot, begin, end, large, stride)
             if pull and not is_open(open_bits, owner):
                 continue
-            edges += stop - first
-            for word in range(first, stop):
+            edges += count
+            for k in range(count):
+                word = first + k * stride
                 other = u64(words[row, word])
                 u, v = (other, owner) if pull else (owner, other)
                 if distance[u] != distance[v] or hops[u] == FAR or not is_open(open_bits, v):

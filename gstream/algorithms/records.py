@@ -3,9 +3,11 @@
     while True:
         part = claim(counter)
         if part >= len(parts): return
-        row, begin, end, large = part_of(words, parts, part)
+        row, begin, end, large, stride = part_of(words, parts, part)
         for slot in range(begin, slots_end(begin, end, large)):
-            v, first, stop = record(words, row, slot, begin, end, large)     # words[row, first:stop] are neighbours
+            v, first, count = record(words, row, slot, begin, end, large, stride)
+            for k in range(count):
+                neighbour = words[row, first + k * stride]     # stride: 1, or that of a column page
 
 Indices are unsigned: signed ones keep Python's negative-index test in the inner loop.
 """
@@ -18,6 +20,7 @@ import numpy as np
 
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper
+from gstream.hostcode.strides import stride_of
 
 u64: Any = np.uint64
 i64: Any = np.int64
@@ -31,10 +34,10 @@ def claim(counter):
 
 @helper
 def part_of(words, parts, part):
-    """(row, begin, end, large) of a part: slots of a small page, words of a large one."""
+    """(row, begin, end, large, stride) of a part: slots of a small page, words of a large one."""
     row = u64(parts[part, 0])
     large = (u64(words[row, 0]) & u64(0xFFFFFFFF)) == u64(1)
-    return row, u64(parts[part, 1]), u64(parts[part, 2]), large
+    return row, u64(parts[part, 1]), u64(parts[part, 2]), large, stride_of(words, row)
 
 
 @helper
@@ -44,11 +47,11 @@ def slots_end(begin, end, large):
 
 
 @helper
-def record(words, row, slot, begin, end, large):
-    """(vertex, first word, end word) of the neighbours that a slot of the part leads to."""
+def record(words, row, slot, begin, end, large, stride):
+    """(vertex, first word, count) of the neighbours that a slot of the part leads to, `stride` words apart."""
     place = u64(words.shape[1]) - u64(2)
     if large:
-        return u64(words[row, place]), begin, end
+        return u64(words[row, place]), begin, end - begin
     place -= slot * u64(2)
     start = u64(words[row, place + u64(1)])
-    return u64(words[row, place]), start + u64(1), start + u64(1) + u64(words[row, start])
+    return u64(words[row, place]), start + stride, u64(words[row, start])

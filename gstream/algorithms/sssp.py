@@ -81,7 +81,8 @@ def find_bad_edge(session: Session) -> tuple[Any, Any, float]:
                 continue
             for slot in range(int(topology.directory["records"][page])):
                 owner, start = (int(word) for word in words[layout.words - 2 * slot - 2 :][:2])
-                inside = slice(start + 1, start + 1 + int(words[start]))
+                stride = int(topology.directory["layout"][page]) or 1
+                inside = slice(start + stride, start + stride * (1 + int(words[start])), stride)
                 bad = np.flatnonzero(~(weights[inside] >= 0))
                 if len(bad):
                     edge = (owner, int(words[inside][bad[0]]))

@@ -103,12 +103,13 @@ def link_pages(words, parts, counter, parent, giant, use_giant, lower_only):
         part = claim(counter)
         if part >= u64(len(parts)):
             return edges
-        row, begin, end, large = part_of(words, parts, part)
+        row, begin, end, large, stride = part_of(words, parts, part)
         for slot in range(begin, slots_end(begin, end, large)):
-            v, first, stop = record(words, row, slot, begin, end, large)
+            v, first, count = record(words, row, slot, begin, end, large, stride)
             if use_giant and parent[v] == giant:
                 continue
-            for word in range(first, stop):
+            for k in range(count):
+                word = first + k * stride
                 neighbour = u64(words[row, word])
                 if lower_only and neighbour >= v:
                     break

@@ -50,7 +50,7 @@ def _declared(
     direction: str = typer.Option("auto", metavar="auto|push|pull", help="Fixed direction of all supersteps."),
     micro: str = typer.Option("hybrid", metavar="vertex|edge|hybrid|1..32", help="Lanes of a GPU that share a list."),
     no_heads: bool = typer.Option(False, "--no-heads", help="Do without the first neighbours of each vertex."),
-    no_zero_copy: bool = typer.Option(False, "--no-zero-copy", help="GPUs read nothing in host memory: copy all pages."),
+    no_zero_copy: bool = typer.Option(False, "--no-zero-copy", help="GPUs copy all pages; none is read in place."),
     threads: int = typer.Option(None, metavar="N", help="Threads of the host. Default: all cores."),
     certify: bool = typer.Option(False, "--certify", help="Prove the answer in one more sweep."),
     ldbc: bool = typer.Option(False, "--ldbc", help="Write FILE as LDBC Graphalytics does."),

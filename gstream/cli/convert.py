@@ -42,6 +42,7 @@ def convert(
     drop_self_loops: bool = typer.Option(False, "--drop-self-loops", help="Drop edges from a vertex to itself."),
     topology: str = typer.Option("both", metavar="both|out|in", help="Page sets of a directed graph."),
     order: str = typer.Option("natural", metavar="natural|degree|in|out", help="Numbering inside the store."),
+    columns: int = typer.Option(1, metavar="N", help="Lists of a column page's group, 8 to 128: try 32; 1: rows only."),
     page_size: str = typer.Option("1MiB", metavar="SIZE", help="Bytes of a page: a power of two from 4KiB."),
     id_bytes: int = typer.Option(None, metavar="4|8", help="Bytes of an ID in pages. Default: the fewest that do."),
     num_vertices: int = typer.Option(None, metavar="N", help="The vertices are 0..N-1, edges or not."),
@@ -72,20 +73,11 @@ def convert(
     refuse_existing(store, force)
     check_workdir(workdir)
     options = ConvertOptions(
-        memory_bytes=memory_bytes(memory),
-        threads=threads,
-        directed=directed,
-        weights=not no_weights,
-        dedupe=dedupe,
-        drop_self_loops=drop_self_loops,
-        topology=topology,
-        order=order,
-        page_bytes=parse_size(page_size, "--page-size") or 0,
-        id_bytes=id_bytes,
-        workdir=workdir,
-        resume=resume,
+        memory_bytes=memory_bytes(memory), threads=threads, directed=directed, weights=not no_weights, dedupe=dedupe,
+        drop_self_loops=drop_self_loops, topology=topology, order=order, columns=columns,
+        page_bytes=parse_size(page_size, "--page-size") or 0, id_bytes=id_bytes, workdir=workdir, resume=resume,
         num_vertices=num_vertices,
-    )
+    )  # fmt: skip
     reading = InputOptions(
         format=format,
         weights=not no_weights,
@@ -200,6 +192,11 @@ def report_lines(report: Report) -> list[tuple[str, str]]:
         ("took", f"{show_seconds(report.seconds)}, {show_count(report.edges_per_second)} edges/s, "
                  f"peak memory {show_bytes(report.peak_memory_bytes)}"),
     ]  # fmt: skip
+    if any(report.column_pages.values()):
+        columns = ", ".join(f"{count} {name}" for name, count in report.column_pages.items())
+        lines.append(
+            ("columns", f"{columns} of the pages; {show_bytes(sum(report.padding_bytes.values()))} of padding")
+        )
     if report.skipped_lines:
         lines.append(("skipped", f"{report.skipped_lines:,} lines, listed in {skipped_file(Path(report.path))}"))
     return lines

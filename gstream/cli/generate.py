@@ -45,6 +45,7 @@ def generate(
     drop_self_loops: bool = typer.Option(False, "--drop-self-loops", help="Drop edges from a vertex to itself."),
     topology: str = typer.Option("both", metavar="both|out|in", help="Page sets of a directed graph."),
     order: str = typer.Option("natural", metavar="natural|degree|in|out", help="Numbering inside the store."),
+    columns: int = typer.Option(1, metavar="N", help="Lists of a column page's group, 8 to 128: try 32; 1: rows only."),
     page_size: str = typer.Option("1MiB", metavar="SIZE", help="Bytes of a page: a power of two from 4KiB."),
     id_bytes: int = typer.Option(None, metavar="4|8", help="Bytes of an ID in pages. Default: the fewest that do."),
     memory: str = typer.Option(DEFAULT_MEMORY, metavar="SIZE", help="Memory that this may take."),
@@ -87,6 +88,7 @@ def generate(
         id_bytes=id_bytes,
         workdir=workdir,
         resume=resume,
+        columns=columns,
     )
     build(source, out, options, dry_run, verify, json)
 

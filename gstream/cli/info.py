@@ -90,8 +90,13 @@ def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("order", f"{facts['order']}, {facts['id_bytes']}-byte IDs, pages of {show_bytes(facts['page_bytes'])}"),
     ]  # fmt: skip
     for name, topology in facts["topologies"].items():
+        columns = ""
+        if facts["columns"] > 1:
+            columns = (
+                f" ({topology['column_pages']:,} in columns of {facts['columns']}, padding {topology['padding']:.2%})"
+            )
         lines.append(
-            (f"{name}-pages", f"{topology['small_pages']:,} small, {topology['large_pages']:,} large of "
+            (f"{name}-pages", f"{topology['small_pages']:,} small{columns}, {topology['large_pages']:,} large of "
                               f"{topology['hubs']:,} hubs; {topology['fill']:.0%} full, "
                               f"{topology['bytes_per_edge']:.3g} B an edge")
         )  # fmt: skip

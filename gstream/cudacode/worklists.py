@@ -2,7 +2,8 @@
 
 A part is one block's work, uint32[4] as cuda/pages.cuh's `Part`: (page, first, end, group). Of a small page it is slots
 [first, end), `group` lanes a record; of a large page, whose group is 0, words [first, end). Where lists are long on
-average a whole block takes one after the other: a warp that had one of 10^5 edges would be waited for by all.
+average a whole block takes one after the other: a warp that had one of 10^5 edges would be waited for by all. A column
+page's lists have a lane each, whatever --micro says, and its parts are whole blocks of slots.
 A page's parts depend on the page alone, so the partial sums of a hub are the same wherever its pages are.
 """
 
@@ -10,23 +11,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from pagestore.layout import GROUP_SIZES
+from pagestore.layout import GROUP_SIZES, ROW
 
 EDGES_A_PART = 4096  # a 16 MiB batch is 1,000 parts: all SMs of a large GPU are full; a hub's stretch is no tail
 PART_BYTES = 16
 LARGE_GROUP = 0
 BLOCK_WIDE = 64  # the group of parts whose records have a block each
 WIDE_FROM = 1024  # edges a record on average: then a block takes one
+COLUMNS = 256  # the group of parts of a column page is COLUMNS + its stride
 WARPS = 8  # of a block
+WARP_LANES = 32
 # Lanes a record, by micro-level technique (thesis 4.1), or by number (paper 001's group size S).
 LANES = {"vertex": 1, "edge": 32, **{str(size): size for size in GROUP_SIZES}}
 
 
-def micro_groups(micro: str, records: np.ndarray, edges: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """uint8[n]: lanes a record of each page: the same for all pages, or what the directory's columns say."""
+def micro_groups(
+    micro: str, records: np.ndarray, edges: np.ndarray, group: np.ndarray, layout: np.ndarray
+) -> np.ndarray:
+    """uint32[n]: lanes a record of each page: the same for all pages of rows, or what the directory's columns say."""
     if micro != "hybrid":
-        return np.full_like(group, LANES[micro])
-    return np.where(edges >= records.astype(np.uint64) * np.uint64(WIDE_FROM), BLOCK_WIDE, group).astype(np.uint8)
+        groups = np.full(len(group), LANES[micro], np.uint32)
+    else:
+        wide = edges >= records.astype(np.uint64) * np.uint64(WIDE_FROM)
+        groups = np.where(wide, BLOCK_WIDE, group).astype(np.uint32)
+    return np.where(layout == ROW, groups, COLUMNS + layout.astype(np.uint32)).astype(np.uint32)
 
 
 def make_parts(
@@ -40,10 +48,10 @@ def make_parts(
 ) -> np.ndarray:
     """Parts of the pages `numbers` (int[n]), in their order: uint32[m, 4].
 
-    large, records, edges and group (lanes a record, 1 to 32) are the directory's columns, one entry a page.
+    large, records and edges are the directory's columns, one entry a page; group is what micro_groups gives.
     """
     records, edges = records.astype(np.int64), edges.astype(np.int64)
-    begin, end, step = _cuts(large, records, edges, header_words, edges_a_part)
+    begin, end, step = _cuts(large, records, edges, group >= COLUMNS, header_words, edges_a_part)
     counts = -(-(end - begin) // step)
     page = np.repeat(np.arange(len(numbers)), counts)
     number = np.arange(len(page)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -55,20 +63,28 @@ def make_parts(
     return parts
 
 
-def count_parts(large: np.ndarray, records: np.ndarray, edges: np.ndarray) -> int:
+def count_parts(large: np.ndarray, records: np.ndarray, edges: np.ndarray, layout: np.ndarray) -> int:
     """How many parts make_parts gives."""
-    begin, end, step = _cuts(large, records.astype(np.int64), edges.astype(np.int64), 0, EDGES_A_PART)
+    sizes = records.astype(np.int64), edges.astype(np.int64)
+    begin, end, step = _cuts(large, *sizes, layout != ROW, 0, EDGES_A_PART)
     return int((-(-(end - begin) // step)).sum())
 
 
 def _cuts(
-    large: np.ndarray, records: np.ndarray, edges: np.ndarray, header_words: int, edges_a_part: int
+    large: np.ndarray,
+    records: np.ndarray,
+    edges: np.ndarray,
+    in_columns: np.ndarray,
+    header_words: int,
+    edges_a_part: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(begin, end, step) of each page's slots or words."""
     pieces = np.maximum(-(-edges // edges_a_part), 1)
     slots = -(-records // pieces)
     few = edges >= records * WIDE_FROM
-    step = np.where(few, slots, -(-slots // WARPS) * WARPS)  # all warps have some, or the block takes one by one
+    # All warps have some, or the block takes one by one; in columns each warp has 32 slots, and so whole groups.
+    whole = np.where(in_columns, WARPS * WARP_LANES, WARPS)
+    step = np.where(few & ~in_columns, slots, -(-slots // whole) * whole)
     begin = np.where(large, header_words + 1, 0)
     step = np.maximum(np.where(large, edges_a_part, step), 1)
     return begin, begin + np.where(large, edges, records), step

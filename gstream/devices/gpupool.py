@@ -31,7 +31,8 @@ class GpuTable:
         large = table.all_pages() >= table.small_pages
         parts = make_parts(
             table.all_pages(), large, table.records, table.edges,
-            micro_groups(micro, table.records, table.edges, table.group), table.layout.header_words,
+            micro_groups(micro, table.records, table.edges, table.group, table.page_layout),
+            table.layout.header_words,
         )  # fmt: skip
         self.part_of = np.searchsorted(parts[:, 0], np.arange(table.pages + 1))
         self.large_pages = parts[parts[:, 3] == LARGE_GROUP, 0].astype(np.int64)

@@ -303,7 +303,7 @@ def bit_words(part: Range) -> slice:
 
 
 def records_of(words: np.ndarray, numbers: np.ndarray, rows: np.ndarray, table: PageTable, step: Step) -> np.ndarray:
-    """Records int64[m, 4] of step.listed in the pages `numbers`, which lie in `rows` of `words`."""
+    """Records int64[m, 5] of step.listed in the pages `numbers`, which lie in `rows` of `words`."""
     assert step.listed is not None
     small = int(np.searchsorted(numbers, table.small_pages))
     first, last = table.first_vertex[numbers], table.last_vertex[numbers]

@@ -17,7 +17,8 @@ Arrays
     words    id[rows, W]        pages seen as words (`pages.view(layout.id_dtype)`), any rows, C-contiguous
     weights  weight[rows, W]    weight pages of the same rows, or code.no_weights
     parts    int64[m, 3]        (row, first, end): slots [first, end) of a small page, words [first, end) of a large one
-    records  int64[m, 4]        (row, first word, end word, vertex): a stretch of one vertex's list
+    records  int64[m, 5]        (row, first word, count, vertex, stride): a stretch of one vertex's list, whose words
+                                are `stride` apart (1, or more in a column page)
     value    value[n]           n vertices from `value_first`; `degree` and `in_degree` u4 (or u8) are sliced the same
                                 way; uint32[0] will do where code.reads() has them not
     *_bits   uint64[ceil(V/64)] bit v & 63 of word v >> 6; always over all vertices of the graph

@@ -1,6 +1,7 @@
 """Work lists over pages: parts of about equal numbers of edges (Garaph 4.1), and the records of chosen vertices.
 
-A small page is cut between slots, a large page between words; a part never crosses a page.
+A small page is cut between slots, a large page between words; a part never crosses a page. Neighbour k of a record is
+at its first word + stride * (k + 1): stride is 1, or the width of a column page's groups (pagestore/layout.py).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import numpy as np
 
 from gstream.hostcode.casts import u64
 from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.strides import stride_of
 from pagestore.layout import HEADER_BYTES
 
 __all__ = ["EDGES_A_PART", "RECORD_STRETCH", "find_records", "make_parts"]
@@ -114,17 +116,18 @@ def _find(
         if slot == records:  # not in a small page
             row, slot = _row_of(first_vertex, last_vertex, small, rows, v), u64(0)
         while row < rows and u64(first_vertex[row]) <= v:
-            head = u64(words[row, width - u64(2) * slot - u64(1)])
-            end = head + u64(1) + u64(words[row, head])
+            head, stride = u64(words[row, width - u64(2) * slot - u64(1)]), stride_of(words, row)
+            length = u64(words[row, head])
             # word 6 (or 3 of 8 bytes) of a header: the stretch's place in its list; heads are at place 0
             place = u64(words[row, 3]) if wide else u64(words[row, 6]) | u64(words[row, 7]) << u64(32)
-            begin = min(head + u64(1) + u64(skip), end) if place == u64(0) else head + u64(1)
-            while begin < end:
-                after = min(begin + step, end)
+            begin = min(u64(skip), length) if place == u64(0) else u64(0)
+            while begin < length:
+                taken = min(step, length - begin)
                 if count < u64(len(out)):
-                    out[count, 0], out[count, 1], out[count, 2], out[count, 3] = row, begin, after, v
+                    out[count, 0], out[count, 1], out[count, 2] = row, head + (begin + u64(1)) * stride, taken
+                    out[count, 3], out[count, 4] = v, stride
                 count += u64(1)
-                begin = after
+                begin += taken
             if row < small:
                 break
             row += u64(1)
@@ -140,14 +143,15 @@ def find_records(
     skip: int = 0,
     stretch: int = RECORD_STRETCH,
 ) -> np.ndarray:
-    """The lists of `vertices` (uint64[k]) in `words`, cut into stretches: int64[m, 4], (row, first, end, vertex).
+    """The lists of `vertices` (uint64[k]) in `words`, cut into stretches: int64[m, 5].
 
-    Rows below `small_rows` are small pages, the others large ones, both ascending; first_vertex and last_vertex are
-    u64[rows]. The first `skip` neighbours of a list are left out.
+    A stretch is (row, first, count, vertex, stride): neighbours at words first + k * stride, k below count. Rows below
+    `small_rows` are small pages, the others large ones, both ascending; first_vertex and last_vertex are u64[rows]. The
+    first `skip` neighbours of a list are left out.
     """
-    out = np.empty((len(vertices) + len(vertices) // 4 + 64, 4), np.int64)
+    out = np.empty((len(vertices) + len(vertices) // 4 + 64, 5), np.int64)
     count = int(_find(words, first_vertex, last_vertex, small_rows, vertices, skip, stretch, out))
     if count > len(out):  # hubs were cut into more stretches than there was room for
-        out = np.empty((count, 4), np.int64)
+        out = np.empty((count, 5), np.int64)
         _find(words, first_vertex, last_vertex, small_rows, vertices, skip, stretch, out)
     return out[:count]

@@ -20,9 +20,9 @@ from pagestore.writer import StoreWriter
 LARGE_BUFFER_BYTES = 16 << 20  # pages of one hub packed at a time
 
 
-def plan_topology(edges: SortedEdges, layout: PageLayout) -> PagePlan:
-    """The page plan of a topology, from its degrees alone."""
-    planner = PagePlanner(layout)
+def plan_topology(edges: SortedEdges, layout: PageLayout, columns: int) -> PagePlan:
+    """The page plan of a topology, from its degrees alone; `columns` as in ConvertOptions."""
+    planner = PagePlanner(layout, columns)
     for _, degrees in edges.degrees.windows():
         planner.add(degrees)
     return planner.finish()

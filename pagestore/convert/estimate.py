@@ -14,6 +14,7 @@ from pagestore.convert.storage import free_bytes
 from pagestore.convert.survey import Tally, weight_dtype
 from pagestore.errors import ResourceError
 from pagestore.layout import HEAD_NEIGHBOURS, PageLayout
+from pagestore.planning import COLUMN_WASTE
 
 RECORD_WORDS = 3  # size word and slot of a list
 NAMED_EDGE_BYTES = 24  # hashes and numbers of an edge between names, in temporary files
@@ -30,7 +31,8 @@ def store_bytes(
     """About how large the store will be; `edges` of one topology, `named`: user IDs are stored."""
     layout = PageLayout(options.page_bytes, id_bytes)
     words = edges + RECORD_WORDS * min(vertices, edges)
-    pages = int(words * SLACK) // (layout.words - layout.header_words) + 1
+    slack = SLACK + (1 / (COLUMN_WASTE - 1) if options.columns > 1 else 0)
+    pages = int(words * slack) // (layout.words - layout.header_words) + 1
     page = options.page_bytes + (layout.weight_page_bytes(weight_bytes) if weight_bytes else 0)
     heads = vertices * HEAD_NEIGHBOURS * id_bytes if options.heads else 0
     vectors = vertices * (8 + (8 if named else 0) + (id_bytes if options.order != "natural" else 0))

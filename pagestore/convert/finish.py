@@ -14,10 +14,10 @@ from pagestore.convert.estimate import check_space
 from pagestore.convert.options import Report
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.storage import Vector
-from pagestore.layout import PageLayout
+from pagestore.layout import ROW, PageLayout
 from pagestore.meta import FORMAT, VERSION, Meta
 from pagestore.planning import PagePlan
-from pagestore.writer import StoreWriter
+from pagestore.writer import StoreWriter, column_facts
 
 if TYPE_CHECKING:
     from pagestore.convert.pipeline import _Conversion
@@ -49,6 +49,8 @@ class Finished:
         report.page_bytes, report.id_bytes, report.uuid = meta.page_bytes, meta.id_bytes, meta.uuid
         report.pages = {name: plan.pages for name, plan in self.plans.items()}
         report.small_pages = {name: plan.small_pages for name, plan in self.plans.items()}
+        report.column_pages = {name: int((plan.directory["layout"] != ROW).sum()) for name, plan in self.plans.items()}
+        report.padding_bytes = {name: plan.padding_words * meta.id_bytes for name, plan in self.plans.items()}
         report.store_bytes = self.store_bytes
 
 
@@ -96,6 +98,7 @@ def describe(
         uuid=str(uuid.uuid5(NAMESPACE, text)),
         provenance=provenance,
         **weights,
+        **column_facts(plans),
     )
 
 
@@ -109,7 +112,7 @@ def write_store(
 ) -> Finished:  # fmt: skip
     """Write NAME.partial and rename it. `degrees` by direction, `place`: store ID of each dense vertex."""
     layout = PageLayout(job.options.page_bytes, job.id_bytes)
-    plans = {name: plan_topology(part, layout) for name, part in edges.items()}
+    plans = {name: plan_topology(part, layout, job.options.columns) for name, part in edges.items()}
     meta = describe(job, first, edges, plans, degrees)
     identity = job.identity
     names_bytes = len(identity.names.data) if identity.kind == "strings" else 0

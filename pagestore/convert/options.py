@@ -9,12 +9,13 @@ from typing import Any
 
 from pagestore.cores import checked_threads, usable_cores
 from pagestore.errors import UsageError
-from pagestore.layout import DEFAULT_PAGE_BYTES, MIN_PAGE_BYTES
+from pagestore.layout import COLUMN_WIDTHS, DEFAULT_PAGE_BYTES, MIN_PAGE_BYTES
 from pagestore.sizes import parse_size
 
 TOPOLOGIES = ("both", "out", "in")
 ORDERS = ("natural", "degree", "in", "out")
 DEFAULT_MEMORY_BYTES = 2 << 30
+COLUMNS_TEXT = f"a power of two from {COLUMN_WIDTHS[0]} to {COLUMN_WIDTHS[-1]}"
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class ConvertOptions:
 
     `memory_bytes` bounds everything beyond the interpreter and its libraries; it, `threads`, `workdir` and `resume`
     never change a byte of the store. `order_buckets`: buckets of the approximate sort (paper 000, section 4.1),
-    None = one a degree. `workdir` holds temporary files (default: beside the store, in STORE.partial.d).
+    None = one a degree. `columns`: records of a group in column pages (its Per_Group_Num, section 4.2), 1 = none.
+    `workdir` holds temporary files (default: beside the store, in STORE.partial.d).
     """
 
     memory_bytes: int = DEFAULT_MEMORY_BYTES
@@ -43,6 +45,7 @@ class ConvertOptions:
     resume: bool = False
     num_vertices: int | None = None
     heads: bool = True
+    columns: int = 1
 
     def __post_init__(self) -> None:
         for name, flag in (("memory_bytes", "--memory"), ("page_bytes", "--page-size")):
@@ -62,6 +65,8 @@ class ConvertOptions:
             raise UsageError(f"--memory {self.memory_bytes}: it must be more than 0 bytes.")
         if self.order_buckets is not None and self.order_buckets < 1:
             raise UsageError(f"order_buckets {self.order_buckets}: it must be at least 1.")
+        if self.columns not in (1, *COLUMN_WIDTHS):
+            raise UsageError(f"--columns {self.columns}: it must be 1 (none), or {COLUMNS_TEXT}.")
         if self.num_vertices is not None and self.num_vertices < 0:
             raise UsageError(f"--num-vertices {self.num_vertices}: it must be 0 or more.")
 
@@ -75,12 +80,16 @@ class ConvertOptions:
         return self.threads or usable_cores()
 
     def lasting(self) -> dict[str, Any]:
-        """The options that decide the store's bytes, for its provenance, its UUID and `--resume`."""
+        """The options that decide the store's bytes, for its provenance, its UUID and `--resume`.
+
+        `columns` only where it is used: other stores keep the bytes that they had before there were column pages.
+        """
         names = (
             "directed", "weights", "dedupe", "drop_self_loops", "topology", "order", "order_buckets", "page_bytes",
             "id_bytes", "num_vertices", "heads",
         )  # fmt: skip
-        return {name: getattr(self, name) for name in names}
+        columns = {} if self.columns == 1 else {"columns": self.columns}
+        return {name: getattr(self, name) for name in names} | columns
 
 
 @dataclass(frozen=True)
@@ -119,6 +128,8 @@ class Report:
     id_bytes: int = 4
     pages: dict[str, int] = field(default_factory=dict)  # by topology
     small_pages: dict[str, int] = field(default_factory=dict)
+    column_pages: dict[str, int] = field(default_factory=dict)  # of the small ones
+    padding_bytes: dict[str, int] = field(default_factory=dict)  # of column pages
     store_bytes: int = 0
     work_bytes: int = 0  # temporary files at most
     resumed: bool = False

@@ -9,11 +9,13 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from pagestore.convert import ConvertOptions, convert
 from pagestore.inputs import InputOptions, open_source
 from pagestore.memory import convert_arrays
+from pagestore.planning import PagePlanner
 
 NUMBER = itertools.count()
 KINDS = ("dense", "gaps", "listed", "names")
@@ -32,13 +34,15 @@ class Example:
     order: str = "natural"
     topology: str = "both"
     heads: bool = True
+    columns: int = 1
 
     def __repr__(self) -> str:
         edges = list(zip(self.source.tolist(), self.target.tolist(), strict=True))
         shown = edges if len(edges) < 60 else f"{len(edges)} edges"
         return (
             f"Example({self.vertices}, {shown}, weight={None if self.weight is None else self.weight[:60].tolist()}, "
-            f"directed={self.directed}, {self.kind}, {self.order}, {self.topology}, heads={self.heads})"
+            f"directed={self.directed}, {self.kind}, {self.order}, {self.topology}, heads={self.heads}, "
+            f"columns={self.columns})"
         )
 
     @property
@@ -54,23 +58,29 @@ class Example:
         return f"v{vertex:03d}é" if self.kind == "names" else int(vertex) * 7 + 3
 
     def stored(self, folder: Path) -> Path:
-        """Path of a new store with 4 KiB pages."""
+        """Path of a new store with 4 KiB pages; these hold few groups, so columns may waste half of them."""
         path = folder / f"graph{next(NUMBER)}.gs"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(PagePlanner, "waste", 2)
+            self.convert(path)
+        return path
+
+    def convert(self, path: Path) -> None:
         options: dict[str, Any] = {
             "directed": self.directed, "order": self.order, "page_bytes": 4096, "heads": self.heads,
             "topology": self.topology if self.directed else "both", "memory_bytes": 1 << 28, "threads": 1,
+            "columns": self.columns,
         }  # fmt: skip
         if self.kind == "names":
-            text = folder / f"{path.stem}.txt"
+            text = path.parent / f"{path.stem}.txt"
             columns = [[self.user_id(v) for v in ends] for ends in (self.source, self.target)]
             if self.weight is not None:
                 columns.append(self.weight.tolist())
             text.write_text("".join("\t".join(map(str, row)) + "\n" for row in zip(*columns, strict=True)))
             given = InputOptions(string_ids=True, weight_column=None if self.weight is None else 3)
-            with_names = open_source([text], given, folder, 1 << 28)
+            with_names = open_source([text], given, path.parent, 1 << 28)
             convert(with_names, path, ConvertOptions(**options))
-            return path
-        if self.kind == "gaps":
+        elif self.kind == "gaps":
             source, target = self.source * 7 + 3, self.target * 7 + 3
             convert_arrays(path, source, target, self.weight, **options)
         elif self.kind == "listed":
@@ -78,7 +88,6 @@ class Example:
             convert_arrays(path, self.source, self.target, self.weight, ids=ids, **options)
         else:
             convert_arrays(path, self.source, self.target, self.weight, vertices=self.vertices, **options)
-        return path
 
     def networkx(self) -> Any:
         """The same graph, nodes named as the user does."""
@@ -114,7 +123,7 @@ def examples(draw, weights: str | None = None, edges_at_least: int = 0, largest:
     return Example(
         vertices, ends[0], ends[1], weight, directed=draw(st.booleans()), kind=kind,
         order=draw(st.sampled_from(["natural", "degree"])), topology=draw(st.sampled_from(["both", "out", "in"])),
-        heads=draw(st.booleans()),
+        heads=draw(st.booleans()), columns=draw(st.sampled_from([1, 8, 32])),
     )  # fmt: skip
 
 

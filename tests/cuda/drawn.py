@@ -50,15 +50,17 @@ class Graph:
     """A weighted store, programs for it, and what the host's cores make of them."""
 
     def __init__(
-        self, folder: Path, kinds: dict[str, type[Program]], vertices: int, edges: int, directed: bool = True
-    ) -> None:
+        self, folder: Path, kinds: dict[str, type[Program]], vertices: int, edges: int, directed: bool = True,
+        columns: int = 1,
+    ) -> None:  # fmt: skip
         source, target = skewed_edges(vertices, edges, 41)
         numbers = np.random.default_rng(42)
         weight, cost = numbers.integers(1, 9, edges).astype(np.float64), numbers.integers(0, 5, vertices)
         self.vertices, self.name = vertices, "directed" if directed else "undirected"
         self.store = make_store(
-            folder, source, target, weight, vertices=vertices, directed=directed, page_bytes=PAGE, order="degree"
-        )
+            folder, source, target, weight, vertices=vertices, directed=directed, page_bytes=PAGE, order="degree",
+            columns=columns,
+        )  # fmt: skip
         given = {"bfs": {"source": 3}, "sssp": {"source": 3}, "pagerank": {"tolerance": 0.0}}
         given["costs"] = {"seeds": (3, 11), "cost": cost}
         self.programs = {name: kind(**given.get(name, {})) for name, kind in kinds.items()}
@@ -70,9 +72,10 @@ class Graph:
 
 
 def make_graphs(folder: Path, vertices: int, edges: int) -> list[Graph]:
-    """One directed, one undirected; their kernels are the same."""
+    """One directed; two undirected, one of them with column pages; their kernels are the same."""
     kinds = classes(folder)
-    return [Graph(folder / "stores", kinds, vertices, edges, directed) for directed in (True, False)]
+    shapes = ((True, 1), (False, 1), (False, 8))
+    return [Graph(folder / "stores", kinds, vertices, edges, *shape) for shape in shapes]
 
 
 def options_of(draw: random.Random, devices: list[str], vertices: int) -> RunOptions:

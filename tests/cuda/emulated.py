@@ -9,7 +9,7 @@ from compilers import shared_library
 from stepping import Loop
 
 from gstream.cudacode.generate import UnitShape, unit_of
-from gstream.cudacode.worklists import make_parts
+from gstream.cudacode.worklists import COLUMNS, make_parts
 from gstream.hostcode import BLOCK, bitmap, compile_host
 from pagestore.layout import HEADER_BYTES
 
@@ -53,12 +53,13 @@ class Launcher:
 
 
 def parts_of(pages, group, edges_a_part):
-    """Parts of handmade pages, from what the directory would say."""
+    """Parts of handmade pages, from what the directory would say; `group` is for those of rows."""
     words, wide = pages.words, pages.words.itemsize == 8
     records = words[:, 0] >> np.uint64(32) if wide else words[:, 1]
     edges = words[:, 2] if wide else words[:, 4]
     large = np.arange(len(words)) >= pages.small
-    rows, groups = np.arange(len(words)), np.full(len(words), group)
+    layout = words[:, 0].astype(np.int64) >> 16 & 0xFFFF
+    rows, groups = np.arange(len(words)), np.where(layout > 0, COLUMNS + layout, group)
     return make_parts(rows, large, records, edges, groups, HEADER_BYTES // words.itemsize, edges_a_part)
 
 

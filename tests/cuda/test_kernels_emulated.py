@@ -10,6 +10,7 @@ from stepping import WAYS, Graph, Run
 from test_kernels import hub_graph
 from written import VARIED, program
 
+from gstream.cudacode.worklists import COLUMNS
 from gstream.hostcode import bitmap, count_pages, set_bits
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
@@ -19,10 +20,10 @@ from gstream.programs.wcc import WCC
 pytestmark = needs_gxx
 
 
-def graph_of(key):
+def graph_of(key, columns=1):
     n, source, target, weight = hub_graph(weights=VARIED[key][1] if key in VARIED else "f4")
     weighted = key.startswith("sssp") or key in VARIED
-    return Graph(n, source, target, weight if weighted else None, id_bytes=8 if key.endswith("_wide") else 4)
+    return Graph(n, source, target, weight if weighted else None, 4096, 8 if key.endswith("_wide") else 4, columns)
 
 
 def programs_in(folder):
@@ -71,6 +72,24 @@ def test_every_program_and_way(units, key, way, group, grid):
         np.testing.assert_array_equal(mine.active, host.active)
         assert int(mine.edges[0]) == host.edges or given.combine.idempotent
         assert (mine.got == mine.code.identity).all()
+
+
+@pytest.mark.parametrize("columns", [8, 32])
+@pytest.mark.parametrize("key", ["bfs", "sssp", "sssp_wide", "wcc", "pagerank", *VARIED])
+def test_pages_of_columns(units, key, columns):
+    """Every second page is one of columns: what the host makes of rows alone."""
+    given, graph, launcher = units[key]
+    mixed = graph_of(key, columns)
+    limit = 6 if given.combine.name == "SUM" else 1000
+    for k, way in enumerate(("push", "pull")):
+        wanted = Run(given, graph, way).run(limit)
+        mine = EmulatedRun(launcher, given, mixed, way, 8, 2 + k, (1, 40)[k], shuffled=k == 0)
+        assert {COLUMNS + columns, 8, 0} == {int(group) for parts in mine.parts.values() for group in parts[:, 3]}
+        got = mine.run(limit)
+        if given.combine.name == "SUM" and wanted.dtype.kind == "f":
+            np.testing.assert_allclose(got, wanted, rtol=2e-6 if wanted.dtype == np.float32 else 1e-12)
+        else:
+            np.testing.assert_array_equal(got.view(np.uint8), wanted.view(np.uint8))
 
 
 def test_sums_do_not_depend_on_launches_or_cuts_between_slots(units):

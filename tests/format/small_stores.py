@@ -9,7 +9,7 @@ import numpy as np
 from pagestore.layout import PageLayout
 from pagestore.meta import Meta
 from pagestore.pack import pack_range, plan_pages
-from pagestore.writer import StoreWriter
+from pagestore.writer import StoreWriter, column_facts
 
 
 @dataclass
@@ -62,6 +62,7 @@ def write_store(
     split: int | None = None,
     incoming: Edges | None = None,
     finish: bool = True,
+    columns: int = 1,
 ) -> StoreWriter:
     """Write `edges` (already in store IDs) to `path`; `ids`: user IDs, `store_of`: natural index -> store ID.
 
@@ -75,14 +76,14 @@ def write_store(
     }
     names = [name.encode() for name in ids] if isinstance(ids, list) else []
     kind = "range" if ids is None else "strings" if isinstance(ids, list) else "integers"
+    plans = {name: plan_pages(layout, degrees[name], columns) for name in topologies}
     meta = Meta(
         vertices=edges.vertices, edges=len(edges.source), directed=directed, page_bytes=page_bytes, id_bytes=id_bytes,
         weighted=edges.weight is not None, weight_dtype=None if edges.weight is None else edges.weight.dtype.str[1:],
         order="natural" if store_of is None else "degree", topologies=topologies, id_kind=kind, heads=heads,
         max_out_degree=int(degrees["out"].max(initial=0)), max_in_degree=int(degrees["in"].max(initial=0)),
-        uuid="0" * 32, provenance={"made_by": "tests"},
+        uuid="0" * 32, provenance={"made_by": "tests"}, **column_facts(plans),
     )  # fmt: skip
-    plans = {name: plan_pages(layout, degrees[name]) for name in topologies}
     writer = StoreWriter(path, meta, plans, names_bytes=sum(map(len, names)))
     for name, plan in plans.items():
         part, ends = parts[name], np.concatenate([[0], np.cumsum(degrees[name].astype(np.int64))])

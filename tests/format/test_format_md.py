@@ -19,6 +19,8 @@ from pagestore.meta import Meta
 TEXT = (Path(pagestore.__file__).parent / "FORMAT.md").read_text()
 HEX = r"((?:[0-9a-f]{2} ?){4}(?: +(?:[0-9a-f]{2} ?){4})*)"
 
+WORKED = Edges(np.array([0, 0, 2, 5, 5, 5], np.uint64), np.array([1, 2, 0, 1, 1, 7], np.uint64), 8)
+
 
 def described(key: str) -> list[tuple[str, bytes]]:
     """(first column, bytes) of the lines of the code blocks whose first column matches `key`."""
@@ -31,8 +33,7 @@ def described(key: str) -> list[tuple[str, bytes]]:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     path = str(tmp_path_factory.mktemp("format") / "worked.gs")
-    edges = Edges(np.array([0, 0, 2, 5, 5, 5], np.uint64), np.array([1, 2, 0, 1, 1, 7], np.uint64), 8)
-    write_store(path, edges)
+    write_store(path, WORKED)
     with pagestore.open_store(path) as opened:
         yield opened
 
@@ -48,6 +49,24 @@ def test_the_worked_page_is_the_packed_page(store):
     assert len(described(r"[0-9a-f]{4}")) == 14
     with store.topology("out").reader() as reader:
         np.testing.assert_array_equal(reader.read(0, 1)[0], worked_page())
+
+
+def worked_column_page() -> np.ndarray:
+    page = np.zeros(4096, np.uint8)
+    for offset, data in described(r"column [0-9a-f]{4}"):
+        at = int(offset.split()[1], 16)
+        page[at : at + len(data)] = np.frombuffer(data, np.uint8)
+    return page
+
+
+def test_the_worked_column_page_is_the_packed_page(tmp_path):
+    path = str(tmp_path / "columns.gs")
+    write_store(path, WORKED, columns=8)
+    with pagestore.open_store(path) as store, store.topology("out").reader() as reader:
+        np.testing.assert_array_equal(reader.read(0, 1)[0], worked_column_page())
+        assert store.meta.padding_words["out"] == 23 and f"{23} of them padding" in TEXT
+    column, row = decode_page(worked_column_page(), 4, 8), decode_page(worked_page(), 4, 8)
+    assert (column.source.tolist(), column.target.tolist()) == (row.source.tolist(), row.target.tolist())
 
 
 def test_the_worked_row_is_the_directory_row(store):

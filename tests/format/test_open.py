@@ -75,8 +75,8 @@ def test_another_hdf5_file(tmp_path):
 
 def test_another_version(tmp_path):
     path = str(tmp_path / "new.gs")
-    create(path, {}, {"format": "gstream page store", "version": 2}, 4096)
-    assert refusal(path).startswith("is a store of version 2; this gstream reads version 1.")
+    create(path, {}, {"format": "gstream page store", "version": 3}, 4096)
+    assert refusal(path).startswith("is a store of version 3; this gstream reads versions 1 and 2.")
 
 
 def test_a_partial_store(tmp_path):

@@ -148,31 +148,34 @@ def test_a_report_is_bounded():
 
 @settings(max_examples=300, deadline=None)
 @given(
-    seed=st.integers(0, 1 << 32), spot=st.integers(0, 1023), value=st.integers(0, 1 << 32).map(lambda v: v % (1 << 32))
-)
-def test_the_quick_check_agrees_with_the_decoder(seed, spot, value):
+    seed=st.integers(0, 1 << 32), spot=st.integers(0, 1023), value=st.integers(0, 1 << 32).map(lambda v: v % (1 << 32)),
+    columns=st.sampled_from([1, 1, 8, 16, 32]),
+)  # fmt: skip
+def test_the_quick_check_agrees_with_the_decoder(seed, spot, value, columns):
     """One word of a sound page changed: both refuse, or both accept."""
     rng = np.random.default_rng(seed)
     vertices, records = 40, int(rng.integers(1, 30))
     words = np.zeros(1024, np.uint32)
     vertex = np.sort(rng.permutation(vertices)[:records])
-    at = 8
-    for i, owner in enumerate(vertex):
-        size = int(rng.integers(1, 25))
-        words[at] = size
-        words[at + 1 : at + 1 + size] = np.sort(rng.integers(0, vertices, size))
-        words[1022 - 2 * i : 1024 - 2 * i] = owner, at
-        at += 1 + size
-    edges = at - 8 - records
-    words[:8] = 0, records, vertex[0], 0, edges, 0, 0, 0
+    base, edges = 8, 0
+    for first in range(0, records, columns):
+        group = rng.integers(1, 25, min(columns, records - first))
+        for rank, size in enumerate(group):
+            at = base + rank
+            words[at] = size
+            words[at + columns : at + columns * (1 + size) : columns] = np.sort(rng.integers(0, vertices, size))
+            slot = 1022 - 2 * (first + rank)
+            words[slot : slot + 2] = vertex[first + rank], at
+        base, edges = base + columns * (1 + int(group.max())), edges + int(group.sum())
+    words[:8] = (columns if columns > 1 else 0) << 16, records, vertex[0], 0, edges, 0, 0, 0
     if spot >= 8:  # the header is compared with the directory elsewhere
         words[spot] = value if rng.integers(2) else value % vertices
     owners, sizes = np.zeros((2, records), np.uint64)
     heads, sums = np.empty((records, 4), np.uint32), np.zeros(4, np.uint64)
-    limit, begin = np.uint64(vertices), np.uint64(8)
-    quick = walk_records(words, begin, limit, owners, sizes) == 0 and int(owners[0]) == vertex[0]
+    geometry = np.uint64(8), np.uint64(vertices), np.uint64(columns)
+    quick = walk_records(words, *geometry, owners, sizes) == 0 and int(owners[0]) == vertex[0]
     quick = quick and int(sizes.sum()) == edges
-    quick = quick and scan_neighbours(words, np.empty(0, np.uint8), begin, limit, owners, sizes, heads, sums) == 0
+    quick = quick and scan_neighbours(words, np.empty(0, np.uint8), *geometry, owners, sizes, heads, sums) == 0
     try:
         decode_page(words.view(np.uint8), 4, vertices)
         assert quick

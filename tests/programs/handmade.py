@@ -1,4 +1,7 @@
-"""Pages made by hand for kernel tests: a second packer, in NumPy, that shares no code with pagestore's."""
+"""Pages made by hand for kernel tests: a second packer, in NumPy, that shares no code with pagestore's.
+
+With `columns` every second small page is one of columns, however much that pads it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,25 @@ class Pages:
     degree: np.ndarray  # u32[V]
 
 
-def make_pages(vertices, source, target, weight=None, page_bytes=4096, id_bytes=4) -> Pages:
+def in_rows(sizes, header):
+    """First word of each record, word of each neighbour, and the end, of lists that lie one after the other."""
+    starts = header + np.concatenate([[0], np.cumsum(sizes + 1)])
+    places = [start + 1 + k for start, size in zip(starts, sizes, strict=False) for k in range(size)]
+    return starts[:-1], np.array(places, np.int64), int(starts[-1])
+
+
+def in_columns(sizes, header, columns):
+    """The same for groups of `columns` lists side by side."""
+    starts, places, end = [], [], header
+    for first in range(0, len(sizes), columns):
+        group = sizes[first : first + columns]
+        starts += [end + i for i in range(len(group))]
+        places += [end + i + columns * (k + 1) for i, size in enumerate(group) for k in range(size)]
+        end += columns * (1 + max(group))
+    return np.array(starts), np.array(places, np.int64), end
+
+
+def make_pages(vertices, source, target, weight=None, page_bytes=4096, id_bytes=4, columns=1) -> Pages:
     """Pages of the lists source -> targets (ascending)."""
     layout = PageLayout(page_bytes, id_bytes)
     order = np.lexsort((target, source))
@@ -34,16 +55,16 @@ def make_pages(vertices, source, target, weight=None, page_bytes=4096, id_bytes=
     header, width = layout.header_words, layout.words
     rows, spans = [], []
 
-    def add(kind, vs, position, record_words, stretch):
+    def add(kind, vs, position, record_words, stretch, stride=1):
         row, extra = np.zeros(width, layout.id_dtype), np.zeros(width, target.dtype if weight is None else weight.dtype)
         head = np.zeros(1, HEADER)
         head["kind"], head["records"], head["first_vertex"] = kind, len(vs), vs[0]
         head["edges"], head["position"] = stretch[1] - stretch[0], position
+        head["layout"] = stride if stride > 1 else 0
         row[:header] = head.view(layout.id_dtype)
         counts = record_words - 1
-        starts = header + np.concatenate([[0], np.cumsum(record_words)[:-1]])
+        starts, inside, _ = in_rows(counts, header) if stride == 1 else in_columns(counts, header, stride)
         row[starts] = counts
-        inside = np.arange(stretch[1] - stretch[0]) + header + np.repeat(np.arange(len(vs)) + 1, counts)
         row[inside] = target[stretch[0] : stretch[1]]
         if weight is not None:
             extra[inside] = weight[stretch[0] : stretch[1]]
@@ -59,12 +80,13 @@ def make_pages(vertices, source, target, weight=None, page_bytes=4096, id_bytes=
         end = int(np.searchsorted(cost, cost[at] + width - header, side="right")) - 1
         vs = listed[at:end]
         # hubs between two listed vertices go to large pages: the small page's edges are gathered by record
-        if begin[vs[-1] + 1] - begin[vs[0]] == degree[vs].sum():
-            add(0, vs, 0, degree[vs] + 1, (begin[vs[0]], begin[vs[-1] + 1]))
-        else:
+        if begin[vs[-1] + 1] - begin[vs[0]] != degree[vs].sum():
             hub = int(np.flatnonzero(degree[vs[0] : vs[-1]] > layout.longest_list)[0]) + vs[0]
             vs = vs[vs < hub]
-            add(0, vs, 0, degree[vs] + 1, (begin[vs[0]], begin[vs[-1] + 1]))
+        stride = columns if len(rows) % 2 and header + columns * (1 + degree[vs[0]]) + 2 <= width else 1
+        while stride > 1 and in_columns(degree[vs], header, stride)[2] + 2 * len(vs) > width:
+            vs = vs[:-1]
+        add(0, vs, 0, degree[vs] + 1, (begin[vs[0]], begin[vs[-1] + 1]), stride)
         at += len(vs)
     small = len(rows)
     for v in np.flatnonzero(degree > layout.longest_list):

@@ -31,9 +31,10 @@ class Graph:
     weight: np.ndarray | None
     page_bytes: int = 4096
     id_bytes: int = 4
+    columns: int = 1
 
     def __post_init__(self):
-        sizes = {"page_bytes": self.page_bytes, "id_bytes": self.id_bytes}
+        sizes = {"page_bytes": self.page_bytes, "id_bytes": self.id_bytes, "columns": self.columns}
         self.out = make_pages(self.vertices, self.source, self.target, self.weight, **sizes)
         self.into = make_pages(self.vertices, self.target, self.source, self.weight, **sizes)
 

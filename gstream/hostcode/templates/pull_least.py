@@ -10,6 +10,7 @@ from __future__ import annotations
 from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.intrinsics import atomic_add, atomic_or
 from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.strides import stride_of
 from gstream.hostcode.templates.methods import (
     HAS_DONE,
     IN_PLACE,
@@ -26,9 +27,26 @@ from gstream.hostcode.templates.push import is_set, mark, settle
 
 
 @helper
-def best_of(words, weights, row, begin, end, v, best, source, source_first, degree, active_bits, ctx):
-    """`best` combined with the messages of active sources in words [begin, end); and how many edges that took."""
-    for word in range(begin, end):
+def best_of(words, weights, row, begin, count, stride, v, best, source, source_first, degree, active_bits, ctx):
+    """`best` combined with the messages of active sources in `count` words from `begin` on, `stride` apart; and how
+    many edges that took.
+
+    Rows and columns have a loop each: steps of a variable cost rows 2 %, and a shared body is not inlined.
+    """
+    if stride == u64(1):
+        for word in range(begin, begin + count):
+            u = u64(words[row, word])
+            if is_set(active_bits, u):
+                at = u - source_first
+                if not empty(source[at]):
+                    new = gathered(source, at, u, degree, weights, row, word, ctx)
+                    if better(new, best):
+                        best = merged(best, new)
+                        if HAS_DONE and done(v, best, ctx):
+                            return best, word - begin + u64(1)
+        return best, count
+    for k in range(count):
+        word = begin + k * stride
         u = u64(words[row, word])
         if is_set(active_bits, u):
             at = u - source_first
@@ -37,19 +55,21 @@ def best_of(words, weights, row, begin, end, v, best, source, source_first, degr
                 if better(new, best):
                     best = merged(best, new)
                     if HAS_DONE and done(v, best, ctx):
-                        return best, word - begin + u64(1)
-    return best, end - begin
+                        return best, k + u64(1)
+    return best, count
 
 
 @helper
 def pull_stretch(
-    words, weights, row, begin, end, v, source, source_first, degree, active_bits, dst, at, next_bits, ctx
+    words, weights, row, begin, count, stride, v, source, source_first, degree, active_bits, dst, at, next_bits, ctx
 ):
     """One stretch of a list that other threads may work on too; returns the edges looked at."""
     old = dst[at]
     if HAS_DONE and done(i64(v), old, ctx):
         return u64(0)
-    best, edges = best_of(words, weights, row, begin, end, i64(v), old, source, source_first, degree, active_bits, ctx)
+    best, edges = best_of(
+        words, weights, row, begin, count, stride, i64(v), old, source, source_first, degree, active_bits, ctx
+    )
     if better(best, old) and settle(dst, at, best) and IN_PLACE:
         mark(next_bits, v)
     return edges
@@ -87,10 +107,11 @@ def pull_kernel(
             v = u64(words[row, width - u64(2)])
             if v - low < span and (not HAS_DONE or is_set(open_bits, v)):
                 edges += pull_stretch(
-                    words, weights, row, begin, end, v, source, origin, degree, active_bits, dst, v - low, next_bits,
-                    ctx,
+                    words, weights, row, begin, end - begin, u64(1), v, source, origin, degree, active_bits, dst,
+                    v - low, next_bits, ctx,
                 )  # fmt: skip
             continue
+        stride = stride_of(words, row)
         pending, pending_word = u64(0), u64(0)  # bits of next_bits[pending_word]: one atomic for 64 vertices
         for slot in range(begin, end):
             place = width - (slot + u64(1)) * u64(2)
@@ -99,11 +120,10 @@ def pull_kernel(
             if at >= span or (HAS_DONE and not is_set(open_bits, v)):
                 continue
             head = u64(words[row, place + u64(1)])
-            first = head + u64(1)
-            stop = first + u64(words[row, head])
+            first, count = head + stride, u64(words[row, head])
             old = dst[at]
             best, looked = best_of(
-                words, weights, row, first, stop, i64(v), old, source, origin, degree, active_bits, ctx
+                words, weights, row, first, count, stride, i64(v), old, source, origin, degree, active_bits, ctx
             )
             edges += looked
             if better(best, old):
@@ -144,15 +164,16 @@ def pull_records_kernel(
         if claimed >= count:
             return edges
         for index in range(claimed, min(claimed + u64(16), count)):
-            row, begin, end = u64(records[index, 0]), u64(records[index, 1]), u64(records[index, 2])
-            v = u64(records[index, 3])
+            row, begin, length = u64(records[index, 0]), u64(records[index, 1]), u64(records[index, 2])
+            v, stride = u64(records[index, 3]), u64(records[index, 4])
             if v - low < span:
                 edges += pull_stretch(
                     words,
                     weights,
                     row,
                     begin,
-                    end,
+                    length,
+                    stride,
                     v,
                     source,
                     origin,

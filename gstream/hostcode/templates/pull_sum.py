@@ -10,14 +10,16 @@ from __future__ import annotations
 from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.strides import stride_of
 from gstream.hostcode.templates.methods import GOT, context, gathered
 
 # kernels
 
 
 @helper
-def summed(words, weights, row, begin, end, source, source_first, degree, ctx):
-    """Sum of the messages along words [begin, end) of page `row`; four sums, so that additions overlap."""
+def summed(words, weights, row, begin, count, source, source_first, degree, ctx):
+    """Sum of the messages along `count` words of page `row` from `begin` on; four sums, so that additions overlap."""
+    end = begin + count
     a, b, c, d = GOT(0), GOT(0), GOT(0), GOT(0)
     word = begin
     while word + u64(4) <= end:
@@ -32,6 +34,26 @@ def summed(words, weights, row, begin, end, source, source_first, degree, ctx):
         p = u64(words[row, word])
         a += GOT(gathered(source, p - source_first, p, degree, weights, row, word, ctx))
         word += u64(1)
+    return (a + b) + (c + d)
+
+
+@helper
+def summed_apart(words, weights, row, begin, count, stride, source, source_first, degree, ctx):
+    """The same, with the same bits, where neighbours are `stride` words apart (column pages)."""
+    a, b, c, d = GOT(0), GOT(0), GOT(0), GOT(0)
+    word, end = begin, begin + count * stride
+    while word + u64(3) * stride < end:
+        p, q = u64(words[row, word]), u64(words[row, word + stride])
+        r, s = u64(words[row, word + u64(2) * stride]), u64(words[row, word + u64(3) * stride])
+        a += GOT(gathered(source, p - source_first, p, degree, weights, row, word, ctx))
+        b += GOT(gathered(source, q - source_first, q, degree, weights, row, word + stride, ctx))
+        c += GOT(gathered(source, r - source_first, r, degree, weights, row, word + u64(2) * stride, ctx))
+        d += GOT(gathered(source, s - source_first, s, degree, weights, row, word + u64(3) * stride, ctx))
+        word += u64(4) * stride
+    while word < end:
+        p = u64(words[row, word])
+        a += GOT(gathered(source, p - source_first, p, degree, weights, row, word, ctx))
+        word += stride
     return (a + b) + (c + d)
 
 
@@ -64,15 +86,18 @@ def pull_kernel(
             return edges
         row, begin, end = u64(parts[part, 0]), u64(parts[part, 1]), u64(parts[part, 2])
         if u64(words[row, 0]) & u64(0xFFFFFFFF) == u64(1):
-            carry[part] = summed(words, weights, row, begin, end, source, origin, degree, ctx)
+            carry[part] = summed(words, weights, row, begin, end - begin, source, origin, degree, ctx)
             edges += end - begin
             continue
+        stride = stride_of(words, row)
         for slot in range(begin, end):
             place = width - (slot + u64(1)) * u64(2)
             at = u64(words[row, place]) - low
             if at < span:
                 head = u64(words[row, place + u64(1)])
-                first = head + u64(1)
-                stop = first + u64(words[row, head])
-                dst[at] += summed(words, weights, row, first, stop, source, origin, degree, ctx)
-                edges += stop - first
+                first, count = head + stride, u64(words[row, head])
+                if stride == u64(1):  # a loop of its own, as it was before there were columns
+                    dst[at] += summed(words, weights, row, first, count, source, origin, degree, ctx)
+                else:
+                    dst[at] += summed_apart(words, weights, row, first, count, stride, source, origin, degree, ctx)
+                edges += count

@@ -1,0 +1,99 @@
+"""Column pages on the stand-in for the driver: parts of the directory, and the host's answers from rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compilers import needs_gxx
+from engine_graphs import make_store, skewed_edges
+
+import gstream
+from gstream.cudacode.worklists import BLOCK_WIDE, COLUMNS, count_parts, make_parts, micro_groups
+from gstream.driver import Engine
+from gstream.options import RunOptions
+from gstream.programs.bfs import BFS
+from gstream.programs.pagerank import PageRank
+from gstream.programs.sssp import SSSP
+from gstream.programs.wcc import WCC
+
+V, E, PAGE = 3000, 20_000, 4096
+PROGRAMS = {
+    "bfs": (BFS(source=3), None),
+    "sssp": (SSSP(source=3), None),
+    "wcc": (WCC(), None),
+    "pagerank": (PageRank(tolerance=0.0), 3),
+}
+OPTIONS = {
+    "as it is": {},
+    "no cache": {"streams": 1, "cache": "0", "batch_bytes": 3 * PAGE},
+    "push by chunks": {"chunk_vertices": 1024, "direction": "push", "batch_bytes": 2 * PAGE},
+    "pull, a warp a list": {"direction": "pull", "use_heads": False, "micro": "edge"},
+    "two": {"devices": ["cuda:0,2"], "batch_bytes": 2 * PAGE},
+}
+
+
+@pytest.fixture(scope="module", params=["directed 4", "undirected 8"])
+def stores(request, tmp_path_factory):
+    kind, width = request.param.split()
+    source, target = skewed_edges(V, E, 31)
+    weight = np.random.default_rng(32).integers(1, 9, E).astype(np.float64)
+    folder = tmp_path_factory.mktemp("stores")
+    options = {"vertices": V, "directed": kind == "directed", "id_bytes": int(width), "order": "in"}
+    made = {columns: make_store(folder, source, target, weight, columns=columns, **options) for columns in (1, 8, 32)}
+    assert all(np.count_nonzero(made[c].topology("in").directory["layout"] == c) > 0 for c in (8, 32))
+    yield made
+    for store in made.values():
+        store.close()
+
+
+@needs_gxx
+@pytest.mark.usefixtures("standin_gpu")
+@pytest.mark.parametrize("options", OPTIONS)
+def test_the_device_is_the_host(stores, options):
+    for name, (made, limit) in PROGRAMS.items():
+        given = {"devices": ["cuda"], **OPTIONS[options]}
+        if "chunk_vertices" in given and name == "pagerank":
+            given.pop("direction")
+        with Engine(stores[1]) as engine:
+            wanted = engine.run(made, max_supersteps=limit).value
+        for columns in (8, 32):
+            with Engine(stores[columns], RunOptions(**given)) as engine:
+                for _ in range(2):  # the second run finds pages cached
+                    found = engine.run(made, max_supersteps=limit).value
+                    if name == "pagerank":
+                        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+                    else:
+                        np.testing.assert_array_equal(found, wanted)
+
+
+@needs_gxx
+@pytest.mark.usefixtures("standin_gpu")
+@pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
+def test_components_by_union_find(stores, devices):
+    with gstream.open(stores[1].path) as graph:
+        wanted = graph.wcc().to_numpy().tobytes()
+    for columns in (8, 32):
+        for use_heads in (True, False):
+            with gstream.open(stores[columns].path, devices=devices, use_heads=use_heads) as graph:
+                assert graph.wcc(certify=True).to_numpy().tobytes() == wanted
+
+
+def test_parts_are_whole_blocks_of_slots():
+    """Ten pages of 1,000 records; every other one in columns of 32, the fifth of long lists, the last of a hub."""
+    layout = np.array([0, 32, 0, 32, 0, 32, 0, 32, 0, 0], np.uint8)
+    records = np.array([1000] * 9 + [1], np.uint32)
+    edges = np.array([30_000] * 4 + [2_000_000] + [30_000] * 4 + [9000], np.uint64)
+    large, group = np.arange(10) == 9, np.full(10, 4, np.uint8)
+    for micro, rows in (("hybrid", 4), ("vertex", 1), ("edge", 32)):
+        groups = micro_groups(micro, records, edges, group, layout)
+        wanted = np.where(layout > 0, COLUMNS + 32, rows)
+        wanted[4] = BLOCK_WIDE if micro == "hybrid" else rows
+        np.testing.assert_array_equal(groups[:9], wanted[:9])  # make_parts knows large pages
+        parts = make_parts(np.arange(10), large, records, edges, groups, 8)
+        assert len(parts) == count_parts(large, records, edges, layout)
+        for page in range(9):
+            mine = parts[parts[:, 0] == page]
+            assert mine[0, 1] == 0 and mine[-1, 2] == 1000 and (mine[1:, 1] == mine[:-1, 2]).all()
+            assert (mine[:, 3] == groups[page]).all()
+            if layout[page]:
+                assert (mine[:, 1] % 256 == 0).all() and len(mine) == 4
