@@ -15,23 +15,33 @@
 
 // A piece of work for one block: slots [first, end) of a small page, `group` lanes a record, 1 to 32, or the whole
 // block a record (BLOCK_WIDE), or of a column page (COLUMNS + its stride); words [first, end) of a large page (STRETCH).
+// DENSE is added where the vertices of the page's slots follow each other: then the frontier is asked before a slot is.
 struct __align__(16) Part {
     u32 page, first, end, group;
 };
 constexpr u32 STRETCH = 0;
 constexpr u32 BLOCK_WIDE = 64;
 constexpr u32 COLUMNS = 256;  // a bit that no other group has, and no stride
+constexpr u32 DENSE = 512;
 
 // Where pages lie: page p in row rows[p - first_page] of `words`, NO_ROW: not there, or not wanted; without `rows` in
-// row p - first_page. Elements of `weights` belong to the words in the same places.
+// row p - first_page. Elements of `weights` belong to the words in the same places. first_vertex: of every page.
 struct Pool {
     const Word* words;
     const Weight* weights;
     u64 page_words;
     const u32* rows;
     u64 first_page;
+    const u64* first_vertex;
 };
 constexpr u32 NO_ROW = ~0u;
+constexpr u64 NO_VERTEX = ~u64(0);
+
+// A page and the vertex of its slot 0 where it is DENSE, else NO_VERTEX.
+struct Page {
+    const Word* words;
+    u64 page_words, dense;
+};
 constexpr u64 NO_INDEX = ~u64(0);
 
 // Neighbours a lane loads before it uses the first: with one at a time, every gather would wait for the one before.
@@ -67,15 +77,24 @@ __device__ __forceinline__ List list_of(const Word* page, Slot slot) {
     return {slot.vertex, slot.record + 1, slot.record + 1 + u32(read_once(page + slot.record))};
 }
 
+// Whether the vertex of a slot is wanted; then `slot` is read. Of a dense page nothing is read for others: pages in host
+// memory are read in place for the sake of few lists, and a sparse frontier costs cached pages nothing but its bits.
+template <class Wanted>
+__device__ __forceinline__ bool find_slot(const Page& page, u32 index, Wanted wanted, Slot& slot) {
+    if (page.dense != NO_VERTEX && !wanted(page.dense + index)) return false;
+    slot = slot_of(page.words, page.page_words, index);
+    return page.dense != NO_VERTEX || wanted(slot.vertex);
+}
+
 // visit(list) for the records of a part whose vertex is `wanted`, by whole warps: lanes of one team get the same list,
 // teams without one an empty list, so that `visit` may shuffle. Returns the sum of what this lane's visits return.
 //
 // A warp takes up to 32 slots, fewer where a part has few, so that all warps have some: lane i reads slot i (8 bytes
 // each, coalesced) and the size word of its record; wanted ones are packed into shared memory; then teams take them in
 // turn. Example: group 8, 5 of 32 wanted: teams 0 to 3 take lists 0 to 3, then team 0 takes list 4, and teams 1 to 3 an
-// empty one. A sparse frontier costs the slots alone.
+// empty one.
 template <class Wanted, class Visit>
-__device__ __forceinline__ u64 for_lists(const Word* page, u64 page_words, Part part, Wanted wanted, Visit visit) {
+__device__ __forceinline__ u64 for_lists(const Page& page, Part part, Wanted wanted, Visit visit) {
     __shared__ List packed[WARPS][32];
     List* const lists = packed[warp_of()];
     const u32 teams = 32 / part.group, team = lane_of() / part.group;
@@ -85,10 +104,10 @@ __device__ __forceinline__ u64 for_lists(const Word* page, u64 page_words, Part 
         const u32 index = base + lane_of();
         List list = {0, 0, 0};
         bool take = false;
+        Slot slot;
         if (lane_of() < of_warp && index < part.end) {
-            const Slot slot = slot_of(page, page_words, index);
-            take = wanted(slot.vertex);
-            if (take) list = list_of(page, slot);
+            take = find_slot(page, index, wanted, slot);
+            if (take) list = list_of(page.words, slot);
         }
         const u32 votes = __ballot_sync(FULL, take);
         if (take) lists[__popc(votes & lanes_below())] = list;
@@ -107,18 +126,16 @@ __device__ __forceinline__ u64 for_lists(const Word* page, u64 page_words, Part 
 // whole warps: lanes without one get an empty list. The list's neighbours are words first, first + stride, ... below
 // stop. Nothing is packed: of 32 slots no turn would be saved, and neighbours lie side by side only in slot order.
 template <class Wanted, class Visit>
-__device__ __forceinline__ u64 for_columns(const Word* page, u64 page_words, Part part, Wanted wanted, Visit visit) {
+__device__ __forceinline__ u64 for_columns(const Page& page, Part part, Wanted wanted, Visit visit) {
     const u32 stride = part.group - COLUMNS;
     u64 sum = 0;
     for (u32 base = part.first + warp_of() * 32; base < part.end; base += THREADS) {
         const u32 index = base + lane_of();
         List list = {0, 0, 0};
-        if (index < part.end) {
-            const Slot slot = slot_of(page, page_words, index);
-            if (wanted(slot.vertex)) {
-                const u32 first = slot.record + stride;
-                list = {slot.vertex, first, first + stride * u32(read_once(page + slot.record))};
-            }
+        Slot slot;
+        if (index < part.end && find_slot(page, index, wanted, slot)) {
+            const u32 first = slot.record + stride;
+            list = {slot.vertex, first, first + stride * u32(read_once(page.words + slot.record))};
         }
         sum += visit(list, stride);
         __syncwarp();
@@ -133,25 +150,30 @@ __device__ __forceinline__ List share_of_warp(List list) {
     return {list.vertex, begin, min2(begin + share, list.stop)};
 }
 
-// wide(list, page, weights, index) by whole blocks, small(part, page, weights), or columns(part, page, weights), for
-// parts [first, first + count) of pages in the pool, a block a part. index: the part's, where the list is a stretch of a hub's; NO_INDEX: a whole list.
-// Returns the sum of what they return to this lane.
-template <class Wide, class Small, class Columns>
+// wide(list, words, weights, index) by whole blocks, small(part, page, weights), or columns(part, page, weights), for
+// parts [first, first + count) of pages in the pool, a block a part; wide only for lists whose vertex is `wanted`.
+// index: the part's, where the list is a stretch of a hub's; NO_INDEX: a whole list. Returns the sum of what they return
+// to this lane.
+template <class Wanted, class Wide, class Small, class Columns>
 __device__ __forceinline__ u64 for_parts(const Pool& pool, const Part* __restrict__ parts, u64 first, u64 count,
-                                         Wide wide, Small small, Columns columns) {
+                                         Wanted wanted, Wide wide, Small small, Columns columns) {
     u64 sum = 0;
     for (u64 index = first + blockIdx.x; index < first + count; index += gridDim.x) {
-        const Part part = parts[index];
+        Part part = parts[index];
         const u64 at = part.page - pool.first_page;
         const u32 row = pool.rows == nullptr ? u32(at) : __ldg(pool.rows + at);
         if (row == NO_ROW) continue;
-        const Word* const page = pool.words + row * pool.page_words;
+        const Word* const words = pool.words + row * pool.page_words;
         const Weight* const beside = pool.weights + row * pool.page_words;
+        const u64 vertex = __ldg(pool.first_vertex + part.page);
+        const Page page = {words, pool.page_words, part.group & DENSE ? vertex : NO_VERTEX};
+        part.group &= ~DENSE;
         if (part.group == STRETCH) {
-            sum += wide({slot_of(page, pool.page_words, 0).vertex, part.first, part.end}, page, beside, index);
+            if (wanted(vertex)) sum += wide({vertex, part.first, part.end}, words, beside, index);
         } else if (part.group == BLOCK_WIDE) {
-            for (u32 slot = part.first; slot < part.end; slot++)
-                sum += wide(list_of(page, slot_of(page, pool.page_words, slot)), page, beside, NO_INDEX);
+            Slot slot;
+            for (u32 index = part.first; index < part.end; index++)
+                if (find_slot(page, index, wanted, slot)) sum += wide(list_of(words, slot), words, beside, NO_INDEX);
         } else if (part.group & COLUMNS) {  // < COLUMNS would let nvcc divide by a u16 below, which is a call
             sum += columns(part, page, beside);
         } else {

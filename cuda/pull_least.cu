@@ -64,7 +64,7 @@ __device__ __forceinline__ u32 pull_stretch(const Sources& sources, const Word* 
 // open_bits is set (programs with `done`). `carry` is only for SUM.
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const u32* rows,
-            u64 first_page, const Part* parts, u64 part_first, u64 part_count, const Source* source, u64 source_first,
+            u64 first_page, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, const Source* source, u64 source_first,
             const Degree* __restrict__ degree,
             const u64* __restrict__ active_bits, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits,
             const u64* __restrict__ open_bits, Got* carry, u64* edges, Context ctx) {
@@ -72,7 +72,6 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
     const u64 span = dst_last - dst_first;
     const auto wanted = [&](u64 v) { return v - dst_first < span && (!HAS_DONE || is_set(open_bits, v)); };
     const auto wide = [&](List list, const Word* page, const Weight* beside, u64) {
-        if (!wanted(list.vertex)) return u32(0);
         return pull_stretch(sources, page, beside, share_of_warp(list), dst, dst_first, next_bits, ctx);
     };
     const auto old_of = [&](List list) {
@@ -85,20 +84,20 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
         }
         return found.edges;
     };
-    const auto columns = [&](Part part, const Word* page, const Weight* beside) {
-        return for_columns(page, page_words, part, wanted, [&](List list, u32 stride) {
+    const auto columns = [&](Part part, const Page& page, const Weight* beside) {
+        return for_columns(page, part, wanted, [&](List list, u32 stride) {
             const Got old = old_of(list);
-            return keep(list, old, best_of<true>(sources, page, beside, list, old, stride, ctx));
+            return keep(list, old, best_of<true>(sources, page.words, beside, list, old, stride, ctx));
         });
     };
-    const auto small = [&](Part part, const Word* page, const Weight* beside) {
+    const auto small = [&](Part part, const Page& page, const Weight* beside) {
         const u32 rank = lane_of() & (part.group - 1);
-        return for_lists(page, page_words, part, wanted, [&](List list) {
+        return for_lists(page, part, wanted, [&](List list) {
             const Got old = old_of(list);
-            const Best found = best_of(sources, page, beside, list, old, part.group, ctx);
+            const Best found = best_of(sources, page.words, beside, list, old, part.group, ctx);
             return rank == 0 ? keep(list, old, found) : found.edges;
         });
     };
-    const Pool pool = {words, weights, page_words, rows, first_page};
-    count_up(edges, for_parts(pool, parts, part_first, part_count, wide, small, columns));
+    const Pool pool = {words, weights, page_words, rows, first_page, first_vertex};
+    count_up(edges, for_parts(pool, parts, part_first, part_count, wanted, wide, small, columns));
 }

@@ -39,7 +39,7 @@ __device__ __forceinline__ Got sum_of(const Sources& sources, const Word* page, 
 // [dst_first, dst_last) are passed over. active_bits, next_bits and open_bits are not read: all sources send.
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const u32* rows,
-            u64 first_page, const Part* parts, u64 part_first, u64 part_count, const Source* __restrict__ source,
+            u64 first_page, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, const Source* __restrict__ source,
             u64 source_first, const Degree* __restrict__ degree, const u64* __restrict__ active_bits, Got* dst,
             u64 dst_first, u64 dst_last, u64* next_bits, const u64* __restrict__ open_bits, Got* carry, u64* edges,
             Context ctx) {
@@ -47,7 +47,6 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
     const Sources sources = {source, source_first, degree, active_bits};
     const u64 span = dst_last - dst_first;
     const auto wide = [&](List list, const Word* page, const Weight* beside, u64 index) {
-        if (list.vertex - dst_first >= span) return u32(0);
         const List share = share_of_warp(list);
         const Got sum = sum_of(sources, page, beside, share, lane_of(), 32, ctx);
         if (lane_of() == 0) sums[warp_of()] = sum;
@@ -62,22 +61,22 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
         return lane_of() == 0 ? share.stop - share.first : 0;
     };
     const auto wanted = [&](u64 v) { return v - dst_first < span; };
-    const auto columns = [&](Part part, const Word* page, const Weight* beside) {
-        return for_columns(page, page_words, part, wanted, [&](List list, u32 stride) {
+    const auto columns = [&](Part part, const Page& page, const Weight* beside) {
+        return for_columns(page, part, wanted, [&](List list, u32 stride) {
             if (list.first == list.stop) return u32(0);
-            dst[list.vertex - dst_first] += sum_of_lane(sources, page, beside, list, 0, stride, ctx);
+            dst[list.vertex - dst_first] += sum_of_lane(sources, page.words, beside, list, 0, stride, ctx);
             return (list.stop - list.first) / stride;
         });
     };
-    const auto small = [&](Part part, const Word* page, const Weight* beside) {
+    const auto small = [&](Part part, const Page& page, const Weight* beside) {
         const u32 rank = lane_of() & (part.group - 1);
-        return for_lists(page, page_words, part, wanted, [&](List list) {
-            const Got sum = sum_of(sources, page, beside, list, rank, part.group, ctx);
+        return for_lists(page, part, wanted, [&](List list) {
+            const Got sum = sum_of(sources, page.words, beside, list, rank, part.group, ctx);
             if (rank != 0 || list.first == list.stop) return u32(0);
             dst[list.vertex - dst_first] += sum;
             return list.stop - list.first;
         });
     };
-    const Pool pool = {words, weights, page_words, rows, first_page};
-    count_up(edges, for_parts(pool, parts, part_first, part_count, wide, small, columns));
+    const Pool pool = {words, weights, page_words, rows, first_page, first_vertex};
+    count_up(edges, for_parts(pool, parts, part_first, part_count, wanted, wide, small, columns));
 }

@@ -42,7 +42,7 @@ struct Pushing {
 // Push from every active vertex of the parts (SUM: from all) to targets in [dst_first, dst_last).
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 push_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const u32* rows,
-            u64 first_page, const Part* parts, u64 part_first, u64 part_count, const Source* source, u64 source_first,
+            u64 first_page, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, const Source* source, u64 source_first,
             const Degree* __restrict__ degree,
             const u64* __restrict__ active_bits, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits, u64* edges,
             Context ctx) {
@@ -50,18 +50,18 @@ push_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
     const Pushing push = {sources, dst, dst_first, dst_last - dst_first, next_bits};
     const auto sends = [&](u64 u) { return !IDEMPOTENT || (sources.active(u) && !sources.empty(sources.at(u))); };
     const auto wide = [&](List list, const Word* page, const Weight* beside, u64) {
-        return sends(list.vertex) ? push.spread(page, beside, list, threadIdx.x, THREADS, ctx) : 0;
+        return push.spread(page, beside, list, threadIdx.x, THREADS, ctx);
     };
-    const auto small = [&](Part part, const Word* page, const Weight* beside) {
+    const auto small = [&](Part part, const Page& page, const Weight* beside) {
         const u32 rank = lane_of() & (part.group - 1);
-        return for_lists(page, page_words, part, sends,
-                         [&](List list) { return push.spread(page, beside, list, rank, part.group, ctx); });
+        return for_lists(page, part, sends,
+                         [&](List list) { return push.spread(page.words, beside, list, rank, part.group, ctx); });
     };
-    const auto columns = [&](Part part, const Word* page, const Weight* beside) {
-        return for_columns(page, page_words, part, sends, [&](List list, u32 stride) {
-            return push.spread(page, beside, list, 0, stride, ctx);
+    const auto columns = [&](Part part, const Page& page, const Weight* beside) {
+        return for_columns(page, part, sends, [&](List list, u32 stride) {
+            return push.spread(page.words, beside, list, 0, stride, ctx);
         });
     };
-    const Pool pool = {words, weights, page_words, rows, first_page};
-    count_up(edges, for_parts(pool, parts, part_first, part_count, wide, small, columns));
+    const Pool pool = {words, weights, page_words, rows, first_page, first_vertex};
+    count_up(edges, for_parts(pool, parts, part_first, part_count, sends, wide, small, columns));
 }

@@ -19,6 +19,7 @@ LARGE_GROUP = 0
 BLOCK_WIDE = 64  # the group of parts whose records have a block each
 WIDE_FROM = 1024  # edges a record on average: then a block takes one
 COLUMNS = 256  # the group of parts of a column page is COLUMNS + its stride
+DENSE = 512  # is added where the vertices of a page's slots follow each other
 WARPS = 8  # of a block
 WARP_LANES = 32
 # Lanes a record, by micro-level technique (thesis 4.1), or by number (paper 001's group size S).
@@ -26,15 +27,19 @@ LANES = {"vertex": 1, "edge": 32, **{str(size): size for size in GROUP_SIZES}}
 
 
 def micro_groups(
-    micro: str, records: np.ndarray, edges: np.ndarray, group: np.ndarray, layout: np.ndarray
+    micro: str, records: np.ndarray, edges: np.ndarray, group: np.ndarray, layout: np.ndarray, span: np.ndarray
 ) -> np.ndarray:
-    """uint32[n]: lanes a record of each page: the same for all pages of rows, or what the directory's columns say."""
+    """uint32[n]: lanes a record of each page: the same for all pages of rows, or what the directory's columns say.
+
+    span: vertices from the first to the last of each page; as many as records: the page is DENSE.
+    """
     if micro != "hybrid":
         groups = np.full(len(group), LANES[micro], np.uint32)
     else:
         wide = edges >= records.astype(np.uint64) * np.uint64(WIDE_FROM)
         groups = np.where(wide, BLOCK_WIDE, group).astype(np.uint32)
-    return np.where(layout == ROW, groups, COLUMNS + layout.astype(np.uint32)).astype(np.uint32)
+    groups = np.where(layout == ROW, groups, COLUMNS + layout.astype(np.uint32)).astype(np.uint32)
+    return groups + np.where(span == records, np.uint32(DENSE), np.uint32(0))
 
 
 def make_parts(
@@ -51,7 +56,7 @@ def make_parts(
     large, records and edges are the directory's columns, one entry a page; group is what micro_groups gives.
     """
     records, edges = records.astype(np.int64), edges.astype(np.int64)
-    begin, end, step = _cuts(large, records, edges, group >= COLUMNS, header_words, edges_a_part)
+    begin, end, step = _cuts(large, records, edges, group & COLUMNS > 0, header_words, edges_a_part)
     counts = -(-(end - begin) // step)
     page = np.repeat(np.arange(len(numbers)), counts)
     number = np.arange(len(page)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -31,7 +31,10 @@ class GpuTable:
         large = table.all_pages() >= table.small_pages
         parts = make_parts(
             table.all_pages(), large, table.records, table.edges,
-            micro_groups(micro, table.records, table.edges, table.group, table.page_layout),
+            micro_groups(
+                micro, table.records, table.edges, table.group, table.page_layout,
+                table.last_vertex - table.first_vertex + np.uint64(1),
+            ),
             table.layout.header_words,
         )  # fmt: skip
         self.part_of = np.searchsorted(parts[:, 0], np.arange(table.pages + 1))

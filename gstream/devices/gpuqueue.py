@@ -42,7 +42,7 @@ class Launch:
         """The first arguments of every kernel over pages, from words to part_count."""
         first, count = self.parts
         page_words, first_page = self.table.table.layout.words, self.first_page & LARGEST_ADDRESS
-        where = (self.words, self.weights, page_words, self.rows, first_page)
+        where = (self.words, self.weights, page_words, self.rows, first_page, self.table.first_vertex.address)
         return (*where, self.table.parts.address, first, count)
 
     @property

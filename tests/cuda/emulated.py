@@ -9,7 +9,7 @@ from compilers import shared_library
 from stepping import Loop
 
 from gstream.cudacode.generate import UnitShape, unit_of
-from gstream.cudacode.worklists import COLUMNS, make_parts
+from gstream.cudacode.worklists import COLUMNS, DENSE, make_parts
 from gstream.hostcode import BLOCK, bitmap, compile_host
 from pagestore.layout import HEADER_BYTES
 
@@ -60,6 +60,7 @@ def parts_of(pages, group, edges_a_part):
     large = np.arange(len(words)) >= pages.small
     layout = words[:, 0].astype(np.int64) >> 16 & 0xFFFF
     rows, groups = np.arange(len(words)), np.where(layout > 0, COLUMNS + layout, group)
+    groups += np.where(pages.last_vertex - pages.first_vertex + np.uint64(1) == records, DENSE, 0)
     return make_parts(rows, large, records, edges, groups, HEADER_BYTES // words.itemsize, edges_a_part)
 
 
@@ -118,7 +119,7 @@ class EmulatedRun(Loop):
                 weights = np.empty_like(pages.weights)
                 weights[rows] = pages.weights
         self.kept = words, weights, rows  # a launch takes addresses
-        return words, weights, pages.layout.words, rows, first_page, parts, 0, len(parts)
+        return words, weights, pages.layout.words, rows, first_page, pages.first_vertex, parts, 0, len(parts)
 
     def push(self, dst):
         code, pages, n = self.code, self.graph.out, self.graph.vertices

@@ -8,7 +8,7 @@ from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
 import gstream
-from gstream.cudacode.worklists import BLOCK_WIDE, COLUMNS, count_parts, make_parts, micro_groups
+from gstream.cudacode.worklists import BLOCK_WIDE, COLUMNS, DENSE, count_parts, make_parts, micro_groups
 from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.programs.bfs import BFS
@@ -85,9 +85,11 @@ def test_parts_are_whole_blocks_of_slots():
     edges = np.array([30_000] * 4 + [2_000_000] + [30_000] * 4 + [9000], np.uint64)
     large, group = np.arange(10) == 9, np.full(10, 4, np.uint8)
     for micro, rows in (("hybrid", 4), ("vertex", 1), ("edge", 32)):
-        groups = micro_groups(micro, records, edges, group, layout)
+        span = records + np.array([0, 0, 1, 5, 0, 9, 1, 0, 0, 0], np.uint32)
+        groups = micro_groups(micro, records, edges, group, layout, span)
         wanted = np.where(layout > 0, COLUMNS + 32, rows)
         wanted[4] = BLOCK_WIDE if micro == "hybrid" else rows
+        wanted += np.where(span == records, DENSE, 0)
         np.testing.assert_array_equal(groups[:9], wanted[:9])  # make_parts knows large pages
         parts = make_parts(np.arange(10), large, records, edges, groups, 8)
         assert len(parts) == count_parts(large, records, edges, layout)

@@ -105,4 +105,5 @@ def test_wrong_answers_are_no_figures(setup, monkeypatch):
 def test_a_number_of_lanes_is_every_pages(size):
     column = np.array([1, 32, 8], np.uint8)
     assert LANES[str(size)] == size and {*LANES, "hybrid"} == {*MICRO}
-    assert micro_groups(str(size), np.ones(3, np.uint32), np.full(3, 5000), column).tolist() == [size] * 3
+    ones, none = np.ones(3, np.uint32), np.zeros(3, np.uint8)
+    assert micro_groups(str(size), ones, np.full(3, 5000), column, none, ones + 1).tolist() == [size] * 3
