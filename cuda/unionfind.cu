@@ -29,7 +29,8 @@ KERNEL __launch_bounds__(THREADS) make_trees_kernel(Word* parent, u64 count) {
 }
 
 // The first links of such a forest take no atomics: parent[v] = the first neighbour of v, where that is lower, for
-// vertices first + row, rows [0, count). Any launch of whole warps.
+// vertices first + row, rows [0, count). Higher ones, few in degree order, are left to link_heads. Any launch of whole
+// warps.
 KERNEL __launch_bounds__(THREADS)
 plant_kernel(Word* parent, const Word* heads, u64 first, u64 count, u64* edges) {
     u64 looked = 0;
@@ -42,10 +43,11 @@ plant_kernel(Word* parent, const Word* heads, u64 first, u64 count, u64* edges) 
 }
 
 // Link vertices first + row, rows [0, count), with their neighbours [column, end) of the heads; those in tree `giant`
-// are left out where use_giant is 1. Any launch of whole warps.
+// are left out where use_giant is 1. planted: plant_kernel has linked lower first neighbours already. Any launch of whole
+// warps.
 KERNEL __launch_bounds__(THREADS)
-link_heads_kernel(Word* parent, const Word* heads, u64 first, u64 count, u64 column, u64 end, u64 giant, u64 use_giant,
-                  u64* edges) {
+link_heads_kernel(Word* parent, const Word* heads, u64 first, u64 count, u64 column, u64 end, u64 planted, u64 giant,
+                  u64 use_giant, u64* edges) {
     const u64 none = Word(~Word(0));
     u64 looked = 0;
     for (u64 row = thread_of_grid(); row < count; row += threads_of_grid()) {
@@ -55,6 +57,7 @@ link_heads_kernel(Word* parent, const Word* heads, u64 first, u64 count, u64 col
 #pragma unroll
         for (u32 k = 0; k < 4; k++) {
             if (k < column || k >= end || head.neighbour[k] == none) continue;
+            if (k == 0 && planted && head.neighbour[0] < v) continue;
             link(parent, v, Word(head.neighbour[k]));
             looked++;
         }

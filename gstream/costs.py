@@ -65,6 +65,7 @@ class GpuConstants(Constants):
     c1: float = 55e9
     c2: float = 55e9
     call_s: float = 12e-6
+    list_s: float = 46e-9
     push_edges: float = 20e9
     pull_edges: float = 60e9
     merge: float = 374e9

@@ -11,6 +11,7 @@ The host's, a file for each number of threads; they take about 0.1 s:
 A GPU's, a file for each name of a GPU (gstream.devices.gpuprobe measures them in less than a second):
 
     c1, c2       rate of the link, c1 in and out by turns, c2 to the GPU; call_s: copies, launch and events of a batch
+    list_s       a short list that a kernel reads in place in host memory, with its slot and size
     merge        copies between two GPUs, of which a merge is made; measured when a run first has several
     pull_edges, push_edges, memory     GpuConstants' defaults, until runs say how fast kernels are
 
@@ -44,7 +45,7 @@ from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import kernel
 from gstream.pages import page_rows
 from gstream.pagetable import PageTable
-from pagestore.errors import GstreamError
+from pagestore.errors import DeviceMissingError, GstreamError
 
 COPY_BYTES = 32 << 20  # larger than caches
 TARGETS = 1 << 20  # vertices of the measured gather: values of 4 MiB, between cache and memory as in real graphs
@@ -83,7 +84,7 @@ def constants(workers: Workers, folder: Path | None = None) -> Constants:
     """The machine's constants for `workers`, from the file in `folder` (default: the user's cache) or measured."""
     path = _file(workers.threads, folder)
     known = _read(path)
-    names = {entry.name for entry in fields(Constants)} - {"disk", "load"}
+    names = {entry.name for entry in fields(Constants)} - {"disk", "load", "list_s"}
     if not names <= known.keys():
         known |= {name: value for name, value in asdict(measure(workers)).items() if name in names}
         _write(path, known)
@@ -101,6 +102,8 @@ def gpu_constants(gpus: Sequence[Any], folder: Path | None = None) -> GpuConstan
     try:
         if not known.keys() >= set(LINK):
             found = _link(gpus[0])
+        if "list_s" not in known:
+            found |= _lists(gpus[0])
         if len(gpus) > 1 and "merge" not in known:
             found["merge"] = _merge_rate(gpus, known | found)
     except (GstreamError, OSError):
@@ -117,6 +120,16 @@ def _link(gpu: Any) -> dict[str, float]:
     found = probe(gpu)
     both_ways = 2 / (1 / found.to_device + 1 / found.from_device)
     return {"c1": both_ways, "c2": found.to_device, "call_s": CALLS_A_BATCH * found.call_s}
+
+
+def _lists(gpu: Any) -> dict[str, float]:
+    from gstream.devices.gpuprobe import list_seconds
+
+    try:
+        seconds = list_seconds(gpu)
+    except DeviceMissingError:  # no nvcc
+        seconds = None
+    return {} if seconds is None else {"list_s": seconds}
 
 
 def _merge_rate(gpus: Sequence[Any], known: dict[str, float]) -> float:

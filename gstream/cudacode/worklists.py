@@ -56,7 +56,7 @@ def make_parts(
     large, records and edges are the directory's columns, one entry a page; group is what micro_groups gives.
     """
     records, edges = records.astype(np.int64), edges.astype(np.int64)
-    begin, end, step = _cuts(large, records, edges, group & COLUMNS > 0, header_words, edges_a_part)
+    begin, end, step = _cuts(large, records, edges, group.astype(np.uint32) & COLUMNS > 0, header_words, edges_a_part)
     counts = -(-(end - begin) // step)
     page = np.repeat(np.arange(len(numbers)), counts)
     number = np.arange(len(page)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -75,18 +75,21 @@ class Tree:
         blocks = max(1, min(-(-count // 256), BLOCKS_A_PROCESSOR * self.gpu.processors))
         self.kernels[name](self.stream, blocks, *arguments)
 
-    def link_heads(self, share: Share, columns: tuple[int, int], giant: int | None, fresh: bool) -> None:
-        """Link the vertices of a share of the heads with some of its columns; fresh: nothing has been linked yet."""
+    def link_heads(self, share: Share, columns: tuple[int, int], giant: int | None, plant: bool) -> None:
+        """Link the vertices of a share of the heads with some of its columns.
+
+        plant: the first column of these heads is linked by plant_kernel, which leaves some of it to the next call.
+        """
         name, heads, first = share
         with self.gpu:
             array, _ = self.device.uploads.get(name, heads)
-            if fresh and columns == (0, 1):
+            if plant and columns == (0, 1):
                 given = (self.parent.address, array.address, first, len(heads), self.counter.address)
                 self.launch("plant_kernel", len(heads), *given)
                 return
             self.launch(
-                "link_heads_kernel", len(heads), self.parent.address, array.address, first, len(heads), *columns,
-                giant or 0, giant is not None, self.counter.address,
+                "link_heads_kernel", len(heads), self.parent.address, array.address, first, len(heads),
+                0 if plant else columns[0], columns[1], plant, giant or 0, giant is not None, self.counter.address,
             )  # fmt: skip
 
     def compress(self) -> None:
@@ -223,7 +226,8 @@ class GpuForest:
         self.labels_here = self._fits(session, labels=True)
         self.natural = None if session.meta.order == "natural" or not self.labels_here else session.natural_ids()
         self.trees: list[Tree] = []
-        self.fresh, self.roots = True, 0
+        self.planted: str | None = None  # the topology whose first heads are the first links of all
+        self.roots = 0
         try:
             for device in self.devices:
                 if room is not None and device.memory_bytes + self._most_bytes(session) + piece > room:
@@ -275,6 +279,10 @@ class GpuForest:
     def link_heads(self, name: str, first_column: int, end_column: int, giant: int | None = None) -> None:
         """Link all vertices, or those outside tree `giant`, with columns of their heads of topology `name`."""
         room, count = self.session.engine.device_memory, len(self.trees)
+        if self.planted is None:
+            assert first_column == 0, "columns are linked in order"
+            self.planted = name
+        plant = name == self.planted and first_column <= 1
         kept = f"heads/{self.session.store.topology(name).name}"
         for first, heads in self.session.heads(name):
             pieces = 1 if room is None else max(1, -(-heads.nbytes * HEADS_PART // room))
@@ -287,13 +295,12 @@ class GpuForest:
                 ]
 
                 def link(number: int, shares: list[Share] = shares) -> None:
-                    self.trees[number].link_heads(shares[number], (first_column, end_column), giant, self.fresh)
+                    self.trees[number].link_heads(shares[number], (first_column, end_column), giant, plant)
 
                 self._each(link)
                 if not whole:
                     self._wait()
                     self._drop([share[0] for share in shares])
-        self.fresh = False
         self._merge()
 
     def _drop(self, names: list[str]) -> None:

@@ -3,6 +3,7 @@
     pin_rate       bytes/s at which touched host memory is pinned
     to_device      bytes/s of pinned copies of 16 MiB, one stream; from_device: of copies of 64 MiB
     call_s         seconds of one call: a copy of a few bytes and its event, issued from Python (issue = done)
+    list_seconds   of a short list that a kernel reads in host memory, a slot and a size before it
     peer_rate      bytes/s at which a GPU copies from another one's memory
 
 Each rate is that of the fastest round: what else the machine does slows some. `python -m gstream.devices.gpuprobe`
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.cudacode.generate import UnitShape, unit_of_page_kernels
 from gstream.devices.cuda import Gpu, cuda_version, found
 from pagestore.errors import GstreamError
 from pagestore.io import aligned_empty
@@ -28,6 +30,7 @@ from pagestore.io import aligned_empty
 PIN_BYTES = 128 << 20  # pinning costs about 0.1 ms beside its rate of 30 to 60 GB/s
 COPY_BYTES = 16 << 20  # a batch of pages: 55.0 of the 55.4 GB/s of a PCIe 5 link
 WHOLE_BYTES = 64 << 20  # copies that the host waits for, 10 µs each
+LISTS = 1 << 16  # 2 ms of a PCIe 5 link
 CALLS = 64  # queued at once; a driver takes 1,024
 ROUNDS = 8
 PART_SECONDS = 0.1  # no round begins later: slow links take fewer
@@ -96,6 +99,31 @@ def peer_rate(gpu: Gpu, other: Gpu) -> float | None:
             stream = gpu.stream()
             ours.callback(gpu.synchronize)
             return WHOLE_BYTES / _least_seconds(gpu, lambda: gpu.copy(here.address, there.address, WHOLE_BYTES, stream))
+
+
+def list_seconds(gpu: Gpu) -> float | None:
+    """Seconds that a short list takes which kernels read in place in pinned host memory; None where they can't.
+
+    Compiles a kernel at its first call on a machine. Raises as `probe`, and DeviceMissingError without nvcc.
+    """
+    if not gpu.reads_host:
+        return None
+    unit = unit_of_page_kernels("probe", ["probe.cu"], UnitShape(np.dtype(np.uint32), None, np.dtype(np.uint32)))
+    with gpu, ExitStack() as held:
+        read = gpu.load(unit)["read_lists_kernel"]
+        host = aligned_empty(PIN_BYTES).view(np.uint64)
+        host[:] = 1
+        held.callback(gpu.pin(host))
+        total = gpu.empty(1, np.uint64)
+        held.callback(total.free)
+        stream = gpu.stream()
+        held.callback(gpu.synchronize)
+        blocks = 8 * gpu.processors
+
+        def read_all() -> None:
+            read(stream, blocks, host.ctypes.data, len(host), LISTS, total.address)
+
+        return _least_seconds(gpu, read_all) / LISTS
 
 
 def _least_seconds(gpu: Gpu, call: Callable[[], None]) -> float:

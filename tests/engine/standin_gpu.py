@@ -39,6 +39,7 @@ class StandInGpu:
     ) -> None:
         self.index, self.name, self.reached, self.fails, self.turn = index, name, reached, fails, turn
         self.held = self.pinned = self.entered = 0
+        self.reads_host = False
         self.calls: Counter[str] = Counter()
 
     def __enter__(self) -> StandInGpu:
