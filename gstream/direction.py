@@ -3,19 +3,21 @@
 Programs with `done` (BFS) follow Beamer's rule: pull once the frontier's edges outnumber a share of the unexplored
 ones, push again once the frontier is small and shrinks. Others (SSSP, labels) pull when that looks at less: a pull
 tests every edge, a push settles those of the frontier with an atomic each (Garaph 4.2 puts the limit at half of all
-edges). Where pages come from disk or over a link, what each way would move decides instead: resident heads are looked
-at first where that is cheap, and what they leave open is finished by a pull or by a push, whichever takes less time
-(both come to the same values).
+edges). Where pages must come from disk or over a link, what each way would move decides instead: resident heads are
+looked at first where that is cheap, and what they leave open is finished by a pull or by a push, whichever takes less
+time (both come to the same values). Pages that devices hold cost nothing then.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from gstream.demand import Demand
 from gstream.devices.base import Device
+from gstream.ownership import share
 from gstream.pagetable import PageTable
 from gstream.plan import Plan
 from pagestore.layout import HEAD_NEIGHBOURS
@@ -48,6 +50,7 @@ class Chooser:
 
     plan: Plan
     has_done: bool
+    devices: Sequence[Device]
     zero_copy: bool = False
     near: bool = False
     unexplored: int = field(init=False)
@@ -59,38 +62,56 @@ class Chooser:
         self.unexplored = self.plan.graph.edges
         self.streamed = self.plan.copies or not all(source.resident for source in self.plan.sources.values())
 
-    def look(self, device: Device) -> Frontier:
-        """Measure the frontier on one device (bitmaps are the same on all). One that copies knows its pages at once."""
+    @property
+    def device(self) -> Device:
+        """The one that is asked about bitmaps, which are the same on all."""
+        return self.devices[0]
+
+    def look(self) -> Frontier:
+        """Measure the frontier. Devices that copy know its pages at once."""
         directions = self.plan.directions
         pushed = self.plan.table("push") if self.plan.copies and not self.plan.sweep and "push" in directions else None
-        count, edges, held, lists = device.frontier(len(directions) > 1, pushed)
+        count, edges, held, lists = self.device.frontier(len(directions) > 1, pushed)
         demand = None if pushed is None or lists is None else Demand.of(pushed, lists)
         return Frontier(count, edges, held, count <= max(64, self.plan.graph.vertices // LISTED), demand)
 
-    def pushed(self, frontier: Frontier, device: Device) -> Demand:
+    def pushed(self, frontier: Frontier) -> Demand:
         """What a push from the frontier needs."""
         if frontier.demand is None:
             table = self.plan.table("push")
-            frontier.demand = Demand.of(table, device.lists_of("active", table))
+            frontier.demand = Demand.of(table, self.device.lists_of("active", table))
         return frontier.demand
 
     def in_place(self, demand: Demand) -> np.ndarray:
-        """int64[k]: the pages that are better read in host memory than copied."""
-        if not self._reads_in_place(demand.table):
+        """int64[k]: the pages that no device holds, and that are better read in host memory than copied."""
+        missing = self.missing(demand) if self._reads_in_place(demand.table) else None
+        if missing is None or len(missing.numbers) == 0:
             return demand.numbers[:0]
-        return demand.in_place(self.plan.constants, self.plan.weights)
+        return missing.in_place(self.plan.constants, self.plan.weights)
+
+    def missing(self, demand: Demand) -> Demand:
+        """The pages of it that must come."""
+        if not self.plan.copies:
+            return demand
+        table, numbers, count = demand.table, demand.numbers, len(self.devices)
+        parts = [device.absent(table, share(numbers, table.stretch, count, d)) for d, device in enumerate(self.devices)]
+        absent = parts[0] if count == 1 else np.concatenate(parts)
+        return demand if len(absent) == len(numbers) else demand.among(absent)
 
     def _reads_in_place(self, table: PageTable) -> bool:
         """Only where all values are on the device: a streamed RA comes with whole pages."""
         return self.zero_copy and self.plan.device.resident and self.plan.sources[table.name].resident
 
     def _seconds(self, demand: Demand) -> float:
-        """Time in which what is wanted comes to the devices."""
+        """Time in which what must come does so."""
+        demand = self.missing(demand)
+        if len(demand.numbers) == 0:
+            return 0.0
         constants, zero_copy = self.plan.constants, self._reads_in_place(demand.table)
         rate = constants.c2 if self.plan.copies else constants.disk
         return demand.seconds(constants, self.plan.weights, zero_copy, rate)
 
-    def choose(self, frontier: Frontier, device: Device) -> str:
+    def choose(self, frontier: Frontier) -> str:
         """ "push" or "pull" for this superstep."""
         directions = self.plan.directions
         if len(directions) == 1:
@@ -99,8 +120,8 @@ class Chooser:
             return "push"
         if not self.has_done:
             pull = frontier.edges * PUSH_COST > self.plan.graph.edges
-        elif self.streamed:
-            pull = self._pull_may_move_less(frontier, device)
+        elif self.streamed and (moving := self._seconds(self.pushed(frontier))) > 0:
+            pull = self._pull_may_move_less(moving)
         elif self.pulled:
             pull = frontier.vertices >= self.last_vertices or frontier.vertices > self.plan.graph.vertices // BETA
         else:
@@ -109,16 +130,16 @@ class Chooser:
         self.pulled, self.last_vertices = pull, frontier.vertices
         return "pull" if pull else "push"
 
-    def _pull_may_move_less(self, frontier: Frontier, device: Device) -> bool:
-        """By heads: when looking at all of them takes less time than what the frontier demands; else by pages."""
-        pushed, pull = self._seconds(self.pushed(frontier, device)), self.plan.table("pull")
+    def _pull_may_move_less(self, pushed: float) -> bool:
+        """By heads: when looking at all of them takes less time than moving for a push does; else by pages."""
         if self.plan.heads is not None:
             heads_bytes = self.plan.graph.head_rows[self.plan.heads] * HEAD_NEIGHBOURS * self.plan.graph.id_bytes
             return pushed > heads_bytes / self.plan.constants.scan
-        return pushed >= self._seconds(Demand.of(pull, device.lists_of("open", pull)))
+        pull = self.plan.table("pull")
+        return pushed >= self._seconds(Demand.of(pull, self.device.lists_of("open", pull)))
 
-    def finish_by_push(self, frontier: Frontier, device: Device, left: Demand) -> bool:
-        """After the heads of a pull: whether what a push from the frontier demands comes sooner than what is left."""
+    def finish_by_push(self, frontier: Frontier, left: Demand) -> bool:
+        """After the heads of a pull: whether what a push from the frontier needs comes sooner than what is left."""
         if not self.streamed or "push" not in self.plan.directions or len(left.numbers) == 0:
             return False
-        return self._seconds(self.pushed(frontier, device)) < self._seconds(left)
+        return self._seconds(self.pushed(frontier)) < self._seconds(left)

@@ -20,7 +20,6 @@ from gstream.direction import LISTED, Chooser, Frontier
 from gstream.fit import BLOCK
 from gstream.near import Near
 from gstream.options import RunOptions
-from gstream.ownership import share
 from gstream.pagetable import PageTable
 from gstream.plan import Plan
 from gstream.stats import RunStats, StepStats
@@ -55,7 +54,7 @@ class Run:
         self.totals: dict[str, float] = {}
         self.near = Near(plan) if plan.device.held_bits else None
         zero_copy = engine.options.zero_copy and self.devices[0].zero_copy
-        self.chooser = Chooser(plan, code.has_done, zero_copy, self.near is not None)
+        self.chooser = Chooser(plan, code.has_done, self.devices, zero_copy, self.near is not None)
         self.stats = RunStats()
         self.stale = False  # open bits may hold vertices that are done
         self.merge_seconds = 0.0
@@ -66,7 +65,7 @@ class Run:
         """Run to the end; (supersteps, converged)."""
         self.code.set_superstep(0)
         self.start()
-        frontier = self.chooser.look(self.devices[0])
+        frontier = self.chooser.look()
         supersteps = 0
         while True:
             if supersteps and self.code.halt() or self.still(frontier, supersteps):
@@ -100,7 +99,7 @@ class Run:
     def superstep(self, frontier: Frontier) -> Frontier:
         """One nested-loop join: every chunk of WA with the pages that matter to it. Returns the next frontier."""
         began = time.perf_counter()
-        direction = "pull" if self.plan.directions == ("pull",) else self.chooser.choose(frontier, self.devices[0])
+        direction = "pull" if self.plan.directions == ("pull",) else self.chooser.choose(frontier)
         before = self.engine.counts()
         step, demand = self.demand(direction, frontier)
         in_place = self.chooser.in_place(demand) if self.code.idempotent else NO_PAGES
@@ -122,7 +121,7 @@ class Run:
             device.advance()
             if self.near is not None:
                 device.hold_back(self.near.step, self.near.least_edges)
-        following = self.chooser.look(self.devices[0])
+        following = self.chooser.look()
         if self.near is not None:
             self.near.note(following.held)
         for device in self.devices[1:]:
@@ -159,7 +158,7 @@ class Run:
             which, step.remain = "remain", True
             self.settle_by_heads(step)
         left = Demand.of(table, device.lists_of(which, table))
-        if step.remain and self.chooser.finish_by_push(frontier, device, left):
+        if step.remain and self.chooser.finish_by_push(frontier, left):
             return self.push(frontier)
         if len(left.numbers):
             step.listed = device.list_vertices(which, self.plan.graph.vertices // LISTED)
@@ -172,7 +171,7 @@ class Run:
         device = self.devices[0]
         self.stale = True
         listed = device.list_vertices("active", frontier.vertices) if frontier.listed else None
-        return Step("push", self.plan.table("push"), listed), self.chooser.pushed(frontier, device)
+        return Step("push", self.plan.table("push"), listed), self.chooser.pushed(frontier)
 
     def settle_by_heads(self, step: Step) -> None:
         """Let the resident heads settle what they can; what stays open has its remain bit set."""
@@ -189,14 +188,11 @@ class Run:
 
     def readmit(self, step: Step, demand: Demand, in_place: np.ndarray) -> None:
         """All of a page that is copied sends: held back, it would have the page copied once more."""
-        table, whole = demand.table, np.setdiff1d(demand.numbers, in_place, assume_unique=True)
-        whole = whole[whole < table.small_pages]
-        if self.plan.copies:
-            shares = (share(whole, table.stretch, len(self.devices), number) for number in range(len(self.devices)))
-            absent = [device.absent(table, mine) for device, mine in zip(self.devices, shares, strict=True)]
-            whole = np.concatenate(absent)
-        elif self.plan.sources[table.name].resident:
+        table = demand.table
+        if not self.plan.copies and self.plan.sources[table.name].resident:
             return
+        whole = np.setdiff1d(self.chooser.missing(demand).numbers, in_place, assume_unique=True)
+        whole = whole[whole < table.small_pages]
         if len(whole):
             step.listed = None  # there are more now
             self.each(lambda d: self.devices[d].readmit(table, whole))
