@@ -24,17 +24,19 @@ needs.check()
 
 from bench import gpu_memory, gpu_pagerank, gpu_start, gpu_traversals  # noqa: E402
 from bench.figures import Wanted  # noqa: E402
-from bench.gpu_setup import making  # noqa: E402
+from bench.gpu_setup import RACE, making  # noqa: E402
 from bench.suite import Suite  # noqa: E402
 
 STAGES = {
     "make-undirected": making("undirected"),
+    "make-columns": making("columns"),
     "make-weighted": making("weighted"),
     "make-out": making("out"),
     "make-merge": gpu_memory.make_merge,
     "link": gpu_memory.link,
     "pagerank-streamed": gpu_pagerank.streamed,
     "pagerank-incore": gpu_pagerank.in_core,
+    "pagerank-columns": gpu_pagerank.columns,
     "bfs": gpu_traversals.bfs,
     "components": gpu_traversals.components,
     "pagerank-push": gpu_pagerank.push,
@@ -56,6 +58,8 @@ WANTED = (
     Wanted("PageRank in-core by push, rate", "rmat-24, out", "20 G edges/s"),
     Wanted("BFS in-core", "rmat-24, undirected", "6 ms at scale 24"),
     Wanted("BFS streamed", "rmat-24, undirected", "45 ms at scale 24"),
+    Wanted("PageRank in-core by pull, 2 GPUs against one", "", "1.7 times one"),
+    *(Wanted(what, target=f"{aim:g} ms at scale {n}") for what, aims in RACE.values() for n, aim in aims.items()),
     Wanted("BFS streamed, bytes moved", "rmat-24, undirected", "at most 1.2 times the topology"),
     Wanted("components streamed", "rmat-24, undirected", "45 ms at scale 24"),
     Wanted("components streamed without heads", "rmat-24, undirected", "90 % of the link"),

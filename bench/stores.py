@@ -21,6 +21,7 @@ SYMMETRIC = ("--undirected", "--dedupe", "--drop-self-loops", "--scramble", "--o
 AS_GENERATED = "out, as generated"
 KINDS = {
     "undirected": SYMMETRIC,
+    "columns": (*SYMMETRIC, "--columns", "32"),
     "weighted": (*SYMMETRIC, "--weights"),
     "out": ("--dedupe", "--drop-self-loops", "--scramble", "--order", "degree", "--topology", "out"),
     AS_GENERATED: ("--topology", "out"),

@@ -25,8 +25,8 @@ from pagestore.errors import GstreamError
 GRAPHS = (
     f"rmat-S: 2^S vertices, {EDGE_FACTOR} edges a vertex where nothing else is said, Graph500 parameters "
     f"(.57, .19, .19), seed {SEED}; undirected: both directions, no duplicates, no self-loops, scrambled IDs, degree "
-    "order; weighted: the same with weights 1 to 255; out: directed, out-pages only, otherwise the same; out, as "
-    "generated: directed, out-pages only, natural order"
+    "order; columns: the same in column pages; weighted: the same with weights 1 to 255; out: directed, out-pages "
+    "only, otherwise the same; out, as generated: directed, out-pages only, natural order"
 )
 MERGE_SCALE = 28
 STREAMS = (1, 2, 4, 8, 16, 32)
