@@ -150,19 +150,40 @@ __device__ __forceinline__ List share_of_warp(List list) {
     return {list.vertex, begin, min2(begin + share, list.stop)};
 }
 
+// What the blocks of one launch share: the next part to take, and how many blocks have ended. Both are 0 between launches.
+struct Claims {
+    u64 next, ended;
+};
+
+// each(index) for parts [first, first + count), a block a part, by all threads of the block: a block takes the next part
+// when it is done with one, as hubs' lists take many times as long as others. The claim after a part's is made before
+// the part is worked on, which hides its way to memory.
+template <class Each>
+__device__ __forceinline__ void for_claims(Claims* claims, u64 first, u64 count, Each each) {
+    __shared__ u64 claimed[2];
+    if (threadIdx.x == 0) claimed[0] = atomicAdd(&claims->next, u64(1));
+    __syncthreads();
+    for (u32 turn = 0; claimed[turn] < count; turn ^= 1) {
+        if (threadIdx.x == 0) claimed[turn ^ 1] = atomicAdd(&claims->next, u64(1));
+        each(first + claimed[turn]);
+        __syncthreads();
+    }
+    if (threadIdx.x == 0 && atomicAdd(&claims->ended, u64(1)) == gridDim.x - 1) claims->next = claims->ended = 0;
+}
+
 // wide(list, words, weights, index) by whole blocks, small(part, page, weights), or columns(part, page, weights), for
 // parts [first, first + count) of pages in the pool, a block a part; wide only for lists whose vertex is `wanted`.
 // index: the part's, where the list is a stretch of a hub's; NO_INDEX: a whole list. Returns the sum of what they return
 // to this lane.
 template <class Wanted, class Wide, class Small, class Columns>
 __device__ __forceinline__ u64 for_parts(const Pool& pool, const Part* __restrict__ parts, u64 first, u64 count,
-                                         Wanted wanted, Wide wide, Small small, Columns columns) {
+                                         Claims* claims, Wanted wanted, Wide wide, Small small, Columns columns) {
     u64 sum = 0;
-    for (u64 index = first + blockIdx.x; index < first + count; index += gridDim.x) {
+    for_claims(claims, first, count, [&](u64 index) {
         Part part = parts[index];
         const u64 at = part.page - pool.first_page;
         const u32 row = pool.rows == nullptr ? u32(at) : __ldg(pool.rows + at);
-        if (row == NO_ROW) continue;
+        if (row == NO_ROW) return;
         const Word* const words = pool.words + row * pool.page_words;
         const Weight* const beside = pool.weights + row * pool.page_words;
         const u64 vertex = __ldg(pool.first_vertex + part.page);
@@ -179,7 +200,7 @@ __device__ __forceinline__ u64 for_parts(const Pool& pool, const Part* __restric
         } else {
             sum += small(part, page, beside);
         }
-    }
+    });
     return sum;
 }
 #endif

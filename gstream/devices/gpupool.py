@@ -16,6 +16,8 @@ from gstream.devices.gpulane import NO_ROW, Lane
 from gstream.devices.streams import BatchRing
 from gstream.pagetable import PageTable
 
+CLAIMS = 1024  # more than there are lanes
+
 
 class GpuTable:
     """One topology's directory on a GPU.
@@ -76,6 +78,7 @@ class PagePool:
             self.pages = self._keep(gpu.empty(self.ring.rows * table.page_bytes, np.uint8))
             weight_bytes = self.ring.rows * (table.weight_page_bytes if weights else 0)
             self.weights = self._keep(gpu.empty(weight_bytes, np.uint8))
+            self._claims, self._launches = self._keep(gpu.upload(np.zeros(2 * CLAIMS, np.uint64))), 0
             self.tables = {name: GpuTable(gpu, known, plan.micro, self._arrays) for name, known in tables.items()}
         except BaseException:
             with suppress(gpu.cuda.Error):  # follows the one that is on its way
@@ -85,6 +88,11 @@ class PagePool:
     def _keep(self, array: Array) -> Array:
         self._arrays.append(array)
         return array
+
+    def next_claims(self) -> int:
+        """Address of claims for one launch; launches take turns, and fewer are under way than there are claims."""
+        self._launches += 1
+        return self._claims.at(2 * (self._launches % CLAIMS))
 
     @property
     def memory_bytes(self) -> int:

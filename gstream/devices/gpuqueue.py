@@ -26,12 +26,14 @@ class Launch:
     """Pages that are to be processed: numbers int64[n], ascending, of one topology.
 
     words, weights: addresses of row 0 of the pages and of what is beside them, on the GPU or in pinned host memory;
+    claims: address of the launch's own Claims in cuda/pages.cuh;
     rows: address of their map, 0 for none; first_page: see Pool in cuda/pages.cuh, it may be negative. lane: None for
     cached pages.
     """
 
     words: int
     weights: int
+    claims: int
     table: GpuTable
     numbers: np.ndarray
     rows: int
@@ -43,7 +45,7 @@ class Launch:
         first, count = self.parts
         page_words, first_page = self.table.table.layout.words, self.first_page & LARGEST_ADDRESS
         where = (self.words, self.weights, page_words, self.rows, first_page, self.table.first_vertex.address)
-        return (*where, self.table.parts.address, first, count)
+        return (*where, self.table.parts.address, first, count, self.claims)
 
     @property
     def parts(self) -> tuple[int, int]:
@@ -127,9 +129,9 @@ class BatchQueue:
             self._run(table, piece, Placement(stream, rows, place.waits, rows), lane)
 
     @property
-    def _here(self) -> tuple[int, int]:
-        """Addresses of the pool's pages and weights."""
-        return self.pool.pages.address, self.pool.weights.address
+    def _here(self) -> tuple[int, int, int]:
+        """Addresses of the pool's pages and weights, and of claims for a launch."""
+        return self.pool.pages.address, self.pool.weights.address, self.pool.next_claims()
 
     def submit_in_place(self, batch: Batch) -> None:
         """Queue one launch over pages in pinned host memory, whose addresses are the same to a GPU."""
@@ -138,7 +140,8 @@ class BatchQueue:
         self.device.stats.pages += len(batch.numbers)
         words = batch.pages.ctypes.data, 0 if batch.weights is None else batch.weights.ctypes.data
         where = lane.put_rows(batch.numbers, batch.rows), int(batch.numbers[0])
-        self._queue_kernel(Launch(*words, known, batch.numbers, *where, lane), lane, "in place")
+        launch = Launch(*words, self.pool.next_claims(), known, batch.numbers, *where, lane)
+        self._queue_kernel(launch, lane, "in place")
         lane.ticket = self.pool.ring.ticket(Placement(self.pool.ring.streams, NO_PAGES, [], NO_PAGES))
 
     def submit(self, batch: Batch) -> None:

@@ -77,7 +77,7 @@ class EmulatedRun(Loop):
         self.active, self.next, self.open, self.remain = (bitmap(n) for _ in range(4))
         self.partials = np.zeros((-(-n // BLOCK), len(code.totals)))
         self.parts = {id(p): parts_of(p, group, edges_a_part) for p in (graph.out, graph.into)}
-        self.edges = np.zeros(1, np.uint64)
+        self.edges, self.claims = np.zeros(1, np.uint64), np.zeros(2, np.uint64)
         self.degrees = (graph.out.degree, graph.into.degree)
         self.blocks = -(-n // BLOCK)
 
@@ -119,7 +119,18 @@ class EmulatedRun(Loop):
                 weights = np.empty_like(pages.weights)
                 weights[rows] = pages.weights
         self.kept = words, weights, rows  # a launch takes addresses
-        return words, weights, pages.layout.words, rows, first_page, pages.first_vertex, parts, 0, len(parts)
+        return (
+            words,
+            weights,
+            pages.layout.words,
+            rows,
+            first_page,
+            pages.first_vertex,
+            parts,
+            0,
+            len(parts),
+            self.claims,
+        )
 
     def push(self, dst):
         code, pages, n = self.code, self.graph.out, self.graph.vertices

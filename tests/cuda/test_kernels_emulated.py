@@ -126,10 +126,11 @@ def test_slices_and_chunks(units, way):
         pool = (pages.words, run.code.no_weights, pages.layout.words, 0, 0, pages.first_vertex, work)
         rest = (run.msg, 0, run.degrees[0], run.active, dst, first, last, run.next)
         for some in ((0, middle), (middle, len(work) - middle)):
+            assert not run.claims.any()
             if way == "push":
-                launcher("push_kernel", 3, *pool, *some, *rest, run.edges)
+                launcher("push_kernel", 3, *pool, *some, run.claims, *rest, run.edges)
             else:
-                launcher("pull_kernel", 3, *pool, *some, *rest, run.open, carry, run.edges)
+                launcher("pull_kernel", 3, *pool, *some, run.claims, *rest, run.open, carry, run.edges)
         if way == "push":
             continue
         hubs = work[:, 0] >= pages.small
