@@ -24,17 +24,23 @@ constexpr u32 BLOCK_WIDE = 64;
 constexpr u32 COLUMNS = 256;  // a bit that no other group has, and no stride
 constexpr u32 DENSE = 512;
 
-// Where pages lie: page p in row rows[p - first_page] of `words`, NO_ROW: not there, or not wanted; without `rows` in
-// row p - first_page. Elements of `weights` belong to the words in the same places. first_vertex: of every page.
+// One of the pages of a launch that lie scattered, in row `row`: parts of the launch up to number `end`, from that of the
+// entry before on; number n is part n + shift, modulo 2^64.
+struct __align__(16) Entry {
+    u32 end, row;
+    u64 shift;
+};
+
+// Where the pages of a launch lie in `words`: as `base` entries say, or without entries page p in row p - base. Elements
+// of `weights` belong to the words in the same places. first_vertex: of every page.
 struct Pool {
     const Word* words;
     const Weight* weights;
     u64 page_words;
-    const u32* rows;
-    u64 first_page;
+    const Entry* entries;
+    u64 base;
     const u64* first_vertex;
 };
-constexpr u32 NO_ROW = ~0u;
 constexpr u64 NO_VERTEX = ~u64(0);
 
 // A page and the vertex of its slot 0 where it is DENSE, else NO_VERTEX.
@@ -155,35 +161,47 @@ struct Claims {
     u64 next, ended;
 };
 
-// each(index) for parts [first, first + count), a block a part, by all threads of the block: a block takes the next part
-// when it is done with one, as hubs' lists take many times as long as others. The claim after a part's is made before
-// the part is worked on, which hides its way to memory.
-template <class Each>
-__device__ __forceinline__ void for_claims(Claims* claims, u64 first, u64 count, Each each) {
+// each(number) for numbers below count, a block a number, by all threads of the block: a block takes the next one when
+// it is done, as hubs' lists take many times as long as others. The claim after a number's is made before that is
+// worked on, which hides its way to memory.
+template <class Each> __device__ __forceinline__ void for_claims(Claims* claims, u64 count, Each each) {
     __shared__ u64 claimed[2];
     if (threadIdx.x == 0) claimed[0] = atomicAdd(&claims->next, u64(1));
     __syncthreads();
     for (u32 turn = 0; claimed[turn] < count; turn ^= 1) {
         if (threadIdx.x == 0) claimed[turn ^ 1] = atomicAdd(&claims->next, u64(1));
-        each(first + claimed[turn]);
+        each(claimed[turn]);
         __syncthreads();
     }
     if (threadIdx.x == 0 && atomicAdd(&claims->ended, u64(1)) == gridDim.x - 1) claims->next = claims->ended = 0;
 }
 
+// The entry of a launch's part by its number.
+__device__ __forceinline__ Entry entry_of(const Pool& pool, u64 number) {
+    u64 low = 0, high = pool.base - 1;
+    while (low < high) {
+        const u64 middle = (low + high) / 2;
+        if (__ldg(&pool.entries[middle].end) <= number) low = middle + 1;
+        else high = middle;
+    }
+    return pool.entries[low];
+}
+
 // wide(list, words, weights, index) by whole blocks, small(part, page, weights), or columns(part, page, weights), for
-// parts [first, first + count) of pages in the pool, a block a part; wide only for lists whose vertex is `wanted`.
+// `count` parts of pages in the pool, from `first` on or as entries say, a block a part; wide only for lists whose vertex
+// is `wanted`.
 // index: the part's, where the list is a stretch of a hub's; NO_INDEX: a whole list. Returns the sum of what they return
 // to this lane.
 template <class Wanted, class Wide, class Small, class Columns>
 __device__ __forceinline__ u64 for_parts(const Pool& pool, const Part* __restrict__ parts, u64 first, u64 count,
                                          Claims* claims, Wanted wanted, Wide wide, Small small, Columns columns) {
     u64 sum = 0;
-    for_claims(claims, first, count, [&](u64 index) {
+    for_claims(claims, count, [&](u64 number) {
+        Entry entry = {};
+        if (pool.entries != nullptr) entry = entry_of(pool, number);
+        const u64 index = number + (pool.entries == nullptr ? first : entry.shift);
         Part part = parts[index];
-        const u64 at = part.page - pool.first_page;
-        const u32 row = pool.rows == nullptr ? u32(at) : __ldg(pool.rows + at);
-        if (row == NO_ROW) return;
+        const u64 row = pool.entries == nullptr ? part.page - pool.base : entry.row;
         const Word* const words = pool.words + row * pool.page_words;
         const Weight* const beside = pool.weights + row * pool.page_words;
         const u64 vertex = __ldg(pool.first_vertex + part.page);

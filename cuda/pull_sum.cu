@@ -38,8 +38,8 @@ __device__ __forceinline__ Got sum_of(const Sources& sources, const Word* page, 
 // dst[v] += sum over the in-edges of the parts; those of large pages into carry[part]. Vertices outside
 // [dst_first, dst_last) are passed over. active_bits, next_bits and open_bits are not read: all sources send.
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
-pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const u32* rows,
-            u64 first_page, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, const Source* __restrict__ source,
+pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
+            u64 base, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, const Source* __restrict__ source,
             u64 source_first, const Degree* __restrict__ degree, const u64* __restrict__ active_bits, Got* dst,
             u64 dst_first, u64 dst_last, u64* next_bits, const u64* __restrict__ open_bits, Got* carry, u64* edges,
             Context ctx) {
@@ -77,6 +77,6 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
             return list.stop - list.first;
         });
     };
-    const Pool pool = {words, weights, page_words, rows, first_page, first_vertex};
+    const Pool pool = {words, weights, page_words, entries, base, first_vertex};
     count_up(edges, for_parts(pool, parts, part_first, part_count, claims, wanted, wide, small, columns));
 }

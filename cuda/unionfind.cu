@@ -98,8 +98,8 @@ mark_outside_kernel(const Word* parent, u64 count, u64 giant, const Degree* degr
 // where use_giant is 1. lower_only: neighbours above the vertex are left to their own lists (undirected, none passed
 // over).
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
-link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const u32* rows,
-                  u64 first_page, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, Word* parent, u64 giant,
+link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
+                  u64 base, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, Word* parent, u64 giant,
                   u64 use_giant, u64 lower_only, u64* edges) {
     const auto wanted = [&](u64 v) { return !use_giant || parent_of(parent, Word(v)) != giant; };
     const auto link_all = [&](const Word* page, List list, u32 rank, u32 size) {
@@ -124,7 +124,7 @@ link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ wei
         return for_columns(page, part, wanted,
                            [&](List list, u32 stride) { return link_all(page.words, list, 0, stride); });
     };
-    const Pool pool = {words, weights, page_words, rows, first_page, first_vertex};
+    const Pool pool = {words, weights, page_words, entries, base, first_vertex};
     count_up(edges, for_parts(pool, parts, part_first, part_count, claims, wanted, wide, small, columns));
 }
 

@@ -12,19 +12,19 @@ import numpy as np
 from gstream.devices.cuda import Gpu
 from gstream.trace import Trace
 
-NO_ROW = np.uint32(0xFFFFFFFF)  # cuda/pages.cuh
+ENTRY = np.dtype([("end", "<u4"), ("row", "<u4"), ("shift", "<i8")])  # cuda/pages.cuh
 
 
 class Lane:
-    """One stream with its events, and buffers for the map of rows and the RA of its batch."""
+    """One stream with its events, and buffers for the entries and the RA of its batch."""
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
         self.stream, self.over, self.copied = gpu.stream(), gpu.event(), gpu.event()
         self.ticket, self.what = -1, ""  # the launch that `over` stands for
         self.used = False
-        self._rows = np.zeros(0, np.uint32)
-        self._device_rows = gpu.empty(0, np.uint32)
+        self._staged = np.zeros(0, ENTRY)
+        self._entries = gpu.empty(0, ENTRY)
         self.value = self.degree = self.message = gpu.empty(0, np.uint8)
 
     def wait(self) -> None:
@@ -36,21 +36,20 @@ class Lane:
                 raise self.gpu.failure(self.what, error) from error
             self.used = False
 
-    def put_rows(self, numbers: np.ndarray, rows: np.ndarray) -> int:
-        """Queue the copy of a map from pages (int64[n], ascending) to rows; its address. Index 0 is the first page."""
-        first, span = int(numbers[0]), int(numbers[-1] - numbers[0]) + 1
-        if span > len(self._rows):
-            self._device_rows.free()
-            self._rows = self.gpu.pinned(2 * span, np.uint32)
-            self._device_rows = self.gpu.empty(2 * span, np.uint32)
-        self._rows[:span] = NO_ROW
-        self._rows[numbers - first] = rows
-        self.gpu.write(self._device_rows.address, self._rows[:span], self.stream)
-        return self._device_rows.address
+    def put_entries(self, entries: np.ndarray) -> tuple[int, int]:
+        """Queue the copy of ENTRY[n], where a launch's pages lie; (address, n). The last launch must be over."""
+        count = len(entries)
+        if count > len(self._staged):
+            self._entries.free()
+            self._staged = self.gpu.pinned(2 * count, ENTRY)
+            self._entries = self.gpu.empty(2 * count, ENTRY)
+        self._staged[:count] = entries
+        self.gpu.write(self._entries.address, self._staged[:count], self.stream)
+        return self._entries.address, count
 
     @property
     def memory_bytes(self) -> int:
-        return sum(array.nbytes for array in (self._device_rows, self.value, self.degree, self.message))
+        return sum(array.nbytes for array in (self._entries, self.value, self.degree, self.message))
 
     def free_source(self) -> None:
         """Give the memory of a streamed RA back."""
@@ -61,7 +60,7 @@ class Lane:
     def free(self) -> None:
         """Give memory, stream and events back; nothing may be queued."""
         self.free_source()
-        self._device_rows.free()
+        self._entries.free()
         self.stream = self.over = self.copied = None
 
 

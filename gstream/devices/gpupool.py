@@ -12,7 +12,7 @@ import numpy as np
 from gstream.cudacode.worklists import LARGE_GROUP, make_parts, micro_groups
 from gstream.devices.base import DevicePlan
 from gstream.devices.cuda import Array, Gpu
-from gstream.devices.gpulane import NO_ROW, Lane
+from gstream.devices.gpulane import ENTRY, Lane
 from gstream.devices.streams import BatchRing
 from gstream.pagetable import PageTable
 
@@ -50,16 +50,25 @@ class GpuTable:
         self.parts = keep(gpu.upload(parts))
         self.first_vertex, self.last_vertex = keep(gpu.upload(table.first_vertex)), keep(gpu.upload(table.last_vertex))
         self.lists = keep(gpu.upload(np.zeros(-(-table.pages // 2), np.uint64)))  # wanted ones, a u32 a page
-        self._rows, self._map = keep(gpu.empty(table.pages, np.uint32)), np.zeros(0, np.uint32)
+        self._entries, self._put = keep(gpu.empty(table.pages, ENTRY)), np.zeros(0, ENTRY)
 
-    def put_map(self, numbers: np.ndarray, rows: np.ndarray, stream: object) -> int:
-        """Address of the map uint32[pages] of these pages and no others; queues its copy where it changed."""
-        wanted = np.full(self.table.pages, NO_ROW, np.uint32)
-        wanted[numbers] = rows
-        if not np.array_equal(wanted, self._map):
-            self._map = wanted
-            self.gpu.write(self._rows.address, wanted, stream)
-        return self._rows.address
+    def entries_of(self, numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """ENTRY[n] of pages (int64[n], ascending) that lie in `rows`: the parts of one launch over them."""
+        first = self.part_of[numbers]
+        counts = self.part_of[numbers + 1] - first
+        entries = np.empty(len(numbers), ENTRY)
+        entries["end"] = ends = np.cumsum(counts)
+        entries["row"] = rows
+        entries["shift"] = first - (ends - counts)
+        return entries
+
+    def put_entries(self, numbers: np.ndarray, rows: np.ndarray, stream: object) -> tuple[int, int]:
+        """(address, number) of the entries of these pages and no others; queues their copy where they changed."""
+        wanted = self.entries_of(numbers, rows)
+        if not np.array_equal(wanted, self._put):
+            self._put = wanted
+            self.gpu.write(self._entries.address, wanted, stream)
+        return self._entries.address, len(wanted)
 
 
 class PagePool:

@@ -27,8 +27,8 @@ class Launch:
 
     words, weights: addresses of row 0 of the pages and of what is beside them, on the GPU or in pinned host memory;
     claims: address of the launch's own Claims in cuda/pages.cuh;
-    rows: address of their map, 0 for none; first_page: see Pool in cuda/pages.cuh, it may be negative. lane: None for
-    cached pages.
+    entries, base: see Pool in cuda/pages.cuh; the address is 0 where there are none, and base may be negative then.
+    lane: None for cached pages.
     """
 
     words: int
@@ -36,22 +36,25 @@ class Launch:
     claims: int
     table: GpuTable
     numbers: np.ndarray
-    rows: int
-    first_page: int
+    entries: int
+    base: int
     lane: Lane | None
 
     def arguments(self) -> tuple[int, ...]:
         """The first arguments of every kernel over pages, from words to part_count."""
         first, count = self.parts
-        page_words, first_page = self.table.table.layout.words, self.first_page & LARGEST_ADDRESS
-        where = (self.words, self.weights, page_words, self.rows, first_page, self.table.first_vertex.address)
+        page_words, base = self.table.table.layout.words, self.base & LARGEST_ADDRESS
+        where = (self.words, self.weights, page_words, self.entries, base, self.table.first_vertex.address)
         return (*where, self.table.parts.address, first, count, self.claims)
 
     @property
     def parts(self) -> tuple[int, int]:
-        """First part and number of parts."""
-        first = int(self.table.part_of[self.numbers[0]])
-        return first, int(self.table.part_of[self.numbers[-1] + 1]) - first
+        """First part, where there are no entries, and number of parts."""
+        part_of, numbers = self.table.part_of, self.numbers
+        if self.entries:
+            return 0, int((part_of[numbers + 1] - part_of[numbers]).sum())
+        first = int(part_of[numbers[0]])
+        return first, int(part_of[numbers[-1] + 1]) - first
 
     def blocks(self, gpu: Gpu) -> int:
         """How many of a kernel's blocks there is work for, all resident at once."""
@@ -109,7 +112,7 @@ class BatchQueue:
             return numbers[~found]
         known, stream = self.pool.tables[table.name], self.work.stream
         moved = not follows(held, place.rows)
-        where = (known.put_map(held, place.rows, stream), 0) if moved else (0, int(held[0] - place.rows[0]))
+        where = known.put_entries(held, place.rows, stream) if moved else (0, int(held[0] - place.rows[0]))
         begin = self._mark(stream)
         self.work.queued.append(self._launch(Launch(*self._here, known, held, *where, None), stream))
         self._span("cached pages", f"kernel: {len(held)} cached pages of {table.name}", begin, stream)
@@ -139,7 +142,7 @@ class BatchQueue:
         lane.wait()
         self.device.stats.pages += len(batch.numbers)
         words = batch.pages.ctypes.data, 0 if batch.weights is None else batch.weights.ctypes.data
-        where = lane.put_rows(batch.numbers, batch.rows), int(batch.numbers[0])
+        where = lane.put_entries(known.entries_of(batch.numbers, batch.rows))
         launch = Launch(*words, self.pool.next_claims(), known, batch.numbers, *where, lane)
         self._queue_kernel(launch, lane, "in place")
         lane.ticket = self.pool.ring.ticket(Placement(self.pool.ring.streams, NO_PAGES, [], NO_PAGES))
@@ -240,9 +243,12 @@ class BatchQueue:
 
     def _run(self, table: PageTable, numbers: np.ndarray, place: Placement, lane: Lane) -> None:
         """Queue the kernel of pages that are being copied to the lane's rows, or that were there."""
-        first, rows = int(numbers[0]), place.rows
-        where = (0, first - int(rows[0])) if follows(numbers, rows) else (lane.put_rows(numbers, rows), first)
-        launch = Launch(*self._here, self.pool.tables[table.name], numbers, *where, lane)
+        known, rows = self.pool.tables[table.name], place.rows
+        if follows(numbers, rows):
+            where = 0, int(numbers[0] - rows[0])
+        else:
+            where = lane.put_entries(known.entries_of(numbers, rows))
+        launch = Launch(*self._here, known, numbers, *where, lane)
         self._queue_kernel(launch, lane, f"stream {place.stream}")
         lane.ticket = self.pool.ring.ticket(place)
 

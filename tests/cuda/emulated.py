@@ -10,6 +10,7 @@ from stepping import Loop
 
 from gstream.cudacode.generate import UnitShape, unit_of
 from gstream.cudacode.worklists import COLUMNS, DENSE, make_parts
+from gstream.devices.gpulane import ENTRY
 from gstream.hostcode import BLOCK, bitmap, compile_host
 from pagestore.layout import HEADER_BYTES
 
@@ -43,7 +44,7 @@ class Launcher:
         kinds = self.unit.kernels[name].arguments
         given = [a.ctypes.data if isinstance(a, np.ndarray) else int(a) for a in arguments]
         for argument, (kind, label) in zip(arguments, kinds, strict=False):
-            pointer = isinstance(argument, np.ndarray) or (label == "rows" and argument == 0)
+            pointer = isinstance(argument, np.ndarray) or (label == "entries" and isinstance(argument, int))
             assert pointer == kind.endswith("*"), (name, label, kind)
         if kinds[-1][0] == "Context":
             assert len(self.context) == self.unit.context_bytes
@@ -110,7 +111,7 @@ class EmulatedRun(Loop):
         parts, count = self.parts[id(pages)], len(pages.words)
         words = pages.words
         weights = pages.weights if self.code.uses_edge else self.code.no_weights
-        rows, first_page = 0, 0
+        entries, base = 0, 0
         if self.shuffled:
             rows = np.random.default_rng(7).permutation(count).astype(np.uint32)
             words = np.empty_like(pages.words)
@@ -118,19 +119,11 @@ class EmulatedRun(Loop):
             if self.code.uses_edge:
                 weights = np.empty_like(pages.weights)
                 weights[rows] = pages.weights
-        self.kept = words, weights, rows  # a launch takes addresses
-        return (
-            words,
-            weights,
-            pages.layout.words,
-            rows,
-            first_page,
-            pages.first_vertex,
-            parts,
-            0,
-            len(parts),
-            self.claims,
-        )
+            entries, base = np.zeros(count, ENTRY), count
+            entries["end"], entries["row"] = np.searchsorted(parts[:, 0], np.arange(count), "right"), rows
+        self.kept = words, weights, entries  # a launch takes addresses
+        where = words, weights, pages.layout.words, entries, base, pages.first_vertex
+        return *where, parts, 0, len(parts), self.claims
 
     def push(self, dst):
         code, pages, n = self.code, self.graph.out, self.graph.vertices
