@@ -11,7 +11,8 @@ code.set_superstep, set_totals and halt serve both back ends.
 Arrays are those of gstream.hostcode, on the device; every argument is 8 bytes wide. What differs
     parts    uint32[m, 4]  (page, first, end, group), by gstream.cudacode.worklists.make_parts; a launch does
              part_count of them from part_first on
-    rows     uint32[...], the row of page p at p - first_page, all bits set: leave the page out; null: p - first_page
+    entries  of pages that lie scattered, ENTRY[base] as gstream.devices.gpulane has it; null: page p in row p - base
+    claims   uint64[2], zero before and after a launch, which must not share them with another under way
     source   messages where `premessage`, else values, of push as of pull (the host's push takes values always)
     edges    uint64[1], counted up
     copies   uint64[peers], device addresses of the peers' slices, the own one among them, in order of devices
@@ -19,7 +20,7 @@ Edge counts of a pull that stops early may be up to 4 a lane more than the host'
 
 Launches: blocks of kernel.threads threads. start, apply, totals, reopen: one block for each BLOCK = 8,192 vertices of
 [first, last); first is a multiple of BLOCK. All others take any number of blocks; push and pull: one for each part is
-right for few, as parts are of like size.
+right for few; more than run at once take parts in turn.
 """
 
 from gstream.cudacode.generate import Kernel, Unit, UnitShape, unit_of
