@@ -25,7 +25,7 @@ from pagestore.layout import HEAD_NEIGHBOURS
 IN_FLIGHT_BYTES = 256 << 20  # a link is kept busy by a few hundred MiB of batches; more streams than that add nothing
 DEFAULT_STREAMS = 32  # throughput rises up to 32, the concurrent-kernel limit (thesis 3.2)
 FEW_STREAMS = 4  # batches get smaller before streams get fewer than these
-CLAIM_BYTES = 16 << 10  # of launches, in all
+CLAIM_BYTES = 4 << 10  # of launches, in all
 PIECE_BYTES = 32 << 20  # at most, of a peer's attributes that can't be read in place
 
 
@@ -124,7 +124,7 @@ def work_list_bytes(table: PageTable) -> int:
         count_parts(large[low:], table.records[low:], table.edges[low:], table.page_layout[low:])
         for low in (0, table.small_pages)
     )
-    return parts * PART_BYTES + of_hubs * 8 + table.pages * (8 + 8 + 4 + 16)
+    return parts * PART_BYTES + of_hubs * 8 + table.pages * (8 + 8 + 4 + 16) + CLAIM_BYTES
 
 
 def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[str, int]:
@@ -142,7 +142,7 @@ def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[s
         held["RA (messages)"] = graph.vertices * message_dtype(code).itemsize  # kernels push messages, too
     if copies:
         used = {table.name: table for table in (graph.tables[way] for way in topologies(layout))}
-        held["work lists"] = sum(work_list_bytes(table) for table in used.values()) + CLAIM_BYTES
+        held["work lists"] = sum(work_list_bytes(table) for table in used.values())
     if graph.apart:
         held["pieces of peers"] = graph.apart * piece_bytes(graph.vertices)
     if layout.heads and copies:

@@ -16,7 +16,7 @@ from gstream.devices.gpulane import ENTRY, Lane
 from gstream.devices.streams import BatchRing
 from gstream.pagetable import PageTable
 
-CLAIMS = 1024  # more than there are lanes
+CLAIMS = 256  # more than there are lanes
 
 
 class GpuTable:
