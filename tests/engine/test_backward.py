@@ -85,9 +85,13 @@ def test_backward_is_forward_over_turned_edges(graph, name, options):
 def test_what_is_watched_is_each_superstep(graph):
     store, programs, _ = graph
     for devices in (["host"], ["fake:1:2"]):
-        watched = {}
+        watched: dict[int, np.ndarray] = {}
+
+        def keep(step, value, watched=watched):
+            watched[step] = value.copy()
+
         with Engine(store, RunOptions(devices=devices)) as engine:
-            engine.run(programs["Labels"](), 3, watch=lambda step, value: watched.update({step: value.copy()}))
+            engine.run(programs["Labels"](), 3, watch=keep)
             for limit in range(4):
                 assert np.array_equal(engine.run(programs["Labels"](), limit).value, watched[limit])
 
