@@ -34,14 +34,15 @@ def run_katz(
     """
     outcome = session.run(program_of_katz(session, alpha, beta, max_iter, tol, normalized), max_supersteps=max_iter)
     value, length = outcome.value, _length(outcome.value)
-    if not math.isfinite(length):
+    moved = outcome.totals.get("moved", 0.0)
+    if not (math.isfinite(length) and math.isfinite(moved)):
         raise UsageError(
             f"--alpha {alpha}: sums over walks grow without end on this graph; alpha must be below 1 divided by the "
             "greatest eigenvalue. Pass less."
         )
     if normalized:
         value = value / length if length else value
-    found = session.finish(outcome.supersteps, outcome.converged) | {"l1_change": outcome.totals.get("moved", 0.0)}
+    found = session.finish(outcome.supersteps, outcome.converged) | {"l1_change": moved}
     return [_column("katz", value)], found | {"length": length}
 
 

@@ -46,6 +46,11 @@ class Algorithm:
                 known = ", ".join(self.options) or "none"
                 raise UsageError(f"{self.name}: has no option {name!r}; it has {known}. Check the spelling.")
 
+    def check_certificate(self) -> None:
+        """Raise UsageError where the answer can't be proved."""
+        if not self.proves:
+            raise UsageError(f"--certify: {self.name} has no certificate. Leave it out.")
+
     def check_ends(self, options: RunOptions) -> None:
         """Raise UsageError where the driver's options would end a run before its answer is right."""
         if options.max_supersteps is not None:
@@ -66,11 +71,13 @@ class Algorithm:
         from gstream.tables import Table
 
         self.check_options(options)
+        if certify:
+            self.check_certificate()
         self.check_ends(engine.options)
         with Session(engine) as session:
             columns, found = _function(self.runs)(session, **options)
             summary = {"algorithm": self.name, "store": session.store.path, "options": _shown(options)} | found
-            if certify and self.proves:
+            if certify:
                 summary["certificate"] = session.prove(_function(self.proves), columns, options, found)
         if self.table:
             return Table(session.store, columns, summary)

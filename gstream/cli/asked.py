@@ -108,14 +108,12 @@ def check_asked(algorithm: str, own: dict[str, Any], parameters: dict[str, str],
         if own:
             raise UsageError(f"{flag(next(iter(own)))}: is no option of {algorithm}. Pass --param NAME=VALUE.")
         if certify:
-            raise UsageError(
-                f"--certify: {algorithm} has no certificate; bfs, pagerank, sssp and wcc have. Leave it out."
-            )
+            raise UsageError(f"--certify: {algorithm} has no certificate; algorithms of gstream's have. Leave it out.")
         return
     found = find_algorithm(algorithm)
     known = found.options
-    if certify and not found.proves:
-        raise UsageError(f"--certify: {algorithm} has no certificate. Leave it out.")
+    if certify:
+        found.check_certificate()
     for name, value in parameters.items():
         raise UsageError(f"--param {name}={value}: is for programs of your own; {algorithm} has options. See --help.")
     for name in own:
