@@ -5,7 +5,7 @@ is the number of edges of the longest path that ends there (its place in Network
 is looked at where it holds a vertex of the level, every edge once. Where vertices are left over, they hold a cycle, and
 it is named. A page kernel, not a program: counts need a SUM, and a program with SUM would sweep all pages a level.
 With `weighted`, distance is the greatest total weight of a path that ends at v, one vertex alone weighing 0 (NetworkX's
-dag_longest_path_length). Needs out-pages, a directed store. Bytes a vertex: 12, and 8 with weights.
+dag_longest_path_length). Needs out-pages, a directed store. Bytes a vertex: 16, and 8 more with weights.
 """
 
 from __future__ import annotations

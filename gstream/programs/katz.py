@@ -1,6 +1,6 @@
 """Katz centrality (Katz 1953): all walks that lead to a vertex count, each edge of a walk times `alpha`.
 
-Needs in-pages to pull, or out-pages to push. Bytes a vertex: 8 of values, 8 of messages.
+Needs in-pages to pull, or out-pages to push. Bytes a vertex: 8 of values, 8 of sums, 8 of messages.
 """
 
 import math

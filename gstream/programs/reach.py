@@ -1,7 +1,8 @@
 """64 breadth-first searches at once, as bits of one number (Then et al., MS-BFS, 2014); and sketches of what is near.
 
 Every superstep is one level: the total looks at the old value, so that no message is passed on within a superstep.
-Need in-pages to pull, or out-pages to push. Bytes a vertex: 8 of values, 8 of messages, 8 (16) of first bits.
+Need in-pages to pull, or out-pages to push. Bytes a vertex: 8 of values, 8 of messages,
+8 (sketches: 16) of first bits, 4 of degrees.
 """
 
 import math

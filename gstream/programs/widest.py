@@ -1,6 +1,6 @@
 """Widest paths (bottleneck shortest paths; Pollack 1960, SSWP of the CuSha paper): relaxing, with MAX of MIN.
 
-Needs weights. Bytes a vertex: 4 of float weights, 8 of integer ones.
+Needs weights. Bytes a vertex: 4 where weights are floats, 8 where integers, and 4 of degrees.
 """
 
 from gstream.program import INF, MAX, Program, Vertices, f32, i64

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -10,6 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
+from gstream.algorithms.centralities import run_eigenvector, run_hits, run_katz
+from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.degrees import certify_degrees, run_degrees
+from gstream.algorithms.residuals import certify_eigenvector, certify_hits, certify_katz
+from gstream.algorithms.session import Session
 from pagestore.errors import UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 
@@ -212,3 +219,40 @@ def test_tables_and_plots(tmp_path):
     for path, message in (("d.txt", "the ending says the format"), ("no/d.png", "its folder .*no does not exist")):
         with pytest.raises(UsageError, match=message):
             plot_degrees(table, tmp_path / path)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_certificates_refuse_what_is_wrong(directed, tmp_path):
+    random = np.random.default_rng(6)
+    example = hub_example(directed, topology="both" if directed else "out")
+    cases = [
+        (run_katz, certify_katz, {"alpha": 0.001, "tol": 1e-10}),
+        (run_katz, certify_katz, {"alpha": 0.001, "normalized": False}),
+        (run_eigenvector, certify_eigenvector, {"tol": 1e-12}),
+        (run_hits, certify_hits, {"tol": 1e-12}),
+        (run_hits, certify_hits, {"normalized": False, "tol": 1e-12}),
+    ]
+    with gstream.open(example.stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        for run, prove, options in cases:
+            columns, found = run(session, **options, max_iter=3000)
+            assert found["converged"]
+            prove(session, columns, options, found)
+            for at, values in enumerate(column.values for column in columns):
+                for number in range(40):
+                    wrong, v = values.copy(), int(random.integers(len(values)))
+                    wrong[v] += random.choice([-1, 1]) * 10.0 ** random.uniform(-2, 1) if number else np.nan
+                    forged = [replace(c, values=wrong) if i == at else c for i, c in enumerate(columns)]
+                    with pytest.raises(CertificateError):
+                        prove(session, forged, options, found)
+
+
+def test_degrees_are_certified(tmp_path):
+    with gstream.open(hub_example().stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        columns, found = run_degrees(session)
+        certify_degrees(session, columns, {}, found)
+        for at in range(1, 4):
+            wrong = columns[at].values.copy()
+            wrong[0] += 1
+            forged = [replace(c, values=wrong) if i == at else c for i, c in enumerate(columns)]
+            with pytest.raises(CertificateError):
+                certify_degrees(session, forged, {}, found)
