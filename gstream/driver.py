@@ -34,13 +34,12 @@ from gstream.options import RunOptions, parse_devices
 from gstream.ownership import share
 from gstream.pages import in_own_pages
 from gstream.pagetable import PageTable
-from gstream.plan import Plan, make_plan, make_sweep_plan, plan_sources
+from gstream.plan import Plan, make_plan, make_sweep_plan, out_of_memory, plan_sources
 from gstream.predict import CostModel, what_is_there
 from gstream.sources import Sources
 from gstream.stats import RunStats
-from gstream.superstep import Run
+from gstream.superstep import Run, Watch
 from gstream.sweep import PageKernel
-from pagestore.errors import ResourceError
 from pagestore.io import aligned_empty
 
 ROOM_SECONDS = 1.0  # what is free is asked no more often: that takes 0.4 ms
@@ -136,7 +135,8 @@ class Engine:
         code = code or self.compile(program)
         room = self.host_memory - self.beside_bytes
         options = replace(self.options, device_memory=self.device_memory)
-        plan = make_plan(code, self.graph, options, self.specs, room, Constants())
+        graph = self.graph.turn() if type(program).backward else self.graph
+        plan = make_plan(code, graph, options, self.specs, room, Constants())
         plan = what_is_there(plan, _by_name(self.graph.tables), self._sources, self.devices)
         return replace(plan, constants=self._measured(plan))
 
@@ -154,9 +154,10 @@ class Engine:
                 return measure.with_disk(constants, reader, table, self.store.path, self._readers, threads)
         return constants
 
-    def run(self, program: Any, max_supersteps: int | None = None) -> RunOutcome:
+    def run(self, program: Any, max_supersteps: int | None = None, watch: Watch | None = None) -> RunOutcome:
         """Run a Program to its end, or for max_supersteps (default: the options').
 
+        watch(superstep, value[V]) is called after the start (0) and after every superstep; it may not keep the array.
         Raises UsageError (also for a source that is not in the graph), ResourceError, StoreError (a page that fails its
         checksum).
         """
@@ -166,18 +167,18 @@ class Engine:
         while True:
             plan = self.plan(program, code)
             try:
-                outcome = self._run(code, plan, limit)
+                outcome = self._run(code, plan, limit, watch)
                 break
             except DeviceMemoryError:  # cache, batches and chunk shrink, in this order, until nothing fits
                 self._most_device_bytes = int(sum(plan.device_bytes.values()) * LESS)
         outcome.stats.seconds = time.perf_counter() - began
         return outcome
 
-    def _run(self, code: Any, plan: Plan, max_supersteps: int | None) -> RunOutcome:
+    def _run(self, code: Any, plan: Plan, max_supersteps: int | None, watch: Watch | None = None) -> RunOutcome:
         """Run a compiled program as planned."""
         if self.options.host_memory is not None:  # what the plan has no room for goes
-            needed = code.reads() | ({"degree"} if code.idempotent else set()) | {f"heads/{plan.heads}"}
-            self._keep_arrays(needed)
+            needed = code.reads() | ({"degree"} if code.idempotent else set())
+            self._keep_arrays({self._degrees(code, name)[0] for name in needed - {"weight"}} | {f"heads/{plan.heads}"})
         self._sources.prepare(plan.sources, _by_name(self.graph.tables))
         job = Job(code, plan.device, self.graph.vertices, _by_name(self.graph.tables), self._host_vertices(code, plan))
         read_before = self.bytes_read()
@@ -189,13 +190,13 @@ class Engine:
                 for device in self.devices:
                     undo.callback(device.detach)
                     device.attach(job)
-                run = Run(self, code, plan, job)
+                run = Run(self, code, plan, job, watch)
                 supersteps, converged = run.go(max_supersteps)
                 value = run.values()
                 self._sources.settle()
                 self._note_peak(plan)
         except MemoryError as error:
-            raise _out_of_memory(plan.host_bytes) from error
+            raise out_of_memory(plan.host_bytes) from error
         except BaseException:
             self._forget()
             raise
@@ -317,8 +318,8 @@ class Engine:
         vertices, none = self.graph.vertices, np.zeros(0, dtype=np.uint32)
         needs = code.reads()
         host = HostVertices(
-            degree=self.array("degree", self.store.out_degree) if code.idempotent or "degree" in needs else none,
-            in_degree=self.array("in_degree", self.store.in_degree) if "in_degree" in needs else none,
+            degree=self.array(*self._degrees(code, "degree")) if code.idempotent or "degree" in needs else none,
+            in_degree=self.array(*self._degrees(code, "in_degree")) if "in_degree" in needs else none,
         )
         if not plan.device.resident:
             size = vertices * code.value_dtype.itemsize
@@ -328,6 +329,11 @@ class Engine:
             topology = self.store.topology(plan.heads)
             host.heads[plan.heads] = (self.array(f"heads/{plan.heads}", topology.heads), 0)
         return host
+
+    def _degrees(self, code: Any, name: str) -> tuple[str, Callable[[], np.ndarray]]:
+        """What `array` takes for "degree" or "in_degree" of a program: for one that goes backward, of turned edges."""
+        out = (name == "degree") != (type(code.program).backward and self.store.meta.directed)
+        return ("degree", self.store.out_degree) if out else ("in_degree", self.store.in_degree)
 
     def array(self, name: str, read: Callable[[], np.ndarray]) -> np.ndarray:
         """A vertex array of the store, read at its first use and kept, where a device will copy it pinned."""
@@ -384,15 +390,6 @@ class Engine:
         stats.on_device_bytes = sum(plan.device_bytes.values())
         stats.predicted_bytes = plan.sweep_bytes(supersteps)
         self._costs.account(stats, plan, supersteps)
-
-
-def _out_of_memory(host_bytes: dict[str, int]) -> ResourceError:
-    largest = sorted(host_bytes.items(), key=lambda item: -item[1])[:3]
-    parts = ", ".join(f"{name} {size}" for name, size in largest)
-    return ResourceError(
-        f"host memory ran out; the run takes {sum(host_bytes.values())} bytes ({parts}). "
-        "Pass a lower --host-memory, so that pages are streamed from disk, or end other programs."
-    )
 
 
 def _by_name(tables: dict[str, PageTable]) -> dict[str, PageTable]:

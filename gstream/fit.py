@@ -10,7 +10,7 @@ When memory runs short, first the cache shrinks, then the batches, then the WA c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,8 @@ PIECE_BYTES = 32 << 20  # at most, of a peer's attributes that can't be read in 
 class Graph:
     """What a plan needs to know of a store: counts, widths in bytes, page tables ("in" is "out" when undirected).
 
-    apart: devices whose memory another one can't read, so that what they merge is copied piece by piece.
+    apart: devices whose memory another one can't read, so that what they merge is copied piece by piece. turned: an
+    edge's ends have changed places, so that tables["out"] are the store's in-pages.
     """
 
     vertices: int
@@ -44,6 +45,12 @@ class Graph:
     id_bytes: int
     apart: int = 0
     max_weight: float = 0.0
+    turned: bool = False
+
+    def turn(self) -> Graph:
+        """The graph with its edges turned, over the same pages: for programs whose messages go backward."""
+        other = {"out": "in", "in": "out"}
+        return replace(self, tables={other[name]: self.tables[name] for name in self.tables}, turned=not self.turned)
 
 
 def graph_of(store: Any, devices: int) -> Graph:

@@ -100,6 +100,8 @@ class _Interpreter:
         cls = type(program)
         kind = None if weight is None else type_of_dtype(weight.dtype)
         self.program, self.cls, self.vertices = program, cls, vertices
+        if cls.backward:
+            source, target = target, source
         self.edges = list(zip(source.tolist(), target.tolist(), strict=True))
         self.weight = weight if weight is not None else np.zeros(len(self.edges), np.uint8)
         self.degree = np.bincount(source, minlength=vertices).astype(np.int64)

@@ -185,6 +185,8 @@ def make_plan(
     candidates = layouts(code, graph, options.direction, options.use_heads)
     if not candidates:
         missing = "out" if options.direction == "push" or "in" in graph.tables else "in"
+        if graph.turned:
+            missing = "in" if missing == "out" else "out"
         raise UsageError(
             f"--direction {options.direction}: the store has no {missing}-topology, which that needs. "
             "Leave the option out, or convert with --topology both."
@@ -295,6 +297,16 @@ def _too_little(option: str, cap: int, need: int, graph: Graph, layout: Layout) 
     return ResourceError(
         f"{option} {cap} bytes: too little for this program on {graph.vertices} vertices; {need} bytes are needed "
         f"at least ({layout.name}). Raise {option}."
+    )
+
+
+def out_of_memory(host_bytes: dict[str, int]) -> ResourceError:
+    """What a run raises that host memory ends on; host_bytes: the plan's."""
+    largest = sorted(host_bytes.items(), key=lambda item: -item[1])[:3]
+    parts = ", ".join(f"{name} {size}" for name, size in largest)
+    return ResourceError(
+        f"host memory ran out; the run takes {sum(host_bytes.values())} bytes ({parts}). "
+        "Pass a lower --host-memory, so that pages are streamed from disk, or end other programs."
     )
 
 

@@ -152,6 +152,8 @@ class Program:
 
     combine  SUM, MIN, MAX or OR: how the messages that reach a vertex become one.
     value    f32, f64, u32, u64, i32 or i64: the type of a vertex's value.
+    backward True: messages go against the edges, from targets to sources (default: False). `u` is then an edge's
+             target, and `degree` and `in_degree` are those of the graph with its edges turned.
     start(v, g)        the first value of v
     send(u, e, g)      the message along the edge e from u
     apply(v, got, g)   the new value of v from what it got (default: combine(v.value, got); for SUM: got)
@@ -163,6 +165,7 @@ class Program:
 
     combine: ClassVar[Monoid]
     value: ClassVar[ScalarType]
+    backward: ClassVar[bool] = False
     parameters: ClassVar[dict[str, Parameter]] = {}
     methods: ClassVar[dict[str, Method]] = {}
     totals: ClassVar[tuple[str, ...]] = ()
@@ -184,7 +187,7 @@ class Program:
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         cls.parameters = {**cls.parameters, **_own_parameters(cls)}
-        taken = {"combine", "value", *cls.parameters}
+        taken = {"combine", "value", "backward", *cls.parameters}
         own = {n: m for n, m in vars(cls).items() if callable(m) and n not in taken and not n.startswith("__")}
         cls.methods = {**cls.methods, **{name: read_method(cls.__name__, name, own[name]) for name in own}}
         fresh = tuple(name for name, member in own.items() if hasattr(member, "__gstream_total__"))
@@ -225,6 +228,8 @@ def _check_attributes(cls: type[Program]) -> None:
         wanted = Monoid if name == "combine" else ScalarType
         if not isinstance(getattr(cls, name, None), wanted):
             _refuse(cls, f"{name} is {getattr(cls, name, 'missing')}; it must be {kinds}. Add `{name} = ...`.")
+    if not isinstance(cls.backward, bool):
+        _refuse(cls, f"backward is {cls.backward!r}; it must be True or False. Correct it, or leave it out.")
     if cls.combine is OR and cls.value.is_float:
         _refuse(cls, f"combine is OR and value is {cls.value}; OR needs integers. Use value = u32 or u64.")
     for name in ("start", "send"):

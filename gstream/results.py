@@ -34,6 +34,7 @@ class Column:
     values: one value a vertex, in store order. missing: the value that stands for "none" (null in tables, empty in
     CSV); None when every vertex has a value. holds: "numbers", or vertices as "store" IDs or "natural" indices, which
     are shown as user IDs. dtype: what tables and `.npy` hold. ldbc_missing: what Graphalytics writes for "none".
+    npy_missing: what `.npy` holds for "none", where not what is usual.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Column:
     holds: str = "numbers"
     dtype: np.dtype = field(default_factory=lambda: np.dtype(np.int64))
     ldbc_missing: str = ""
+    npy_missing: float | None = None
 
     @property
     def vertices(self) -> bool:
@@ -162,7 +164,8 @@ class Result:
                     continue
                 rows[column.name] = values
                 if absent is not None:
-                    rows[column.name][absent] = _missing_number(column.dtype)
+                    none = column.npy_missing
+                    rows[column.name][absent] = _missing_number(column.dtype) if none is None else none
             yield first, rows
 
     @property

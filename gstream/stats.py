@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+SUMMED = (
+    "pages_moved", "pages_in_place", "bytes_moved", "attribute_bytes_moved", "bytes_read_disk", "edges_visited",
+    "cache_hits", "cache_misses", "loop_seconds", "merge_seconds", "predicted_bytes", "predicted_seconds",
+    "per_superstep",
+)  # fmt: skip
+
 
 @dataclass
 class StepStats:
@@ -61,6 +67,16 @@ class RunStats:
     predicted_seconds: float = 0.0
     device_bytes_moved: list[int] = field(default_factory=list)
     per_superstep: list[StepStats] = field(default_factory=list)
+
+    def after(self, before: RunStats) -> RunStats:
+        """These figures, with those of a run before added: what is counted is summed, what is held the greater."""
+        for name in SUMMED:
+            setattr(self, name, getattr(before, name) + getattr(self, name))
+        for name in ("peak_memory_bytes", "on_device_bytes", "case", "chunks"):
+            setattr(self, name, max(getattr(before, name), getattr(self, name)))
+        moved, own = before.device_bytes_moved, self.device_bytes_moved
+        self.device_bytes_moved = [a + b for a, b in zip(moved, own, strict=True)] if moved and own else own or moved
+        return self
 
     @property
     def edges_per_second(self) -> float:

@@ -44,10 +44,13 @@ class Streamer(Protocol):
         """Pages processed, bytes moved, edges looked at and bytes read from disk so far."""
 
 
+Watch = Callable[[int, np.ndarray], None]  # gets the superstep and value[V], in store order
+
+
 class Run:
     """One program on its way through supersteps; the engine has attached the devices."""
 
-    def __init__(self, engine: Streamer, code: Any, plan: Plan, job: Job) -> None:
+    def __init__(self, engine: Streamer, code: Any, plan: Plan, job: Job, watch: Watch | None = None) -> None:
         self.engine, self.code, self.plan, self.job = engine, code, plan, job
         self.devices: list[Device] = engine.devices
         self.partials = np.zeros((-(-plan.graph.vertices // BLOCK), len(code.totals)), dtype=np.float64)
@@ -60,6 +63,7 @@ class Run:
         self.merge_seconds = 0.0
         self.last = False  # this superstep is known to be the last
         self.trace = engine.options.trace
+        self.watch = watch
 
     def go(self, max_supersteps: int | None) -> tuple[int, bool]:
         """Run to the end; (supersteps, converged)."""
@@ -68,6 +72,8 @@ class Run:
         frontier = self.chooser.look()
         supersteps = 0
         while True:
+            if self.watch is not None:
+                self.watch(supersteps, self.values())
             if supersteps and self.code.halt() or self.still(frontier, supersteps):
                 return supersteps, True
             if supersteps == max_supersteps:

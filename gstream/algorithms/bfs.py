@@ -40,6 +40,20 @@ def program_of_bfs(source: Any, depth_limit: int | None) -> BFS:
     return BFS(source=ids)
 
 
+def run_khop(session: Session, source: Any, radius: int = 1) -> tuple[list[Column], dict[str, Any]]:
+    """Column distance of the vertices within `radius` edges of the nearest source (NetworkX's ego_graph along
+    out-edges), null elsewhere; and the summary. Raises UsageError (no source, negative radius)."""
+    if radius < 0 or int(radius) != radius:
+        raise UsageError(f"--radius {radius}: must be a whole number of at least 0; it counts edges from the source.")
+    source_ids(source, "khop")
+    return run_bfs(session, source, int(radius), predecessors=False)
+
+
+def program_of_khop(session: Session, source: Any, radius: int) -> BFS:
+    """The program of a search. Raises UsageError where there is no source."""
+    return BFS(source=source_ids(source, "khop"))
+
+
 def source_ids(source: Any, algorithm: str) -> tuple[Any, ...]:
     """The user's sources as a tuple, each once. Raises UsageError when there is none."""
     if source is None:

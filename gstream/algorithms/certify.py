@@ -39,6 +39,12 @@ def certify_bfs(session: Session, columns: list[Column], options: dict[str, Any]
     return _certify_distances(session, columns, options, weighted=False)
 
 
+def certify_khop(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove distances up to the radius; returns what was proven. Raises CertificateError."""
+    own = {"source": options.get("source"), "depth_limit": options.get("radius", 1)}
+    return _certify_distances(session, columns, own, weighted=False)
+
+
 def certify_sssp(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove weighted distances (and predecessors); returns what was proven. Raises CertificateError."""
     return _certify_distances(session, columns, options, weighted=True)
@@ -63,13 +69,13 @@ def _certify_distances(session: Session, columns: list[Column], options: dict[st
     if failure[0]:
         u, v = session.user_ids(failure[1:])
         far, near = distance[failure[2]], distance[failure[1]]
-        raise _refuse(f"vertex {v} is at {far}, but there is an edge from {u} at {near}")
+        raise refuse(f"vertex {v} is at {far}, but there is an edge from {u} at {near}")
     unproven = _unproven(predecessor, session.none, proven)
     if unproven is not None:
-        raise _refuse(f"the predecessor of vertex {session.user_ids([unproven])[0]} is not one edge before it")
+        raise refuse(f"the predecessor of vertex {session.user_ids([unproven])[0]} is not one edge before it")
     cyclic = int(proofs.find_cycle(predecessor, distance, np.zeros(len(distance), np.uint8)))
     if cyclic < len(distance):
-        raise _refuse(f"the predecessors of vertex {session.user_ids([cyclic])[0]} go in a circle")
+        raise refuse(f"the predecessors of vertex {session.user_ids([cyclic])[0]} go in a circle")
     paths = " and every predecessor on a shortest path" if len(columns) > 1 else ""
     return {"holds": True, "proves": f"every distance is least{paths}"}
 
@@ -79,19 +85,19 @@ def _check_ends(
 ) -> None:
     """Condition (1), the depth limit, and that exactly the reached vertices beside the sources have predecessors."""
     if not np.all(distance[sources] == 0):
-        raise _refuse("a source is not at distance 0")
+        raise refuse("a source is not at distance 0")
     if not np.all(predecessor[sources] == session.none):
-        raise _refuse("a source has a predecessor")
+        raise refuse("a source has a predecessor")
     reached = distance != none
     rooted = predecessor != predecessor.dtype.type(session.none)
     rooted[sources] = True
     odd = np.flatnonzero(reached != rooted)
     if len(odd):
-        raise _refuse(f"vertex {session.user_ids(odd[:1])[0]} is at {distance[odd[0]]} without a way there")
+        raise refuse(f"vertex {session.user_ids(odd[:1])[0]} is at {distance[odd[0]]} without a way there")
     if np.any(predecessor[rooted & (predecessor != session.none)] >= len(distance)):
-        raise _refuse("a predecessor is no vertex")
+        raise refuse("a predecessor is no vertex")
     if limit is not None and np.any(distance[reached] > limit):
-        raise _refuse(f"a distance is over the limit of {limit}")
+        raise refuse(f"a distance is over the limit of {limit}")
 
 
 def _unproven(predecessor: np.ndarray, none: int, proven: np.ndarray) -> int | None:
@@ -109,22 +115,22 @@ def certify_wcc(session: Session, columns: list[Column], options: dict[str, Any]
     natural = session.store.natural_ids()
     high = np.flatnonzero(label > natural)
     if len(high):
-        raise _refuse(f"the component of vertex {session.user_ids(high[:1])[0]} is named by a greater one")
+        raise refuse(f"the component of vertex {session.user_ids(high[:1])[0]} is named by a greater one")
     tree, failure = np.arange(len(label), dtype=session.id_dtype), np.zeros(3, np.int64)
     kernel = SharedKernel(proofs.check_labels, (label, tree, failure))
     session.hold(label, tree)
     session.sweep("out" if session.store.has("out") else "in", kernel)
     if failure[0]:
         u, v = session.user_ids(failure[1:])
-        raise _refuse(f"an edge joins vertices {u} and {v}, which have different components")
+        raise refuse(f"an edge joins vertices {u} and {v}, which have different components")
     used = np.zeros(len(label), np.bool_)
     used[label] = True
     named = label == natural
     trees = int(np.count_nonzero(tree == np.arange(len(tree))))
     if np.count_nonzero(used) != np.count_nonzero(named):
-        raise _refuse("a component is named by a vertex outside it")
+        raise refuse("a component is named by a vertex outside it")
     if np.count_nonzero(used) != trees:
-        raise _refuse(f"there are {np.count_nonzero(used)} labels and {trees} components")
+        raise refuse(f"there are {np.count_nonzero(used)} labels and {trees} components")
     return {"holds": True, "proves": f"{trees} components, each connected and named by its least vertex"}
 
 
@@ -141,7 +147,7 @@ def certify_pagerank(session: Session, columns: list[Column], options: dict[str,
     allowed = alpha * tol + rounding if converged else 2 * alpha ** found["supersteps"] + rounding / (1 - alpha)
     bound = residual / (1 - alpha)
     if not residual <= allowed:
-        raise _refuse(f"one more iteration changes the ranks by {residual:.3g} in L1; {allowed:.3g} was promised")
+        raise refuse(f"one more iteration changes the ranks by {residual:.3g} in L1; {allowed:.3g} was promised")
     return {"holds": True, "proves": f"the ranks' L1 error is at most {bound:.3g}", "l1_error_bound": bound}
 
 
@@ -165,7 +171,8 @@ def pagerank_residual(session: Session, rank: np.ndarray, alpha: float, preferen
     return float(np.abs(received).sum())
 
 
-def _refuse(what: str) -> CertificateError:
+def refuse(what: str) -> CertificateError:
+    """The error of an answer that is not right."""
     return CertificateError(
         f"certificate: {what}. The answer is not right and was not kept; please report this with `gstream doctor`."
     )

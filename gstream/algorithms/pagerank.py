@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,11 @@ def check_numbers(alpha: float, tol: float, max_iter: int, iterations: int | Non
     """Raise UsageError for numbers that mean nothing."""
     if not 0 <= alpha < 1:
         raise UsageError(f"--alpha {alpha}: must be at least 0 and less than 1. Usual is 0.85.")
+    check_tolerance(tol, max_iter, iterations)
+
+
+def check_tolerance(tol: float, max_iter: int, iterations: int | None = None) -> None:
+    """Raise UsageError for an end of an iteration that means nothing."""
     if not (tol >= 0 and math.isfinite(tol)):
         raise UsageError(f"--tol {tol}: must be a number of at least 0. The default is 1e-6.")
     for flag, count in (("--max-iter", max_iter), ("--iterations", iterations)):
@@ -73,7 +78,7 @@ def preference_of(session: Session, personalization: Any) -> np.ndarray | None:
         return None
     weights, where = personalization, "personalization"
     if isinstance(personalization, (str, os.PathLike)):
-        weights, where = read_personalization(Path(personalization)), str(personalization)
+        weights, where = read_values(Path(personalization), "weight", _weight), str(personalization)
     if not isinstance(weights, Mapping):
         raise UsageError("personalization: must be a mapping from vertices to weights, or a file with such lines.")
     values = np.array([_weight(where, vertex, weight) for vertex, weight in weights.items()], np.float64)
@@ -95,16 +100,16 @@ def _weight(where: str, vertex: Any, weight: Any) -> float:
     return number
 
 
-def read_personalization(path: Path) -> dict[str, float]:
-    """{user ID as text: weight} of a file with lines `vertex weight` (blanks, tabs or a comma between; # comments).
+def read_values(path: Path, word: str, number_of: Callable[[str, Any, Any], float]) -> dict[str, float]:
+    """{user ID as text: number} of a file with lines `vertex number` (blanks, tabs or a comma between; # comments).
 
-    Raises InputError naming the line.
+    word: what the number is called. number_of(where, vertex, text) reads it. Raises InputError naming the line.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise InputError(f"{path}: can't be read ({reason}). It holds lines `vertex weight`.") from None
+        raise InputError(f"{path}: can't be read ({reason}). It holds lines `vertex {word}`.") from None
     found: dict[str, float] = {}
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
@@ -112,9 +117,9 @@ def read_personalization(path: Path) -> dict[str, float]:
             continue
         parts = line.rsplit(",", 1) if "," in line else line.rsplit(None, 1)
         if len(parts) < 2:
-            raise InputError(f"{path}:{number}: `{line[:60]}` has one field; a line is `vertex weight`. Fix the line.")
+            raise InputError(f"{path}:{number}: `{line[:60]}` has one field; a line is `vertex {word}`. Fix the line.")
         vertex = parts[0].strip().strip('"')
         if vertex in found:
             raise InputError(f"{path}:{number}: {vertex} stands there for the second time. Keep one line a vertex.")
-        found[vertex] = _weight(f"{path}:{number}", vertex, parts[1].strip())
+        found[vertex] = number_of(f"{path}:{number}", vertex, parts[1].strip())
     return found

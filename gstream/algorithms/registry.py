@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from gstream.algorithms.entries import ENTRIES
 from pagestore.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ class Algorithm:
 
     options: name -> default (None: left out; `source` must be given where it is listed). columns: those of the result,
     after "vertex". weights: reads edge weights. best, groups: how Result.top ranks rows.
-    runs, proves: "module:function" of the run and of its certificate.
+    runs, proves: "module:function" of the run and of its certificate ("": it has none).
+    shows: "module:class" of the program that its supersteps run ("": page kernels). plans: "module:function" that
+    makes it from the run's options. table: rows are no vertices.
     """
 
     name: str
@@ -32,6 +35,9 @@ class Algorithm:
     weights: bool = False
     best: str = "least"
     groups: bool = False
+    shows: str = ""
+    plans: str = ""
+    table: bool = False
 
     def check_options(self, given: dict[str, Any]) -> None:
         """Raise UsageError for an option that this algorithm does not have."""
@@ -39,6 +45,11 @@ class Algorithm:
             if name not in self.options:
                 known = ", ".join(self.options) or "none"
                 raise UsageError(f"{self.name}: has no option {name!r}; it has {known}. Check the spelling.")
+
+    def check_certificate(self) -> None:
+        """Raise UsageError where the answer can't be proved."""
+        if not self.proves:
+            raise UsageError(f"--certify: {self.name} has no certificate. Leave it out.")
 
     def check_ends(self, options: RunOptions) -> None:
         """Raise UsageError where the driver's options would end a run before its answer is right."""
@@ -49,18 +60,27 @@ class Algorithm:
                 f"Leave it out{ends.get(self.name, '')}."
             )
 
+    def program(self, session: Any, options: dict[str, Any]) -> Any:
+        """The program that a run with these options begins with, for its plan."""
+        return _function(self.plans)(session, **(self.options | options))
+
     def execute(self, engine: Any, options: dict[str, Any], certify: bool = False) -> Result:
         """Run on an engine; certify: prove the answer in one more sweep (CertificateError if it is not right)."""
         from gstream.algorithms.session import Session
         from gstream.results import Result
+        from gstream.tables import Table
 
         self.check_options(options)
+        if certify:
+            self.check_certificate()
         self.check_ends(engine.options)
         with Session(engine) as session:
             columns, found = _function(self.runs)(session, **options)
             summary = {"algorithm": self.name, "store": session.store.path, "options": _shown(options)} | found
             if certify:
                 summary["certificate"] = session.prove(_function(self.proves), columns, options, found)
+        if self.table:
+            return Table(session.store, columns, summary)
         return Result(session.store, columns, summary, self.best, self.groups)
 
 
@@ -83,21 +103,24 @@ ALGORITHMS = {
         Algorithm(
             "bfs", "breadth-first search: fewest edges from a source", "bfs:run_bfs", "certify:certify_bfs",
             {"source": None, "depth_limit": None, "predecessors": True}, ("distance", "predecessor"),
+            shows="bfs:BFS",
         ),
         Algorithm(
             "pagerank", "PageRank, NetworkX's definition", "pagerank:run_pagerank", "certify:certify_pagerank",
             {"alpha": 0.85, "tol": 1e-6, "max_iter": 100, "iterations": None, "personalization": None,
              "float64": False},
-            ("pagerank",), best="largest",
+            ("pagerank",), best="largest", shows="pagerank:PageRank",
         ),
         Algorithm(
             "sssp", "shortest paths by edge weight from a source", "sssp:run_sssp", "certify:certify_sssp",
             {"source": None, "predecessors": True, "float64": False}, ("distance", "predecessor"), weights=True,
+            shows="sssp:SSSP",
         ),
         Algorithm(
             "wcc", "weakly connected components, named by their least vertex", "wcc:run_wcc", "certify:certify_wcc",
-            {"propagate": False}, ("component",), groups=True,
+            {"propagate": False}, ("component",), groups=True, shows="wcc:WCC",
         ),
+        *(Algorithm(**entry) for entry in ENTRIES),
     )
 }  # fmt: skip
 

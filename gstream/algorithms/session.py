@@ -90,10 +90,10 @@ class Session:
         """The store ID that means "no vertex"."""
         return self.store.layout.none
 
-    def run(self, program: Any, max_supersteps: int | None = None) -> Any:
-        """engine.run; its figures become the session's. Returns the RunOutcome."""
-        outcome = self.engine.run(program, max_supersteps)
-        self.stats = outcome.stats
+    def run(self, program: Any, max_supersteps: int | None = None, watch: Any = None) -> Any:
+        """engine.run; its figures are added to the session's. Returns the RunOutcome."""
+        outcome = self.engine.run(program, max_supersteps, watch)
+        self.stats = outcome.stats.after(self.stats)
         return outcome
 
     def sweep(self, name: str, kernel: Any, wanted: np.ndarray | None = None) -> Any:

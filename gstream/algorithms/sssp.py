@@ -50,21 +50,27 @@ def program_for(meta: Meta, float64: bool = False) -> type[SSSP]:
     return SSSPInteger if longest < 2**32 - 1 else SSSPLong
 
 
-def check_weights(session: Session) -> None:
+def need_weights(session: Session, algorithm: str) -> None:
+    """Raise UsageError when the store has no weights."""
+    if not session.meta.weighted:
+        other = ", or run bfs" if algorithm == "sssp" else ""
+        raise UsageError(
+            f"{session.store.path}: has no edge weights, which {algorithm} needs. Convert again from an input with "
+            f"weights (--weight-column N, and not --no-weights){other}."
+        )
+
+
+def check_weights(session: Session, algorithm: str = "sssp") -> None:
     """Raise when the store has no weights, or one that no shortest path can have; the edge is named by user IDs."""
     meta, store = session.meta, session.store
-    if not meta.weighted:
-        raise UsageError(
-            f"{store.path}: has no edge weights, which sssp needs. Convert again from an input with weights "
-            "(--weight-column N, and not --no-weights), or run bfs."
-        )
+    need_weights(session, algorithm)
     if meta.edges == 0 or (meta.min_weight is not None and meta.min_weight >= 0):
         return
     source, target, weight = find_bad_edge(session)
     what = "is NaN" if weight != weight else "is negative"
     raise InputError(
         f"{store.path}: the edge from {source} to {target} has weight {weight:g}, which {what}; "
-        "sssp needs weights of 0 and more. Convert again with other weights."
+        f"{algorithm} needs weights of 0 and more. Convert again with other weights."
     )
 
 

@@ -47,6 +47,18 @@ def run_wcc(session: Session, propagate: bool = False) -> tuple[list[Column], di
     return [Column("component", labels, holds="natural")], found
 
 
+def run_hcc(session: Session) -> tuple[list[Column], dict[str, Any]]:
+    """Components by label propagation, the HCC of the Edge-Vertex paper and of PEGASUS; undirected stores only."""
+    return run_wcc(session, propagate=True)
+
+
+def program_of_hcc(session: Session) -> Any:
+    """The program that propagates labels."""
+    from gstream.programs.wcc import WCC, WCC64
+
+    return WCC() if session.meta.id_bytes == 4 else WCC64()
+
+
 def _propagated(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
     from gstream.programs.wcc import WCC, WCC64
 

@@ -13,7 +13,8 @@ from pagestore.errors import UsageError
 
 MOST_GPUS = 1024  # no machine has more
 OWN_OPTIONS = (  # of the algorithms, that the command line has
-    "source", "depth_limit", "predecessors", "alpha", "iterations", "tol", "max_iter", "personalization", "float64",
+    "source", "depth_limit", "predecessors", "alpha", "beta", "iterations", "tol", "max_iter", "personalization",
+    "normalized", "float64", "radius", "weighted", "wf_improved", "k", "seed", "sketches", "initial", "rate",
 )  # fmt: skip
 RUN_OPTIONS = {  # of the driver: name here -> in gstream.options.RunOptions
     "device_memory": "device_memory", "host_memory": "host_memory", "batch": "batch_bytes", "streams": "streams",
@@ -23,19 +24,33 @@ RUN_OPTIONS = {  # of the driver: name here -> in gstream.options.RunOptions
 
 
 def _declared(
-    algorithm: str = typer.Argument(..., metavar="ALGORITHM", help="bfs, pagerank, sssp, wcc or my.py:MyProgram."),
+    algorithm: str = typer.Argument(..., metavar="ALGORITHM", help="An algorithm (README: Run) or my.py:MyProgram."),
     store: Path = typer.Argument(..., metavar="STORE"),
     output: Path = typer.Option(None, "-o", "--output", metavar="FILE", help=".parquet, .csv, .npy or .arrow."),
     force: bool = typer.Option(False, "--force", help="Replace files that exist (-o, --trace)."),
-    source: list[str] = typer.Option(None, metavar="ID", help="bfs, sssp: start here; may be repeated."),
+    source: list[str] = typer.Option(
+        None, metavar="ID", help="bfs, khop, rwr, sssp, widest: start here; may be repeated."
+    ),
     depth_limit: int = typer.Option(None, metavar="N", help="bfs: go at most N edges far."),
     predecessors: bool = typer.Option(None, "--predecessors/--no-predecessors", help="bfs, sssp: default yes."),
-    alpha: float = typer.Option(None, help="pagerank: share of rank that follows edges. Default: 0.85."),
-    iterations: int = typer.Option(None, metavar="N", help="pagerank: exactly N iterations."),
-    tol: float = typer.Option(None, help="pagerank: end at this L1 change, not times n as NetworkX. Default: 1e-6."),
-    max_iter: int = typer.Option(None, metavar="N", help="pagerank: end after N iterations. Default: 100."),
+    alpha: float = typer.Option(None, help="pagerank, rwr: share of rank that follows edges; katz: of each edge."),
+    beta: float = typer.Option(None, help="katz: of each vertex. Default: 1."),
+    iterations: int = typer.Option(None, metavar="N", help="pagerank, heat, circuit, neural: exactly N iterations."),
+    tol: float = typer.Option(None, help="Centralities: end at this L1 change, not times n as NetworkX."),
+    max_iter: int = typer.Option(None, metavar="N", help="Centralities: end after N iterations."),
     personalization: Path = typer.Option(None, metavar="FILE", help="pagerank: lines of `vertex weight`."),
-    float64: bool | None = typer.Option(None, "--float64", help="pagerank, sssp: values in double precision."),
+    normalized: bool = typer.Option(None, "--normalized/--no-normalized", help="katz, hits: default yes."),
+    float64: bool | None = typer.Option(None, "--float64", help="pagerank, sssp, rwr: values in double precision."),
+    radius: int = typer.Option(None, metavar="N", help="khop: edges from the source. Default: 1."),
+    weighted: bool | None = typer.Option(None, "--weighted", help="levels: longest paths by weight, too."),
+    wf_improved: bool = typer.Option(
+        None, "--wf-improved/--no-wf-improved", help="closeness: scale by what is reached."
+    ),
+    k: int = typer.Option(None, metavar="N", help="closeness, harmonic: estimate from N sources. Default: all."),
+    seed: int = typer.Option(None, metavar="N", help="closeness, harmonic, radius: of what is drawn. Default: 0."),
+    sketches: int = typer.Option(None, metavar="N", help="radius: Flajolet-Martin sketches a vertex. Default: 32."),
+    initial: Path = typer.Option(None, metavar="FILE", help="heat, circuit, neural: lines of `vertex value`."),
+    rate: float = typer.Option(None, help="heat: share of a difference that flows per unit of weight and step."),
     param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
     max_supersteps: int = typer.Option(None, metavar="N", help="A program of your own: stop after N supersteps."),
     devices: list[str] = typer.Option(
@@ -55,6 +70,7 @@ def _declared(
     certify: bool = typer.Option(False, "--certify", help="Prove the answer in one more sweep."),
     ldbc: bool = typer.Option(False, "--ldbc", help="Write FILE as LDBC Graphalytics does."),
     trace: Path = typer.Option(None, metavar="FILE", help="Write what happened when, for Perfetto (ui.perfetto.dev)."),
+    plot: Path = typer.Option(None, metavar="FILE", help="degrees: draw the distribution, by matplotlib."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None: ...
 
@@ -92,11 +108,12 @@ def check_asked(algorithm: str, own: dict[str, Any], parameters: dict[str, str],
         if own:
             raise UsageError(f"{flag(next(iter(own)))}: is no option of {algorithm}. Pass --param NAME=VALUE.")
         if certify:
-            raise UsageError(
-                f"--certify: {algorithm} has no certificate; bfs, pagerank, sssp and wcc have. Leave it out."
-            )
+            raise UsageError(f"--certify: {algorithm} has no certificate; algorithms of gstream's have. Leave it out.")
         return
-    known = find_algorithm(algorithm).options
+    found = find_algorithm(algorithm)
+    known = found.options
+    if certify:
+        found.check_certificate()
     for name, value in parameters.items():
         raise UsageError(f"--param {name}={value}: is for programs of your own; {algorithm} has options. See --help.")
     for name in own:

@@ -50,10 +50,18 @@ def plan(**given: Any) -> None:
 
 
 def planned_supersteps(algorithm: str, own: dict[str, Any], max_supersteps: int | None) -> int:
-    """How many supersteps are planned for: as many as the options say, at most 20 of pagerank, else 1."""
+    """How many supersteps are planned for: as many as the options say, at most 20 of an iteration, else 1."""
     given = [own.get("iterations"), own.get("depth_limit"), max_supersteps]
-    usual = min(USUAL_ITERATIONS, own.get("max_iter", USUAL_ITERATIONS)) if algorithm == "pagerank" else 1
+    iterates = is_iterated(algorithm)
+    usual = min(USUAL_ITERATIONS, own.get("max_iter", USUAL_ITERATIONS)) if iterates else 1
     return next((number for number in given if number is not None), usual)
+
+
+def is_iterated(algorithm: str) -> bool:
+    """Whether an algorithm makes the same step until little changes."""
+    from gstream.algorithms.registry import ALGORITHMS
+
+    return algorithm in ALGORITHMS and "max_iter" in ALGORITHMS[algorithm].options
 
 
 def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: dict[str, str]) -> Program:
@@ -73,6 +81,8 @@ def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: 
     first = engine.store.user_ids(0, 1)[0]
     source = options.get("source") or (first.as_py() if hasattr(first, "as_py") else int(first),)
     with Session(engine) as session:
+        if found.plans:
+            return found.program(session, options | ({"source": source} if "source" in options else {}))
         if algorithm == "bfs":
             from gstream.algorithms.bfs import program_of_bfs
 
@@ -86,6 +96,8 @@ def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: 
 
             check_weights(session)
             return program_for(meta, options["float64"])(source=source)
+    if algorithm != "wcc":
+        raise UsageError(f"{algorithm}: runs no program, so there is nothing to plan. Run it.")
     from gstream.programs.wcc import WCC, WCC64
 
     # Union-find visits each edge at most once: one sweep of label propagation is its upper bound.

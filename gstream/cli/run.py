@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,19 @@ if TYPE_CHECKING:
     from gstream.trace import ChromeTrace
 
 TOP_ROWS = 20
+FOUND = (
+    "reached",
+    "components",
+    "l1_change",
+    "eigenvalue",
+    "mean_degree",
+    "greatest_degree",
+    "levels",
+    "longest",
+    "sources",
+    "effective_diameter",
+    "hops",
+)  # figures of answers
 COMPILING = "numba:compiler_lock"  # held while Numba compiles a kernel or loads one that it kept
 
 
@@ -39,7 +52,10 @@ def run(**given: Any) -> None:
     own, options, parameters = own_options(given), engine_options(given), parse_parameters(given["param"] or [])
     start_gpus(options)
     check_asked(algorithm, own, parameters, given["certify"])
-    check_written(store, algorithm, given["personalization"], output, trace, given["ldbc"], given["force"])
+    check_written(
+        store, algorithm, (given["personalization"], given["initial"]), output, trace, given["ldbc"], given["force"]
+    )
+    check_plot(algorithm, given["plot"], given["force"])
 
     from numba.core.event import install_timer
 
@@ -55,6 +71,10 @@ def run(**given: Any) -> None:
             seconds = time.perf_counter() - began
     if output is not None:
         result.write(output, ldbc=given["ldbc"])
+    if given["plot"] is not None:
+        from gstream.plots import plot_degrees
+
+        plot_degrees(result, given["plot"])
     show(apart(result.summary, seconds, timer.duration if timer.done else 0.0), result, output, given["json"])
 
 
@@ -70,14 +90,14 @@ def start_gpus(options: dict[str, Any]) -> None:
 
 
 def check_written(
-    store: Path, algorithm: str, personalization: Path | None, output: Path | None, trace: Path | None, ldbc: bool,
+    store: Path, algorithm: str, inputs: Sequence[Path | None], output: Path | None, trace: Path | None, ldbc: bool,
     force: bool,
 ) -> None:  # fmt: skip
     """Raise, before anything is computed, where a file of the run can't be written or is one that the run reads."""
     from gstream.resultfiles import check_output
 
     program = Path(algorithm.rpartition(":")[0] or algorithm)
-    read = [path for path in (store, program, personalization) if path is not None]
+    read = [path for path in (store, program, *inputs) if path is not None]
     refuse_overwriting([path for path in (output, trace) if path is not None], read)
     if output is not None:
         check_output(output, ldbc)
@@ -86,6 +106,18 @@ def check_written(
         raise UsageError("--ldbc says how a file is written. Pass -o FILE too.")
     if trace is not None:
         refuse_existing(trace, force, example="run.json")
+
+
+def check_plot(algorithm: str, plot: Path | None, force: bool) -> None:
+    """Raise, before anything is computed, where no plot can be drawn."""
+    if plot is None:
+        return
+    if algorithm != "degrees":
+        raise UsageError(f"--plot: draws what degrees counts; {algorithm} has no plot. Leave it out.")
+    from gstream.plots import check_plot as check
+
+    check(plot)
+    refuse_existing(plot, force, example="degrees.png")
 
 
 @contextmanager
@@ -124,7 +156,9 @@ def start(graph: Graph, algorithm: str, own: dict[str, Any], parameters: dict[st
 
     if is_program_path(algorithm):
         return graph.run(algorithm, **parameters)
-    required = {name: None for name in ("source",) if name in find_algorithm(algorithm).options}
+    required: dict[str, Any] = {
+        name: None for name in ("source", "initial") if name in find_algorithm(algorithm).options
+    }
     return graph.execute(algorithm, {**required, **own}, certify)
 
 
@@ -177,7 +211,7 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
         ("peak memory", f"{show_bytes(stats['peak_memory_bytes'])} of pages and attributes, "
                         f"{show_bytes(peak_rss())} in all"),
     ]  # fmt: skip
-    for name in ("reached", "components", "l1_change"):
+    for name in FOUND:
         if name in summary:
             value = summary[name]
             lines.append((name.replace("_", " "), f"{value:,}" if isinstance(value, int) else f"{value:.3g}"))

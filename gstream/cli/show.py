@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from gstream.program import Program
 
-# What each algorithm steps by; `wcc` runs union-find where it can, and this where it propagates.
-PROGRAMS = {"bfs": "bfs:BFS", "pagerank": "pagerank:PageRank", "sssp": "sssp:SSSP", "wcc": "wcc:WCC"}
 WEIGHTS = ("u1", "i4", "u4", "f4")
 
 
@@ -24,7 +22,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def show(
-    algorithm: str = typer.Argument(..., metavar="ALGORITHM", help="bfs, pagerank, sssp, wcc or my.py:MyProgram."),
+    algorithm: str = typer.Argument(..., metavar="ALGORITHM", help="An algorithm of run's, or my.py:MyProgram."),
     cuda: bool = typer.Option(False, "--cuda/--host", help="CUDA C++ for GPUs, or Numba for the host (default)."),
     id_bytes: int = typer.Option(4, metavar="4|8", help="With --cuda: bytes of a vertex ID in the store."),
     weights: str = typer.Option("f4", metavar="u1|i4|u4|f4", help="Type of the store's weights, where they are read."),
@@ -71,5 +69,8 @@ def _program_class(algorithm: str) -> type[Program]:
 
     if is_program_path(algorithm):
         return load_program(algorithm)
-    module, name = PROGRAMS[find_algorithm(algorithm).name].split(":")
+    shows = find_algorithm(algorithm).shows  # wcc's is that of --propagate: it runs union-find where it can
+    if not shows:
+        raise UsageError(f"{algorithm}: runs no program whose code could be shown. See gstream show --help.")
+    module, name = shows.split(":")
     return getattr(import_module(f"gstream.programs.{module}"), name)

@@ -105,7 +105,7 @@ def test_plan_speaks_as_run_does(store: Path, gstream: Command) -> None:
 
 
 def test_help_says_what_takes_float64(gstream: Command) -> None:
-    assert "pagerank, sssp: values in double" in " ".join(gstream("run", "--help").stdout.split())
+    assert "pagerank, sssp, rwr: values in double" in " ".join(gstream("run", "--help").stdout.split())
 
 
 @pytest.mark.parametrize("name", ["x.foo", "x", "x.foo.gz", "x.npy"])

@@ -191,7 +191,7 @@ def test_plan_tells_what_a_cap_changes(store: Path, gstream: Command) -> None:
     free = json.loads(gstream("plan", "pagerank", store, "--json").stdout)
     assert (free["case"], free["supersteps"], free["bytes_moved"]) == (1, 20, 20 << 20)
     assert free["in_host_memory"] == {"in": True}
-    for algorithm in ("bfs", "sssp", "wcc", "pagerank"):
+    for algorithm in ("bfs", "sssp", "wcc", "pagerank", "katz", "eigenvector", "hits", "rwr"):
         done = gstream("plan", algorithm, store)
         assert done.returncode == (2 if algorithm == "sssp" else 0), done.stderr
         assert ("case" in done.stdout) == (algorithm != "sssp")

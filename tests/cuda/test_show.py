@@ -24,7 +24,7 @@ def shown(capsys, *arguments):
     return code, captured.out, captured.err
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", [name for name, entry in ALGORITHMS.items() if entry.shows])
 def test_every_algorithm(capsys, algorithm):
     for option, words in (("--host", ("def send(", "def pull_kernel(")), ("--cuda", ("u32 send(", "pull_kernel("))):
         code, out, _ = shown(capsys, algorithm, option)
@@ -48,5 +48,7 @@ def test_what_it_refuses(capsys):
     assert shown(capsys, "bfs", "--id-bytes", "5")[0] == 2
     code, _, error = shown(capsys, "sssp", "--weights", "f8")
     assert code == 2 and error.startswith("--weights f8: stores have weights of u1, i4, u4, f4.")
+    code, _, error = shown(capsys, "degrees")
+    assert code == 2 and error.startswith("degrees: runs no program whose code could be shown.")
     code, _, error = shown(capsys, "nonsense")
     assert code == 2 and "no such algorithm" in error

@@ -14,12 +14,14 @@ from written import VARIED, program
 from gstream.cudacode import generate
 from gstream.cudacode.generate import UnitShape, sources, unit_of
 from gstream.hostcode import GraphShape, compile_host
-from gstream.programs import bfs, pagerank, sssp, wcc
+from gstream.programs import bfs, eigenvector, hits, katz, pagerank, reach, simulations, sssp, wcc, widest
 from pagestore.errors import DeviceMissingError, GstreamError, UsageError
 
 SHIPPED = [bfs.BFS, pagerank.PageRank, pagerank.PageRank64, pagerank.PersonalizedPageRank]
 SHIPPED += [pagerank.PersonalizedPageRank64, sssp.SSSP, sssp.SSSP64, sssp.SSSPInteger, sssp.SSSPLong]
-SHIPPED += [wcc.WCC, wcc.WCC64]
+SHIPPED += [wcc.WCC, wcc.WCC64, katz.Katz, eigenvector.Eigenvector, hits.Authorities, hits.Hubs]
+SHIPPED += [widest.Widest, widest.WidestInteger, reach.Reach, reach.Sketches]
+SHIPPED += [simulations.Inflow, simulations.Neural, simulations.Heat, simulations.Circuit]
 EDGE_KERNELS = ("push_kernel", "pull_kernel", "pull_heads_kernel")
 
 
@@ -39,7 +41,9 @@ def check(unit, cache):
 @needs_nvcc
 @pytest.mark.parametrize("k", range(len(SHIPPED)), ids=[cls.__name__ for cls in SHIPPED])
 def test_shipped_programs(cache, k):
-    weights = {"SSSP64": "f4", "SSSPInteger": "u1", "SSSPLong": "u4"}.get(SHIPPED[k].__name__, "f4")
+    weights = {"SSSP64": "f4", "SSSPInteger": "u1", "SSSPLong": "u4", "WidestInteger": "i4"}.get(
+        SHIPPED[k].__name__, "f4"
+    )
     ids = "u8" if SHIPPED[k].__name__.endswith(("64", "Long")) else "u4"
     unit = unit_of(SHIPPED[k], UnitShape(np.dtype(ids), np.dtype(weights), np.dtype("u8" if k % 4 == 3 else "u4")))
     called = check(unit, cache)

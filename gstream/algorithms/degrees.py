@@ -1,0 +1,57 @@
+"""Degree distribution: how many vertices have each degree (GStream thesis, chapter 2), without a look at a page.
+
+A vertex's degree is what NetworkX's `degree_histogram` counts: out- and in-edges of a directed graph together. Repeated
+edges count each; a self-loop of a directed graph counts once as an out- and once as an in-edge, of an undirected one
+once (NetworkX: twice). The store's degrees are read by blocks: 8 bytes a vertex of a block of 2^20 vertices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.session import Session
+from gstream.results import Column
+
+BLOCK = 1 << 20  # vertices whose degrees are in memory at once
+
+
+def run_degrees(session: Session) -> tuple[list[Column], dict[str, Any]]:
+    """Columns degree and vertices, of directed graphs also out and in: how many vertices have that degree, out-degree
+    and in-degree; one row for each degree that occurs. Summary: mean degrees, the greatest."""
+    store, meta = session.store, session.meta
+    counts: dict[str, dict[int, int]] = {name: {} for name in ("vertices", "out", "in")[: 3 if meta.directed else 1]}
+    for first in range(0, meta.vertices, BLOCK):
+        last = min(first + BLOCK, meta.vertices)
+        out = store.out_degree(first, last)
+        if meta.directed:
+            into = store.in_degree(first, last)
+            _count(counts["out"], out)
+            _count(counts["in"], into)
+            out = out.astype(np.uint64) + into
+        _count(counts["vertices"], out)
+    degrees = np.array(sorted(set().union(*counts.values())), np.int64)
+    columns = [Column("degree", degrees)]
+    for name, found in counts.items():
+        columns.append(Column(name, np.array([found.get(degree, 0) for degree in degrees.tolist()], np.int64)))
+    ends = 2 if meta.directed else 1
+    mean = ends * meta.edges / meta.vertices if meta.vertices else 0.0
+    most = int(degrees[columns[1].values > 0].max(initial=0))
+    return columns, {"mean_degree": mean, "greatest_degree": most} | session.finish(0, True)
+
+
+def _count(into: dict[int, int], degrees: np.ndarray) -> None:
+    for degree, vertices in zip(*(part.tolist() for part in np.unique(degrees, return_counts=True)), strict=True):
+        into[degree] = into.get(degree, 0) + vertices
+
+
+def certify_degrees(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Count vertices and edges again from the distribution. Raises CertificateError where they are not the graph's."""
+    from gstream.algorithms.certify import refuse
+
+    degree, ends = columns[0].values, 2 if session.meta.directed else 1
+    for column, edges in zip(columns[1:], (ends * session.meta.edges, *[session.meta.edges] * 2), strict=False):
+        if int(column.values.sum()) != session.meta.vertices or int(degree @ column.values) != edges:
+            raise refuse(f"column {column.name} does not add up to the graph's vertices and edges")
+    return {"holds": True, "proves": "counts add up to the graph's vertices and edges"}

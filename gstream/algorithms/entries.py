@@ -1,0 +1,93 @@
+"""The algorithms that are programs, or little more: what gstream.algorithms.registry makes of each an Algorithm of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+ENTRIES: tuple[dict[str, Any], ...] = (
+    {
+        "name": "rwr", "title": "random walks with restart: PageRank personalised to sources",
+        "runs": "centralities:run_rwr", "plans": "centralities:program_of_rwr", "proves": "residuals:certify_rwr",
+        "options": {"source": None, "alpha": 0.85, "tol": 1e-6, "max_iter": 100, "float64": False},
+        "columns": ("proximity",), "best": "largest", "shows": "pagerank:PersonalizedPageRank",
+    },
+    {
+        "name": "katz", "title": "Katz centrality, NetworkX's definition",
+        "runs": "centralities:run_katz", "plans": "centralities:program_of_katz", "proves": "residuals:certify_katz",
+        "options": {"alpha": 0.1, "beta": 1.0, "max_iter": 1000, "tol": 1e-6, "normalized": True},
+        "columns": ("katz",), "best": "largest", "shows": "katz:Katz",
+    },
+    {
+        "name": "eigenvector", "title": "eigenvector centrality, over in-edges as NetworkX",
+        "runs": "centralities:run_eigenvector", "plans": "centralities:program_of_eigenvector",
+        "proves": "residuals:certify_eigenvector",
+        "options": {"max_iter": 100, "tol": 1e-6},
+        "columns": ("eigenvector",), "best": "largest", "shows": "eigenvector:Eigenvector",
+    },
+    {
+        "name": "hits", "title": "hubs and authorities, each of sum 1 as NetworkX",
+        "runs": "centralities:run_hits", "plans": "centralities:program_of_hits", "proves": "residuals:certify_hits",
+        "options": {"max_iter": 100, "tol": 1e-8, "normalized": True},
+        "columns": ("hub", "authority"), "best": "largest", "shows": "hits:Authorities",
+    },
+    {
+        "name": "degrees", "title": "degree distribution: vertices of each degree",
+        "runs": "degrees:run_degrees", "proves": "degrees:certify_degrees",
+        "options": {}, "columns": ("vertices",), "table": True,
+    },
+    {
+        "name": "khop", "title": "vertices within some edges of a source",
+        "runs": "bfs:run_khop", "plans": "bfs:program_of_khop", "proves": "certify:certify_khop",
+        "options": {"source": None, "radius": 1}, "columns": ("distance",), "shows": "bfs:BFS",
+    },
+    {
+        "name": "hcc", "title": "components by label propagation, for comparison with wcc",
+        "runs": "wcc:run_hcc", "plans": "wcc:program_of_hcc", "proves": "certify:certify_wcc",
+        "options": {}, "columns": ("component",), "groups": True, "shows": "wcc:WCC",
+    },
+    {
+        "name": "widest", "title": "widest paths: greatest least weight from a source",
+        "runs": "widest:run_widest", "plans": "widest:program_of_widest", "proves": "widest:certify_widest",
+        "options": {"source": None}, "columns": ("width",), "weights": True, "best": "largest",
+        "shows": "widest:Widest",
+    },
+    {
+        "name": "levels", "title": "topological levels, and longest paths, of a graph without cycles",
+        "runs": "levels:run_levels", "proves": "levels:certify_levels",
+        "options": {"weighted": False}, "columns": ("level", "distance"), "best": "largest",
+    },
+    {
+        "name": "closeness", "title": "closeness centrality, over paths to a vertex as NetworkX",
+        "runs": "reach:run_closeness", "plans": "reach:program_of_reach", "proves": "",
+        "options": {"wf_improved": True, "k": None, "seed": 0}, "columns": ("closeness",), "best": "largest",
+        "shows": "reach:Reach",
+    },
+    {
+        "name": "harmonic", "title": "harmonic centrality, over paths to a vertex as NetworkX",
+        "runs": "reach:run_harmonic", "plans": "reach:program_of_reach", "proves": "",
+        "options": {"k": None, "seed": 0}, "columns": ("harmonic",), "best": "largest", "shows": "reach:Reach",
+    },
+    {
+        "name": "radius", "title": "effective radii and diameter, estimated by sketches (HADI)",
+        "runs": "reach:run_radius", "plans": "reach:program_of_radius", "proves": "",
+        "options": {"sketches": 32, "max_iter": 256, "seed": 0}, "columns": ("radius",), "shows": "reach:Sketches",
+    },
+    {
+        "name": "heat", "title": "heat simulation, as CuSha and Garaph run it",
+        "runs": "simulations:run_heat", "plans": "simulations:program_of_heat", "proves": "",
+        "options": {"initial": None, "iterations": 10, "rate": None}, "columns": ("temperature",), "weights": True,
+        "best": "largest", "shows": "simulations:Heat",
+    },
+    {
+        "name": "circuit", "title": "circuit simulation, as CuSha and Garaph run it",
+        "runs": "simulations:run_circuit", "plans": "simulations:program_of_circuit", "proves": "",
+        "options": {"initial": None, "iterations": 10}, "columns": ("voltage",), "weights": True, "best": "largest",
+        "shows": "simulations:Circuit",
+    },
+    {
+        "name": "neural", "title": "neural network simulation, as CuSha and Garaph run it",
+        "runs": "simulations:run_neural", "plans": "simulations:program_of_neural", "proves": "",
+        "options": {"initial": None, "iterations": 10}, "columns": ("activation",), "weights": True,
+        "best": "largest", "shows": "simulations:Neural",
+    },
+)  # fmt: skip

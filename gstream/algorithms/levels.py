@@ -1,0 +1,99 @@
+"""Topological levels of a directed graph without cycles, and its longest paths, by peeling (Kahn 1962).
+
+Vertices without in-edges are level 0 and are taken away, then those that are left without, and so on: a vertex's level
+is the number of edges of the longest path that ends there (its place in NetworkX's topological_generations). Every page
+is looked at where it holds a vertex of the level, every edge once. Where vertices are left over, they hold a cycle, and
+it is named. A page kernel, not a program: counts need a SUM, and a program with SUM would sweep all pages a level.
+With `weighted`, distance is the greatest total weight of a path that ends at v, one vertex alone weighing 0 (NetworkX's
+dag_longest_path_length). Needs out-pages, a directed store. Bytes a vertex: 16, and 8 more with weights.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms import dag
+from gstream.algorithms.certify import refuse
+from gstream.algorithms.session import Session, SharedKernel
+from gstream.algorithms.sssp import need_weights
+from gstream.hostcode.bitmaps import bitmap, list_bits, set_bits
+from gstream.results import Column
+from pagestore.errors import InputError, UsageError
+
+SHOWN = 10  # vertices of a cycle in a message, at most
+
+
+def run_levels(session: Session, weighted: bool = False) -> tuple[list[Column], dict[str, Any]]:
+    """Columns level (and distance), and the summary: `levels`, `longest`.
+
+    Raises UsageError (an undirected store, no out-topology, no weights), InputError naming a cycle where there is one.
+    """
+    store, vertices = session.store, session.meta.vertices
+    if not session.meta.directed:
+        raise UsageError(f"{store.path}: is undirected, and levels go along edges one way. Convert it as directed.")
+    store.topology("out")
+    if weighted:
+        need_weights(session, "levels --weighted")
+    left, level = session.degree("in").copy(), np.zeros(vertices, np.int64)
+    distance = np.zeros(vertices if weighted else 0)
+    session.hold(left, level, distance)
+    bits = bitmap(vertices)
+    set_bits(bits, np.flatnonzero(left == 0).astype(np.uint64))
+    rounds = taken = 0
+    while bits.any():
+        peeled = list_bits(bits, 0, vertices)
+        level[peeled] = rounds
+        rounds, taken = rounds + 1, taken + len(peeled)
+        following, wanted = bitmap(vertices), session.pages_of("out", bits)
+        if weighted:
+            session.sweep("out", SharedKernel(dag.reach_out, (bits, distance), True), wanted)
+        session.sweep("out", SharedKernel(dag.peel, (bits, left, following)), wanted)
+        bits = following
+    if taken < vertices:
+        raise _cycle(session, left)
+    longest = float(distance.max(initial=0.0)) if weighted else max(0, rounds - 1)
+    columns = [Column("level", level)]
+    if weighted:
+        columns.append(Column("distance", distance, dtype=distance.dtype))
+    return columns, {"levels": rounds, "longest": longest} | session.finish(rounds, True)
+
+
+def _cycle(session: Session, left: np.ndarray) -> InputError:
+    """The error that names a cycle among the vertices with in-edges left: each has one from another such vertex."""
+    above = np.zeros(len(left), session.id_dtype)
+    session.sweep("out", SharedKernel(dag.find_above, (left, above)))
+    v, seen = int(np.flatnonzero(left)[0]), dict[int, int]()
+    while v not in seen:
+        seen[v] = len(seen)
+        v = int(above[v])
+    cycle = list(seen)[seen[v] :][::-1]
+    names = [str(name) for name in session.user_ids(cycle[:SHOWN])]
+    names.append(names[0] if len(cycle) <= SHOWN else f"... ({len(cycle)} vertices)")
+    return InputError(
+        f"{session.store.path}: has a cycle, {' -> '.join(names)}, and levels needs a graph without one. "
+        "Leave an edge of it out, or run wcc."
+    )
+
+
+def certify_levels(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove levels, and with them that there is no cycle, in one sweep; distances in one more. CertificateError."""
+    level = columns[0].values
+    again = np.zeros_like(level)
+    session.hold(level, again)
+    session.sweep("out", SharedKernel(dag.levels_again, (level, again)))
+    odd = np.flatnonzero(again != level)
+    if len(odd):
+        raise refuse(
+            f"vertex {session.user_ids(odd[:1])[0]} is at level {level[odd[0]]}, but its in-edges say {again[odd[0]]}"
+        )
+    if len(columns) > 1:
+        distance = columns[1].values
+        reached = np.zeros_like(distance)
+        session.hold(distance, reached)
+        session.sweep("out", SharedKernel(dag.distances_again, (distance, reached), True))
+        odd = np.flatnonzero(reached != distance)
+        if len(odd):
+            raise refuse(f"vertex {session.user_ids(odd[:1])[0]} is at {distance[odd[0]]}, its in-edges say otherwise")
+    return {"holds": True, "proves": "every level is one more than the greatest before it, so there is no cycle"}

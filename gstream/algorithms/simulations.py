@@ -1,0 +1,117 @@
+"""Heat, circuit and neural network simulation as a user calls them: a fixed number of steps, 10 as Garaph runs them.
+
+`initial` gives vertices their first values (others have 0): a mapping from user IDs to numbers, or the path of a file
+with lines `vertex value`. In a circuit these are the voltages that sources hold; weights are conductances, of 0 and
+more, and a vertex without in-edges keeps its voltage. Heat: a share `rate` of the difference flows per unit of weight;
+by default 1 / (greatest sum of weights into a vertex), with which temperatures stay between the first ones.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.pagerank import read_values
+from gstream.algorithms.session import Session
+from gstream.algorithms.sssp import check_weights, need_weights
+from gstream.programs.simulations import Circuit, Heat, Inflow, Neural
+from gstream.results import Column
+from pagestore.errors import InputError, UsageError
+
+Answer = tuple[list[Column], dict[str, Any]]
+
+
+def run_heat(session: Session, initial: Any, iterations: int = 10, rate: float | None = None) -> Answer:
+    """Column temperature, and the summary. Raises UsageError (no weights, wrong numbers), InputError (bad values)."""
+    check_weights(session, "heat")
+    check_iterations(iterations)
+    values, _ = initial_values(session, initial, "heat")
+    inflow = session.run(Inflow(), max_supersteps=1).value
+    if rate is None:
+        rate = 1 / (float(inflow.max(initial=0.0)) or 1.0)
+    if not (rate >= 0 and math.isfinite(rate)):
+        raise UsageError(f"--rate {rate}: must be a number of at least 0. Leave it out for one that is stable.")
+    return _simulate(session, Heat(initial=values, inflow=inflow, rate=rate), iterations, "temperature")
+
+
+def run_circuit(session: Session, initial: Any, iterations: int = 10) -> Answer:
+    """Column voltage, and the summary. Raises UsageError (no weights, wrong numbers), InputError (bad values)."""
+    check_weights(session, "circuit")
+    check_iterations(iterations)
+    values, held = initial_values(session, initial, "circuit")
+    inflow = session.run(Inflow(), max_supersteps=1).value.copy()
+    inflow[held] = 0.0
+    return _simulate(session, Circuit(initial=values, inflow=inflow), iterations, "voltage")
+
+
+def run_neural(session: Session, initial: Any, iterations: int = 10) -> Answer:
+    """Column activation, and the summary. Raises UsageError (no weights, wrong numbers), InputError (bad values)."""
+    need_weights(session, "neural")
+    check_iterations(iterations)
+    values, _ = initial_values(session, initial, "neural")
+    return _simulate(session, Neural(initial=values), iterations, "activation")
+
+
+def _simulate(session: Session, program: Neural, iterations: int, name: str) -> Answer:
+    outcome = session.run(program, max_supersteps=iterations)
+    column = Column(name, outcome.value, dtype=np.dtype(np.float64))
+    return [column], session.finish(outcome.supersteps, True)
+
+
+def check_iterations(iterations: int) -> None:
+    """Raise UsageError for a number of steps that means nothing."""
+    if iterations < 0 or int(iterations) != iterations:
+        raise UsageError(f"--iterations {iterations}: must be a whole number of at least 0.")
+
+
+def initial_values(session: Session, initial: Any, algorithm: str) -> tuple[np.ndarray, np.ndarray]:
+    """(float64[V] in store order, the store IDs that were given). Raises UsageError, InputError."""
+    if initial is None:
+        raise UsageError(
+            f"{algorithm}: no first values were given. Pass --initial FILE with lines `vertex value` (in Python a "
+            "mapping)."
+        )
+    given, where = initial, "initial"
+    if isinstance(initial, (str, os.PathLike)):
+        given, where = read_values(Path(initial), "value", _number), str(initial)
+    if not isinstance(given, Mapping):
+        raise UsageError("initial: must be a mapping from vertices to numbers, or a file with such lines.")
+    stored = session.store.lookup(list(given), "initial vertex", InputError) if len(given) else np.zeros(0, np.uint64)
+    values = np.zeros(session.meta.vertices)
+    values[stored] = [_number(where, vertex, number) for vertex, number in given.items()]
+    return values, stored
+
+
+def _number(where: str, vertex: Any, text: Any) -> float:
+    try:
+        number = float(text)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{where}: the value of {vertex} is {text!r}; it must be a finite number.")
+    return number
+
+
+def program_of_heat(session: Session, initial: Any, iterations: int, rate: float | None) -> Heat:
+    """The program of the steps, for a plan; the values do not matter."""
+    check_weights(session, "heat")
+    zeros = np.zeros(session.meta.vertices)
+    return Heat(initial=zeros, inflow=zeros)
+
+
+def program_of_circuit(session: Session, initial: Any, iterations: int) -> Circuit:
+    """The same for a circuit."""
+    check_weights(session, "circuit")
+    zeros = np.zeros(session.meta.vertices)
+    return Circuit(initial=zeros, inflow=zeros)
+
+
+def program_of_neural(session: Session, initial: Any, iterations: int) -> Neural:
+    """The same for a neural network."""
+    need_weights(session, "neural")
+    return Neural(initial=np.zeros(session.meta.vertices))

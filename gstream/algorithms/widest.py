@@ -1,0 +1,73 @@
+"""Widest paths as a user calls them: the width of a path is its least weight; a vertex's is that of its widest path.
+
+NetworkX has no such function; in undirected graphs the widest paths are those of a maximum spanning tree. The width of
+a source is infinite. Weights must be 0 or more. Float weights are compared as float32, integers as 64 bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms import widths
+from gstream.algorithms.bfs import source_ids
+from gstream.algorithms.certify import refuse
+from gstream.algorithms.session import Session, SharedKernel
+from gstream.algorithms.sssp import check_weights
+from gstream.hostcode.bitmaps import bitmap, set_bits
+from gstream.programs.widest import Widest, WidestInteger
+from gstream.results import Column
+
+
+def run_widest(session: Session, source: Any) -> tuple[list[Column], dict[str, Any]]:
+    """Column width (inf at a source, null and in `.npy` -inf where there is no path), and the summary.
+
+    Raises UsageError (no source, or one that is not in the graph; a store without weights), InputError (a negative or
+    NaN weight, named by its edge).
+    """
+    outcome = session.run(program_of_widest(session, source))
+    width = outcome.value
+    if width.dtype.kind != "f":
+        limits = np.iinfo(width.dtype)
+        width = np.where(width == limits.max, np.inf, np.where(width == limits.min, -np.inf, width))
+    found = session.finish(outcome.supersteps, outcome.converged)
+    column = Column("width", width, -np.inf, dtype=width.dtype, npy_missing=-np.inf)
+    return [column], found | {"reached": int(np.count_nonzero(width != -np.inf))}
+
+
+def program_of_widest(session: Session, source: Any) -> Widest:
+    """The program whose numbers fit the store's weights. Raises as run_widest does."""
+    ids = source_ids(source, "widest")
+    check_weights(session, "widest")
+    session.store.lookup(ids)
+    return (Widest if session.meta.weight_dtype == "f4" else WidestInteger)(source=ids)
+
+
+def certify_widest(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove widths: one sweep that no edge leads to a wider path, then sweeps along edges that bear a width until every
+    vertex with one is reached from a source. Raises CertificateError."""
+    width = columns[0].values
+    sources = np.unique(session.store.lookup(source_ids(options.get("source"), "certificate")))
+    if not np.all(width[sources] == np.inf):
+        raise refuse("a source has not infinite width")
+    if np.isnan(width).any():
+        raise refuse("a width is no number")
+    (name, pull), failure = session.gathers(), np.zeros(3, np.int64)
+    reached, changed = bitmap(len(width)), np.zeros(1, np.int64)
+    session.hold(width, reached)
+    session.sweep(name, SharedKernel(widths.check_widths, (width, pull, failure), True))
+    if failure[0]:
+        u, v = session.user_ids(failure[1:])
+        raise refuse(f"the edge from {u} makes vertex {v} wider than {width[failure[2]]}")
+    set_bits(reached, sources.astype(np.uint64))
+    while True:
+        changed[0] = 0
+        session.sweep(name, SharedKernel(widths.bear_widths, (width, reached, changed, pull), True))
+        if not changed[0]:
+            break
+    bits = np.unpackbits(reached.view(np.uint8), bitorder="little")[: len(width)].view(np.bool_)
+    odd = np.flatnonzero(bits != (width != -np.inf))
+    if len(odd):
+        raise refuse(f"vertex {session.user_ids(odd[:1])[0]} has width {width[odd[0]]} without a path so wide")
+    return {"holds": True, "proves": "every width is that of a path, and none is wider"}

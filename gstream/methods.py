@@ -1,0 +1,86 @@
+"""The methods of `Graph` for gstream.algorithms.entries: each runs an algorithm by its name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from gstream.results import Result
+
+
+class ProgramMethods(ABC):
+    """Every method takes RunOptions by name beside its own options, and `certify` to prove the answer."""
+
+    @abstractmethod
+    def execute(self, algorithm: str, own: dict[str, Any], certify: bool = False, **options: Any) -> Result:
+        """Run an algorithm by name with its own options and RunOptions."""
+
+    def rwr(
+        self, source: Any, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 100, float64: bool = False,
+        certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
+        """Random walks with restart, PageRank personalised to one or several sources: columns vertex, proximity."""
+        own = {"source": source, "alpha": alpha, "tol": tol, "max_iter": max_iter, "float64": float64}
+        return self.execute("rwr", own, certify, **options)
+
+    def katz(
+        self, alpha: float = 0.1, beta: float = 1.0, max_iter: int = 1000, tol: float = 1e-6, normalized: bool = True,
+        certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
+        """Katz centrality: columns vertex, katz. tol is the absolute L1 change; normalized: of length 1 (L2)."""
+        own = {"alpha": alpha, "beta": beta, "max_iter": max_iter, "tol": tol, "normalized": normalized}
+        return self.execute("katz", own, certify, **options)
+
+    def eigenvector(self, max_iter: int = 100, tol: float = 1e-6, certify: bool = False, **options: Any) -> Result:
+        """Eigenvector centrality over in-edges: columns vertex, eigenvector (length 1: L2)."""
+        return self.execute("eigenvector", {"max_iter": max_iter, "tol": tol}, certify, **options)
+
+    def hits(
+        self, max_iter: int = 100, tol: float = 1e-8, normalized: bool = True, certify: bool = False, **options: Any
+    ) -> Result:
+        """Hubs and authorities (Kleinberg): columns vertex, hub, authority, each of sum 1."""
+        return self.execute("hits", {"max_iter": max_iter, "tol": tol, "normalized": normalized}, certify, **options)
+
+    def degrees(self, certify: bool = False, **options: Any) -> Result:
+        """Degree distribution: columns degree, vertices, and of directed graphs out and in; a row a degree."""
+        return self.execute("degrees", {}, certify, **options)
+
+    def khop(self, source: Any, radius: int = 1, certify: bool = False, **options: Any) -> Result:
+        """Vertices within `radius` edges of one or several sources: columns vertex, distance (null elsewhere)."""
+        return self.execute("khop", {"source": source, "radius": radius}, certify, **options)
+
+    def hcc(self, certify: bool = False, **options: Any) -> Result:
+        """Components by label propagation (undirected stores): columns vertex, component. `wcc` is faster."""
+        return self.execute("hcc", {}, certify, **options)
+
+    def widest(self, source: Any, certify: bool = False, **options: Any) -> Result:
+        """Greatest least weight of a path from one of the sources: columns vertex, width (inf at a source)."""
+        return self.execute("widest", {"source": source}, certify, **options)
+
+    def levels(self, weighted: bool = False, certify: bool = False, **options: Any) -> Result:
+        """Topological levels: columns vertex, level; weighted: and distance, of the longest path by weight."""
+        return self.execute("levels", {"weighted": weighted}, certify, **options)
+
+    def closeness(self, wf_improved: bool = True, k: int | None = None, seed: int = 0, **options: Any) -> Result:
+        """Closeness centrality over paths to a vertex: columns vertex, closeness. k: estimated from so many sources."""
+        return self.execute("closeness", {"wf_improved": wf_improved, "k": k, "seed": seed}, **options)
+
+    def harmonic(self, k: int | None = None, seed: int = 0, **options: Any) -> Result:
+        """Harmonic centrality over paths to a vertex: columns vertex, harmonic. k: estimated from so many sources."""
+        return self.execute("harmonic", {"k": k, "seed": seed}, **options)
+
+    def radius(self, sketches: int = 32, max_iter: int = 256, seed: int = 0, **options: Any) -> Result:
+        """Effective radii by Flajolet-Martin sketches (HADI): columns vertex, radius; summary: effective_diameter."""
+        return self.execute("radius", {"sketches": sketches, "max_iter": max_iter, "seed": seed}, **options)
+
+    def heat(self, initial: Any, iterations: int = 10, rate: float | None = None, **options: Any) -> Result:
+        """Heat simulation from first temperatures (a mapping, or a file): columns vertex, temperature."""
+        return self.execute("heat", {"initial": initial, "iterations": iterations, "rate": rate}, **options)
+
+    def circuit(self, initial: Any, iterations: int = 10, **options: Any) -> Result:
+        """Circuit simulation; `initial` voltages are held: columns vertex, voltage."""
+        return self.execute("circuit", {"initial": initial, "iterations": iterations}, **options)
+
+    def neural(self, initial: Any, iterations: int = 10, **options: Any) -> Result:
+        """Neural network simulation from first activations: columns vertex, activation."""
+        return self.execute("neural", {"initial": initial, "iterations": iterations}, **options)

@@ -1,0 +1,26 @@
+"""Hubs and authorities (Kleinberg 1999): two programs of one superstep, run in turns, one along and one against edges.
+
+Needs out-pages or in-pages, either serves both. Bytes a vertex: 8 each of values, sums, messages
+and the other's score.
+"""
+
+from gstream.program import SUM, PerVertex, Program, f64
+
+
+class Authorities(Program):
+    """authority(v) = sum of hub(u) over u -> v."""
+
+    combine, value = SUM, f64
+    score: PerVertex  # of hubs
+
+    def start(self, v, g):
+        return v.score
+
+    def send(self, u, e, g):
+        return u.value
+
+
+class Hubs(Authorities):
+    """hub(u) = sum of authority(v) over u -> v; `score` is that of authorities."""
+
+    backward = True

@@ -1,0 +1,258 @@
+"""Katz, eigenvector, HITS and restarted walks against networkx and NumPy; degrees against a count of the edges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gstream
+from gstream.algorithms.centralities import run_eigenvector, run_hits, run_katz
+from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.degrees import certify_degrees, run_degrees
+from gstream.algorithms.residuals import certify_eigenvector, certify_hits, certify_katz
+from gstream.algorithms.session import Session
+from pagestore.errors import UsageError
+from tests.answers.graphs import Example, column, examples, hub_example
+
+WAYS = ["host", "host:3", "fake:1:2"]
+
+
+def matrix(example):
+    """(nodes in a Result's order, A[u, v]: how many edges lead from u to v; an undirected self-loop counts once)."""
+    graph = example.networkx()
+    nodes = sorted(graph, key=lambda n: n.encode() if isinstance(n, str) else n)
+    return nodes, nx.to_numpy_array(graph, nodelist=nodes, weight=None)
+
+
+def simple(example):
+    """The graph for functions of networkx that take no multigraph: repeated edges become weights."""
+    nodes, counts = matrix(example)
+    kind = nx.DiGraph if example.directed else nx.Graph
+    return nx.relabel_nodes(nx.from_numpy_array(counts, create_using=kind), dict(enumerate(nodes)))
+
+
+def values(result, name):
+    return np.array(list(column(result, name).values()), float)
+
+
+def unit(x):
+    return x / (np.sqrt((x * x).sum()) or 1)
+
+
+def share(x):
+    return x / (x.sum() or 1)
+
+
+def by_power(a, steps):
+    a = scipy.sparse.csr_array(a)
+    x = np.full(a.shape[0], 1 / a.shape[0])
+    for _ in range(steps):
+        x = unit(x + a.T @ x)
+    return unit(x)
+
+
+def by_turns(a, rounds):
+    hub, authority, a = np.full(len(a), 1 / len(a)), np.zeros(len(a)), scipy.sparse.csr_array(a)
+    for _ in range(rounds):
+        authority = share(a.T @ hub)
+        hub = share(a @ authority)
+    return hub, authority
+
+
+def check_all(graph, a, nodes, certify=True):
+    """Every centrality of an open graph whose matrix is `a`."""
+    x = by_power(a, 300)
+    largest = np.linalg.norm(x + a.T @ x) * 1.1  # of A + I, which is more; power iteration may be a little short
+    alpha = 0.1 if largest * 0.1 < 0.9 else 0.5 / largest
+    katz = graph.katz(alpha=alpha, beta=2.0, tol=1e-13, certify=certify)
+    exact = np.linalg.solve(np.eye(len(a)) - alpha * a.T, np.full(len(a), 2.0))
+    np.testing.assert_allclose(values(katz, "katz"), unit(exact), rtol=1e-8)
+    raw = graph.katz(alpha=alpha, tol=1e-13, normalized=False, certify=certify)
+    np.testing.assert_allclose(values(raw, "katz"), exact / 2, rtol=1e-8)
+    for tol, most in ((1e-12, 40), (1e-3, 200)):
+        power = graph.eigenvector(tol=tol, max_iter=most, certify=certify)
+        expected = by_power(a, power.summary["supersteps"])
+        np.testing.assert_allclose(values(power, "eigenvector"), expected, rtol=1e-9, atol=1e-15)
+    for tol, most in ((1e-12, 10), (1e-3, 60)):
+        hits = graph.hits(tol=tol, max_iter=most, certify=certify)
+        hub, authority = by_turns(a, hits.summary["supersteps"] // 2)
+        np.testing.assert_allclose(values(hits, "hub"), hub, rtol=1e-9, atol=1e-15)
+        np.testing.assert_allclose(values(hits, "authority"), authority, rtol=1e-9, atol=1e-15)
+    walk = graph.rwr(source=nodes[:2], alpha=0.7, tol=1e-13, max_iter=300, float64=True, certify=certify)
+    degree, start = a.sum(axis=1), np.zeros(len(a))
+    start[: len(nodes[:2])] = 1 / len(nodes[:2])
+    step = np.where(degree[:, None] > 0, a / np.maximum(degree, 1)[:, None], start)
+    exact = np.linalg.solve(np.eye(len(a)) - 0.7 * step.T, 0.3 * start)
+    np.testing.assert_allclose(values(walk, "proximity"), exact, rtol=1e-9, atol=1e-12)  # rank that tends to 0
+
+
+def check_degrees(graph, example):
+    place = {v: n for n, v in enumerate(example.present.tolist())}
+    source, target = ([place[v] for v in ends.tolist()] for ends in (example.source, example.target))
+    out, into = (np.bincount(np.array(ends, int), minlength=len(place)) for ends in (source, target))
+    loops = np.bincount([u for u, v in zip(source, target, strict=True) if u == v], minlength=len(place))
+    table = graph.degrees(certify=True).to_numpy()
+    whole = {"vertices": out + into if example.directed else out + into - loops}
+    if example.directed:
+        whole |= {"out": out, "in": into}
+    assert table.dtype.names == ("degree", *whole)
+    assert table["degree"].tolist() == sorted(set(np.concatenate(list(whole.values())).tolist()))
+    for name, degrees in whole.items():
+        histogram = np.bincount(degrees)
+        expected = [histogram[d] if d < len(histogram) else 0 for d in table["degree"]]
+        assert table[name].tolist() == expected, name
+
+
+@settings(max_examples=200)
+@given(example=examples(largest=120))
+def test_random_graphs(example, tmp_path_factory):
+    nodes, a = matrix(example)
+    with gstream.open(example.stored(tmp_path_factory.mktemp("central"))) as graph:
+        check_all(graph, a, nodes)
+        check_degrees(graph, example)
+
+
+@settings(max_examples=40)
+@given(example=examples(largest=120, edges_at_least=1), alpha=st.sampled_from([0.1, 0.01]))
+def test_networkx(example, alpha, tmp_path_factory):
+    """Where networkx's own iterations end, and its answers are the only ones."""
+    plain, (nodes, a) = simple(example), matrix(example)
+    singular = np.sort(np.linalg.svd(a, compute_uv=False))[::-1]
+    others = sorted(abs(np.linalg.eigvals(a + np.eye(len(a)))))[-2:]
+    with gstream.open(example.stored(tmp_path_factory.mktemp("networkx"))) as graph:
+        if max(abs(np.linalg.eigvals(a))) * alpha < 0.9:
+            theirs = nx.katz_centrality(plain, alpha, tol=1e-12, weight="weight")
+            found = column(graph.katz(alpha=alpha, tol=1e-12), "katz")
+            assert all(abs(found[v] - theirs[v]) < 1e-9 for v in nodes)
+        if len(others) == 2 and others[0] < 0.9 * others[1]:
+            theirs = nx.eigenvector_centrality(plain, 3000, tol=1e-12 / len(nodes), weight="weight")
+            found = column(graph.eigenvector(3000, tol=1e-12), "eigenvector")
+            assert all(abs(found[v] - theirs[v]) < 1e-8 for v in nodes)
+        if len(a) > 1 and singular[0] > 0 and singular[1] < 0.9 * singular[0]:
+            result = graph.hits(3000, tol=1e-13)
+            for name, theirs in zip(("hub", "authority"), nx.hits(plain), strict=True):
+                found = column(result, name)
+                assert all(abs(found[v] - theirs[v]) < 1e-7 for v in nodes), name
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("devices", WAYS)
+def test_hubs_and_devices(directed, devices, tmp_path):
+    for topology in ("both", "out", "in"):
+        example = hub_example(directed, topology=topology, order="degree")
+        nodes, a = matrix(example)
+        with gstream.open(example.stored(tmp_path), devices=devices) as graph:
+            check_all(graph, a, nodes)
+            check_degrees(graph, example)
+
+
+@pytest.mark.parametrize("options", [{"host_memory": 150_000}, {"devices": "fake:3", "device_memory": 90_000}])
+def test_streamed(options, tmp_path):
+    path = hub_example().stored(tmp_path)
+    with gstream.open(path) as free, gstream.open(path, **options) as capped:
+        for name in ("katz", "eigenvector", "hits"):
+            own = {"max_iter": 10} | ({"alpha": 0.001} if name == "katz" else {})
+            expected, found = (graph.execute(name, own) for graph in (free, capped))
+            np.testing.assert_allclose(values(found, found.columns[1]), values(expected, found.columns[1]), rtol=1e-12)
+
+
+def test_hits_not_normalized(tmp_path):
+    example = hub_example()
+    nodes, a = matrix(example)
+    with gstream.open(example.stored(tmp_path)) as graph:
+        result = graph.hits(max_iter=7, normalized=False, certify=True)
+    _, authority = by_turns(a, 7)
+    np.testing.assert_allclose(values(result, "authority"), unit(authority), rtol=1e-9)
+    np.testing.assert_allclose(values(result, "hub"), a @ unit(authority), rtol=1e-9)
+    assert not result.summary["converged"] and result.summary["supersteps"] == 14
+    assert result.summary["stats"]["edges_visited"] == 15 * 3000
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("katz", {"alpha": float("nan")}, "--alpha nan: must be a number. The default is 0.1."),
+        ("katz", {"beta": float("inf")}, "--beta inf: must be a number. The default is 1.0."),
+        ("katz", {"alpha": 5.0}, "--alpha 5.0: sums over walks grow without end on this graph"),
+        ("katz", {"tol": -1.0}, "--tol -1.0"),
+        ("eigenvector", {"max_iter": -1}, "--max-iter -1"),
+        ("eigenvector", {"alpha": 0.5}, "eigenvector: has no option 'alpha'; it has max_iter, tol."),
+        ("hits", {"tol": float("inf")}, "--tol inf"),
+        ("rwr", {"source": None}, "rwr: no source was given. Pass --source ID"),
+        ("rwr", {"source": 99}, "source 99 is not a vertex of"),
+        ("rwr", {"source": 0, "alpha": 1.0}, "--alpha 1.0: must be at least 0 and less than 1."),
+    ],
+)
+def test_wrong_use(name, options, message, tmp_path):
+    example = Example(3, np.array([0, 0, 1, 1, 2]), np.array([1, 1, 0, 0, 2]))
+    with gstream.open(example.stored(tmp_path)) as graph, pytest.raises(UsageError) as caught:
+        graph.execute(name, options)
+    assert str(caught.value).startswith(message)
+
+
+def test_tables_and_plots(tmp_path):
+    from gstream.plots import plot_degrees
+
+    example = Example(5, np.array([0, 0, 1, 0]), np.array([1, 2, 2, 1]))
+    with gstream.open(example.stored(tmp_path)) as graph:
+        table = graph.degrees()
+    expected = [
+        {"degree": 0, "vertices": 2, "out": 3, "in": 3}, {"degree": 1, "vertices": 0, "out": 1, "in": 0},
+        {"degree": 2, "vertices": 1, "out": 0, "in": 2}, {"degree": 3, "vertices": 2, "out": 1, "in": 0},
+    ]  # fmt: skip
+    assert table.to_arrow().to_pylist() == table.to_pandas().to_dict("records") == table.top() == expected
+    assert len(table) == 4 and table.top(1) == expected[:1]
+    assert table.summary["mean_degree"] == 1.6 and table.summary["greatest_degree"] == 3
+    table.write(tmp_path / "d.csv")
+    assert (tmp_path / "d.csv").read_text() == "degree,vertices,out,in\n0,2,3,3\n1,0,1,0\n2,1,0,2\n3,2,1,0\n"
+    table.write(tmp_path / "d.npy")
+    assert np.load(tmp_path / "d.npy")["out"].tolist() == [3, 1, 0, 1]
+    pytest.importorskip("matplotlib")
+    plot_degrees(table, tmp_path / "d.png")
+    assert (tmp_path / "d.png").read_bytes()[:4] == b"\x89PNG"
+    for path, message in (("d.txt", "the ending says the format"), ("no/d.png", "its folder .*no does not exist")):
+        with pytest.raises(UsageError, match=message):
+            plot_degrees(table, tmp_path / path)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_certificates_refuse_what_is_wrong(directed, tmp_path):
+    random = np.random.default_rng(6)
+    example = hub_example(directed, topology="both" if directed else "out")
+    cases = [
+        (run_katz, certify_katz, {"alpha": 0.001, "tol": 1e-10}),
+        (run_katz, certify_katz, {"alpha": 0.001, "normalized": False}),
+        (run_eigenvector, certify_eigenvector, {"tol": 1e-12}),
+        (run_hits, certify_hits, {"tol": 1e-12}),
+        (run_hits, certify_hits, {"normalized": False, "tol": 1e-12}),
+    ]
+    with gstream.open(example.stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        for run, prove, options in cases:
+            columns, found = run(session, **options, max_iter=3000)
+            assert found["converged"]
+            prove(session, columns, options, found)
+            for at, values in enumerate(column.values for column in columns):
+                for number in range(40):
+                    wrong, v = values.copy(), int(random.integers(len(values)))
+                    wrong[v] += random.choice([-1, 1]) * 10.0 ** random.uniform(-2, 1) if number else np.nan
+                    forged = [replace(c, values=wrong) if i == at else c for i, c in enumerate(columns)]
+                    with pytest.raises(CertificateError):
+                        prove(session, forged, options, found)
+
+
+def test_degrees_are_certified(tmp_path):
+    with gstream.open(hub_example().stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        columns, found = run_degrees(session)
+        certify_degrees(session, columns, {}, found)
+        for at in range(1, 4):
+            wrong = columns[at].values.copy()
+            wrong[0] += 1
+            forged = [replace(c, values=wrong) if i == at else c for i, c in enumerate(columns)]
+            with pytest.raises(CertificateError):
+                certify_degrees(session, forged, {}, found)

@@ -1,0 +1,101 @@
+"""`gstream run` and `gstream plan` of the algorithms that are programs: tables, figures, messages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Command
+
+WEIGHTED = "1 2 3\n2 3 1\n1 3 0.5\n3 4 2\n6 7 1\n"
+
+
+@pytest.fixture
+def weighted(tmp_path: Path, gstream: Command) -> Path:
+    """A graph without cycles, with weights."""
+    (tmp_path / "weighted.txt").write_text(WEIGHTED)
+    assert gstream("convert", "weighted.txt", "weighted.gs", "--weight-column", "3").returncode == 0
+    return Path("weighted.gs")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "columns"),
+    [
+        (["rwr", "--source", "1", "--source", "6", "--float64", "--certify"], ["vertex", "proximity"]),
+        (["katz", "--beta", "2", "--no-normalized", "--certify"], ["vertex", "katz"]),
+        (["eigenvector", "--tol", "1e-3", "--certify"], ["vertex", "eigenvector"]),
+        (["hits", "--max-iter", "200", "--certify"], ["vertex", "hub", "authority"]),
+        (["khop", "--source", "1", "--radius", "2", "--certify"], ["vertex", "distance"]),
+        (["degrees", "--certify"], ["degree", "vertices", "out", "in"]),
+        (["closeness", "--k", "3", "--seed", "2", "--no-wf-improved"], ["vertex", "closeness"]),
+        (["harmonic"], ["vertex", "harmonic"]),
+        (["radius", "--sketches", "4"], ["vertex", "radius"]),
+    ],
+)
+def test_tables(store: Path, gstream: Command, arguments: list[str], columns: list[str]) -> None:
+    done = gstream("run", arguments[0], store, *arguments[1:])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[0].split() == columns
+    assert ("certificate" in done.stdout) == ("--certify" in arguments)
+    found = gstream("run", arguments[0], store, *arguments[1:], "--json")
+    assert json.loads(found.stdout)["algorithm"] == arguments[0]
+
+
+def test_weights(weighted: Path, gstream: Command, tmp_path: Path) -> None:
+    (tmp_path / "first.txt").write_text("1 5\n")
+    assert gstream("run", "widest", weighted, "--source", "1", "-o", "w.csv", "--certify").returncode == 0
+    assert Path("w.csv").read_text().split() == ["vertex,width", "1,inf", "2,3", "3,1", "4,1", "6,", "7,"]
+    assert gstream("run", "levels", weighted, "--weighted", "-o", "l.csv", "--certify").returncode == 0
+    assert Path("l.csv").read_text().split() == [
+        "vertex,level,distance", "1,0,0", "2,1,3", "3,2,4", "4,3,6", "6,0,0", "7,1,1",
+    ]  # fmt: skip
+    for name, column in (("heat", "temperature"), ("circuit", "voltage"), ("neural", "activation")):
+        done = gstream("run", name, weighted, "--initial", "first.txt", "--iterations", "3")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split()[:2] == ["vertex", column]
+        assert gstream("plan", name, weighted).returncode == 0
+    assert gstream("plan", "widest", weighted).returncode == 0
+
+
+def test_a_plot(store: Path, gstream: Command) -> None:
+    pytest.importorskip("matplotlib")
+    assert gstream("run", "degrees", store, "--plot", "d.png").returncode == 0
+    assert Path("d.png").read_bytes()[:4] == b"\x89PNG"
+    again = gstream("run", "degrees", store, "--plot", "d.png")
+    assert again.returncode == 2 and "d.png" in again.stderr
+    assert gstream("run", "degrees", store, "--plot", "d.png", "--force").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["rwr"], 2, "rwr: no source was given. Pass --source ID"),
+        (["rwr", "--source", "99"], 2, "source 99 is not a vertex of graph.gs"),
+        (["khop", "--source", "1", "--alpha", "1"], 2, "--alpha: is no option of khop, which has --source, --radius."),
+        (["katz", "--alpha", "40"], 2, "--alpha 40.0: sums over walks grow without end on this graph;"),
+        (["closeness", "--certify"], 2, "--certify: closeness has no certificate. Leave it out."),
+        (["closeness", "--k", "9"], 2, "--k 9: must be 1 to 7, the number of vertices."),
+        (["widest", "--source", "1"], 2, "graph.gs: has no edge weights, which widest needs."),
+        (["heat"], 2, "graph.gs: has no edge weights, which heat needs."),
+        (["levels"], 4, "graph.gs: has a cycle, "),
+        (["hcc"], 2, "graph.gs: is directed, and labels travel along edges one way."),
+        (["bfs", "--source", "1", "--plot", "x.png"], 2, "--plot: draws what degrees counts; bfs has no plot."),
+        (["radius", "--sketches", "1"], 2, "--sketches 1: must be an even number from 2 to 1024."),
+    ],
+)
+def test_what_can_not_be_run(store: Path, gstream: Command, arguments: list[str], code: int, message: str) -> None:
+    done = gstream("run", arguments[0], store, *arguments[1:])
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    assert message in done.stderr and done.stderr.count("\n") == 1 and done.stderr.endswith(".\n")
+
+
+def test_what_has_no_plan(store: Path, gstream: Command) -> None:
+    for name in ("degrees", "levels"):
+        done = gstream("plan", name, store)
+        assert (done.returncode, done.stderr) == (
+            2, f"{name}: runs no program, so there is nothing to plan. Run it.\n",
+        )  # fmt: skip
+    for name in ("closeness", "harmonic", "radius", "khop"):
+        assert gstream("plan", name, store).returncode == 0
