@@ -20,7 +20,7 @@ class Algorithm:
 
     options: name -> default (None: left out; `source` must be given where it is listed). columns: those of the result,
     after "vertex". weights: reads edge weights. best, groups: how Result.top ranks rows.
-    runs, proves: "module:function" of the run and of its certificate.
+    runs, proves: "module:function" of the run and of its certificate ("": it has none).
     """
 
     name: str
@@ -49,6 +49,12 @@ class Algorithm:
                 f"Leave it out{ends.get(self.name, '')}."
             )
 
+    def check_certify(self, certify: bool) -> None:
+        """Raise UsageError where a certificate is asked for and there is none."""
+        if certify and not self.proves:
+            known = ", ".join(entry.name for entry in ALGORITHMS.values() if entry.proves)
+            raise UsageError(f"--certify: {self.name} has no certificate; {known} have. Leave it out.")
+
     def execute(self, engine: Any, options: dict[str, Any], certify: bool = False) -> Result:
         """Run on an engine; certify: prove the answer in one more sweep (CertificateError if it is not right)."""
         from gstream.algorithms.session import Session
@@ -56,6 +62,7 @@ class Algorithm:
 
         self.check_options(options)
         self.check_ends(engine.options)
+        self.check_certify(certify)
         with Session(engine) as session:
             columns, found = _function(self.runs)(session, **options)
             summary = {"algorithm": self.name, "store": session.store.path, "options": _shown(options)} | found
@@ -97,6 +104,10 @@ ALGORITHMS = {
         Algorithm(
             "wcc", "weakly connected components, named by their least vertex", "wcc:run_wcc", "certify:certify_wcc",
             {"propagate": False}, ("component",), groups=True,
+        ),
+        Algorithm(
+            "kcore", "core number of every vertex, or with k who is in the k-core", "kcore:run_kcore",
+            "kcore:certify_kcore", {"k": None}, ("core",), best="largest",
         ),
     )
 }  # fmt: skip

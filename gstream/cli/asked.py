@@ -9,11 +9,14 @@ from typing import Any
 
 import typer
 
+from gstream.algorithms.registry import ALGORITHMS
 from pagestore.errors import UsageError
 
+ALGORITHM_HELP = f"{', '.join(ALGORITHMS)} or my.py:MyProgram."
 MOST_GPUS = 1024  # no machine has more
 OWN_OPTIONS = (  # of the algorithms, that the command line has
     "source", "depth_limit", "predecessors", "alpha", "iterations", "tol", "max_iter", "personalization", "float64",
+    "k",
 )  # fmt: skip
 RUN_OPTIONS = {  # of the driver: name here -> in gstream.options.RunOptions
     "device_memory": "device_memory", "host_memory": "host_memory", "batch": "batch_bytes", "streams": "streams",
@@ -23,7 +26,7 @@ RUN_OPTIONS = {  # of the driver: name here -> in gstream.options.RunOptions
 
 
 def _declared(
-    algorithm: str = typer.Argument(..., metavar="ALGORITHM", help="bfs, pagerank, sssp, wcc or my.py:MyProgram."),
+    algorithm: str = typer.Argument(..., metavar="ALGORITHM", help=ALGORITHM_HELP),
     store: Path = typer.Argument(..., metavar="STORE"),
     output: Path = typer.Option(None, "-o", "--output", metavar="FILE", help=".parquet, .csv, .npy or .arrow."),
     force: bool = typer.Option(False, "--force", help="Replace files that exist (-o, --trace)."),
@@ -36,6 +39,7 @@ def _declared(
     max_iter: int = typer.Option(None, metavar="N", help="pagerank: end after N iterations. Default: 100."),
     personalization: Path = typer.Option(None, metavar="FILE", help="pagerank: lines of `vertex weight`."),
     float64: bool | None = typer.Option(None, "--float64", help="pagerank, sssp: values in double precision."),
+    k: int = typer.Option(None, "--k", metavar="K", help="kcore: who is in the K-core. Default: core numbers."),
     param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
     max_supersteps: int = typer.Option(None, metavar="N", help="A program of your own: stop after N supersteps."),
     devices: list[str] = typer.Option(
@@ -104,6 +108,7 @@ def check_asked(algorithm: str, own: dict[str, Any], parameters: dict[str, str],
             flags = ", ".join(flag(option) for option in known if option in OWN_OPTIONS) or "none of its own"
             raise UsageError(f"{flag(name)}: is no option of {algorithm}, which has {flags}. Leave it out.")
     check_ends(own)
+    find_algorithm(algorithm).check_certify(certify)
 
 
 def flag(name: str) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gstream.plan import Plan
     from gstream.program import Program
 
+PLANNED = ("bfs", "pagerank", "sssp", "wcc")
 USUAL_ITERATIONS = 20  # of PageRank until the default --tol, about
 
 
@@ -73,6 +74,10 @@ def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: 
     first = engine.store.user_ids(0, 1)[0]
     source = options.get("source") or (first.as_py() if hasattr(first, "as_py") else int(first),)
     with Session(engine) as session:
+        if algorithm not in PLANNED:
+            raise UsageError(
+                f"{algorithm}: its sweeps are not planned; {', '.join(PLANNED)} and programs of your own are. Use run."
+            )
         if algorithm == "bfs":
             from gstream.algorithms.bfs import program_of_bfs
 

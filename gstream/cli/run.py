@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gstream.trace import ChromeTrace
 
 TOP_ROWS = 20
+SUMMARY_NAMES = ("reached", "components", "largest_core", "core_vertices", "l1_change")  # shown where there
 COMPILING = "numba:compiler_lock"  # held while Numba compiles a kernel or loads one that it kept
 
 
@@ -177,7 +178,7 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
         ("peak memory", f"{show_bytes(stats['peak_memory_bytes'])} of pages and attributes, "
                         f"{show_bytes(peak_rss())} in all"),
     ]  # fmt: skip
-    for name in ("reached", "components", "l1_change"):
+    for name in SUMMARY_NAMES:
         if name in summary:
             value = summary[name]
             lines.append((name.replace("_", " "), f"{value:,}" if isinstance(value, int) else f"{value:.3g}"))

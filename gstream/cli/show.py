@@ -71,5 +71,9 @@ def _program_class(algorithm: str) -> type[Program]:
 
     if is_program_path(algorithm):
         return load_program(algorithm)
+    if find_algorithm(algorithm).name not in PROGRAMS:
+        raise UsageError(
+            f"{algorithm}: is a page kernel, no program, so nothing is generated; {', '.join(PROGRAMS)} are programs."
+        )
     module, name = PROGRAMS[find_algorithm(algorithm).name].split(":")
     return getattr(import_module(f"gstream.programs.{module}"), name)

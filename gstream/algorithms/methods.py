@@ -1,0 +1,24 @@
+"""Methods of `Graph` for the algorithms that are page kernels (gstream.sweep), streamed by the driver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gstream.results import Result
+
+
+class PageKernels:
+    """What `Graph` inherits. Every method takes RunOptions by name beside its own."""
+
+    def execute(self, algorithm: str, own: dict[str, Any], certify: bool = False, **options: Any) -> Result:
+        """`Graph.execute`."""
+        raise NotImplementedError
+
+    def kcore(self, k: int | None = None, certify: bool = False, **options: Any) -> Result:
+        """Core numbers as networkx.core_number: columns vertex, core; with k: vertex, in_core (1 or 0).
+
+        Self-loops don't count and duplicate edges count once; of directed graphs in- and out-neighbours are added up,
+        which needs both topologies.
+        """
+        return self.execute("kcore", {"k": k}, certify, **options)
