@@ -22,3 +22,18 @@ class PageKernels:
         which needs both topologies.
         """
         return self.execute("kcore", {"k": k}, certify, **options)
+
+    def cdlp(self, iterations: int = 10, certify: bool = False, **options: Any) -> Result:
+        """Communities by label propagation, LDBC's definition: columns vertex, community (a vertex of the graph).
+
+        iterations: rounds, of which those are left out that change nothing. Ties go to the least label.
+        """
+        return self.execute("cdlp", {"iterations": iterations}, certify, **options)
+
+    def triangles(self, certify: bool = False, **options: Any) -> Result:
+        """Triangles as networkx.triangles, of undirected stores: columns vertex, triangles; summary: all of them."""
+        return self.execute("triangles", {}, certify, **options)
+
+    def lcc(self, certify: bool = False, **options: Any) -> Result:
+        """Local clustering coefficients, LDBC's definition (undirected: networkx.clustering): columns vertex, lcc."""
+        return self.execute("lcc", {}, certify, **options)

@@ -109,6 +109,18 @@ ALGORITHMS = {
             "kcore", "core number of every vertex, or with k who is in the k-core", "kcore:run_kcore",
             "kcore:certify_kcore", {"k": None}, ("core",), best="largest",
         ),
+        Algorithm(
+            "cdlp", "communities by label propagation, LDBC's definition", "cdlp:run_cdlp", "",
+            {"iterations": 10}, ("community",), groups=True,
+        ),
+        Algorithm(
+            "triangles", "triangles of every vertex of an undirected graph", "triangles:run_triangles", "",
+            {}, ("triangles",), best="largest",
+        ),
+        Algorithm(
+            "lcc", "local clustering coefficient, LDBC's definition", "triangles:run_lcc", "", {}, ("lcc",),
+            best="largest",
+        ),
     )
 }  # fmt: skip
 

@@ -34,7 +34,7 @@ def _declared(
     depth_limit: int = typer.Option(None, metavar="N", help="bfs: go at most N edges far."),
     predecessors: bool = typer.Option(None, "--predecessors/--no-predecessors", help="bfs, sssp: default yes."),
     alpha: float = typer.Option(None, help="pagerank: share of rank that follows edges. Default: 0.85."),
-    iterations: int = typer.Option(None, metavar="N", help="pagerank: exactly N iterations."),
+    iterations: int = typer.Option(None, metavar="N", help="pagerank, cdlp: exactly N iterations. cdlp: default 10."),
     tol: float = typer.Option(None, help="pagerank: end at this L1 change, not times n as NetworkX. Default: 1e-6."),
     max_iter: int = typer.Option(None, metavar="N", help="pagerank: end after N iterations. Default: 100."),
     personalization: Path = typer.Option(None, metavar="FILE", help="pagerank: lines of `vertex weight`."),

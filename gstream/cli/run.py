@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from gstream.trace import ChromeTrace
 
 TOP_ROWS = 20
-SUMMARY_NAMES = ("reached", "components", "largest_core", "core_vertices", "l1_change")  # shown where there
+SUMMARY_NAMES = (
+    "reached", "components", "communities", "largest_core", "core_vertices", "triangles", "mean_lcc", "l1_change",
+)  # fmt: skip
 COMPILING = "numba:compiler_lock"  # held while Numba compiles a kernel or loads one that it kept
 
 
