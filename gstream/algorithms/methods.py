@@ -37,3 +37,15 @@ class PageKernels:
     def lcc(self, certify: bool = False, **options: Any) -> Result:
         """Local clustering coefficients, LDBC's definition (undirected: networkx.clustering): columns vertex, lcc."""
         return self.execute("lcc", {}, certify, **options)
+
+    def betweenness(
+        self, k: int | None = None, normalized: bool = True, seed: int | None = None, source: Any = None,
+        certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
+        """Betweenness centrality as NetworkX defines and scales it: columns vertex, betweenness.
+
+        k: estimate it from so many sources drawn at random (seed: always the same ones); source: a user ID or several,
+        whose shortest paths alone count. Without both, every vertex is a source: two sweeps a level of each.
+        """
+        own = {"k": k, "normalized": normalized, "seed": seed, "source": source}
+        return self.execute("betweenness", own, certify, **options)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Algorithm:
     """One algorithm.
 
-    options: name -> default (None: left out; `source` must be given where it is listed). columns: those of the result,
+    options: name -> default (None: left out; bfs and sssp must be given a `source`). columns: those of the result,
     after "vertex". weights: reads edge weights. best, groups: how Result.top ranks rows.
     runs, proves: "module:function" of the run and of its certificate ("": it has none).
     """
@@ -116,6 +116,10 @@ ALGORITHMS = {
         Algorithm(
             "triangles", "triangles of every vertex of an undirected graph", "triangles:run_triangles", "",
             {}, ("triangles",), best="largest",
+        ),
+        Algorithm(
+            "betweenness", "betweenness centrality, NetworkX's definition", "betweenness:run_betweenness", "",
+            {"k": None, "normalized": True, "seed": None, "source": None}, ("betweenness",), best="largest",
         ),
         Algorithm(
             "lcc", "local clustering coefficient, LDBC's definition", "triangles:run_lcc", "", {}, ("lcc",),

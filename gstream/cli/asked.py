@@ -16,7 +16,7 @@ ALGORITHM_HELP = f"{', '.join(ALGORITHMS)} or my.py:MyProgram."
 MOST_GPUS = 1024  # no machine has more
 OWN_OPTIONS = (  # of the algorithms, that the command line has
     "source", "depth_limit", "predecessors", "alpha", "iterations", "tol", "max_iter", "personalization", "float64",
-    "k",
+    "k", "normalized", "seed",
 )  # fmt: skip
 RUN_OPTIONS = {  # of the driver: name here -> in gstream.options.RunOptions
     "device_memory": "device_memory", "host_memory": "host_memory", "batch": "batch_bytes", "streams": "streams",
@@ -30,7 +30,7 @@ def _declared(
     store: Path = typer.Argument(..., metavar="STORE"),
     output: Path = typer.Option(None, "-o", "--output", metavar="FILE", help=".parquet, .csv, .npy or .arrow."),
     force: bool = typer.Option(False, "--force", help="Replace files that exist (-o, --trace)."),
-    source: list[str] = typer.Option(None, metavar="ID", help="bfs, sssp: start here; may be repeated."),
+    source: list[str] = typer.Option(None, metavar="ID", help="bfs, sssp, betweenness: start here; may be repeated."),
     depth_limit: int = typer.Option(None, metavar="N", help="bfs: go at most N edges far."),
     predecessors: bool = typer.Option(None, "--predecessors/--no-predecessors", help="bfs, sssp: default yes."),
     alpha: float = typer.Option(None, help="pagerank: share of rank that follows edges. Default: 0.85."),
@@ -39,7 +39,9 @@ def _declared(
     max_iter: int = typer.Option(None, metavar="N", help="pagerank: end after N iterations. Default: 100."),
     personalization: Path = typer.Option(None, metavar="FILE", help="pagerank: lines of `vertex weight`."),
     float64: bool | None = typer.Option(None, "--float64", help="pagerank, sssp: values in double precision."),
-    k: int = typer.Option(None, "--k", metavar="K", help="kcore: who is in the K-core. Default: core numbers."),
+    k: int = typer.Option(None, "--k", metavar="K", help="kcore: who is in it; betweenness: sources drawn."),
+    normalized: bool = typer.Option(None, "--normalized/--no-normalized", help="betweenness: default yes."),
+    seed: int = typer.Option(None, metavar="N", help="betweenness: draw the same --k sources again."),
     param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
     max_supersteps: int = typer.Option(None, metavar="N", help="A program of your own: stop after N supersteps."),
     devices: list[str] = typer.Option(
