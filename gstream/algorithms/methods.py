@@ -49,3 +49,11 @@ class PageKernels:
         """
         own = {"k": k, "normalized": normalized, "seed": seed, "source": source}
         return self.execute("betweenness", own, certify, **options)
+
+    def mis(self, certify: bool = False, **options: Any) -> Result:
+        """A maximal independent set, always the same one: columns vertex, in_set (1 or 0)."""
+        return self.execute("mis", {}, certify, **options)
+
+    def coloring(self, certify: bool = False, **options: Any) -> Result:
+        """Greedy colouring as networkx.greedy_color, the largest first: columns vertex, color (from 0)."""
+        return self.execute("coloring", {}, certify, **options)

@@ -122,6 +122,14 @@ ALGORITHMS = {
             {"k": None, "normalized": True, "seed": None, "source": None}, ("betweenness",), best="largest",
         ),
         Algorithm(
+            "mis", "a maximal independent set", "coloring:run_mis", "coloring:certify_mis", {}, ("in_set",),
+            best="largest",
+        ),
+        Algorithm(
+            "coloring", "greedy colouring, vertices of large degree first", "coloring:run_coloring",
+            "coloring:certify_coloring", {}, ("color",), best="first",
+        ),
+        Algorithm(
             "lcc", "local clustering coefficient, LDBC's definition", "triangles:run_lcc", "", {}, ("lcc",),
             best="largest",
         ),

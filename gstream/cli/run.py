@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 TOP_ROWS = 20
 SUMMARY_NAMES = (
-    "reached", "components", "communities", "largest_core", "core_vertices", "triangles", "mean_lcc", "l1_change",
+    "reached", "components", "communities", "largest_core", "core_vertices", "triangles", "mean_lcc",
+    "set_vertices", "colors", "l1_change",
 )  # fmt: skip
 COMPILING = "numba:compiler_lock"  # held while Numba compiles a kernel or loads one that it kept
 
