@@ -39,7 +39,7 @@ def run_betweenness(
     vertices = session.meta.vertices
     sampled = k is not None and k < vertices
     _scale(search.between, vertices, session.meta.directed, normalized, sources if sampled else None)
-    found = {"sources": len(sources)}
+    found: dict[str, Any] = {"sources": len(sources)}
     if sampled:
         found["sampled"] = session.user_ids(sources)
     column = Column("betweenness", search.between, dtype=np.dtype(np.float64))

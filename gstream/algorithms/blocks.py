@@ -123,7 +123,7 @@ def gather(
 def neighbours(session: Session) -> np.ndarray:
     """u4[V] (u8 past 2^32 edges): entries of each vertex's lists, out and in added up on directed graphs."""
     lists = 2 if session.meta.directed else 1
-    sizes = session.degree("out").astype(np.uint32 if lists * session.meta.edges < 1 << 32 else np.uint64)
+    sizes: np.ndarray = session.degree("out").astype(np.uint32 if lists * session.meta.edges < 1 << 32 else np.uint64)
     if session.meta.directed:
         sizes += session.degree("in").astype(sizes.dtype, copy=False)
     return sizes

@@ -6,6 +6,7 @@ import pytest
 
 from gstream.algorithms.registry import ALGORITHMS
 from gstream.cli.main import run_command_line
+from gstream.cli.show import PROGRAMS
 
 MINE = """from gstream.program import *
 
@@ -24,12 +25,18 @@ def shown(capsys, *arguments):
     return code, captured.out, captured.err
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", PROGRAMS)
 def test_every_algorithm(capsys, algorithm):
     for option, words in (("--host", ("def send(", "def pull_kernel(")), ("--cuda", ("u32 send(", "pull_kernel("))):
         code, out, _ = shown(capsys, algorithm, option)
         assert code == 0 and words[1] in out and words[0].split()[-1] in out
     assert shown(capsys, algorithm)[1] == shown(capsys, algorithm, "--host")[1]
+
+
+@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name not in PROGRAMS])
+def test_page_kernels_are_no_programs(capsys, algorithm):
+    code, out, err = shown(capsys, algorithm)
+    assert code == 2 and out == "" and f"{algorithm}: is a page kernel, no program" in err
 
 
 def test_components_show_their_page_kernels(capsys):
