@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.methods import PageKernels
 from gstream.algorithms.registry import find_algorithm
 from gstream.methods import ProgramMethods
 from gstream.options import RunOptions
@@ -29,7 +30,7 @@ def open_graph(path: str | os.PathLike, **options: Any) -> Graph:
     return Graph(path, **options)
 
 
-class Graph(ProgramMethods):
+class Graph(ProgramMethods, PageKernels):
     """An open store. Pages that were read stay in memory, as far as the options allow, until `close`.
 
     Every method that runs something takes RunOptions by name beside its own (devices, host_memory, threads, ...).

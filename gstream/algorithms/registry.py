@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Algorithm:
     """One algorithm.
 
-    options: name -> default (None: left out; `source` must be given where it is listed). columns: those of the result,
+    options: name -> default (None: left out; bfs and sssp must be given a `source`). columns: those of the result,
     after "vertex". weights: reads edge weights. best, groups: how Result.top ranks rows.
     runs, proves: "module:function" of the run and of its certificate ("": it has none).
     shows: "module:class" of the program that its supersteps run ("": page kernels). plans: "module:function" that
@@ -121,6 +121,34 @@ ALGORITHMS = {
             {"propagate": False}, ("component",), groups=True, shows="wcc:WCC",
         ),
         *(Algorithm(**entry) for entry in ENTRIES),
+        Algorithm(
+            "kcore", "core number of every vertex, or with k who is in the k-core", "kcore:run_kcore",
+            "kcore:certify_kcore", {"k": None}, ("core",), best="largest",
+        ),
+        Algorithm(
+            "cdlp", "communities by label propagation, LDBC's definition", "cdlp:run_cdlp", "",
+            {"iterations": 10}, ("community",), groups=True,
+        ),
+        Algorithm(
+            "triangles", "triangles of every vertex of an undirected graph", "triangles:run_triangles", "",
+            {}, ("triangles",), best="largest",
+        ),
+        Algorithm(
+            "betweenness", "betweenness centrality, NetworkX's definition", "betweenness:run_betweenness", "",
+            {"k": None, "normalized": True, "seed": None, "source": None}, ("betweenness",), best="largest",
+        ),
+        Algorithm(
+            "mis", "a maximal independent set", "coloring:run_mis", "coloring:certify_mis", {}, ("in_set",),
+            best="largest",
+        ),
+        Algorithm(
+            "coloring", "greedy colouring, vertices of large degree first", "coloring:run_coloring",
+            "coloring:certify_coloring", {}, ("color",), best="first",
+        ),
+        Algorithm(
+            "lcc", "local clustering coefficient, LDBC's definition", "triangles:run_lcc", "", {}, ("lcc",),
+            best="largest",
+        ),
     )
 }  # fmt: skip
 

@@ -75,6 +75,10 @@ class Session:
             )
         self.engine.trim()
 
+    def let_go(self, *arrays: np.ndarray) -> None:
+        """The opposite of `hold`, for arrays that are given back before the call ends."""
+        self.engine.beside_bytes -= sum(array.nbytes for array in arrays)
+
     def _array(self, name: str, read: Callable[[], np.ndarray]) -> np.ndarray:
         """An array that the engine keeps, as far as memory goes."""
         array = self.engine.array(name, read)

@@ -9,8 +9,10 @@ from typing import Any
 
 import typer
 
+from gstream.algorithms.registry import ALGORITHMS
 from pagestore.errors import UsageError
 
+ALGORITHM_HELP = f"{', '.join(ALGORITHMS)} or my.py:MyProgram."
 MOST_GPUS = 1024  # no machine has more
 OWN_OPTIONS = (  # of the algorithms, that the command line has
     "source", "depth_limit", "predecessors", "alpha", "beta", "iterations", "tol", "max_iter", "personalization",
@@ -29,25 +31,25 @@ def _declared(
     output: Path = typer.Option(None, "-o", "--output", metavar="FILE", help=".parquet, .csv, .npy or .arrow."),
     force: bool = typer.Option(False, "--force", help="Replace files that exist (-o, --trace)."),
     source: list[str] = typer.Option(
-        None, metavar="ID", help="bfs, khop, rwr, sssp, widest: start here; may be repeated."
+        None, metavar="ID", help="bfs, khop, rwr, sssp, widest, betweenness: start here; repeatable."
     ),
     depth_limit: int = typer.Option(None, metavar="N", help="bfs: go at most N edges far."),
     predecessors: bool = typer.Option(None, "--predecessors/--no-predecessors", help="bfs, sssp: default yes."),
     alpha: float = typer.Option(None, help="pagerank, rwr: share of rank that follows edges; katz: of each edge."),
     beta: float = typer.Option(None, help="katz: of each vertex. Default: 1."),
-    iterations: int = typer.Option(None, metavar="N", help="pagerank, heat, circuit, neural: exactly N iterations."),
+    iterations: int = typer.Option(None, metavar="N", help="pagerank, cdlp, simulations: exactly N iterations."),
     tol: float = typer.Option(None, help="Centralities: end at this L1 change, not times n as NetworkX."),
     max_iter: int = typer.Option(None, metavar="N", help="Centralities: end after N iterations."),
     personalization: Path = typer.Option(None, metavar="FILE", help="pagerank: lines of `vertex weight`."),
-    normalized: bool = typer.Option(None, "--normalized/--no-normalized", help="katz, hits: default yes."),
+    normalized: bool = typer.Option(None, "--normalized/--no-normalized", help="katz, hits, betweenness: default yes."),
     float64: bool | None = typer.Option(None, "--float64", help="pagerank, sssp, rwr: values in double precision."),
     radius: int = typer.Option(None, metavar="N", help="khop: edges from the source. Default: 1."),
     weighted: bool | None = typer.Option(None, "--weighted", help="levels: longest paths by weight, too."),
     wf_improved: bool = typer.Option(
         None, "--wf-improved/--no-wf-improved", help="closeness: scale by what is reached."
     ),
-    k: int = typer.Option(None, metavar="N", help="closeness, harmonic: estimate from N sources. Default: all."),
-    seed: int = typer.Option(None, metavar="N", help="closeness, harmonic, radius: of what is drawn. Default: 0."),
+    k: int = typer.Option(None, metavar="N", help="kcore: who is in it; other centralities: N sources, drawn."),
+    seed: int = typer.Option(None, metavar="N", help="closeness, harmonic, radius, betweenness: of what is drawn."),
     sketches: int = typer.Option(None, metavar="N", help="radius: Flajolet-Martin sketches a vertex. Default: 32."),
     initial: Path = typer.Option(None, metavar="FILE", help="heat, circuit, neural: lines of `vertex value`."),
     rate: float = typer.Option(None, help="heat: share of a difference that flows per unit of weight and step."),

@@ -27,6 +27,13 @@ TOP_ROWS = 20
 FOUND = (
     "reached",
     "components",
+    "communities",
+    "largest_core",
+    "core_vertices",
+    "triangles",
+    "mean_lcc",
+    "set_vertices",
+    "colors",
     "l1_change",
     "eigenvalue",
     "mean_degree",

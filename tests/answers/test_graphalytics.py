@@ -1,6 +1,6 @@
-"""LDBC Graphalytics' validation graphs for BFS, PR, WCC and SSSP, by the benchmark's rules (../shared/data).
+"""LDBC Graphalytics' validation graphs for its six algorithms, by the benchmark's rules (../shared/data).
 
-BFS exact, WCC by equivalence, PR and SSSP within 1e-4 relative; our side is the text that --ldbc writes.
+BFS and CDLP exact, WCC by equivalence, PR, LCC and SSSP within 1e-4 relative; our side is the text that --ldbc writes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from tests.shared_data import DATA, needs_data
 
 SUITE = DATA / "suites" / "graphalytics"
 pytestmark = needs_data
-EXAMPLES = [(kind, name) for kind in ("directed", "undirected") for name in ("BFS", "PR", "WCC", "SSSP")]
-TESTS = [(kind, name) for kind in ("dir", "undir") for name in ("bfs", "pr", "wcc", "sssp")]
+EXAMPLES = [(kind, name) for kind in ("directed", "undirected") for name in ("BFS", "PR", "WCC", "SSSP", "CDLP", "LCC")]
+TESTS = [(kind, name) for kind in ("dir", "undir") for name in ("bfs", "pr", "wcc", "sssp", "cdlp", "lcc")]
 
 
 def read_adjacency(path, directed):
@@ -45,14 +45,15 @@ def run(graph_data, directed, algorithm, options, tmp_path):
     ends = (np.searchsorted(ids, source), np.searchsorted(ids, target))
     convert_arrays(tmp_path / "graph.gs", *ends, weight, directed=directed, ids=ids, page_bytes=4096, order="degree")
     with gstream.open(tmp_path / "graph.gs") as graph:
-        result = graph.execute({"pr": "pagerank"}.get(algorithm, algorithm), options, certify=True)
+        proven = algorithm not in ("cdlp", "lcc")  # which have no certificate
+        result = graph.execute({"pr": "pagerank"}.get(algorithm, algorithm), options, certify=proven)
     result.write(tmp_path / "answer", ldbc=True)
     return read_answer(tmp_path / "answer")
 
 
 def check(algorithm, found, expected):
     assert found.keys() == expected.keys()
-    if algorithm == "bfs":
+    if algorithm in ("bfs", "cdlp"):
         assert found == expected
     elif algorithm == "wcc":
         pairs = {(found[v], expected[v]) for v in found}
@@ -67,7 +68,9 @@ def check(algorithm, found, expected):
 def test_examples(kind, name, tmp_path):
     directed, algorithm = kind == "directed", name.lower()
     source = {"source": 1 if directed else 2}
-    options = {"bfs": source, "sssp": source, "pr": {"iterations": 2}, "wcc": {}}[algorithm]
+    options = {"bfs": source, "sssp": source, "pr": {"iterations": 2}, "wcc": {}, "cdlp": {"iterations": 2}, "lcc": {}}[
+        algorithm
+    ]
     data = read_pair(SUITE / "example" / f"example-{kind}")
     expected = read_answer(SUITE / "example" / f"example-{kind}-{name}")
     check(algorithm, run(data, directed, algorithm, options, tmp_path), expected)
@@ -78,5 +81,6 @@ def test_validation_graphs(kind, name, tmp_path):
     directed = kind == "dir"
     folder = SUITE / name
     data = read_pair(folder / f"{kind}-input") if name == "sssp" else read_adjacency(folder / f"{kind}-input", directed)
-    options = {"pr": {"iterations": 14 if directed else 26}, "wcc": {}}.get(name, {"source": 1})
+    rounds = {"pr": 14 if directed else 26, "cdlp": 5}
+    options = {"iterations": rounds[name]} if name in rounds else {"source": 1} if name in ("bfs", "sssp") else {}
     check(name, run(data, directed, name, options, tmp_path), read_answer(folder / f"{kind}-output"))

@@ -32,6 +32,12 @@ def test_every_algorithm(capsys, algorithm):
     assert shown(capsys, algorithm)[1] == shown(capsys, algorithm, "--host")[1]
 
 
+@pytest.mark.parametrize("algorithm", [name for name, entry in ALGORITHMS.items() if not entry.shows])
+def test_page_kernels_are_no_programs(capsys, algorithm):
+    code, out, err = shown(capsys, algorithm)
+    assert code == 2 and out == "" and f"{algorithm}: runs no program whose code could be shown" in err
+
+
 def test_components_show_their_page_kernels(capsys):
     assert "link_pages_kernel(" in shown(capsys, "wcc", "--cuda")[1]
 

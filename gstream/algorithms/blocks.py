@@ -1,0 +1,129 @@
+"""Blocks of lists: all neighbours of a range of vertices in one array, as far as memory goes.
+
+Algorithms that need a vertex's whole list at once (CDLP's mode), or two lists together (triangles), gather the lists of
+one range of vertices after the other from the pages:
+
+    for block in cut_blocks(...):       # ranges whose lists fit what memory there is
+        sweep the pages that hold lists of the range; each neighbour goes to its vertex's place in `entries`
+        work on `entries`
+
+This is the thesis's nested-loop join with topology on both sides. In a store with one topology of a directed graph the
+list of a vertex is scattered over all pages: there every block sweeps them all, and takes edges by both ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.session import Session, SharedKernel
+from pagestore.errors import ResourceError
+
+ROOM_SHARE = 4  # of what a run may still hold, a block takes so small a part: pages need room, too
+VERTEX_BYTES = 16  # of a block: where a vertex's entries start, and how far they are filled
+
+
+@dataclass(frozen=True)
+class Range:
+    """Vertices [first, end); starts: uint64[end - first + 1], where the entries of each begin."""
+
+    first: int
+    end: int
+    starts: np.ndarray
+
+    @property
+    def entries(self) -> int:
+        return int(self.starts[-1])
+
+
+class Blocks:
+    """Ranges of vertices whose entries fit one array. sizes: integers[V], most entries of a vertex."""
+
+    def __init__(self, session: Session, sizes: np.ndarray, dtype: Any, shares: int = 1) -> None:
+        """shares: blocks that are in memory at the same time. Raises ResourceError where the longest list does not fit.
+
+        Holds 8 bytes a vertex.
+        """
+        self.session, self.dtype = session, np.dtype(dtype)
+        self.before = np.zeros(len(sizes) + 1, np.uint64)
+        session.hold(self.before)
+        np.cumsum(sizes, out=self.before[1:])
+        room = (session.engine.host_memory - session.engine.beside_bytes) // (ROOM_SHARE * shares)
+        self.bounds = self._cut(room)
+
+    def _cut(self, room: int) -> list[int]:
+        """First vertices of the ranges, and V at the end."""
+        vertices, bounds = len(self.before) - 1, [0]
+        while bounds[-1] < vertices:
+            first = bounds[-1]
+            low, high = first, vertices
+            while low < high:
+                middle = (low + high + 1) // 2
+                if self._bytes(first, middle) <= room:
+                    low = middle
+                else:
+                    high = middle - 1
+            if low == first:
+                raise ResourceError(
+                    f"--host-memory {self.session.engine.host_memory} bytes: too little; one list of "
+                    f"{int(self.before[first + 1] - self.before[first])} neighbours must fit a quarter of what is left "
+                    f"beside the attributes. Raise --host-memory."
+                )
+            bounds.append(low)
+        return bounds
+
+    def _bytes(self, first: int, end: int) -> int:
+        entries = int(self.before[end]) - int(self.before[first])
+        return entries * self.dtype.itemsize + (end - first) * VERTEX_BYTES
+
+    @property
+    def most_entries(self) -> int:
+        return max((int(self.before[b]) - int(self.before[a]) for a, b in self._pairs()), default=0)
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        return list(zip(self.bounds, self.bounds[1:], strict=False))
+
+    @property
+    def most_vertices(self) -> int:
+        return max((b - a for a, b in self._pairs()), default=0)
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    def range(self, number: int) -> Range:
+        """The range with that number, below len(self)."""
+        first, end = self.bounds[number], self.bounds[number + 1]
+        return Range(first, end, self.before[first : end + 1] - self.before[first])
+
+
+def gather(
+    session: Session, block: Range, kernel: Callable[..., int], arrays: tuple[Any, ...], cursor: np.ndarray
+) -> None:
+    """Fill a block: kernel(words, parts, counter, first, end, cursor, way, both, *arrays) over pages with its lists.
+
+    cursor: uint64[end - first], where each vertex's next entry goes. way: 1 in out-pages, 2 in in-pages, 3 where edges
+    have no direction. both: edges are taken by both their ends, as no other topology has the other one.
+    """
+    cursor[:] = block.starts[:-1]
+    names, tables = session.meta.topologies, session.engine.graph.tables
+    both = session.meta.directed and len(names) == 1
+    for name in names:
+        way = (1 if name == "out" else 2) if session.meta.directed else 3
+        wanted = None
+        if not both:
+            wanted = np.zeros(tables[name].pages, np.bool_)
+            wanted[tables[name].pages_of_range(block.first, block.end)] = True
+        shared = SharedKernel(kernel, (np.uint64(block.first), np.uint64(block.end), cursor, way, both, *arrays))
+        session.sweep(name, shared, wanted)
+
+
+def neighbours(session: Session) -> np.ndarray:
+    """u4[V] (u8 past 2^32 edges): entries of each vertex's lists, out and in added up on directed graphs."""
+    lists = 2 if session.meta.directed else 1
+    sizes: np.ndarray = session.degree("out").astype(np.uint32 if lists * session.meta.edges < 1 << 32 else np.uint64)
+    if session.meta.directed:
+        sizes += session.degree("in").astype(sizes.dtype, copy=False)
+    return sizes

@@ -1,0 +1,186 @@
+"""Kernels of independent sets: the set that a greedy walk over the vertices in a fixed order finds, by rounds.
+
+A vertex joins when no undecided neighbour is ahead of it; then its neighbours are out (Luby 1986; Blelloch, Fineman,
+Shun 2012: the same set as the walk's, in O(log^2 V) rounds where the order is random). The order: by `size`, the
+largest first (`descending`) or the least, then by a hash of the store ID, so that equal sizes make no long chains.
+
+state: u1[V]. An edge is met in the list of either end: both, where `single`, are told of it from that one list; an
+undirected edge is in two, and each tells its own vertex. Self-loops are passed over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.nearest import BLOCK
+from gstream.algorithms.proofs import note
+from gstream.algorithms.records import claim, part_of, record, slots_end, u64
+from gstream.hostcode.intrinsics import atomic_or
+from gstream.hostcode.jit import helper, kernel
+
+u8: Any = np.uint8
+UNDECIDED, INSIDE, OUT, JOINING, GONE = u8(0), u8(1), u8(2), u8(3), u8(4)
+
+
+@helper
+def mixed(v):
+    """A hash of v (the finisher of SplitMix64: a bijection, so no two vertices tie)."""
+    x = v + u64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> u64(30))) * u64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> u64(27))) * u64(0x94D049BB133111EB)
+    return x ^ (x >> u64(31))
+
+
+@helper
+def is_ahead(size, descending, u, v):
+    """Whether u comes before v."""
+    if size[u] != size[v]:
+        return (size[u] > size[v]) == descending
+    return mixed(u) < mixed(v)
+
+
+@kernel
+def hold_up(words, parts, counter, single, state, size, descending, held):
+    """held: bits of undecided vertices that have an undecided neighbour ahead of them."""
+    edges = u64(0)
+    while True:
+        part = claim(counter)
+        if part >= u64(len(parts)):
+            return edges
+        row, begin, end, large, stride = part_of(words, parts, part)
+        for slot in range(begin, slots_end(begin, end, large)):
+            v, first, count = record(words, row, slot, begin, end, large, stride)
+            if state[v] != UNDECIDED:
+                continue
+            behind = False
+            for k in range(count):
+                u = u64(words[row, first + k * stride])
+                edges += u64(1)
+                if u == v or state[u] != UNDECIDED:
+                    continue
+                if is_ahead(size, descending, u, v):
+                    behind = True
+                    if not single:
+                        break
+                elif single:
+                    atomic_or(held, u >> u64(6), u64(1) << (u & u64(63)))
+            if behind:
+                atomic_or(held, v >> u64(6), u64(1) << (v & u64(63)))
+
+
+@kernel
+def join(state, held, counter):
+    """Undecided vertices that are not held up are joining; held is cleared."""
+    while True:
+        begin = claim(counter) * u64(BLOCK)
+        if begin >= u64(len(state)):
+            return u64(0)
+        for v in range(begin, min(begin + u64(BLOCK), u64(len(state)))):
+            if state[v] == UNDECIDED and not (held[v >> u64(6)] >> (v & u64(63))) & u64(1):
+                state[v] = JOINING
+            if v & u64(63) == u64(63):
+                held[v >> u64(6)] = u64(0)
+
+
+@kernel
+def push_out(words, parts, counter, single, state):
+    """Undecided neighbours of joining vertices are out."""
+    edges = u64(0)
+    while True:
+        part = claim(counter)
+        if part >= u64(len(parts)):
+            return edges
+        row, begin, end, large, stride = part_of(words, parts, part)
+        for slot in range(begin, slots_end(begin, end, large)):
+            v, first, count = record(words, row, slot, begin, end, large, stride)
+            joining = state[v] == JOINING
+            if state[v] != UNDECIDED and not (joining and single):
+                continue
+            for k in range(count):
+                u = u64(words[row, first + k * stride])
+                edges += u64(1)
+                if joining:
+                    if state[u] == UNDECIDED:
+                        state[u] = OUT
+                elif state[u] == JOINING:
+                    state[v] = OUT
+                    break
+
+
+@kernel
+def settle(state, undecided, counter):
+    """Who was joining is inside; undecided: bits of the vertices that are. Returns how many there are."""
+    left = u64(0)
+    while True:
+        begin = claim(counter) * u64(BLOCK // 64)
+        if begin >= u64(len(undecided)):
+            return left
+        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(undecided)))):
+            word, first = u64(0), index * u64(64)
+            for v in range(first, min(first + u64(64), u64(len(state)))):
+                if state[v] == JOINING:
+                    state[v] = INSIDE
+                if state[v] == UNDECIDED:
+                    word |= u64(1) << (v & u64(63))
+                    left += u64(1)
+            undecided[index] = word
+
+
+@kernel
+def give_color(state, color, number, counter):
+    """Vertices inside get color `number` and are gone; those that are out are undecided again. Returns the latter."""
+    left = u64(0)
+    while True:
+        begin = claim(counter) * u64(BLOCK)
+        if begin >= u64(len(state)):
+            return left
+        for v in range(begin, min(begin + u64(BLOCK), u64(len(state)))):
+            if state[v] == INSIDE:
+                color[v], state[v] = number, GONE
+            elif state[v] == OUT:
+                state[v] = UNDECIDED
+                left += u64(1)
+
+
+@kernel
+def check_colors(words, parts, counter, color, failure):
+    """failure (gstream.algorithms.proofs): edges between vertices of one color."""
+    edges = u64(0)
+    while True:
+        part = claim(counter)
+        if part >= u64(len(parts)):
+            return edges
+        row, begin, end, large, stride = part_of(words, parts, part)
+        for slot in range(begin, slots_end(begin, end, large)):
+            v, first, count = record(words, row, slot, begin, end, large, stride)
+            edges += count
+            for k in range(count):
+                u = u64(words[row, first + k * stride])
+                if u != v and color[u] == color[v]:
+                    note(failure, v, u)
+
+
+@kernel
+def check_set(words, parts, counter, inside, failure, covered):
+    """failure: edges inside the set; covered (u1[V]): 1 for neighbours of its vertices."""
+    edges = u64(0)
+    while True:
+        part = claim(counter)
+        if part >= u64(len(parts)):
+            return edges
+        row, begin, end, large, stride = part_of(words, parts, part)
+        for slot in range(begin, slots_end(begin, end, large)):
+            v, first, count = record(words, row, slot, begin, end, large, stride)
+            edges += count
+            for k in range(count):
+                u = u64(words[row, first + k * stride])
+                if u == v:
+                    continue
+                if inside[u] and inside[v]:
+                    note(failure, v, u)
+                elif inside[u]:
+                    covered[v] = 1
+                elif inside[v]:
+                    covered[u] = 1

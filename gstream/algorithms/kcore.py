@@ -1,0 +1,110 @@
+"""k-core: the largest subgraph in which every vertex has k neighbours or more; a vertex's core number is its last k.
+
+core(v) = the greatest k such that v is in the k-core (Seidman 1983), as networkx.core_number: on directed graphs a
+vertex's neighbours are its out-neighbours and its in-neighbours, added up. The graph is taken as simple: self-loops
+don't count, duplicate edges count once. Needs both topologies of a directed store.
+Holds 4 bytes a vertex (8 past 2^32 edges) and 3 bits a topology. Each sweep visits the pages of vertices that the last
+one took off.
+
+Certificate: with c the answer, (1) every vertex v has c(v) neighbours u with c(u) >= c(v), so core(v) >= c(v); (2)
+within each layer {c = k} the vertices can be taken off one after the other, each having at most k neighbours left in
+{c >= k}, so no subgraph of minimum degree k + 1 has any of them, and core(v) <= c(v).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms import peeling
+from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.session import Session, SharedKernel
+from gstream.algorithms.simple import Simple, both_ways, simple_degrees
+from gstream.hostcode.bitmaps import bitmap
+from gstream.results import Column
+from pagestore.errors import UsageError
+
+
+def run_kcore(session: Session, k: int | None = None) -> tuple[list[Column], dict[str, Any]]:
+    """Column core: core numbers; with k, column in_core: 1 in the k-core, else 0. Raises UsageError."""
+    if k is not None and k < 0:
+        raise UsageError(f"--k {k}: is negative; it counts neighbours. Pass 0 or more, or leave it out.")
+    lists = both_ways(session)
+    degree = simple_degrees(session, lists)
+    if k is not None:
+        k = min(k, 2 * session.meta.vertices + 1)  # past all degrees; numbers of any size are asked for
+        rounds = _peel(session, lists, degree, k - 1, newly=False) if k else 0
+        inside = (degree >= k).astype(np.uint8)
+        found = {"core_vertices": int(np.count_nonzero(inside))}
+        return [Column("in_core", inside)], found | session.finish(rounds, True)
+    rounds, level, least = 0, 0, np.empty(1, np.uint64)
+    while True:
+        least[0] = ~np.uint64(0)
+        session.each(peeling.least_above, degree, degree.dtype.type(level), least)
+        if least[0] == ~np.uint64(0):
+            break
+        level = int(least[0])
+        rounds += _peel(session, lists, degree, level, newly=True)
+    return [Column("core", degree)], {"largest_core": level} | session.finish(rounds, True)
+
+
+def _peel(session: Session, lists: list[Simple], degree: np.ndarray, level: int, newly: bool) -> int:
+    """Take off all vertices of degree `level` (those below have been, where `newly`) and who falls to it; rounds."""
+    kind = degree.dtype.type
+    todo = bitmap(len(degree))
+    session.each(peeling.open_level, degree, kind(level), newly, todo)
+    return _take_off(session, lists, todo, peeling.peel, (degree, kind(level)))
+
+
+def _take_off(session: Session, lists: list[Simple], first: np.ndarray, kernel: Any, arrays: tuple[Any, ...]) -> int:
+    """Sweeps until nothing is due; `first`: who is due at the start. Returns the sweeps' rounds."""
+    todo, rounds = [first, *(first.copy() for _ in lists[1:])], 0
+    bits = (*todo, *todo)
+    session.hold(*bits)
+    while any(mine.any() for mine in todo):
+        rounds += 1
+        for each, mine, other in zip(lists, todo, reversed(todo), strict=True):
+            now = mine.copy()
+            if now.any():
+                shared = SharedKernel(kernel, (mine, other, now, each.hubs, each.ends, *arrays))
+                session.sweep(each.name, shared, session.pages_of(each.name, now))
+                mine &= ~now  # large pages', and those of vertices without a list
+    session.let_go(*bits)
+    return rounds
+
+
+def certify_kcore(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove core numbers, or membership in one core. Raises CertificateError."""
+    k, given = options.get("k"), columns[0].values
+    k = None if k is None else min(k, 2 * session.meta.vertices + 1)
+    core = given.astype(np.int64)
+    if k is not None:
+        if not np.all((given == 0) | (given == 1)):
+            raise _refuse("membership is neither 0 nor 1")
+        core += k - 1  # two layers: members, and all others
+    if np.any(core < (0 if k is None else k - 1)):
+        raise _refuse("a core number is negative")
+    lists, left = both_ways(session), np.zeros(len(core), np.int64)
+    session.hold(core, left)
+    for each in lists:
+        session.sweep(each.name, SharedKernel(peeling.count_not_below, (each.hubs, each.ends, core, left)))
+    few = left < core if k is None else (left < k) & (given == 1)
+    if few.any():
+        v = int(np.flatnonzero(few)[0])
+        raise _refuse(f"vertex {session.user_ids([v])[0]} has {left[v]} neighbours in the {core[v]}-core")
+    todo = bitmap(len(core))
+    session.each(peeling.open_settled, core, left, todo)
+    _take_off(session, lists, todo, peeling.take_layers, (core, left))
+    stuck = left > core if k is None else (left > core) & (given == 0)
+    if stuck.any():
+        v = int(np.flatnonzero(stuck)[0])
+        raise _refuse(f"vertex {session.user_ids([v])[0]} is in a core of more than {core[v]}")
+    what = "every core number" if k is None else f"membership in the {k}-core"
+    return {"holds": True, "proves": f"{what} by its definition"}
+
+
+def _refuse(what: str) -> CertificateError:
+    return CertificateError(
+        f"certificate: {what}. The answer is not right and was not kept; please report this with `gstream doctor`."
+    )

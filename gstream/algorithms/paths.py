@@ -1,0 +1,77 @@
+"""Kernels of betweenness: count shortest paths level by level, then add up dependencies the way back (Brandes 2001).
+
+distance: u4[V], FAR where not reached yet; paths: f8[V], shortest paths from the source (exact up to 2^53); depends:
+f8[V]. here: u64[ceil(V / 64)], the vertices of one level; only their lists are looked at. Pages hold out-lists.
+"""
+
+from __future__ import annotations
+
+from gstream.algorithms.nearest import BLOCK, FAR, is_open, u32
+from gstream.algorithms.records import claim, part_of, record, slots_end, u64
+from gstream.algorithms.simple import before
+from gstream.hostcode.casts import f64
+from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap
+from gstream.hostcode.jit import kernel
+
+
+@kernel
+def count_paths(words, parts, counter, hubs, ends, here, level, distance, paths, following):
+    """From level `level` to the next one, whose bits go to `following`: paths[u] += paths[v] over edges v -> u."""
+    edges, onward = u64(0), u32(level + 1)
+    while True:
+        part = claim(counter)
+        if part >= u64(len(parts)):
+            return edges
+        row, begin, end, large, stride = part_of(words, parts, part)
+        for slot in range(begin, slots_end(begin, end, large)):
+            v, first, count = record(words, row, slot, begin, end, large, stride)
+            if not is_open(here, v):
+                continue
+            last, mine = before(words, row, begin, large, hubs, ends), paths[v]
+            edges += count
+            for k in range(count):
+                u = u64(words[row, first + k * stride])
+                if u == last:
+                    continue
+                last = u
+                if distance[u] == FAR and compare_and_swap(distance, u, FAR, onward)[0]:
+                    atomic_or(following, u >> u64(6), u64(1) << (u & u64(63)))
+                if distance[u] == onward:
+                    atomic_add(paths, u, mine)
+
+
+@kernel
+def add_dependencies(words, parts, counter, hubs, ends, here, level, distance, paths, depends):
+    """depends[v] += paths[v] / paths[u] * (1 + depends[u]) over edges from v in `level` to u one level on."""
+    edges, onward = u64(0), u32(level + 1)
+    while True:
+        part = claim(counter)
+        if part >= u64(len(parts)):
+            return edges
+        row, begin, end, large, stride = part_of(words, parts, part)
+        for slot in range(begin, slots_end(begin, end, large)):
+            v, first, count = record(words, row, slot, begin, end, large, stride)
+            if not is_open(here, v):
+                continue
+            last, found = before(words, row, begin, large, hubs, ends), f64(0)
+            edges += count
+            for k in range(count):
+                u = u64(words[row, first + k * stride])
+                if u != last and distance[u] == onward:
+                    found += (1.0 + depends[u]) / paths[u]
+                last = u
+            if found != 0.0:
+                atomic_add(depends, v, found * paths[v])
+
+
+@kernel
+def close_source(source, distance, paths, depends, between, counter):
+    """between += depends, but for the source's own; the others are made ready for the next source."""
+    while True:
+        begin = claim(counter) * u64(BLOCK)
+        if begin >= u64(len(distance)):
+            return u64(0)
+        for v in range(begin, min(begin + u64(BLOCK), u64(len(distance)))):
+            if v != u64(source):
+                between[v] += depends[v]
+            distance[v], paths[v], depends[v] = FAR, 0.0, 0.0

@@ -1,0 +1,33 @@
+"""What the tests of page kernels share: the drawn graphs as simple ones, and the schedules that must not matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from hypothesis import strategies as st
+
+from tests.answers.graphs import Example
+
+DEVICES = ("host", "host:2", "fake:3", "fake:5:3")
+SCHEDULES: list[dict[str, Any]] = [
+    {"devices": "host:1"}, {"devices": "host:3"}, {"devices": "fake:7:2", "host_memory": 400_000},
+    {"host_memory": 300_000}, {"devices": "host:2", "host_memory": 400_000, "batch_bytes": 8192},
+]  # fmt: skip
+devices = st.sampled_from(DEVICES)
+
+
+def simple(example: Example) -> Any:
+    """The example as nx.DiGraph or nx.Graph: duplicates once, no self-loops."""
+    graph = (nx.DiGraph if example.directed else nx.Graph)(example.networkx())
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+    return graph
+
+
+def big_example(directed: bool, **options: Any) -> Example:
+    """60,000 edges over 4,000 vertices, with duplicates, self-loops and hubs: ten times what its attributes take."""
+    random = np.random.default_rng(4)
+    ends = (4000 * random.random((2, 60000)) ** 2).astype(np.int64)
+    ends[0, :2500], ends[1, 2500:5000] = 3999, 3998
+    return Example(4010, *ends, directed=directed, order="degree", **options)

@@ -1,0 +1,103 @@
+"""Betweenness against networkx: exact, from named sources and from drawn ones."""
+
+from __future__ import annotations
+
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gstream
+from pagestore.errors import GstreamError, UsageError
+from tests.answers.graphs import Example, column, examples, hub_example
+from tests.answers.simple_graphs import SCHEDULES, big_example, devices, simple
+from tests.shared_data import answers, arrays, edges, manifest, needs_data
+
+
+def close(found, expected):
+    assert found.keys() == expected.keys()
+    for v, value in expected.items():
+        assert math.isclose(found[v], value, rel_tol=1e-9, abs_tol=1e-12) or found[v] != found[v] != value != value, v
+
+
+def estimate(graph, sources, normalized):
+    """networkx.betweenness_centrality where it draws these sources."""
+
+    class Drawn:
+        def sample(self, nodes, k):
+            return list(sources)
+
+    plain = nx.betweenness_centrality.__wrapped__ if hasattr(nx.betweenness_centrality, "__wrapped__") else None
+    assert plain is not None
+    return plain(graph, k=len(sources), normalized=normalized, seed=Drawn())
+
+
+@settings(max_examples=200)
+@given(example=examples(largest=150), devices=devices, normalized=st.booleans(), data=st.data())
+def test_betweenness_is_networkx(example, devices, normalized, data, tmp_path_factory):
+    if example.topology == "in":
+        example.topology = "both"
+    reference, few = simple(example), len(example.present) <= 12
+    nodes = list(reference)
+    if not nodes:
+        return
+    some = data.draw(st.lists(st.sampled_from(nodes), min_size=1, max_size=4, unique=True))
+    with gstream.open(example.stored(tmp_path_factory.mktemp("between")), devices=devices) as graph:
+        named = column(graph.betweenness(source=some, normalized=normalized), "betweenness")
+        close(named, nx.betweenness_centrality_subset(reference, some, nodes, normalized=normalized))
+        if few:
+            found = graph.betweenness(normalized=normalized)
+            close(column(found, "betweenness"), nx.betweenness_centrality(reference, normalized=normalized))
+        drawn = graph.betweenness(k=min(3, len(nodes)), seed=5, normalized=normalized)
+        again = graph.betweenness(k=min(3, len(nodes)), seed=5, normalized=normalized)
+    assert drawn.summary.get("sampled") == again.summary.get("sampled")
+    if "sampled" in drawn.summary:
+        close(column(drawn, "betweenness"), estimate(reference, drawn.summary["sampled"], normalized))
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("options", SCHEDULES)
+def test_schedules_change_nothing(directed, options, tmp_path):
+    example = big_example(directed)
+    options = {**options, **({"host_memory": options["host_memory"] + 100_000} if "host_memory" in options else {})}
+    with gstream.open(example.stored(tmp_path), **options) as graph:
+        result = graph.betweenness(source=[0, 3999, 77])
+    expected = nx.betweenness_centrality_subset(simple(example), [0, 3999, 77], list(range(4010)), normalized=True)
+    close(column(result, "betweenness"), expected)
+    stats = result.summary["stats"]
+    assert stats["peak_memory_bytes"] <= options.get("host_memory", stats["peak_memory_bytes"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "--k 0: out of range; 1 to 1600 sources"),
+        ({"k": 1601}, "--k 1601: out of range"),
+        ({"k": 2, "source": 5}, "--k and --source contradict"),
+        ({"seed": 2}, "--seed: is for sources that --k draws"),
+        ({"source": 5000}, "source 5000 is not a vertex|5000"),
+    ],
+)
+def test_wrong_use(options, message, tmp_path):
+    with gstream.open(hub_example().stored(tmp_path)) as graph:
+        with pytest.raises((UsageError, GstreamError), match=message):
+            graph.betweenness(**options)
+
+
+def test_out_pages_are_needed(tmp_path):
+    with gstream.open(Example(2, np.array([0]), np.array([1]), topology="in").stored(tmp_path)) as graph:
+        with pytest.raises(GstreamError, match="topology"):
+            graph.betweenness()
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["email_eu_core", "wiki_vote", "power"])
+def test_known_answers(name, tmp_path):
+    known, table, facts = arrays(name), edges(name).astype(np.int64), manifest()[name]
+    example = Example(facts["V"], table[:, 0], table[:, 1], directed=facts["directed"], order="degree")
+    with gstream.open(example.stored(tmp_path)) as graph:
+        result = graph.betweenness(source=answers(name)["sources"], normalized=False)
+    assert np.allclose(result.to_numpy()["betweenness"], known["bc_sources"], rtol=1e-9, atol=1e-9)

@@ -1,0 +1,87 @@
+"""Label propagation against a brute-force one, whatever the blocks, devices and topologies; known answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gstream
+from pagestore.errors import ResourceError, UsageError
+from tests.answers.graphs import Example, column, examples, hub_example
+from tests.answers.simple_graphs import SCHEDULES, big_example, devices
+from tests.shared_data import arrays, edges, manifest, needs_data
+
+
+def reference(example, iterations):
+    """{user ID: label} by the definition; IDs ascend as vertices do."""
+    around = {int(v): [] for v in example.present}
+    for u, v in zip(example.source.tolist(), example.target.tolist(), strict=True):
+        around[u].append(v)
+        if example.directed or u != v:
+            around[v].append(u)
+    label = {v: v for v in around}
+    for _ in range(iterations):
+        counts = {v: Counter(label[u] for u in others) for v, others in around.items()}
+        label = {v: min(c, key=lambda x: (-c[x], x)) if c else label[v] for v, c in counts.items()}
+    return {example.user_id(v): example.user_id(x) for v, x in label.items()}
+
+
+@settings(max_examples=250)
+@given(example=examples(), devices=devices, iterations=st.integers(0, 12))
+def test_labels_are_those_of_the_definition(example, devices, iterations, tmp_path_factory):
+    with gstream.open(example.stored(tmp_path_factory.mktemp("cdlp")), devices=devices) as graph:
+        result = graph.cdlp(iterations=iterations)
+    found = column(result, "community")
+    assert found == reference(example, iterations)
+    assert result.summary["communities"] == len(set(found.values()))
+
+
+@pytest.mark.parametrize(("directed", "topology"), [(True, "both"), (True, "out"), (True, "in"), (False, "both")])
+@pytest.mark.parametrize("options", SCHEDULES)
+def test_schedules_change_nothing(directed, topology, options, tmp_path):
+    example = big_example(directed, topology=topology)
+    with gstream.open(example.stored(tmp_path), **options) as graph:
+        result = graph.cdlp(iterations=5)
+    assert column(result, "community") == reference(example, 5)
+    stats = result.summary["stats"]
+    assert stats["peak_memory_bytes"] <= options.get("host_memory", stats["peak_memory_bytes"])
+    if "host_memory" in options:
+        assert stats["bytes_read_disk"] > 0
+
+
+def test_a_mode_over_the_pages_of_a_hub(tmp_path):
+    """The hub's most frequent label is one that no page of its list has more than others."""
+    example = hub_example(order="degree")
+    for topology in ("both", "out", "in"):
+        example.topology = topology
+        with gstream.open(example.stored(tmp_path), devices="fake:2:3") as graph:
+            assert column(graph.cdlp(iterations=6), "community") == reference(example, 6)
+
+
+def test_rounds_end_where_nothing_changes(tmp_path):
+    example = Example(6, np.array([0, 1, 2]), np.array([1, 2, 0]), directed=False)
+    with gstream.open(example.stored(tmp_path)) as graph:
+        assert graph.cdlp(iterations=1000).summary["supersteps"] < 10
+
+
+def test_wrong_use(tmp_path):
+    with gstream.open(hub_example().stored(tmp_path)) as graph:
+        with pytest.raises(UsageError, match="--iterations -1: is negative"):
+            graph.cdlp(iterations=-1)
+        with pytest.raises(UsageError, match="--certify: cdlp has no certificate"):
+            graph.cdlp(certify=True)
+        with pytest.raises(ResourceError, match="too little"):
+            graph.cdlp(host_memory=40_000)
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["email_eu_core", "wiki_vote", "power", "hep_th"])
+def test_known_answers(name, tmp_path):
+    known, table, facts = arrays(name), edges(name).astype(np.int64), manifest()[name]
+    example = Example(facts["V"], table[:, 0], table[:, 1], directed=facts["directed"], order="degree")
+    with gstream.open(example.stored(tmp_path)) as graph:
+        assert np.array_equal(graph.cdlp(iterations=10).to_numpy()["community"], known["cdlp10"])

@@ -1,0 +1,95 @@
+"""Colourings and independent sets: those of a sequential greedy walk, proven by networkx and by certificates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import gstream
+from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.coloring import certify_coloring, certify_mis, run_coloring, run_mis
+from gstream.algorithms.session import Session
+from tests.answers.graphs import Example, column, examples, hub_example
+from tests.answers.simple_graphs import SCHEDULES, big_example, devices, simple
+
+
+def mixed(v):
+    x = (v + 0x9E3779B97F4A7C15) % 2**64
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
+    return x ^ (x >> 31)
+
+
+def walks(example, graph):
+    """({user ID: in the set}, {user ID: color}) of greedy walks, one vertex after the other."""
+    undirected = simple(example).to_undirected()
+    store, nodes = graph._store, sorted(undirected)
+    stored = dict(zip(nodes, (int(x) for x in store.store_ids(0, len(nodes))), strict=True))
+    size = store.out_degree().astype(int) + (store.in_degree().astype(int) if example.directed else 0)
+    inside, color = dict.fromkeys(nodes, 0), {}
+    for v in sorted(nodes, key=lambda v: (size[stored[v]], mixed(stored[v]))):
+        inside[v] = int(not any(inside[u] for u in undirected[v]))
+    for v in sorted(nodes, key=lambda v: (-size[stored[v]], mixed(stored[v]))):
+        used = {color[u] for u in undirected[v] if u in color}
+        color[v] = min(set(range(len(used) + 1)) - used)
+    return inside, color
+
+
+def check(example, path, **options):
+    undirected = simple(example).to_undirected()
+    with gstream.open(path, **options) as graph:
+        inside, color = walks(example, graph)
+        found, colored = graph.mis(certify=True), graph.coloring(certify=True)
+        assert column(found, "in_set") == inside and column(colored, "color") == color
+    members = [v for v in inside if inside[v]]
+    assert found.summary["set_vertices"] == len(members)
+    assert colored.summary["colors"] == len(set(color.values()))
+    assert nx.is_dominating_set(undirected, members) and undirected.subgraph(members).number_of_edges() == 0
+    assert all(color[u] != color[v] for u, v in undirected.edges)
+    return found, colored
+
+
+@settings(max_examples=220)
+@given(example=examples(), devices=devices)
+def test_they_are_those_of_a_walk(example, devices, tmp_path_factory):
+    check(example, example.stored(tmp_path_factory.mktemp("color")), devices=devices)
+
+
+@pytest.mark.parametrize(("directed", "topology"), [(True, "both"), (True, "in"), (False, "both")])
+@pytest.mark.parametrize("options", SCHEDULES)
+def test_schedules_change_nothing(directed, topology, options, tmp_path):
+    example = big_example(directed, topology=topology)
+    for result in check(example, example.stored(tmp_path), **options):
+        stats = result.summary["stats"]
+        assert stats["peak_memory_bytes"] <= options.get("host_memory", stats["peak_memory_bytes"])
+
+
+def test_long_chains_take_few_rounds(tmp_path):
+    ring = np.arange(20000)
+    with gstream.open(Example(20001, ring, ring + 1, directed=False).stored(tmp_path)) as graph:
+        assert graph.mis(certify=True).summary["supersteps"] < 40
+        assert graph.coloring(certify=True).summary["supersteps"] < 80
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_corrupted_answers_are_caught(directed, tmp_path):
+    example = hub_example(directed, order="degree")
+    with gstream.open(example.stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        random, size = np.random.default_rng(1), session.degree("out").astype(int)
+        touched = np.flatnonzero(size > 0)
+        for run, prove in ((run_mis, certify_mis), (run_coloring, certify_coloring)):
+            columns, found = run(session)
+            prove(session, columns, {}, found)
+            values = columns[0].values
+            for v in random.choice(touched, 40):
+                wrong = values.copy()
+                wrong[v] = 1 - values[v] if run is run_mis else found["colors"]
+                with pytest.raises(CertificateError):
+                    prove(session, [replace(columns[0], values=wrong)], {}, found)
+            for level in (0, 1):
+                with pytest.raises(CertificateError):
+                    prove(session, [replace(columns[0], values=np.full_like(values, level))], {}, found)

@@ -1,0 +1,121 @@
+"""k-core against networkx; certificates; which pages peeling touches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gstream
+from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.kcore import certify_kcore, run_kcore
+from gstream.algorithms.session import Session
+from pagestore.errors import GstreamError, UsageError
+from tests.answers.graphs import Example, column, examples, hub_example
+from tests.answers.simple_graphs import SCHEDULES, big_example, devices, simple
+from tests.shared_data import arrays, edges, manifest, needs_data
+
+
+def whole(example):
+    """The example with both topologies, which directed k-cores need."""
+    return replace(example, topology="both")
+
+
+@settings(max_examples=250)
+@given(example=examples(), devices=devices, k=st.integers(0, 7))
+def test_core_numbers_are_networkx(example, devices, k, tmp_path_factory):
+    example = whole(example)
+    expected = nx.core_number(simple(example))
+    with gstream.open(example.stored(tmp_path_factory.mktemp("core")), devices=devices) as graph:
+        result = graph.kcore(certify=True)
+        assert column(result, "core") == expected
+        assert result.summary["largest_core"] == max(expected.values(), default=0)
+        member = graph.kcore(k=k, certify=True)
+        assert column(member, "in_core") == {v: int(core >= k) for v, core in expected.items()}
+        assert member.summary["core_vertices"] == nx.k_core(simple(example), k).number_of_nodes()
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("options", SCHEDULES)
+def test_schedules_change_nothing(directed, options, tmp_path):
+    example = big_example(directed)
+    with gstream.open(example.stored(tmp_path), **options) as graph:
+        result = graph.kcore(certify=True)
+        assert column(result, "core") == nx.core_number(simple(example))
+        stats = result.summary["stats"]
+        assert stats["peak_memory_bytes"] <= options.get("host_memory", stats["peak_memory_bytes"])
+
+
+def test_a_hubs_duplicates_across_large_pages_count_once(tmp_path):
+    """Vertex 0 has each of 1,500 neighbours twice: three large pages, some duplicate on each seam of odd place."""
+    target = np.repeat(np.arange(1, 1501), 3)
+    for directed in (True, False):
+        example = Example(1501, np.zeros(4500, np.int64), target, directed=directed)
+        with gstream.open(example.stored(tmp_path)) as graph:
+            assert column(graph.kcore(certify=True), "core") == nx.core_number(simple(example))
+
+
+def test_a_chain_falls_in_few_sweeps_of_few_pages(tmp_path):
+    ring = np.arange(20000)
+    example = Example(20001, ring, ring + 1, directed=False)
+    with gstream.open(example.stored(tmp_path)) as graph:
+        result = graph.kcore(certify=True)
+        assert set(column(result, "core").values()) == {1}
+        assert result.summary["supersteps"] < 200
+
+
+def test_only_pages_of_who_is_peeled_are_visited(tmp_path):
+    """Cliques of 40 vertices, and one chain: the 2-core takes off the chain's pages only."""
+    pairs = np.array([(u, v) for u in range(40) for v in range(u)])
+    cliques = np.concatenate([pairs + 40 * number for number in range(50)])
+    chain = np.array([(2000 + n, 2001 + n) for n in range(30)])
+    source, target = np.concatenate([cliques, chain]).T
+    with gstream.open(Example(2031, source, target, directed=False).stored(tmp_path)) as graph:
+        result = graph.kcore(k=2)
+        assert result.summary["core_vertices"] == 2000
+        assert result.summary["stats"]["pages_moved"] <= 3 * result.summary["supersteps"]
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_corrupted_answers_are_caught(directed, tmp_path):
+    example = hub_example(directed, order="degree")
+    with gstream.open(example.stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        random = np.random.default_rng(1)
+        for options in ({}, {"k": 3}):
+            columns, found = run_kcore(session, **options)
+            certify_kcore(session, columns, options, found)
+            for _ in range(40):
+                values = columns[0].values.copy()
+                v = int(random.integers(len(values)))
+                values[v] = random.choice([x for x in range(4) if x != values[v]])
+                with pytest.raises(CertificateError):
+                    certify_kcore(session, [replace(columns[0], values=values)], options, found)
+            for wrong in (np.zeros_like(columns[0].values), columns[0].values + 1):
+                with pytest.raises(CertificateError):
+                    certify_kcore(session, [replace(columns[0], values=wrong)], options, found)
+
+
+def test_wrong_use(tmp_path):
+    example = Example(3, np.array([0, 1]), np.array([1, 2]), topology="out")
+    with gstream.open(example.stored(tmp_path)) as graph:
+        with pytest.raises(GstreamError, match="topology"):
+            graph.kcore()
+    with gstream.open(whole(example).stored(tmp_path)) as graph:
+        with pytest.raises(UsageError, match="--k -1: is negative"):
+            graph.kcore(k=-1)
+        assert set(column(graph.kcore(k=1 << 62, certify=True), "in_core").values()) == {0}
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["email_eu_core", "wiki_vote", "power", "hep_th"])
+def test_known_answers(name, tmp_path):
+    known, table, facts = arrays(name), edges(name).astype(np.int64), manifest()[name]
+    kept = table[table[:, 0] != table[:, 1], :2]
+    pairs = np.unique(np.sort(kept, axis=1), axis=0)
+    example = Example(facts["V"], *pairs.T, directed=False, order="degree")
+    with gstream.open(example.stored(tmp_path)) as graph:
+        assert np.array_equal(graph.kcore(certify=True).to_numpy()["core"], known["coreness"])

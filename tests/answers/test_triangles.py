@@ -1,0 +1,107 @@
+"""Triangles and clustering against networkx and brute force, whatever the blocks, devices and topologies."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gstream
+from gstream.algorithms import blocks
+from pagestore.errors import ResourceError, UsageError
+from tests.answers.graphs import Example, column, examples, hub_example
+from tests.answers.simple_graphs import SCHEDULES, big_example, devices, simple
+from tests.shared_data import arrays, edges, manifest, needs_data
+
+
+def coefficients(example):
+    """{user ID: LCC} by LDBC's definition: the arcs among the neighbours, each way."""
+    graph = simple(example)
+    arcs = nx.to_scipy_sparse_array(graph, weight=None, dtype=np.int64).tocsr() if len(graph) else None
+    if arcs is None:
+        return {}
+    near = ((arcs + arcs.T) > 0).astype(np.int64)
+    between = np.asarray((near @ arcs).multiply(near).sum(axis=1)).ravel()
+    d = np.asarray(near.sum(axis=1)).ravel().astype(float)
+    return dict(zip(graph, (between / np.maximum(d * (d - 1), 1)).tolist(), strict=True))
+
+
+def close(found, expected):
+    assert found.keys() == expected.keys()
+    assert all(abs(found[v] - expected[v]) <= 1e-12 for v in expected)
+
+
+@contextmanager
+def blocks_of(room):
+    """Blocks of so many bytes at most, so that the nested loop has many rounds."""
+    cut = blocks.Blocks._cut
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks.Blocks, "_cut", lambda self, given: cut(self, min(given, room)))
+        yield
+
+
+@settings(max_examples=250)
+@given(example=examples(), devices=devices, room=st.sampled_from([1 << 60, 1500]))
+def test_triangles_and_coefficients(example, devices, room, tmp_path_factory):
+    stored = example.stored(tmp_path_factory.mktemp("lcc"))
+    with gstream.open(stored, devices=devices) as graph, blocks_of(room):
+        result = graph.lcc()
+        close(column(result, "lcc"), coefficients(example))
+        if example.directed:
+            with pytest.raises(UsageError, match="is directed.*--undirected"):
+                graph.triangles()
+            return
+        close(column(result, "lcc"), nx.clustering(simple(example)))
+        counted = graph.triangles()
+    expected = nx.triangles(simple(example))
+    assert column(counted, "triangles") == expected
+    assert counted.summary["triangles"] == sum(expected.values()) // 3
+
+
+@pytest.mark.parametrize(("directed", "topology"), [(True, "both"), (True, "out"), (True, "in"), (False, "both")])
+@pytest.mark.parametrize("options", SCHEDULES)
+def test_schedules_change_nothing(directed, topology, options, tmp_path):
+    example = big_example(directed, topology=topology)
+    with gstream.open(example.stored(tmp_path), **options) as graph:
+        result = graph.lcc()
+    close(column(result, "lcc"), coefficients(example))
+    stats = result.summary["stats"]
+    assert stats["peak_memory_bytes"] <= options.get("host_memory", stats["peak_memory_bytes"])
+    if "host_memory" in options:
+        assert stats["bytes_read_disk"] > 0 and result.summary["supersteps"] > 1
+
+
+@pytest.mark.parametrize("width", [1, 8, 32])
+def test_complete_graphs(width, tmp_path):
+    for vertices in (1, 2, 3, 60):
+        source, target = np.triu_indices(vertices, 1)
+        example = Example(vertices, source, target, directed=False, columns=width, order="degree")
+        with gstream.open(example.stored(tmp_path)) as graph:
+            result = graph.triangles()
+        assert set(column(result, "triangles").values()) == {(vertices - 1) * (vertices - 2) // 2}
+        assert result.summary["triangles"] == vertices * (vertices - 1) * (vertices - 2) // 6
+
+
+def test_wrong_use(tmp_path):
+    with gstream.open(hub_example().stored(tmp_path)) as graph:
+        with pytest.raises(UsageError, match="--certify: lcc has no certificate"):
+            graph.lcc(certify=True)
+        with pytest.raises(ResourceError, match="too little"):
+            graph.lcc(host_memory=30_000)
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["email_eu_core", "wiki_vote", "power", "hep_th"])
+def test_known_answers(name, tmp_path):
+    known, table, facts = arrays(name), edges(name).astype(np.int64), manifest()[name]
+    example = Example(facts["V"], table[:, 0], table[:, 1], directed=facts["directed"], order="degree")
+    with gstream.open(example.stored(tmp_path)) as graph:
+        if "lcc" in known:
+            assert np.allclose(graph.lcc().to_numpy()["lcc"], known["lcc"], rtol=1e-12, atol=0)
+    example.directed = False  # both directions of an edge become a duplicate, which counts once
+    with gstream.open(example.stored(tmp_path)) as graph:
+        assert np.array_equal(graph.triangles().to_numpy()["triangles"], known["triangles"])
