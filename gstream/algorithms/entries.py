@@ -70,24 +70,24 @@ ENTRIES: tuple[dict[str, Any], ...] = (
     {
         "name": "radius", "title": "effective radii and diameter, estimated by sketches (HADI)",
         "runs": "reach:run_radius", "plans": "reach:program_of_radius", "proves": "",
-        "options": {"sketches": 32, "max_iter": 256, "seed": 0}, "columns": ("radius",), "shows": "reach:Sketches",
+        "options": {"sketches": 32, "max_iter": 256, "seed": 0}, "columns": ("radius",), "shows": "sketches:Sketches",
     },
     {
         "name": "heat", "title": "heat simulation, as CuSha and Garaph run it",
         "runs": "simulations:run_heat", "plans": "simulations:program_of_heat", "proves": "",
         "options": {"initial": None, "iterations": 10, "rate": None}, "columns": ("temperature",), "weights": True,
-        "best": "largest", "shows": "simulations:Heat",
+        "best": "largest", "shows": "heat:Heat",
     },
     {
         "name": "circuit", "title": "circuit simulation, as CuSha and Garaph run it",
         "runs": "simulations:run_circuit", "plans": "simulations:program_of_circuit", "proves": "",
         "options": {"initial": None, "iterations": 10}, "columns": ("voltage",), "weights": True, "best": "largest",
-        "shows": "simulations:Circuit",
+        "shows": "circuit:Circuit",
     },
     {
         "name": "neural", "title": "neural network simulation, as CuSha and Garaph run it",
         "runs": "simulations:run_neural", "plans": "simulations:program_of_neural", "proves": "",
         "options": {"initial": None, "iterations": 10}, "columns": ("activation",), "weights": True,
-        "best": "largest", "shows": "simulations:Neural",
+        "best": "largest", "shows": "neural:Neural",
     },
 )  # fmt: skip

@@ -21,7 +21,8 @@ import numpy as np
 
 from gstream.algorithms.levelcounts import add_lowest_zeros, count_new
 from gstream.algorithms.session import Session
-from gstream.programs.reach import Reach, Sketches
+from gstream.programs.reach import Reach
+from gstream.programs.sketches import Sketches
 from gstream.results import Column
 from pagestore.errors import UsageError
 
@@ -115,7 +116,7 @@ def run_radius(session: Session, sketches: int = 32, max_iter: int = 256, seed: 
                 session.hold(levels[-1])
             session.each(add_lowest_zeros, value, levels[step])
 
-        outcome = session.run(Sketches(bit=low, high=high), max_iter, watch)
+        outcome = session.run(Sketches(low=low, high=high), max_iter, watch)
         converged &= outcome.converged
         for later in levels[outcome.supersteps + 1 :]:
             session.each(add_lowest_zeros, outcome.value, later)
@@ -132,7 +133,7 @@ def program_of_radius(session: Session, sketches: int, max_iter: int, seed: int)
     if max_iter < 0 or int(max_iter) != max_iter:
         raise UsageError(f"--max-iter {max_iter}: must be a whole number of at least 0.")
     _seeded(seed)
-    return Sketches(bit=np.zeros(session.meta.vertices), high=np.zeros(session.meta.vertices))
+    return Sketches(low=np.zeros(session.meta.vertices), high=np.zeros(session.meta.vertices))
 
 
 def effective(levels: list[np.ndarray], sketches: int) -> tuple[np.ndarray, float]:

@@ -19,7 +19,11 @@ import numpy as np
 from gstream.algorithms.pagerank import read_values
 from gstream.algorithms.session import Session
 from gstream.algorithms.sssp import check_weights, need_weights
-from gstream.programs.simulations import Circuit, Heat, Inflow, Neural
+from gstream.program import Program
+from gstream.programs.circuit import Circuit
+from gstream.programs.heat import Heat
+from gstream.programs.inflow import Inflow
+from gstream.programs.neural import Neural
 from gstream.results import Column
 from pagestore.errors import InputError, UsageError
 
@@ -57,7 +61,7 @@ def run_neural(session: Session, initial: Any, iterations: int = 10) -> Answer:
     return _simulate(session, Neural(initial=values), iterations, "activation")
 
 
-def _simulate(session: Session, program: Neural, iterations: int, name: str) -> Answer:
+def _simulate(session: Session, program: Program, iterations: int, name: str) -> Answer:
     outcome = session.run(program, max_supersteps=iterations)
     column = Column(name, outcome.value, dtype=np.dtype(np.float64))
     return [column], session.finish(outcome.supersteps, True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from gstream.algorithms.registry import ALGORITHMS
+from gstream.algorithms.registry import ALGORITHMS, find_algorithm
 from pagestore.errors import UsageError
 
 ALGORITHM_HELP = f"{', '.join(ALGORITHMS)} or my.py:MyProgram."
@@ -26,7 +26,7 @@ RUN_OPTIONS = {  # of the driver: name here -> in gstream.options.RunOptions
 
 
 def _declared(
-    algorithm: str = typer.Argument(..., metavar="ALGORITHM", help="An algorithm (README: Run) or my.py:MyProgram."),
+    algorithm: str = typer.Argument(..., metavar="ALGORITHM", help=f"{', '.join(ALGORITHMS)} or my.py:MyProgram."),
     store: Path = typer.Argument(..., metavar="STORE"),
     output: Path = typer.Option(None, "-o", "--output", metavar="FILE", help=".parquet, .csv, .npy or .arrow."),
     force: bool = typer.Option(False, "--force", help="Replace files that exist (-o, --trace)."),
@@ -103,7 +103,6 @@ def engine_options(given: dict[str, Any]) -> dict[str, Any]:
 
 def check_asked(algorithm: str, own: dict[str, Any], parameters: dict[str, str], certify: bool) -> None:
     """UsageError, in the command line's words, for an option that `algorithm` does not have."""
-    from gstream.algorithms.registry import find_algorithm
     from gstream.loading import is_program_path
 
     if is_program_path(algorithm):

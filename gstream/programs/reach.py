@@ -1,11 +1,8 @@
-"""64 breadth-first searches at once, as bits of one number (Then et al., MS-BFS, 2014); and sketches of what is near.
+"""64 breadth-first searches at once, as bits of one number (MS-BFS: Then et al., 2014).
 
 Every superstep is one level: the total looks at the old value, so that no message is passed on within a superstep.
-Need in-pages to pull, or out-pages to push. Bytes a vertex: 8 of values, 8 of messages,
-8 (sketches: 16) of first bits, 4 of degrees.
+Needs in-pages to pull, or out-pages to push. Bytes a vertex: 8 of values, 8 of messages, 8 of first bits, 4 of degrees.
 """
-
-import math
 
 from gstream.program import OR, PerVertex, Program, total, u64
 
@@ -25,13 +22,3 @@ class Reach(Program):
     @total
     def grown(self, v):
         return 1 if v.value != v.before else 0
-
-
-class Sketches(Reach):
-    """Two Flajolet-Martin sketches of 32 bits of the vertices within so many edges of v, along its out-edges."""
-
-    backward = True
-    high: PerVertex
-
-    def start(self, v, g):
-        return math.floor(v.bit) + math.floor(v.high)  # two powers of 2, too far apart for the digits of one float

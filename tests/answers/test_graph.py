@@ -106,6 +106,30 @@ def test_options(graph, tmp_path):
         gstream.open(tmp_path / "absent.gs")
 
 
+def test_a_graph_without_vertices(tmp_path):
+    """Every algorithm that takes no vertex gives an answer without rows."""
+    nothing = np.zeros(0, np.int64)
+    for directed in (True, False):
+        stored = Example(0, nothing, nothing, nothing.astype(float), directed=directed, columns=1).stored(tmp_path)
+        with gstream.open(stored) as graph:
+            for name in (
+                "pagerank",
+                "wcc",
+                "katz",
+                "eigenvector",
+                "hits",
+                "degrees",
+                "closeness",
+                "harmonic",
+                "radius",
+            ):
+                result = graph.execute(name, {})
+                assert len(result) == 0 and result.top() == [], name
+            for name in ("heat", "circuit", "neural"):
+                assert len(graph.execute(name, {"initial": {}})) == 0
+            assert len(graph.levels() if directed else graph.hcc()) == 0
+
+
 def test_info_and_repr(graph):
     assert graph.info["vertices"] == 4 and graph.info["edges"] == 3 and graph.info["directed"]
     assert "4 vertices, 3 stored edges" in repr(graph)

@@ -43,7 +43,8 @@ def path(request, tmp_path_factory):
     weight = np.random.default_rng(52).integers(1, 9, len(source)).astype(np.float64)
     directed = request.param != "undirected"
     with make_store(
-        tmp_path_factory.mktemp("stores"), source, target, weight, vertices=V, directed=directed, page_bytes=PAGE
+        tmp_path_factory.mktemp("stores"), source, target, weight, vertices=V, directed=directed, page_bytes=PAGE,
+        id_bytes=4 if directed else 8,
     ) as store:  # fmt: skip
         return store.path, request.param
 

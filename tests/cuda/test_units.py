@@ -14,14 +14,29 @@ from written import VARIED, program
 from gstream.cudacode import generate
 from gstream.cudacode.generate import UnitShape, sources, unit_of
 from gstream.hostcode import GraphShape, compile_host
-from gstream.programs import bfs, eigenvector, hits, katz, pagerank, reach, simulations, sssp, wcc, widest
+from gstream.programs import (
+    bfs,
+    circuit,
+    eigenvector,
+    heat,
+    hits,
+    inflow,
+    katz,
+    neural,
+    pagerank,
+    reach,
+    sketches,
+    sssp,
+    wcc,
+    widest,
+)
 from pagestore.errors import DeviceMissingError, GstreamError, UsageError
 
 SHIPPED = [bfs.BFS, pagerank.PageRank, pagerank.PageRank64, pagerank.PersonalizedPageRank]
 SHIPPED += [pagerank.PersonalizedPageRank64, sssp.SSSP, sssp.SSSP64, sssp.SSSPInteger, sssp.SSSPLong]
 SHIPPED += [wcc.WCC, wcc.WCC64, katz.Katz, eigenvector.Eigenvector, hits.Authorities, hits.Hubs]
-SHIPPED += [widest.Widest, widest.WidestInteger, reach.Reach, reach.Sketches]
-SHIPPED += [simulations.Inflow, simulations.Neural, simulations.Heat, simulations.Circuit]
+SHIPPED += [widest.Widest, widest.WidestInteger, reach.Reach, sketches.Sketches]
+SHIPPED += [inflow.Inflow, neural.Neural, heat.Heat, circuit.Circuit]
 EDGE_KERNELS = ("push_kernel", "pull_kernel", "pull_heads_kernel")
 
 
