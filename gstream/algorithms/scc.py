@@ -6,7 +6,7 @@ colours, each vertex its own, spread along edges and the one of highest hash sta
 it; who reaches its colour, too, is in its component. The others go on, those of one colour among themselves.
 Of undirected graphs these are the connected components: use wcc, which is faster.
 
-Any topology will do. Holds 3 IDs (12 or 24 bytes) and 4 bits a vertex. Sweeps visit pages of vertices without a
+Any topology will do. Holds 4 IDs (16 or 32 bytes) and 4 bits a vertex. Sweeps visit pages of vertices without a
 component, colouring those of vertices whose colour changed.
 Certificate: within each component its root reaches all and all reach the root; and between components there is no
 cycle, as they can be taken off one after the other, none having an edge from one that is left.
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import reach, unionfind
-from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.bitmaps import bitmap
 from gstream.results import Column
@@ -73,7 +73,7 @@ def certify_scc(session: Session, columns: list[Column], options: dict[str, Any]
     label, name = columns[0].values, session.meta.topologies[0]
     natural = session.store.natural_ids()
     if np.any(label > natural):
-        raise _refuse("a component is named by a greater vertex than its least")
+        raise refuse("a component is named by a greater vertex than its least")
     ahead = (label == natural).astype(np.uint8)
     back, changed = ahead.copy(), np.ones(1, np.int64)
     session.hold(label, natural, ahead, back)
@@ -82,7 +82,7 @@ def certify_scc(session: Session, columns: list[Column], options: dict[str, Any]
         session.sweep(name, SharedKernel(reach.check_reach, (label, ahead, back, changed)))
     apart = np.flatnonzero((ahead == 0) | (back == 0))
     if len(apart):
-        raise _refuse(f"vertex {session.user_ids(apart[:1])[0]} and the name of its component do not reach each other")
+        raise refuse(f"vertex {session.user_ids(apart[:1])[0]} and the name of its component do not reach each other")
     _check_acyclic(session, name, label)
     components = int(np.count_nonzero(label == natural))
     return {"holds": True, "proves": f"{components} components, each strongly connected, and no cycle between them"}
@@ -106,10 +106,4 @@ def _check_acyclic(session: Session, name: str, label: np.ndarray) -> None:
         session.sweep(name, SharedKernel(kernel, (label, entries, due, np.int64(-1))), session.pages_of(name, due))
     if left.any():
         v = np.flatnonzero(left)[:1]
-        raise _refuse(f"vertex {session.user_ids(v)[0]} is on a cycle through several components, or behind one")
-
-
-def _refuse(what: str) -> CertificateError:
-    return CertificateError(
-        f"certificate: {what}. The answer is not right and was not kept; please report this with `gstream doctor`."
-    )
+        raise refuse(f"vertex {session.user_ids(v)[0]} is on a cycle through several components, or behind one")
