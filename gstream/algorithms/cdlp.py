@@ -6,9 +6,10 @@ Exactly `iterations` rounds, or fewer where nothing changes any more. Vertices w
 label is a vertex; the least is by the user's IDs. Duplicate edges count as often as they are there; a self-loop counts
 v's own label, on a directed graph twice, as v is its own out- and in-neighbour.
 
-Holds 2 IDs, 8 bytes and the degrees a vertex, and a block of lists (gstream.algorithms.blocks) that must have room for
-the longest one. A round moves each page once; of a directed store with one topology, all pages once a block. A mode
-does not depend on the order of its labels, so devices, blocks and threads change nothing.
+Holds 2 IDs, 8 bytes and the degrees a vertex, and a block of lists (gstream.algorithms.blocks), an ID for each
+neighbour and 16 bytes for each vertex in it, that must have room for the longest list. A round moves each page once; of
+a directed store with one topology, all pages once a block. A mode does not depend on the order of its labels, so
+devices, blocks and threads change nothing.
 """
 
 from __future__ import annotations

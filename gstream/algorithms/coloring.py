@@ -19,7 +19,7 @@ import numpy as np
 
 from gstream.algorithms import independent
 from gstream.algorithms.blocks import neighbours
-from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.bitmaps import bitmap
 from gstream.results import Column
@@ -77,7 +77,7 @@ def certify_mis(session: Session, columns: list[Column], options: dict[str, Any]
     """Prove that no two vertices of the set are neighbours and that no other can join. Raises CertificateError."""
     inside = columns[0].values
     if np.any(inside > 1):
-        raise _refuse("membership is neither 0 nor 1")
+        raise refuse("membership is neither 0 nor 1")
     covered, failure = np.zeros(len(inside), np.uint8), np.zeros(3, np.int64)
     session.hold(inside, covered)
     shared = SharedKernel(independent.check_set, (inside, failure, covered))
@@ -85,7 +85,7 @@ def certify_mis(session: Session, columns: list[Column], options: dict[str, Any]
     _check_edges(session, failure, "are neighbours and both in the set")
     lone = np.flatnonzero((inside == 0) & (covered == 0))
     if len(lone):
-        raise _refuse(f"vertex {session.user_ids(lone[:1])[0]} has no neighbour in the set and is not in it")
+        raise refuse(f"vertex {session.user_ids(lone[:1])[0]} has no neighbour in the set and is not in it")
     return {"holds": True, "proves": "no two vertices of the set are neighbours, and no other can join"}
 
 
@@ -93,7 +93,7 @@ def certify_coloring(session: Session, columns: list[Column], options: dict[str,
     """Prove that neighbours have different colours. Raises CertificateError."""
     color, failure = columns[0].values, np.zeros(3, np.int64)
     if np.any(color >= found["colors"]):
-        raise _refuse("there are more colours than were said")
+        raise refuse("there are more colours than were said")
     session.hold(color)
     session.sweep(session.meta.topologies[0], SharedKernel(independent.check_colors, (color, failure)))
     _check_edges(session, failure, "are neighbours and have one colour")
@@ -103,10 +103,4 @@ def certify_coloring(session: Session, columns: list[Column], options: dict[str,
 def _check_edges(session: Session, failure: np.ndarray, what: str) -> None:
     if failure[0]:
         u, v = session.user_ids(failure[1:])
-        raise _refuse(f"vertices {u} and {v} {what}")
-
-
-def _refuse(what: str) -> CertificateError:
-    return CertificateError(
-        f"certificate: {what}. The answer is not right and was not kept; please report this with `gstream doctor`."
-    )
+        raise refuse(f"vertices {u} and {v} {what}")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import peeling
-from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.simple import Simple, both_ways, simple_degrees
 from gstream.hostcode.bitmaps import bitmap
@@ -81,10 +81,10 @@ def certify_kcore(session: Session, columns: list[Column], options: dict[str, An
     core = given.astype(np.int64)
     if k is not None:
         if not np.all((given == 0) | (given == 1)):
-            raise _refuse("membership is neither 0 nor 1")
+            raise refuse("membership is neither 0 nor 1")
         core += k - 1  # two layers: members, and all others
     if np.any(core < (0 if k is None else k - 1)):
-        raise _refuse("a core number is negative")
+        raise refuse("a core number is negative")
     lists, left = both_ways(session), np.zeros(len(core), np.int64)
     session.hold(core, left)
     for each in lists:
@@ -92,19 +92,13 @@ def certify_kcore(session: Session, columns: list[Column], options: dict[str, An
     few = left < core if k is None else (left < k) & (given == 1)
     if few.any():
         v = int(np.flatnonzero(few)[0])
-        raise _refuse(f"vertex {session.user_ids([v])[0]} has {left[v]} neighbours in the {core[v]}-core")
+        raise refuse(f"vertex {session.user_ids([v])[0]} has {left[v]} neighbours in the {core[v]}-core")
     todo = bitmap(len(core))
     session.each(peeling.open_settled, core, left, todo)
     _take_off(session, lists, todo, peeling.take_layers, (core, left))
     stuck = left > core if k is None else (left > core) & (given == 0)
     if stuck.any():
         v = int(np.flatnonzero(stuck)[0])
-        raise _refuse(f"vertex {session.user_ids([v])[0]} is in a core of more than {core[v]}")
+        raise refuse(f"vertex {session.user_ids([v])[0]} is in a core of more than {core[v]}")
     what = "every core number" if k is None else f"membership in the {k}-core"
     return {"holds": True, "proves": f"{what} by its definition"}
-
-
-def _refuse(what: str) -> CertificateError:
-    return CertificateError(
-        f"certificate: {what}. The answer is not right and was not kept; please report this with `gstream doctor`."
-    )

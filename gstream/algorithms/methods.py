@@ -57,3 +57,7 @@ class PageKernels:
     def coloring(self, certify: bool = False, **options: Any) -> Result:
         """Greedy colouring as networkx.greedy_color, the largest first: columns vertex, color (from 0)."""
         return self.execute("coloring", {}, certify, **options)
+
+    def scc(self, certify: bool = False, **options: Any) -> Result:
+        """Strongly connected components: columns vertex, component (the least vertex of the component)."""
+        return self.execute("scc", {}, certify, **options)

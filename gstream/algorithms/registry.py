@@ -146,6 +146,10 @@ ALGORITHMS = {
             "coloring:certify_coloring", {}, ("color",), best="first",
         ),
         Algorithm(
+            "scc", "strongly connected components, named by their least vertex", "scc:run_scc", "scc:certify_scc", {},
+            ("component",), groups=True,
+        ),
+        Algorithm(
             "lcc", "local clustering coefficient, LDBC's definition", "triangles:run_lcc", "", {}, ("lcc",),
             best="largest",
         ),

@@ -11,8 +11,8 @@ An edge is in one list, that of its lower end (gstream.algorithms.joins). Blocks
 the inner and the outer operand of a nested loop: one block stays while the others are gathered from the pages, so that
 a graph counts whose lists take more than memory. Where all lists fit, each page is moved twice: once to size the lists.
 
-Holds 20 bytes a vertex (triangles) or 24 (LCC), degrees, and 4 bytes for each edge between neighbours (8 past 2^30
-vertices) as far as memory goes.
+Holds 24 bytes a vertex (triangles) or 28 (LCC) and degrees; a block 4 bytes for each edge between neighbours (8 past
+2^30 vertices) and 16 for each vertex.
 """
 
 from __future__ import annotations

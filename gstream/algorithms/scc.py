@@ -1,0 +1,109 @@
+"""Strongly connected components: who reaches each other; a component is named by its least vertex.
+
+u ~ v where there is a path from u to v and one back (networkx.strongly_connected_components). By rounds (Orzan 2004;
+trimming as McLendon et al. 2005): vertices that no edge leaves, or none leads to, are components of their own; then
+colours, each vertex its own, spread along edges and the one of highest hash stays, so that a vertex's colour reaches
+it; who reaches its colour, too, is in its component. The others go on, those of one colour among themselves.
+Of undirected graphs these are the connected components: use wcc, which is faster.
+
+Any topology will do. Holds 4 IDs (16 or 32 bytes) and 4 bits a vertex. Sweeps visit pages of vertices without a
+component, colouring those of vertices whose colour changed.
+Certificate: within each component its root reaches all and all reach the root; and between components there is no
+cycle, as they can be taken off one after the other, none having an edge from one that is left.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms import strong, unionfind
+from gstream.algorithms.refusal import refuse
+from gstream.algorithms.session import Session, SharedKernel
+from gstream.hostcode.bitmaps import bitmap
+from gstream.results import Column
+
+TRIMS = 3  # sweeps of trimming in each round, as long as they find something; long chains fall by colours, too
+
+
+def run_scc(session: Session) -> tuple[list[Column], dict[str, Any]]:
+    """Column component. Raises ResourceError."""
+    vertices, name = session.meta.vertices, session.meta.topologies[0]
+    label = np.full(vertices, session.none, session.id_dtype)
+    part, color = np.zeros_like(label), np.zeros_like(label)
+    here, following, rounds = bitmap(vertices), bitmap(vertices), 0
+    session.hold(label, part, color, here, following)
+    while session.each(strong.start_round, label, color, part, rounds == 0, here):
+        rounds += 1
+        open_pages = session.pages_of(name, here)
+        _trim(session, name, label, part, open_pages)
+        while here.any():
+            following[:] = 0
+            shared = SharedKernel(strong.spread_colors, (label, part, here, color, following))
+            session.sweep(name, shared, session.pages_of(name, here))
+            here, following = following, here
+        session.each(strong.name_roots, label, color)
+        changed = np.ones(1, np.int64)
+        while changed[0]:
+            changed[0] = 0
+            session.sweep(name, SharedKernel(strong.collect, (label, color, changed)), open_pages)
+    components = int(unionfind.count_roots(label))
+    least = np.full(vertices, session.none, session.id_dtype)
+    session.hold(least)
+    session.each(unionfind.least_natural, label, session.natural_ids(), least)
+    session.each(unionfind.relabel, label, least, color)
+    found = {"components": components, **session.finish(rounds, True)}
+    return [Column("component", color, holds="natural")], found
+
+
+def _trim(session: Session, name: str, label: np.ndarray, part: np.ndarray, pages: np.ndarray) -> None:
+    leads, met = bitmap(len(label)), bitmap(len(label))
+    session.hold(leads, met)
+    for _ in range(TRIMS):
+        leads[:] = met[:] = 0
+        session.sweep(name, SharedKernel(strong.mark_ends, (label, part, leads, met)), pages)
+        if not session.each(strong.trim, label, leads, met):
+            break
+    session.let_go(leads, met)
+
+
+def certify_scc(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove components (labels are natural indices); returns what was proven. Raises CertificateError."""
+    label, name = columns[0].values, session.meta.topologies[0]
+    natural = session.store.natural_ids()
+    if np.any(label > natural):
+        raise refuse("a component is named by a greater vertex than its least")
+    ahead = (label == natural).astype(np.uint8)
+    back, changed = ahead.copy(), np.ones(1, np.int64)
+    session.hold(label, natural, ahead, back)
+    while changed[0]:
+        changed[0] = 0
+        session.sweep(name, SharedKernel(strong.check_reach, (label, ahead, back, changed)))
+    apart = np.flatnonzero((ahead == 0) | (back == 0))
+    if len(apart):
+        raise refuse(f"vertex {session.user_ids(apart[:1])[0]} and the name of its component do not reach each other")
+    _check_acyclic(session, name, label)
+    components = int(np.count_nonzero(label == natural))
+    return {"holds": True, "proves": f"{components} components, each strongly connected, and no cycle between them"}
+
+
+def _check_acyclic(session: Session, name: str, label: np.ndarray) -> None:
+    """Take components off that no edge from another one leads into, until none is left."""
+    entries, left = np.zeros(len(label), np.int64), np.ones(len(label), np.bool_)
+    due, kernel = bitmap(len(label)), strong.count_entries
+    session.hold(entries, left, due)
+    due[:] = ~np.uint64(0)
+    session.sweep(name, SharedKernel(kernel, (label, entries, due, np.int64(1))))
+    while True:
+        free = left & (entries[label] == 0)
+        if not free.any():
+            break
+        left &= ~free
+        due.view(np.uint8)[:] = 0
+        packed = np.packbits(free, bitorder="little")
+        due.view(np.uint8)[: len(packed)] = packed
+        session.sweep(name, SharedKernel(kernel, (label, entries, due, np.int64(-1))), session.pages_of(name, due))
+    if left.any():
+        v = np.flatnonzero(left)[:1]
+        raise refuse(f"vertex {session.user_ids(v)[0]} is on a cycle through several components, or behind one")

@@ -1,0 +1,86 @@
+"""Strongly connected components against networkx; certificates; chains and cycles that are hard for colouring."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import gstream
+from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.scc import certify_scc, run_scc
+from gstream.algorithms.session import Session
+from tests.answers.graphs import Example, column, examples
+from tests.answers.simple_graphs import SCHEDULES, big_example, devices
+from tests.shared_data import answers, edges, manifest, needs_data
+
+
+def reference(example):
+    graph = example.networkx()
+    find = nx.strongly_connected_components if example.directed else nx.connected_components
+    return {v: min(members) for members in find(graph) for v in members}
+
+
+@settings(max_examples=220)
+@given(example=examples(), devices=devices)
+def test_components_are_networkx(example, devices, tmp_path_factory):
+    expected = reference(example)
+    with gstream.open(example.stored(tmp_path_factory.mktemp("scc")), devices=devices) as graph:
+        result = graph.scc(certify=True)
+    assert column(result, "component") == expected
+    assert result.summary["components"] == len(set(expected.values()))
+
+
+@pytest.mark.parametrize("topology", ["both", "out", "in"])
+@pytest.mark.parametrize("options", SCHEDULES)
+def test_schedules_change_nothing(topology, options, tmp_path):
+    example = big_example(True, topology=topology)
+    with gstream.open(example.stored(tmp_path), **options) as graph:
+        result = graph.scc(certify=True)
+    assert column(result, "component") == reference(example)
+    stats = result.summary["stats"]
+    assert stats["peak_memory_bytes"] <= options.get("host_memory", stats["peak_memory_bytes"])
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_chains_of_cycles(step, tmp_path):
+    """100 cycles of 7 vertices, joined to a chain, up or down in IDs; then a path, which has no cycle."""
+    v = np.arange(700)
+    source = np.concatenate([v, np.arange(0, 693, 7), np.arange(700, 1000)])
+    target = np.concatenate([v // 7 * 7 + (v + 1) % 7, np.arange(7, 700, 7), np.arange(701, 1001)])
+    example = Example(1001, *((source, target) if step > 0 else (target, source)))
+    with gstream.open(example.stored(tmp_path)) as graph:
+        result = graph.scc(certify=True)
+    assert column(result, "component") == reference(example)
+    assert result.summary["supersteps"] < 30
+
+
+def test_corrupted_answers_are_caught(tmp_path):
+    with gstream.open(big_example(True).stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        columns, found = run_scc(session)
+        certify_scc(session, columns, {}, found)
+        label, natural = columns[0].values, session.natural_ids()
+        random = np.random.default_rng(3)
+        wrong = [np.zeros_like(label), natural.copy()]  # all one component, each vertex its own
+        for _ in range(40):
+            values = label.copy()
+            v = int(random.integers(len(label)))
+            values[v] = random.choice([x for x in (0, 1, int(natural[v]), len(label) - 1) if x != label[v]])
+            wrong.append(values)
+        for values in wrong:
+            with pytest.raises(CertificateError):
+                certify_scc(session, [replace(columns[0], values=values)], {}, found)
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["email_eu_core", "wiki_vote", "p2p_gnutella08"])
+def test_known_answers(name, tmp_path):
+    known, table, facts = answers(name)["scc"], edges(name).astype(np.int64), manifest()[name]
+    example = Example(facts["V"], table[:, 0], table[:, 1], directed=facts["directed"], order="degree")
+    with gstream.open(example.stored(tmp_path)) as graph:
+        result = graph.scc(certify=True)
+    assert result.summary["components"] == known["components"]
+    assert result.top(1)[0]["vertices"] == known["largest"]

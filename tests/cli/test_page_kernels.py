@@ -1,0 +1,73 @@
+"""Page kernels on the command line: what they show and write, and plain errors for wrong use."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Command
+
+
+@pytest.mark.parametrize(
+    ("arguments", "column", "values"),
+    [
+        (["scc"], "component", "1 1 1 4 5 6 7"),
+        (["kcore"], "core", "2 2 2 1 1 1 1"),
+        (["kcore", "--k", "2"], "in_core", "1 1 1 0 0 0 0"),
+        (["cdlp", "--iterations", "1"], "community", "2 1 1 3 4 7 6"),
+        (["betweenness", "--no-normalized"], "betweenness", "1.0 3.0 5.0 3.0 0.0 0.0 0.0"),
+        (["betweenness", "--no-normalized", "--source", "4"], "betweenness", "0.0 0.0 0.0 0.0 0.0 0.0 0.0"),
+    ],
+)
+def test_what_they_write(
+    tmp_path: Path, store: Path, gstream: Command, arguments: list[str], column: str, values: str
+) -> None:
+    done = gstream("run", arguments[0], store, *arguments[1:], "-o", "answer.csv")
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "answer.csv").read_text().split()
+    assert lines[0] == f"vertex,{column}"
+    found = [float(line.partition(",")[2]) for line in lines[1:]]
+    assert found == [float(value) for value in values.split()]
+
+
+def test_lcc_as_graphalytics_writes_it(tmp_path: Path, store: Path, gstream: Command) -> None:
+    assert gstream("run", "lcc", store, "--ldbc", "-o", "answer").returncode == 0
+    rows = [line.split() for line in (tmp_path / "answer").read_text().splitlines()]
+    assert [float(value) for _, value in rows] == [0.5, 0.5, 1 / 6, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "summary"),
+    [("scc", "components"), ("kcore", "largest_core"), ("mis", "set_vertices"), ("coloring", "colors")],
+)
+def test_they_prove_and_count(store: Path, gstream: Command, name: str, summary: str) -> None:
+    done = gstream("run", name, store, "--certify", "--json")
+    facts = json.loads(done.stdout)
+    assert facts["certificate"]["holds"] and facts[summary] > 0
+    assert summary.replace("_", " ") in gstream("run", name, store).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "triangles"], "graph.gs: is directed, and triangles are counted in undirected graphs."),
+        (["run", "lcc", "--certify"], "--certify: lcc has no certificate;"),
+        (["run", "bfs", "--source", "1", "--k", "2"], "--k: is no option of bfs, which has"),
+        (["run", "kcore", "--k", "-1"], "--k -1: is negative"),
+        (["run", "betweenness", "--k", "9"], "--k 9: out of range; 1 to 7 sources can be drawn."),
+        (["plan", "kcore"], "kcore: its sweeps are not planned;"),
+        (["run", "mis", "--max-supersteps", "2"], "--max-supersteps: is for programs of your own;"),
+    ],
+)
+def test_wrong_use(store: Path, gstream: Command, arguments: list[str], message: str) -> None:
+    done = gstream(*arguments[:2], store, *arguments[2:])
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith(message) and done.stderr.count("\n") == 1
+
+
+def test_one_topology_is_too_few_for_cores(store: Path, gstream: Command) -> None:
+    assert gstream("convert", "edges.txt", "out.gs", "--topology", "out").returncode == 0
+    done = gstream("run", "kcore", "out.gs")
+    assert done.returncode in (2, 4) and "--topology" in done.stderr
