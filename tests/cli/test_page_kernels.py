@@ -53,11 +53,11 @@ def test_they_prove_and_count(store: Path, gstream: Command, name: str, summary:
     ("arguments", "message"),
     [
         (["run", "triangles"], "graph.gs: is directed, and triangles are counted in undirected graphs."),
-        (["run", "lcc", "--certify"], "--certify: lcc has no certificate;"),
+        (["run", "lcc", "--certify"], "--certify: lcc has no certificate."),
         (["run", "bfs", "--source", "1", "--k", "2"], "--k: is no option of bfs, which has"),
         (["run", "kcore", "--k", "-1"], "--k -1: is negative"),
         (["run", "betweenness", "--k", "9"], "--k 9: out of range; 1 to 7 sources can be drawn."),
-        (["plan", "kcore"], "kcore: its sweeps are not planned;"),
+        (["plan", "kcore"], "kcore: runs no program, so there is nothing to plan."),
         (["run", "mis", "--max-supersteps", "2"], "--max-supersteps: is for programs of your own;"),
     ],
 )
