@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.methods import PageKernels
 from gstream.algorithms.registry import find_algorithm
-from gstream.methods import ProgramMethods
+from gstream.methods import Methods
 from gstream.options import RunOptions
 from gstream.program import Program
 from gstream.results import Column, Result
@@ -30,7 +29,7 @@ def open_graph(path: str | os.PathLike, **options: Any) -> Graph:
     return Graph(path, **options)
 
 
-class Graph(ProgramMethods, PageKernels):
+class Graph(Methods):
     """An open store. Pages that were read stay in memory, as far as the options allow, until `close`.
 
     Every method that runs something takes RunOptions by name beside its own (devices, host_memory, threads, ...).
