@@ -251,11 +251,11 @@ class Device(ABC):
         """Copy a batch and run the step's kernel over it, in stream order; batch.done is called after the copy."""
 
     def submit_in_place(self, batch: Batch) -> None:
-        """Run the step's kernel over pages that stay in pinned host memory, of which it reads what is wanted.
+        """Run the step's kernel over pages that stay in host memory, of which it reads what is wanted.
 
-        Its bytes are for the driver to count. Only `zero_copy` devices.
+        What crosses a link is for the driver to count. Devices that copy nothing read all pages so.
         """
-        raise NotImplementedError(f"{self.name} reads no host memory")
+        self.submit(batch)
 
     def submit_ahead(self, batch: Batch) -> bool:
         """Copy a batch that the next step will submit first, after others copied so; False: no more."""

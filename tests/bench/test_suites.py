@@ -14,6 +14,7 @@ from bench.figures import Figure
 from bench.gpu_setup import Setup, Store
 from bench.link import Ceiling, Devices
 from bench.machine import ROOT
+from bench.suite import without_folders
 
 SCRIPTS = ("bench/gpu.py", "bench/thesis.py", "bench/edge_vertex.py", "bench/simd.py")
 
@@ -73,3 +74,8 @@ def test_speedups_have_targets_for_two_and_four(devices: int, aim: float | None)
     figure = gpu_pagerank.speedup(single, several, gpu_pagerank.SPEEDUPS.get(devices))
     assert (figure.what, figure.value) == (f"PageRank streamed, {devices} GPUs against one", devices)
     assert figure.target == (f"{aim} times one" if aim else "")
+
+
+def test_results_name_no_folders() -> None:
+    given = ["--scale", "20", "--stores", "/a/b", "--only", "bfs", "--out=/c", "--data", "/d", "--limit", "9"]
+    assert without_folders(given) == ["--scale", "20", "--only", "bfs", "--limit", "9"]

@@ -138,19 +138,30 @@ def test_eta_is_the_share_of_in_degrees_from_2_on(tmp_path_factory, seed, direct
         assert store_info(store)["eta"] == np.mean(np.bincount(ends, minlength=50) >= 2)
 
 
+def keeps_attributes(folder: Path) -> bool:
+    """Whether the file system keeps extended attributes."""
+    path = folder / "attributes"
+    path.touch()
+    try:
+        os.setxattr(path, ATTRIBUTE, b"{}")
+    except OSError:
+        return False
+    return True
+
+
 def test_what_the_sort_cost_is_kept_beside_the_stores_bytes(tmp_path: Path) -> None:
     paths = {name: tmp_path / f"{name}.gs" for name in ("natural", "degree", "again")}
     reports = {}
     for name, path in paths.items():
         chosen = "natural" if name == "natural" else "degree"
         reports[name] = convert_arrays(path, RING % 7, RING, order=chosen, page_bytes=4096)
-    cost = read_sort_cost(paths["degree"])
-    if cost is None:
-        pytest.skip("this file system keeps no extended attributes")
-    assert cost == SortCost(reports["degree"].sort_seconds, reports["degree"].renumber_seconds)
-    assert cost.sort_seconds > 0 and cost.renumber_seconds > 0
+    told = SortCost(reports["degree"].sort_seconds, reports["degree"].renumber_seconds)
+    assert told.sort_seconds > 0 and told.renumber_seconds > 0
+    cost = told if keeps_attributes(tmp_path) else None  # nowhere to note it: nothing is said, and nothing fails
+    assert read_sort_cost(paths["degree"]) == cost
     with open_store(paths["degree"]) as store, open_store(paths["natural"]) as plain:
-        assert store_info(store)["sort_cost"] == vars(cost) and store_info(plain)["sort_cost"] is None
+        assert store_info(store)["sort_cost"] == (vars(cost) if cost else None)
+        assert store_info(plain)["sort_cost"] is None
     assert paths["degree"].read_bytes() == paths["again"].read_bytes()
 
 

@@ -11,7 +11,7 @@ from gstream.driver import Engine
 from gstream.interpret import interpret
 from gstream.options import RunOptions
 from gstream.program import ProgramError
-from pagestore.errors import UsageError
+from pagestore.errors import GstreamError, UsageError
 
 V, E, PAGE = 20_000, 40_000, 4096
 PROGRAMS = """
@@ -65,12 +65,13 @@ def graph(request, tmp_path_factory):
         yield store, programs, expected
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("name", ["Hops", "Shares", "Labels"])
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [(options, name) for options in OPTIONS for name in ("Hops", "Shares", "Labels")
+     if (options, name) != ("chunks, pull", "Hops")],  # refused: a pull in place has no chunks
+)  # fmt: skip
 def test_backward_is_forward_over_turned_edges(graph, name, options):
     store, programs, expected = graph
-    if options == "chunks, pull" and name == "Hops":
-        pytest.skip("a pull in place has no chunks")
     watched = []
     with Engine(store, RunOptions(**OPTIONS[options])) as engine:
         found = engine.run(programs[name](), 4, watch=lambda step, value: watched.append((step, value.copy())))
@@ -104,3 +105,10 @@ def test_messages_name_the_topology(tmp_path):
                 engine.run(cls())
     with pytest.raises(ProgramError, match="backward is 1; it must be True or False"):
         load(tmp_path, PROGRAMS.replace("MIN, u32, True", "MIN, u32, 1"), "Hops")
+
+
+def test_a_pull_in_place_has_no_chunks(graph):
+    store, programs, _ = graph
+    with Engine(store, RunOptions(**OPTIONS["chunks, pull"])) as engine:
+        with pytest.raises(GstreamError, match="--direction pull|chunk"):
+            engine.run(programs["Hops"](), 4)

@@ -9,6 +9,8 @@ from schedules import ScheduledEngine
 
 from gstream.costs import Constants
 from gstream.demand import Demand
+from gstream.devices.host import HostDevice
+from gstream.direction import Chooser
 from gstream.driver import Engine
 from gstream.fit import graph_of
 from gstream.options import RunOptions
@@ -66,6 +68,18 @@ def test_answers_are_those_of_copies(store, devices, program):
         moved[zero_copy, list_s] = stats.bytes_moved
         assert (stats.pages_in_place > 0) == (zero_copy and list_s < 1)
     assert moved[True, 1e-9] < moved[False, 1e-9] == moved[True, 1e3]
+
+
+def test_cores_read_all_pages_in_place(store, monkeypatch):
+    """A device without a link does as with any batch when pages are to be read in place."""
+    with Engine(store) as engine:
+        expected = engine.run(BFS(source=5)).value
+        taken = []
+        monkeypatch.setattr(HostDevice, "submit", lambda device, batch, usual=HostDevice.submit: taken.append(
+            len(batch.numbers)) or usual(device, batch))  # fmt: skip
+        monkeypatch.setattr(Chooser, "in_place", lambda chooser, demand: demand.numbers[::2])
+        assert engine.run(BFS(source=5)).value.tobytes() == expected.tobytes()
+        assert sum(taken) == engine.run(BFS(source=5)).stats.pages_moved
 
 
 def test_pages_that_are_swept_or_come_from_disk_are_copied(store):
