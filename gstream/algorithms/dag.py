@@ -6,20 +6,9 @@ They walk out-pages: the owner of a list is the source of its edges.
 from __future__ import annotations
 
 from gstream.algorithms.records import claim, part_of, record, slots_end, u64
-from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap
-from gstream.hostcode.jit import helper, kernel
-
-
-@helper
-def raise_to(array, index, value):
-    """array[index] = max(array[index], value), whoever else does the same."""
-    while True:
-        before = array[index]
-        if not before < value:
-            return
-        written, _ = compare_and_swap(array, index, before, value)
-        if written:
-            return
+from gstream.algorithms.shared import is_set, raise_to, set_bit
+from gstream.hostcode.intrinsics import atomic_add
+from gstream.hostcode.jit import kernel
 
 
 @kernel
@@ -33,12 +22,12 @@ def peel(words, parts, counter, bits, left, following):
         row, begin, end, large, stride = part_of(words, parts, part)
         for slot in range(begin, slots_end(begin, end, large)):
             owner, first, count = record(words, row, slot, begin, end, large, stride)
-            if bits[owner >> u64(6)] >> (owner & u64(63)) & u64(1):
+            if is_set(bits, owner):
                 edges += count
                 for k in range(count):
                     v = u64(words[row, first + k * stride])
                     if atomic_add(left, v, left.dtype.type(-1)) == 1:
-                        atomic_or(following, v >> u64(6), u64(1) << (v & u64(63)))
+                        set_bit(following, v)
 
 
 @kernel
@@ -52,7 +41,7 @@ def reach_out(words, weights, parts, counter, bits, distance):
         row, begin, end, large, stride = part_of(words, parts, part)
         for slot in range(begin, slots_end(begin, end, large)):
             owner, first, count = record(words, row, slot, begin, end, large, stride)
-            if bits[owner >> u64(6)] >> (owner & u64(63)) & u64(1):
+            if is_set(bits, owner):
                 edges += count
                 for k in range(count):
                     word = first + k * stride

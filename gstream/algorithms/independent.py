@@ -17,7 +17,7 @@ import numpy as np
 from gstream.algorithms.nearest import BLOCK
 from gstream.algorithms.proofs import note
 from gstream.algorithms.records import claim, part_of, record, slots_end, u64
-from gstream.hostcode.intrinsics import atomic_or
+from gstream.algorithms.shared import is_set, set_bit
 from gstream.hostcode.jit import helper, kernel
 
 u8: Any = np.uint8
@@ -65,9 +65,9 @@ def hold_up(words, parts, counter, single, state, size, descending, held):
                     if not single:
                         break
                 elif single:
-                    atomic_or(held, u >> u64(6), u64(1) << (u & u64(63)))
+                    set_bit(held, u)
             if behind:
-                atomic_or(held, v >> u64(6), u64(1) << (v & u64(63)))
+                set_bit(held, v)
 
 
 @kernel
@@ -78,7 +78,7 @@ def join(state, held, counter):
         if begin >= u64(len(state)):
             return u64(0)
         for v in range(begin, min(begin + u64(BLOCK), u64(len(state)))):
-            if state[v] == UNDECIDED and not (held[v >> u64(6)] >> (v & u64(63))) & u64(1):
+            if state[v] == UNDECIDED and not is_set(held, v):
                 state[v] = JOINING
             if v & u64(63) == u64(63):
                 held[v >> u64(6)] = u64(0)

@@ -14,29 +14,13 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.records import claim, part_of, record, slots_end, u64
+from gstream.algorithms.shared import is_set, lower
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import helper, kernel
 
 BLOCK = 1 << 14  # vertices that one claim takes, a multiple of 64
 u32: Any = np.uint32
 FAR = u32(0xFFFFFFFF)
-
-
-@helper
-def is_open(bits, v):
-    """Whether the bit of v is set."""
-    return (bits[v >> u64(6)] >> (v & u64(63))) & u64(1) != u64(0)
-
-
-@helper
-def lower(array, at, value):
-    """array[at] = min(array[at], value), by any number of threads; whether that changed it."""
-    seen = array[at]
-    while value < seen:
-        written, seen = compare_and_swap(array, at, seen, array.dtype.type(value))
-        if written:
-            return True
-    return False
 
 
 @helper
@@ -89,7 +73,7 @@ def nearest_heads(heads, first, distance, predecessor, bits, counter):
             return edges
         for row in range(begin, min(begin + u64(BLOCK), u64(len(heads)))):
             v = u64(first) + row
-            if not is_open(bits, v):
+            if not is_set(bits, v):
                 continue
             wanted = distance[v] - u32(1)
             for column in range(4):
@@ -115,7 +99,7 @@ def nearest_by_hops(words, parts, counter, distance, predecessor, open_bits, pul
         for slot in range(begin, slots_end(begin, end, large)):
             owner, first, count = record(words, row, slot, begin, end, large, stride)
             if pull:
-                if not is_open(open_bits, owner):
+                if not is_set(open_bits, owner):
                     continue
                 wanted = distance[owner] - u32(1)
                 for k in range(count):
@@ -145,7 +129,7 @@ def nearest_by_weight(words, weights, parts, counter, distance, hops, predecesso
         row, begin, end, large, stride = part_of(words, parts, part)
         for slot in range(begin, slots_end(begin, end, large)):
             owner, first, count = record(words, row, slot, begin, end, large, stride)
-            if pull and not is_open(open_bits, owner):
+            if pull and not is_set(open_bits, owner):
                 continue
             edges += count
             for k in range(count):
@@ -154,7 +138,7 @@ def nearest_by_weight(words, weights, parts, counter, distance, hops, predecesso
                 u, v = (other, owner) if pull else (owner, other)
                 if not tight(distance, u, v, weights[row, word]):  # most edges end here
                     continue
-                if distance[u] > distance[v] or not is_open(open_bits, v):
+                if distance[u] > distance[v] or not is_set(open_bits, v):
                     continue
                 if distance[u] < distance[v] or hops[u] < hops[v]:
                     offer(predecessor, v, u, distance, hops)
@@ -174,14 +158,14 @@ def spread_hops(words, weights, parts, counter, distance, hops, open_bits, pull,
         row, begin, end, large, stride = part_of(words, parts, part)
         for slot in range(begin, slots_end(begin, end, large)):
             owner, first, count = record(words, row, slot, begin, end, large, stride)
-            if pull and not is_open(open_bits, owner):
+            if pull and not is_set(open_bits, owner):
                 continue
             edges += count
             for k in range(count):
                 word = first + k * stride
                 other = u64(words[row, word])
                 u, v = (other, owner) if pull else (owner, other)
-                if distance[u] != distance[v] or hops[u] == FAR or not is_open(open_bits, v):
+                if distance[u] != distance[v] or hops[u] == FAR or not is_set(open_bits, v):
                     continue
                 if tight(distance, u, v, weights[row, word]) and lower(hops, v, hops[u] + u32(1)):
                     atomic_add(changed, 0, 1)
@@ -199,7 +183,7 @@ def unsettled(predecessor, bits, remain, counter):
             word, first = u64(0), index * u64(64)
             if bits[index] != u64(0):
                 for v in range(first, min(first + u64(64), u64(len(predecessor)))):
-                    if is_open(bits, v) and predecessor[v] == none:
+                    if is_set(bits, v) and predecessor[v] == none:
                         word |= u64(1) << (v & u64(63))
                         found += u64(1)
             remain[index] = word

@@ -6,11 +6,12 @@ f8[V]. here: u64[ceil(V / 64)], the vertices of one level; only their lists are 
 
 from __future__ import annotations
 
-from gstream.algorithms.nearest import BLOCK, FAR, is_open, u32
+from gstream.algorithms.nearest import BLOCK, FAR, u32
 from gstream.algorithms.records import claim, part_of, record, slots_end, u64
+from gstream.algorithms.shared import is_set, set_bit
 from gstream.algorithms.simple import before
 from gstream.hostcode.casts import f64
-from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap
+from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import kernel
 
 
@@ -25,7 +26,7 @@ def count_paths(words, parts, counter, hubs, ends, here, level, distance, paths,
         row, begin, end, large, stride = part_of(words, parts, part)
         for slot in range(begin, slots_end(begin, end, large)):
             v, first, count = record(words, row, slot, begin, end, large, stride)
-            if not is_open(here, v):
+            if not is_set(here, v):
                 continue
             last, mine = before(words, row, begin, large, hubs, ends), paths[v]
             edges += count
@@ -35,7 +36,7 @@ def count_paths(words, parts, counter, hubs, ends, here, level, distance, paths,
                     continue
                 last = u
                 if distance[u] == FAR and compare_and_swap(distance, u, FAR, onward)[0]:
-                    atomic_or(following, u >> u64(6), u64(1) << (u & u64(63)))
+                    set_bit(following, u)
                 if distance[u] == onward:
                     atomic_add(paths, u, mine)
 
@@ -51,7 +52,7 @@ def add_dependencies(words, parts, counter, hubs, ends, here, level, distance, p
         row, begin, end, large, stride = part_of(words, parts, part)
         for slot in range(begin, slots_end(begin, end, large)):
             v, first, count = record(words, row, slot, begin, end, large, stride)
-            if not is_open(here, v):
+            if not is_set(here, v):
                 continue
             last, found = before(words, row, begin, large, hubs, ends), f64(0)
             edges += count

@@ -9,8 +9,9 @@ pages go by `now`, the bits as they were before the sweep, so that all of them a
 
 from __future__ import annotations
 
-from gstream.algorithms.nearest import BLOCK, is_open, lower
+from gstream.algorithms.nearest import BLOCK
 from gstream.algorithms.records import claim, i64, part_of, record, slots_end, u64
+from gstream.algorithms.shared import is_set, lower
 from gstream.algorithms.simple import before
 from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap
 from gstream.hostcode.jit import helper, kernel
@@ -26,8 +27,8 @@ def bit(v):
 def is_due(mine, now, v, large):
     """Whether v's list is to be looked at; that of a small page is then not due any more."""
     if large:
-        return is_open(now, v)
-    if not is_open(mine, v):
+        return is_set(now, v)
+    if not is_set(mine, v):
         return False
     atomic_add(mine, v >> u64(6), ~bit(v) + u64(1))  # takes the bit away: nobody else does
     return True

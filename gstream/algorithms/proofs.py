@@ -7,7 +7,8 @@ in-lists, so their vertex is v; otherwise u.
 from __future__ import annotations
 
 from gstream.algorithms.records import claim, i64, part_of, record, slots_end, u64
-from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap
+from gstream.algorithms.shared import set_bit
+from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import helper, kernel
 
 
@@ -33,7 +34,7 @@ def check_step(distance, none, last, predecessor, proven, u, v, reach, failure):
     if distance[u] < last and reach < distance[v]:
         note(failure, u, v)
     if u64(predecessor[v]) == u and reach == distance[v]:
-        atomic_or(proven, v >> u64(6), u64(1) << (v & u64(63)))
+        set_bit(proven, v)
 
 
 @kernel

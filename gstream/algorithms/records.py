@@ -9,7 +9,9 @@
             for k in range(count):
                 neighbour = words[row, first + k * stride]     # stride: 1, or that of a column page
 
-Indices are unsigned: signed ones keep Python's negative-index test in the inner loop.
+Indices are unsigned: signed ones keep Python's negative-index test in the inner loop. Every kernel has the walk written
+out: as a generator it takes a fifth more time (RMAT 20, one thread: 136 instead of 113 ms), and a kernel made from a
+function that is handed in is compiled anew by each process, for Numba keeps none that encloses another.
 """
 
 from __future__ import annotations

@@ -8,9 +8,10 @@ in-pages only all edges are seen the other way round, and components are the sam
 from __future__ import annotations
 
 from gstream.algorithms.independent import mixed
-from gstream.algorithms.nearest import BLOCK, is_open
+from gstream.algorithms.nearest import BLOCK
 from gstream.algorithms.records import claim, part_of, record, slots_end, u64
-from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap
+from gstream.algorithms.shared import is_set, set_bit
+from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import helper, kernel
 
 
@@ -18,13 +19,6 @@ from gstream.hostcode.jit import helper, kernel
 def is_inner(label, part, v, u):
     """Whether the edge v -> u may lie in a component that is not known yet; v has no label."""
     return u != v and label[u] == ~label.dtype.type(0) and part[u] == part[v]
-
-
-@helper
-def set_bit(bits, v):
-    """Set the bit of v, by an atomic where it is not there yet."""
-    if not is_open(bits, v):
-        atomic_or(bits, v >> u64(6), u64(1) << (v & u64(63)))
 
 
 @kernel
@@ -57,7 +51,7 @@ def trim(label, leads, met, counter):
         if begin >= u64(len(label)):
             return found
         for v in range(begin, min(begin + u64(BLOCK), u64(len(label)))):
-            if label[v] == none and not (is_open(leads, v) and is_open(met, v)):
+            if label[v] == none and not (is_set(leads, v) and is_set(met, v)):
                 label[v] = v
                 found += u64(1)
 
@@ -96,7 +90,7 @@ def spread_colors(words, parts, counter, label, part, here, color, following):
         row, begin, end, large, stride = part_of(words, parts, claimed)
         for slot in range(begin, slots_end(begin, end, large)):
             v, first, count = record(words, row, slot, begin, end, large, stride)
-            if not is_open(here, v):
+            if not is_set(here, v):
                 continue
             mine = color[v]
             rank = mixed(u64(mine))
@@ -182,7 +176,7 @@ def count_entries(words, parts, counter, label, entries, due, step):
         row, begin, end, large, stride = part_of(words, parts, claimed)
         for slot in range(begin, slots_end(begin, end, large)):
             v, first, count = record(words, row, slot, begin, end, large, stride)
-            if not is_open(due, v):
+            if not is_set(due, v):
                 continue
             edges += count
             for k in range(count):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gstream.algorithms.proofs import note
 from gstream.algorithms.records import claim, part_of, record, slots_end, u64
-from gstream.hostcode.intrinsics import atomic_or
+from gstream.algorithms.shared import is_set, set_bit
 from gstream.hostcode.jit import kernel
 
 
@@ -44,8 +44,8 @@ def bear_widths(words, weights, parts, counter, width, reached, changed, pull):
                 word = first + k * stride
                 other = u64(words[row, word])
                 u, v = (other, owner) if pull else (owner, other)
-                there = reached[u >> u64(6)] >> (u & u64(63)) & u64(1)
-                new = reached[v >> u64(6)] >> (v & u64(63)) & u64(1) == u64(0)
+                there = is_set(reached, u)
+                new = not is_set(reached, v)
                 if there and new and min(width[u], width.dtype.type(weights[row, word])) == width[v]:
-                    atomic_or(reached, v >> u64(6), u64(1) << (v & u64(63)))
+                    set_bit(reached, v)
                     changed[0] = 1
