@@ -12,7 +12,6 @@ import typer
 from gstream.algorithms.registry import ALGORITHMS, find_algorithm
 from pagestore.errors import UsageError
 
-ALGORITHM_HELP = f"{', '.join(ALGORITHMS)} or my.py:MyProgram."
 MOST_GPUS = 1024  # no machine has more
 OWN_OPTIONS = (  # of the algorithms, that the command line has
     "source", "depth_limit", "predecessors", "alpha", "beta", "iterations", "tol", "max_iter", "personalization",

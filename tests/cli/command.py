@@ -9,6 +9,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+PROGRAM = '''
+from gstream import MIN, Program, u32
+
+class Least(Program):
+    """The least vertex that reaches v."""
+    combine, value = MIN, u32
+    bias: int = 0
+
+    def start(self, v, g):
+        return v.id + self.bias
+
+    def send(self, u, e, g):
+        return u.value
+'''
+
 ROOT = Path(__file__).resolve().parents[2]
 EDGES = "# a small graph\n1 2\n2 3\n3 1\n3 4\n4 5\n6 7\n"
 

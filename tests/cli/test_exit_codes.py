@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pagestore import errors
-from tests.cli.command import EDGES, ROOT, Command
+from tests.cli.command import EDGES, PROGRAM, ROOT, Command
 
 MISTAKES = {
     2: (  # change the command line
@@ -85,19 +85,6 @@ MISTAKES = {
     ),
     5: ("run bfs graph.gs --source 1 --host-memory 100", "plan bfs graph.gs --devices fake:1 --device-memory 100"),
 }
-PROGRAM = """
-from gstream import MIN, Program, u32
-
-class Least(Program):
-    combine, value = MIN, u32
-    bias: int = 0
-
-    def start(self, v, g):
-        return v.id + self.bias
-
-    def send(self, u, e, g):
-        return u.value
-"""
 
 
 def make_files(gstream: Command) -> None:

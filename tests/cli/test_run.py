@@ -8,22 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.command import Command
-
-PROGRAM = '''
-from gstream import MIN, Program, u32
-
-class Least(Program):
-    """The least vertex that reaches v."""
-    combine, value = MIN, u32
-    bias: int = 0
-
-    def start(self, v, g):
-        return v.id + self.bias
-
-    def send(self, u, e, g):
-        return u.value
-'''
+from tests.cli.command import PROGRAM, Command
 
 
 def test_table_and_figures(store: Path, gstream: Command) -> None:
