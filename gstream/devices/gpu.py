@@ -34,7 +34,6 @@ from pagestore.errors import ResourceError
 
 USABLE = 0.95  # of the free memory; the rest is for the driver's own needs
 SLACK_BYTES = 256 << 20
-LEAST_PINNED_BYTES = 1 << 20
 
 
 class GpuDevice(Device):
@@ -107,8 +106,9 @@ class GpuDevice(Device):
             return sum(not self.gpu.reaches(peer.gpu) for peer in peers if isinstance(peer, GpuDevice))
 
     def pin(self, array: np.ndarray, touched: bool = False) -> Callable[[], None]:
-        """Pin host memory that copies come from; returns what undoes it. Small arrays may share pages of the system."""
-        if array.nbytes < LEAST_PINNED_BYTES:
+        """Pin host memory that copies come from, or that kernels read in place, and that shares no page of the system's
+        with other arrays; returns what undoes it."""
+        if array.nbytes == 0:
             return nothing
         with self.gpu:
             unpin = self.gpu.pin(array, touched)

@@ -313,8 +313,7 @@ def memset(address: int, byte: int, size: int, stream=None) -> None:
 
 def to_device(address: int, values: np.ndarray, stream=None) -> None:
     assert values.flags.c_contiguous
-    at = values.ctypes.data
-    pinned = any(first <= at and at + values.nbytes <= first + size for first, size in PINNED.items())
+    at, pinned = values.ctypes.data, is_pinned(values)
     touched = any(first < at + values.nbytes and at < first + size for first, size in PINNED.items())
     assert pinned or not touched, "a copy from memory that was pinned in two pieces, or in part"
     source = values if pinned or stream is None else values.copy()
@@ -328,6 +327,11 @@ def to_host(out: np.ndarray, address: int, stream=None) -> None:
 
 def on_device(to: int, source: int, size: int, stream) -> None:
     WORK.add(stream, lambda: memmove(to, source, size))
+
+
+def is_pinned(values: np.ndarray) -> bool:
+    at = values.ctypes.data
+    return any(first <= at and at + values.nbytes <= first + size for first, size in PINNED.items())
 
 
 def pinned_array(shape, dtype) -> np.ndarray:
