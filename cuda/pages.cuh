@@ -16,6 +16,8 @@
 // A piece of work for one block: slots [first, end) of a small page, `group` lanes a record, 1 to 32, or the whole
 // block a record (BLOCK_WIDE), or of a column page (COLUMNS + its stride); words [first, end) of a large page (STRETCH).
 // DENSE is added where the vertices of the page's slots follow each other: then the frontier is asked before a slot is.
+// Bits 16 to 23 of the group: how many parts share these slots' lists, where these are long; bits 24 to 31: which share
+// this part has.
 struct __align__(16) Part {
     u32 page, first, end, group;
 };
@@ -149,32 +151,18 @@ __device__ __forceinline__ u64 for_columns(const Page& page, Part part, Wanted w
     return sum;
 }
 
-// The share of one warp of a list that the block has: whole steps of 32 words.
-__device__ __forceinline__ List share_of_warp(List list) {
-    const u32 steps = (list.stop - list.first + 31) / 32, share = (steps + WARPS - 1) / WARPS * 32;
-    const u32 begin = min2(list.first + warp_of() * share, list.stop);
+// Share `number` of `shares` of a list: whole steps of 32 words.
+__device__ __forceinline__ List share_of(List list, u32 number, u32 shares) {
+    const u32 steps = (list.stop - list.first + 31) / 32, share = (steps + shares - 1) / shares * 32;
+    const u32 begin = min2(list.first + number * share, list.stop);
     return {list.vertex, begin, min2(begin + share, list.stop)};
 }
+__device__ __forceinline__ List share_of_warp(List list) { return share_of(list, warp_of(), WARPS); }
 
 // What the blocks of one launch share: the next part to take, and how many blocks have ended. Both are 0 between launches.
 struct Claims {
     u64 next, ended;
 };
-
-// each(number) for numbers below count, a block a number, by all threads of the block: a block takes the next one when
-// it is done, as hubs' lists take many times as long as others. The claim after a number's is made before that is
-// worked on, which hides its way to memory.
-template <class Each> __device__ __forceinline__ void for_claims(Claims* claims, u64 count, Each each) {
-    __shared__ u64 claimed[2];
-    if (threadIdx.x == 0) claimed[0] = atomicAdd(&claims->next, u64(1));
-    __syncthreads();
-    for (u32 turn = 0; claimed[turn] < count; turn ^= 1) {
-        if (threadIdx.x == 0) claimed[turn ^ 1] = atomicAdd(&claims->next, u64(1));
-        each(claimed[turn]);
-        __syncthreads();
-    }
-    if (threadIdx.x == 0 && atomicAdd(&claims->ended, u64(1)) == gridDim.x - 1) claims->next = claims->ended = 0;
-}
 
 // The entry of a launch's part by its number.
 __device__ __forceinline__ Entry entry_of(const Pool& pool, u64 number) {
@@ -187,32 +175,92 @@ __device__ __forceinline__ Entry entry_of(const Pool& pool, u64 number) {
     return pool.entries[low];
 }
 
+// A part that a block has claimed, its number and index, and the row of its page where entries say it.
+struct Claimed {
+    Part part;
+    u64 number, index;
+    u32 row;
+};
+
+// From global to shared memory while the thread goes on, until `arrived`.
+__device__ __forceinline__ void copy_ahead(Part* to, const Part* from) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(u32(__cvta_generic_to_shared(to))), "l"(from) : "memory");
+#else
+    *to = *from;
+#endif
+}
+__device__ __forceinline__ void arrived() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+// each(claimed) for numbers below count, a block a part, by all threads of the block: a block takes the next part when
+// it is done, as hubs' lists take many times as long as others. While it works on one, the next one is on its way to
+// shared memory, and the number of the one after that is asked for: neither is waited for.
+template <class Each>
+__device__ __forceinline__ void for_claims(const Pool& pool, const Part* parts, u64 first, u64 count, Claims* claims,
+                                           Each each) {
+    __shared__ Claimed claimed[2];
+    const auto fetch = [&](Claimed& to, u64 number) {
+        to.number = number;
+        if (number >= count) return;
+        to.index = first + number;
+        if (pool.entries != nullptr) {
+            const Entry entry = entry_of(pool, number);
+            to.index = number + entry.shift;
+            to.row = entry.row;
+        }
+        copy_ahead(&to.part, parts + to.index);
+    };
+    u64 next = 0;
+    if (threadIdx.x == 0) {
+        fetch(claimed[0], atomicAdd(&claims->next, u64(1)));
+        next = atomicAdd(&claims->next, u64(1));
+        arrived();
+    }
+    __syncthreads();
+    for (u32 turn = 0; claimed[turn].number < count; turn ^= 1) {
+        if (threadIdx.x == 0) {
+            fetch(claimed[turn ^ 1], next);
+            next = atomicAdd(&claims->next, u64(1));
+        }
+        each(claimed[turn]);
+        if (threadIdx.x == 0) arrived();
+        __syncthreads();
+    }
+    if (threadIdx.x == 0 && atomicAdd(&claims->ended, u64(1)) == gridDim.x - 1) claims->next = claims->ended = 0;
+}
+
 // wide(list, words, weights, index) by whole blocks, small(part, page, weights), or columns(part, page, weights), for
 // `count` parts of pages in the pool, from `first` on or as entries say, a block a part; wide only for lists whose vertex
 // is `wanted`.
 // index: the part's, where the list is a stretch of a hub's; NO_INDEX: a whole list. Returns the sum of what they return
-// to this lane.
-template <class Wanted, class Wide, class Small, class Columns>
+// to this lane. WHOLE: lists that parts share are left to the first of these.
+template <bool WHOLE = false, class Wanted, class Wide, class Small, class Columns>
 __device__ __forceinline__ u64 for_parts(const Pool& pool, const Part* __restrict__ parts, u64 first, u64 count,
                                          Claims* claims, Wanted wanted, Wide wide, Small small, Columns columns) {
     u64 sum = 0;
-    for_claims(claims, count, [&](u64 number) {
-        Entry entry = {};
-        if (pool.entries != nullptr) entry = entry_of(pool, number);
-        const u64 index = number + (pool.entries == nullptr ? first : entry.shift);
-        Part part = parts[index];
-        const u64 row = pool.entries == nullptr ? part.page - pool.base : entry.row;
+    for_claims(pool, parts, first, count, claims, [&](const Claimed& claimed) {
+        Part part = claimed.part;
+        const u64 row = pool.entries == nullptr ? part.page - pool.base : claimed.row;
         const Word* const words = pool.words + row * pool.page_words;
         const Weight* const beside = pool.weights + row * pool.page_words;
         const u64 vertex = __ldg(pool.first_vertex + part.page);
         const Page page = {words, pool.page_words, part.group & DENSE ? vertex : NO_VERTEX};
-        part.group &= ~DENSE;
+        const u32 shares = part.group >> 16 & 255, mine = part.group >> 24;
+        part.group &= DENSE - 1;
         if (part.group == STRETCH) {
-            if (wanted(vertex)) sum += wide({vertex, part.first, part.end}, words, beside, index);
+            if (wanted(vertex)) sum += wide({vertex, part.first, part.end}, words, beside, claimed.index);
         } else if (part.group == BLOCK_WIDE) {
+            if (WHOLE && mine != 0) return;
             Slot slot;
-            for (u32 index = part.first; index < part.end; index++)
-                if (find_slot(page, index, wanted, slot)) sum += wide(list_of(words, slot), words, beside, NO_INDEX);
+            for (u32 index = part.first; index < part.end; index++) {
+                if (!find_slot(page, index, wanted, slot)) continue;
+                const List list = list_of(words, slot);
+                sum += wide(WHOLE || shares == 0 ? list : share_of(list, mine, shares), words, beside, NO_INDEX);
+            }
         } else if (part.group & COLUMNS) {  // < COLUMNS would let nvcc divide by a u16 below, which is a call
             sum += columns(part, page, beside);
         } else {

@@ -7,24 +7,23 @@
 // Reads 4 or 8 bytes an edge, coalesced and once, and one source value an edge at random, which is the bound.
 #include "sources.cuh"
 
-// Sum of this lane's messages: those along the list's words `rank`, rank + size, ...
+// Sum of this lane's messages: those along the list's words `rank`, rank + size, ... STEP loads are under way at once in
+// the last turn, too: most lists are so short that a lane has no other.
 __device__ __forceinline__ Got sum_of_lane(const Sources& sources, const Word* page, const Weight* weights, List list,
                                            u32 rank, u32 size, const Context& ctx) {
     Got sum = Got(0);
-    u32 word = list.first + rank;
-    for (; word + (STEP - 1) * size < list.stop; word += STEP * size) {
-        u64 u[STEP];
+    for (u32 word = list.first + rank; word < list.stop; word += STEP * size) {
+        Word u[STEP];
         Source from[STEP];
 #pragma unroll
-        for (u32 k = 0; k < STEP; k++) u[k] = read_once(page + word + k * size);
+        for (u32 k = 0; k < STEP; k++)
+            if (word + k * size < list.stop) u[k] = read_once(page + word + k * size);
 #pragma unroll
-        for (u32 k = 0; k < STEP; k++) from[k] = sources.at(u[k]);
+        for (u32 k = 0; k < STEP; k++) from[k] = word + k * size < list.stop ? sources.at(u[k]) : Source(0);
 #pragma unroll
-        for (u32 k = 0; k < STEP; k++) sum += sources.message(u[k], from[k], weights, word + k * size, ctx);
-    }
-    for (; word < list.stop; word += size) {
-        const u64 u = read_once(page + word);
-        sum += sources.message(u, sources.at(u), weights, word, ctx);
+        for (u32 k = 0; k < STEP; k++)
+            if (PREMADE || word + k * size < list.stop)
+                sum += sources.message(u[k], from[k], weights, word + k * size, ctx);
     }
     return sum;
 }
@@ -35,8 +34,8 @@ __device__ __forceinline__ Got sum_of(const Sources& sources, const Word* page, 
     return team_sum(sum_of_lane(sources, page, weights, list, rank, size, ctx), size);
 }
 
-// dst[v] += sum over the in-edges of the parts; those of large pages into carry[part]. Vertices outside
-// [dst_first, dst_last) are passed over. active_bits, next_bits and open_bits are not read: all sources send.
+// dst[v] = sum over the in-edges of the parts, which have all of a vertex's; those of large pages into carry[part].
+// Vertices outside [dst_first, dst_last) are passed over. active_bits, next_bits and open_bits are not read: all sources send.
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
             u64 base, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, const Source* __restrict__ source,
@@ -54,7 +53,7 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
         if (threadIdx.x == 0) {
             Got all = sums[0];
             for (u32 warp = 1; warp < WARPS; warp++) all += sums[warp];
-            if (index == NO_INDEX) dst[list.vertex - dst_first] += all;
+            if (index == NO_INDEX) dst[list.vertex - dst_first] = all;
             else carry[index] = all;
         }
         __syncthreads();
@@ -64,7 +63,7 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
     const auto columns = [&](Part part, const Page& page, const Weight* beside) {
         return for_columns(page, part, wanted, [&](List list, u32 stride) {
             if (list.first == list.stop) return u32(0);
-            dst[list.vertex - dst_first] += sum_of_lane(sources, page.words, beside, list, 0, stride, ctx);
+            dst[list.vertex - dst_first] = sum_of_lane(sources, page.words, beside, list, 0, stride, ctx);
             return (list.stop - list.first) / stride;
         });
     };
@@ -73,10 +72,10 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
         return for_lists(page, part, wanted, [&](List list) {
             const Got sum = sum_of(sources, page.words, beside, list, rank, part.group, ctx);
             if (rank != 0 || list.first == list.stop) return u32(0);
-            dst[list.vertex - dst_first] += sum;
+            dst[list.vertex - dst_first] = sum;
             return list.stop - list.first;
         });
     };
     const Pool pool = {words, weights, page_words, entries, base, first_vertex};
-    count_up(edges, for_parts(pool, parts, part_first, part_count, claims, wanted, wide, small, columns));
+    count_up(edges, for_parts<true>(pool, parts, part_first, part_count, claims, wanted, wide, small, columns));
 }

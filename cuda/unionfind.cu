@@ -1,8 +1,11 @@
 // Connected components by union-find: parent[v] <= v always, so links never make a cycle; a root is its own parent.
 //
 // Linking hooks the higher root under the lower one by compare-and-swap (Afforest: Sutton, Ben-Nun, Barak 2018); a lost
-// race looks again from where the winner left off. Parents are read past L1, where others' links would not be seen.
-// Bound by the latency of two reads of parents an edge, most of them of hubs and of roots, which stay in L2.
+// race looks again from where the winner left off. Links read parents past L1, where others' links would not be seen;
+// what only asks whether two vertices are in one tree reads through it, as an old parent is in the tree, too.
+// Bound by the latency of two reads of parents an edge, most of them of hubs and of roots, which stay in L1 and L2.
+//
+// giant: the root of the largest tree when it was looked for, in GPU memory, so that the host need not wait; 0: none.
 #include "heads.cuh"
 #include "pages.cuh"
 
@@ -42,23 +45,24 @@ plant_kernel(Word* parent, const Word* heads, u64 first, u64 count, u64* edges) 
     count_up(edges, looked);
 }
 
-// Link vertices first + row, rows [0, count), with their neighbours [column, end) of the heads; those in tree `giant`
-// are left out where use_giant is 1. planted: plant_kernel has linked lower first neighbours already. Any launch of whole
-// warps.
+// Link vertices first + row, rows [0, count), with their neighbours [column, end) of the heads; those in the tree of
+// `giant` are left out where there is one. planted: plant_kernel has linked lower first neighbours already. Any launch of
+// whole warps.
 KERNEL __launch_bounds__(THREADS)
-link_heads_kernel(Word* parent, const Word* heads, u64 first, u64 count, u64 column, u64 end, u64 planted, u64 giant,
-                  u64 use_giant, u64* edges) {
+link_heads_kernel(Word* parent, const Word* heads, u64 first, u64 count, u64 column, u64 end, u64 planted,
+                  const u64* giant, u64* edges) {
     const u64 none = Word(~Word(0));
     u64 looked = 0;
     for (u64 row = thread_of_grid(); row < count; row += threads_of_grid()) {
         const Word v = Word(first + row);
-        if (use_giant && parent_of(parent, v) == giant) continue;
+        const Word mine = parent[v];
+        if (giant != nullptr && mine == *giant) continue;
         const Head head = head_of(heads, row);
 #pragma unroll
         for (u32 k = 0; k < 4; k++) {
             if (k < column || k >= end || head.neighbour[k] == none) continue;
             if (k == 0 && planted && head.neighbour[0] < v) continue;
-            link(parent, v, Word(head.neighbour[k]));
+            if (parent[head.neighbour[k]] != mine) link(parent, v, Word(head.neighbour[k]));
             looked++;
         }
     }
@@ -68,25 +72,39 @@ link_heads_kernel(Word* parent, const Word* heads, u64 first, u64 count, u64 col
 // Every vertex points to its root. Any launch.
 KERNEL __launch_bounds__(THREADS) compress_kernel(Word* parent, u64 count) {
     for (u64 v = thread_of_grid(); v < count; v += threads_of_grid()) {
-        Word root = parent_of(parent, Word(v));
-        for (Word above; (above = parent_of(parent, root)) != root;) root = above;
-        parent[v] = root;
+        const Word before = parent[v];
+        Word root = before;
+        for (Word above; (above = parent[root]) != root;) root = above;
+        if (root != before) parent[v] = root;
     }
 }
 
-// out[k] = parent[k * step]. Any launch.
-KERNEL __launch_bounds__(THREADS) sample_kernel(const Word* parent, u64 step, Word* out, u64 count) {
-    for (u64 k = thread_of_grid(); k < count; k += threads_of_grid()) out[k] = parent[k * step];
+// *giant = the most frequent of parent[0], parent[step], ..., `samples` of them, THREADS at most. Trees must be compressed.
+// One block.
+KERNEL __launch_bounds__(THREADS) giant_kernel(const Word* parent, u64 step, u64 samples, u64* giant) {
+    __shared__ Word root[THREADS];
+    __shared__ u32 most;
+    const u32 me = threadIdx.x;
+    if (me < samples) root[me] = parent[me * step];
+    if (me == 0) most = 0;
+    __syncthreads();
+    u32 same = 0;
+    for (u32 k = 0; me < samples && k < samples; k++) same += root[k] == root[me];
+    if (me < samples) atomicMax(&most, same << 16 | (THREADS - 1 - me));  // the first of the most frequent
+    __syncthreads();
+    if (me == 0) *giant = samples ? root[THREADS - 1 - (most & 0xFFFF)] : 0;
 }
 
-// bits, written whole: vertices that are not in tree `giant` and have `least` edges or more; *found += how many. Trees
-// must be compressed. Any launch of whole warps.
+// bits, written whole: vertices that are not in the tree of `giant` and have `least` edges or more; *found += how many.
+// Trees must be compressed. Any launch of whole warps.
 KERNEL __launch_bounds__(THREADS)
-mark_outside_kernel(const Word* parent, u64 count, u64 giant, const Degree* degree, u64 least, u64* bits, u64* found) {
+mark_outside_kernel(const Word* parent, u64 count, const u64* giant, const Degree* degree, u64 least, u64* bits,
+                    u64* found) {
     const u64 words_end = (count + 63) & ~u64(63);
+    const Word root = parent[*giant];
     u64 mine = 0;
     for (u64 v = thread_of_grid(); v < words_end; v += threads_of_grid()) {
-        const bool outside = v < count && parent[v] != giant && degree[v] >= least;
+        const bool outside = v < count && parent[v] != root && degree[v] >= least;
         const u32 votes = __ballot_sync(FULL, outside);
         if (lane_of() == 0) reinterpret_cast<u32*>(bits)[v >> 5] = votes;
         mine += outside;
@@ -94,21 +112,21 @@ mark_outside_kernel(const Word* parent, u64 count, u64 giant, const Degree* degr
     count_up(found, mine);
 }
 
-// Link every record's vertex of the parts with its neighbours; records of vertices in tree `giant` are passed over
-// where use_giant is 1. lower_only: neighbours above the vertex are left to their own lists (undirected, none passed
+// Link every record's vertex of the parts with its neighbours; records of vertices in the tree of `giant` are passed over
+// where there is one. lower_only: neighbours above the vertex are left to their own lists (undirected, none passed
 // over).
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
-                  u64 base, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, Word* parent, u64 giant,
-                  u64 use_giant, u64 lower_only, u64* edges) {
-    const auto wanted = [&](u64 v) { return !use_giant || parent_of(parent, Word(v)) != giant; };
+                  u64 base, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, Word* parent,
+                  const u64* giant, u64 lower_only, u64* edges) {
+    const auto wanted = [&](u64 v) { return giant == nullptr || parent[v] != *giant; };
     const auto link_all = [&](const Word* page, List list, u32 rank, u32 size) {
         u64 looked = 0;
         for (u32 word = list.first + rank; word < list.stop; word += size) {
             const Word u = read_once(page + word);
             if (lower_only && u >= list.vertex) break;
             looked++;
-            if (parent_of(parent, u) != parent_of(parent, Word(list.vertex))) link(parent, Word(list.vertex), u);
+            if (parent[u] != parent[list.vertex]) link(parent, Word(list.vertex), u);
         }
         return looked;
     };
@@ -132,16 +150,17 @@ link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ wei
 KERNEL __launch_bounds__(THREADS) link_forest_kernel(Word* parent, const Word* other, u64 first, u64 count) {
     for (u64 k = thread_of_grid(); k < count; k += threads_of_grid()) {
         const Word v = Word(first + k);
-        if (parent_of(parent, v) != other[k]) link(parent, v, other[k]);
+        if (parent[v] != other[k]) link(parent, v, other[k]);
     }
 }
 
 // *found += trees; least[root] = the least natural index of a vertex in the root's tree: natural[v], v itself where
-// natural is 0. All bits of least are set at first. Trees must be compressed. Most vertices are in tree `giant`, whose
-// least is found in registers and shared memory. Any launch of whole blocks.
+// natural is 0. All bits of least are set at first. Trees must be compressed. Most vertices are in the tree of `giant`,
+// whose least is found in registers and shared memory. Any launch of whole blocks.
 KERNEL __launch_bounds__(THREADS)
-least_natural_kernel(const Word* parent, const Word* natural, u64 count, u64 giant, Word* least, u64* found) {
+least_natural_kernel(const Word* parent, const Word* natural, u64 count, const u64* giant, Word* least, u64* found) {
     __shared__ Word best;
+    const Word large = count ? parent[*giant] : 0;
     if (threadIdx.x == 0) best = Word(~Word(0));
     __syncthreads();
     Word mine = Word(~Word(0));
@@ -149,13 +168,13 @@ least_natural_kernel(const Word* parent, const Word* natural, u64 count, u64 gia
     for (u64 v = thread_of_grid(); v < count; v += threads_of_grid()) {
         const Word root = parent[v], index = natural ? natural[v] : Word(v);
         roots += root == v;
-        if (root != giant) atomicMin(least + root, index);
+        if (root != large) atomicMin(least + root, index);
         else if (index < mine) mine = index;
     }
     if (mine != Word(~Word(0))) atomicMin(&best, mine);
     count_up(found, roots);
     __syncthreads();
-    if (threadIdx.x == 0 && best != Word(~Word(0))) atomicMin(least + giant, best);
+    if (threadIdx.x == 0 && best != Word(~Word(0))) atomicMin(least + large, best);
 }
 
 // parent[v] = least[parent[v]]: the forest becomes its labels. Any launch.

@@ -7,7 +7,7 @@ constexpr u32 THREADS = 256;  // a block of the edge kernels, and of others that
 constexpr u32 WARPS = THREADS / 32;
 // Lets the edge kernels have 64 registers a thread (they take 40 to 50): left alone, nvcc takes 32, spills, and the
 // gathers of a lane wait for each other.
-constexpr u32 BLOCKS_AN_SM = 4;
+constexpr u32 BLOCKS_AN_SM = 6;
 constexpr u32 FULL = 0xFFFFFFFFu;
 
 __device__ __forceinline__ u32 lane_of() { return threadIdx.x & 31; }

@@ -16,11 +16,12 @@ class HostForest:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.parent = np.arange(session.meta.vertices, dtype=session.id_dtype)
+        self.giant = self.parent.dtype.type(0)
         session.hold(self.parent)
 
-    def link_heads(self, name: str, first_column: int, end_column: int, giant: int | None = None) -> None:
-        """Link all vertices, or those outside tree `giant`, with columns of their heads of topology `name`."""
-        columns = (first_column, end_column, self._root(giant), giant is not None)
+    def link_heads(self, name: str, first_column: int, end_column: int, outside: bool = False) -> None:
+        """Link all vertices, or those outside the giant, with columns of their heads of topology `name`."""
+        columns = (first_column, end_column, self.giant, outside)
         for first, heads in self.session.heads(name):
             self.session.look(unionfind.link_heads, self.parent, heads, first, *columns)
 
@@ -28,26 +29,24 @@ class HostForest:
         """Let every vertex point to its root."""
         self.session.each(unionfind.compress, self.parent)
 
-    def giant(self, rows: int, samples: int) -> int:
-        """The most frequent root among evenly spaced vertices below `rows`; trees must be compressed."""
-        return unionfind.most_frequent(self.parent, rows, samples)
+    def find_giant(self, rows: int, samples: int) -> None:
+        """Find the most frequent root among evenly spaced vertices below `rows` (> 0); trees must be compressed."""
+        self.giant = self.parent.dtype.type(unionfind.most_frequent(self.parent, rows, samples))
 
-    def pages_outside(self, name: str, giant: int, least: int) -> np.ndarray | None:
-        """bool[pages] of topology `name`: which hold vertices outside tree `giant` with `least` edges or more.
+    def pages_outside(self, name: str, least: int) -> np.ndarray | None:
+        """bool[pages] of topology `name`: which hold vertices outside the giant with `least` edges or more.
 
         None where there is no such vertex. Trees must be compressed.
         """
+        self.giant = self.parent[self.giant]
         bits = np.empty((len(self.parent) + 63) >> 6, np.uint64)
-        arguments = (self.parent, giant, self.session.degree(name), least, bits)
+        arguments = (self.parent, self.giant, self.session.degree(name), least, bits)
         return self.session.pages_of(name, bits) if self.session.each(unionfind.mark_outside, *arguments) else None
 
-    def link_pages(self, name: str, giant: int | None, lower_only: bool, pages: np.ndarray | None = None) -> None:
-        """Link what pages hold (bool[pages]; None: all); lists of vertices in tree `giant` are passed over."""
-        arrays = (self.parent, self._root(giant), giant is not None, lower_only)
+    def link_pages(self, name: str, outside: bool, lower_only: bool, pages: np.ndarray | None = None) -> None:
+        """Link what pages hold (bool[pages]; None: all); outside: lists of vertices in the giant are passed over."""
+        arrays = (self.parent, self.giant, outside, lower_only)
         self.session.sweep(name, SharedKernel(unionfind.link_pages, arrays), pages)
-
-    def _root(self, giant: int | None) -> Any:
-        return self.parent.dtype.type(giant or 0)
 
     def label(self) -> None:
         """`labels` does all there is to do."""

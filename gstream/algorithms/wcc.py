@@ -85,16 +85,16 @@ def _united(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
 def _unite(session: Session, forest: Any) -> tuple[np.ndarray, dict[str, Any]]:
     names, began = session.meta.topologies, time.perf_counter()
     try:
-        giant = _link_by_heads(session, forest, names)
-        wanted = None if giant is None else _pages_left(session, forest, giant, names)
+        wanted = _pages_left(session, forest, names) if _link_by_heads(session, forest, names) else None
         if wanted is None:
-            forest.link_pages(names[0], None, lower_only=not session.meta.directed)
+            forest.link_pages(names[0], outside=False, lower_only=not session.meta.directed)
             sweeps = 1
         else:
             for name, pages in wanted.items():
-                forest.link_pages(name, giant, lower_only=False, pages=pages)
+                forest.link_pages(name, outside=True, lower_only=False, pages=pages)
             sweeps = len(wanted)
-        forest.compress()
+        if sweeps:
+            forest.compress()
         forest.label()
         session.stats.loop_seconds = time.perf_counter() - began
         labels, components = forest.labels()
@@ -103,33 +103,33 @@ def _unite(session: Session, forest: Any) -> tuple[np.ndarray, dict[str, Any]]:
         forest.free()
 
 
-def _pages_left(session: Session, forest: Any, giant: int, names: tuple[str, ...]) -> dict[str, np.ndarray] | None:
-    """{topology: bool[pages]} with the pages that must be swept beside the heads, where there are any.
+def _pages_left(session: Session, forest: Any, names: tuple[str, ...]) -> dict[str, np.ndarray] | None:
+    """{topology: bool[pages]} with the pages that must be swept beside the heads, where there are any; compresses.
 
     None: all pages of one topology, as no list may be left out or both topologies together have more pages to sweep.
     """
     if session.meta.directed and len(names) < 2:
         return None
     forest.compress()
-    found = {name: forest.pages_outside(name, giant, HEAD_NEIGHBOURS + 1) for name in names}
+    found = {name: forest.pages_outside(name, HEAD_NEIGHBOURS + 1) for name in names}
     wanted = {name: pages for name, pages in found.items() if pages is not None}
     swept = sum(int(np.count_nonzero(pages)) for pages in wanted.values())
     return wanted if swept <= session.store.topology(names[0]).pages else None
 
 
-def _link_by_heads(session: Session, forest: Any, names: tuple[str, ...]) -> int | None:
-    """Link what the heads hold; the root of the giant component, None when there are no heads to look at.
+def _link_by_heads(session: Session, forest: Any, names: tuple[str, ...]) -> bool:
+    """Link what the heads hold and find the giant component; False where there are no heads to look at.
 
     The first columns for all vertices, the others for those outside the giant component.
     """
     rows = max(session.head_rows(name) for name in names)
     if rows == 0:
-        return None
+        return False
     for column in range(SAMPLED_COLUMNS):
         for name in names:
             forest.link_heads(name, column, column + 1)
         forest.compress()
-    giant = int(forest.giant(rows, SAMPLES))
+    forest.find_giant(rows, SAMPLES)
     for name in names:
-        forest.link_heads(name, SAMPLED_COLUMNS, HEAD_NEIGHBOURS, giant)
-    return giant
+        forest.link_heads(name, SAMPLED_COLUMNS, HEAD_NEIGHBOURS, outside=True)
+    return True

@@ -3,7 +3,9 @@
 A part is one block's work, uint32[4] as cuda/pages.cuh's `Part`: (page, first, end, group). Of a small page it is slots
 [first, end), `group` lanes a record; of a large page, whose group is 0, words [first, end). Where lists are long on
 average a whole block takes one after the other: a warp that had one of 10^5 edges would be waited for by all. A column
-page's lists have a lane each, whatever --micro says, and its parts are whole blocks of slots.
+page's lists have a lane each, whatever --micro says, and its parts are whole blocks of slots. A page's lists that are so
+long that even a block takes its time over one are shared: the same slots stand in several parts, which have the k-th of
+so many equal shares of each list; a kernel that needs lists whole leaves them all to the first of these parts.
 A page's parts depend on the page alone, so the partial sums of a hub are the same wherever its pages are.
 """
 
@@ -18,6 +20,9 @@ PART_BYTES = 16
 LARGE_GROUP = 0
 BLOCK_WIDE = 64  # the group of parts whose records have a block each
 WIDE_FROM = 1024  # edges a record on average: then a block takes one
+PARTS_A_SHARE = 4  # ... and several blocks share it, of so many parts' edges each, from twice as many on
+SHARES_SHIFT, SHARE_SHIFT = 16, 24  # of a part's group: how many share its lists (0 and 1: nobody), and which share it has
+MOST_SHARES = 255
 COLUMNS = 256  # the group of parts of a column page is COLUMNS + its stride
 DENSE = 512  # is added where the vertices of a page's slots follow each other
 WARPS = 8  # of a block
@@ -56,23 +61,31 @@ def make_parts(
     large, records and edges are the directory's columns, one entry a page; group is what micro_groups gives.
     """
     records, edges = records.astype(np.int64), edges.astype(np.int64)
-    begin, end, step = _cuts(large, records, edges, group.astype(np.uint32) & COLUMNS > 0, header_words, edges_a_part)
-    counts = -(-(end - begin) // step)
+    group = np.where(large, LARGE_GROUP, group).astype(np.uint32)
+    begin, end, step = _cuts(large, records, edges, group & COLUMNS > 0, header_words, edges_a_part)
+    shares = np.where(group & BLOCK_WIDE, _shares(records, edges, edges_a_part), 1)
+    counts = -(-(end - begin) // step) * shares
     page = np.repeat(np.arange(len(numbers)), counts)
-    number = np.arange(len(page)) - np.repeat(np.cumsum(counts) - counts, counts)
+    number, share = np.divmod(np.arange(len(page)) - np.repeat(np.cumsum(counts) - counts, counts), shares[page])
     parts = np.empty((len(page), 4), np.uint32)
     parts[:, 0] = numbers[page]
     parts[:, 1] = begin[page] + number * step[page]
     parts[:, 2] = np.minimum(begin[page] + (number + 1) * step[page], end[page])
-    parts[:, 3] = np.where(large, LARGE_GROUP, group)[page]
+    parts[:, 3] = group[page] | np.where(shares > 1, shares, 0)[page] << SHARES_SHIFT | share << SHARE_SHIFT
     return parts
 
 
+def _shares(records: np.ndarray, edges: np.ndarray, edges_a_part: int) -> np.ndarray:
+    """int64[n]: blocks that share each list of a page, by its mean length."""
+    return np.clip(edges // np.maximum(records, 1) // (PARTS_A_SHARE * edges_a_part), 1, MOST_SHARES)
+
+
 def count_parts(large: np.ndarray, records: np.ndarray, edges: np.ndarray, layout: np.ndarray) -> int:
-    """How many parts make_parts gives."""
+    """How many parts make_parts gives, at most: lists may be shared."""
     sizes = records.astype(np.int64), edges.astype(np.int64)
     begin, end, step = _cuts(large, *sizes, layout != ROW, 0, EDGES_A_PART)
-    return int((-(-(end - begin) // step)).sum())
+    shares = np.where(large | (layout != ROW), 1, _shares(*sizes, EDGES_A_PART))
+    return int((-(-(end - begin) // step) * shares).sum())
 
 
 def _cuts(

@@ -23,8 +23,7 @@ from gstream.fit import piece_bytes
 from pagestore.layout import HEAD_NEIGHBOURS
 
 BLOCKS_A_PROCESSOR = 16
-MOST_SAMPLES = 1 << 11
-SAMPLES = 64  # say which tree is the largest, where that only saves time
+MOST_SAMPLES = 256  # threads of the one block that compares them
 HEADS_PART = 8  # heads that would take more than this part of a GPU's memory come piece by piece
 
 
@@ -52,7 +51,7 @@ class Tree:
             self.bits = self._take((vertices + 63) // 64, np.uint64)
             self.piece = self._take(piece // self.dtype.itemsize, self.dtype)
             self.least = self._take(vertices if labels else 0, self.dtype)
-            self.sampled = self._take(min(vertices, MOST_SAMPLES), self.dtype)
+            self.giant = self._take(1, np.uint64)
             self.number = self.gpu.pinned(1, np.uint64)
             self.gpu.fill(self.counter, 0, self.stream)
             self.launch("make_trees_kernel", vertices, self.parent.address, vertices)
@@ -75,8 +74,8 @@ class Tree:
         blocks = max(1, min(-(-count // 256), BLOCKS_A_PROCESSOR * self.gpu.processors))
         self.kernels[name](self.stream, blocks, *arguments)
 
-    def link_heads(self, share: Share, columns: tuple[int, int], giant: int | None, plant: bool) -> None:
-        """Link the vertices of a share of the heads with some of its columns.
+    def link_heads(self, share: Share, columns: tuple[int, int], outside: bool, plant: bool) -> None:
+        """Link the vertices of a share of the heads with some of its columns; outside: but not those of the giant.
 
         plant: the first column of these heads is linked by plant_kernel, which leaves some of it to the next call.
         """
@@ -89,7 +88,7 @@ class Tree:
                 return
             self.launch(
                 "link_heads_kernel", len(heads), self.parent.address, array.address, first, len(heads),
-                0 if plant else columns[0], columns[1], plant, giant or 0, giant is not None, self.counter.address,
+                0 if plant else columns[0], columns[1], plant, self.giant_where(outside), self.counter.address,
             )  # fmt: skip
 
     def compress(self) -> None:
@@ -101,30 +100,34 @@ class Tree:
         with self.gpu:
             self.stream.synchronize()
 
-    def sample(self, step: int, count: int) -> np.ndarray:
-        """Parents of `count` vertices 0, step, 2 * step, ..., MOST_SAMPLES at most."""
+    def find_giant(self, rows: int, samples: int) -> None:
+        """Queue that the most frequent root among evenly spaced vertices below `rows` is the giant's from now on."""
+        samples = min(rows, samples, MOST_SAMPLES)
         with self.gpu:
-            self.launch("sample_kernel", count, self.parent.address, step, self.sampled.address, count)
-            return self.gpu.read(self.sampled.address, np.empty(count, self.dtype), self.stream)
+            self.launch("giant_kernel", 1, self.parent.address, rows // max(1, samples), samples, self.giant.address)
 
-    def mark_outside(self, degree: np.ndarray, name: str, giant: int, least: int) -> np.ndarray | None:
-        """uint64[ceil(V / 64)]: vertices outside tree `giant` with `least` edges or more; None where there is none."""
+    def giant_where(self, used: bool) -> int:
+        """Its address for a kernel; 0 where it is not used."""
+        return self.giant.address if used else 0
+
+    def mark_outside(self, degree: np.ndarray, name: str, least: int) -> np.ndarray | None:
+        """uint64[ceil(V / 64)]: vertices outside the giant with `least` edges or more; None where there is none."""
         with self.gpu:
             array, _ = self.device.uploads.get(name, degree)
             found = self.found
             self.gpu.fill(found, 0, self.stream)
             self.launch(
-                "mark_outside_kernel", self.vertices, self.parent.address, self.vertices, giant, array.address, least,
-                self.bits.address, found.address,
+                "mark_outside_kernel", self.vertices, self.parent.address, self.vertices, self.giant.address,
+                array.address, least, self.bits.address, found.address,
             )  # fmt: skip
             if not int(self.gpu.read(found.address, self.number, self.stream)[0]):
                 return None
             return self.gpu.read(self.bits.address, np.empty((self.vertices + 63) // 64, np.uint64), self.stream)
 
-    def label(self, giant: int, natural: np.ndarray | None) -> int:
+    def label(self, natural: np.ndarray | None) -> int:
         """Make the parents labels, as HostForest.labels has them; the number of trees, which must be compressed.
 
-        giant: the root of a large tree; natural: id[V], None where natural indices are store IDs.
+        natural: id[V], None where natural indices are store IDs. A giant must have been found.
         """
         with self.gpu:
             array = None if natural is None else self.device.uploads.get("natural_ids", natural)[0]
@@ -132,7 +135,7 @@ class Tree:
             self.gpu.fill(self.found, 0, self.stream)
             self.launch(
                 "least_natural_kernel", self.vertices, self.parent.address, 0 if array is None else array.address,
-                self.vertices, giant, self.least.address, self.found.address,
+                self.vertices, self.giant.address, self.least.address, self.found.address,
             )  # fmt: skip
             self.launch("relabel_kernel", self.vertices, self.parent.address, self.least.address, self.vertices)
             return int(self.gpu.read(self.found.address, self.number, self.stream)[0])
@@ -179,7 +182,7 @@ class LinkPages:
     """A page kernel (gstream.sweep) that only GPUs run: links what pages hold, each GPU in its own forest."""
 
     trees: dict[int, Tree]  # by id of the device
-    giant: int | None
+    outside: bool  # only lists of vertices outside the giant
     lower_only: bool
     needs_weights: bool = False
 
@@ -200,10 +203,9 @@ class LinkWork:
         self.queued: list[str] = []
 
     def launch(self, pages: Launch, stream: Any) -> None:
-        giant = self.links.giant
         self.tree.kernels["link_pages_kernel"](
-            stream, pages.blocks(self.tree.gpu), *pages.arguments(), self.tree.parent.address, giant or 0,
-            giant is not None, self.links.lower_only, self.tree.counter.address,
+            stream, pages.blocks(self.tree.gpu), *pages.arguments(), self.tree.parent.address,
+            self.tree.giant_where(self.links.outside), self.links.lower_only, self.tree.counter.address,
         )  # fmt: skip
 
     def take_edges(self) -> int:
@@ -227,7 +229,7 @@ class GpuForest:
         self.natural = None if session.meta.order == "natural" or not self.labels_here else session.natural_ids()
         self.trees: list[Tree] = []
         self.planted: str | None = None  # the topology whose first heads are the first links of all
-        self.roots = 0
+        self.roots, self.giant_known = 0, False
         try:
             for device in self.devices:
                 if room is not None and device.memory_bytes + self._most_bytes(session) + piece > room:
@@ -276,8 +278,8 @@ class GpuForest:
         for tree in self.trees:
             tree.wait()
 
-    def link_heads(self, name: str, first_column: int, end_column: int, giant: int | None = None) -> None:
-        """Link all vertices, or those outside tree `giant`, with columns of their heads of topology `name`."""
+    def link_heads(self, name: str, first_column: int, end_column: int, outside: bool = False) -> None:
+        """Link all vertices, or those outside the giant, with columns of their heads of topology `name`."""
         room, count = self.session.engine.device_memory, len(self.trees)
         if self.planted is None:
             assert first_column == 0, "columns are linked in order"
@@ -295,7 +297,7 @@ class GpuForest:
                 ]
 
                 def link(number: int, shares: list[Share] = shares) -> None:
-                    self.trees[number].link_heads(shares[number], (first_column, end_column), giant, plant)
+                    self.trees[number].link_heads(shares[number], (first_column, end_column), outside, plant)
 
                 self._each(link)
                 if not whole:
@@ -311,25 +313,22 @@ class GpuForest:
     def compress(self) -> None:
         self._each(lambda d: self.trees[d].compress())
 
-    def giant(self, rows: int, samples: int) -> int:
-        """The most frequent root among evenly spaced vertices below `rows`; trees must be compressed."""
-        if rows == 0:
-            return 0
-        step = max(1, rows // min(samples, MOST_SAMPLES // 2))
-        labels, counts = np.unique(self.trees[0].sample(step, -(-rows // step)), return_counts=True)
-        return int(labels[counts.argmax()])
+    def find_giant(self, rows: int, samples: int) -> None:
+        """Find the most frequent root among evenly spaced vertices below `rows` (> 0); trees must be compressed."""
+        self.giant_known = True
+        self._each(lambda d: self.trees[d].find_giant(rows, samples))
 
-    def pages_outside(self, name: str, giant: int, least: int) -> np.ndarray | None:
-        """bool[pages] of topology `name`: which hold vertices outside tree `giant` with `least` edges or more."""
+    def pages_outside(self, name: str, least: int) -> np.ndarray | None:
+        """bool[pages] of topology `name`: which hold vertices outside the giant with `least` edges or more."""
         kept = "in_degree" if name == "in" and self.session.meta.directed else "degree"
-        bits = self.trees[0].mark_outside(self.session.degree(name), kept, giant, least)
+        bits = self.trees[0].mark_outside(self.session.degree(name), kept, least)
         return None if bits is None else self.session.pages_of(name, bits)
 
-    def link_pages(self, name: str, giant: int | None, lower_only: bool, pages: np.ndarray | None = None) -> None:
-        """Link what pages hold (bool[pages]; None: all); lists of vertices in tree `giant` are passed over."""
+    def link_pages(self, name: str, outside: bool, lower_only: bool, pages: np.ndarray | None = None) -> None:
+        """Link what pages hold (bool[pages]; None: all); outside: lists of vertices in the giant are passed over."""
         self._note_bytes()
         self._wait()  # batches have streams of their own
-        self.session.sweep(name, LinkPages({id(tree.device): tree for tree in self.trees}, giant, lower_only), pages)
+        self.session.sweep(name, LinkPages({id(tree.device): tree for tree in self.trees}, outside, lower_only), pages)
         self._merge()
 
     def _merge(self) -> None:
@@ -346,7 +345,9 @@ class GpuForest:
     def label(self) -> None:
         """Work the labels out, where a GPU has room for them; else `labels` does, on the host's cores."""
         if self.labels_here:
-            self.roots = self.trees[0].label(self.giant(self.vertices, SAMPLES), self.natural)
+            if not self.giant_known:
+                self.trees[0].find_giant(self.vertices, MOST_SAMPLES)
+            self.roots = self.trees[0].label(self.natural)
         for tree in self.trees:
             self.session.stats.edges_visited += tree.take_edges()
 

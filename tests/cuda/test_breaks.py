@@ -251,7 +251,7 @@ def test_errors_that_stick(graphs, fault, devices, kernel):
         "make_trees_kernel",
         "link_heads_kernel",
         "link_pages_kernel",
-        "sample_kernel",
+        "giant_kernel",
     ],
 )
 def test_errors_that_stick_in_components(graphs, fault, devices, kernel):

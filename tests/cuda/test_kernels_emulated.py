@@ -10,7 +10,7 @@ from stepping import WAYS, Graph, Run
 from test_kernels import hub_graph
 from written import VARIED, program
 
-from gstream.cudacode.worklists import COLUMNS, DENSE
+from gstream.cudacode.worklists import BLOCK_WIDE, COLUMNS, DENSE, SHARES_SHIFT
 from gstream.hostcode import bitmap, count_pages, set_bits
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
@@ -91,6 +91,17 @@ def test_pages_of_columns(units, key, columns):
             np.testing.assert_allclose(got, wanted, rtol=2e-6 if wanted.dtype == np.float32 else 1e-12)
         else:
             np.testing.assert_array_equal(got.view(np.uint8), wanted.view(np.uint8))
+
+
+@pytest.mark.parametrize("way", ["push", "pull"])
+@pytest.mark.parametrize("key", ["bfs", "sssp", "wcc", "pagerank"])
+def test_lists_that_several_blocks_share(units, key, way):
+    given, graph, launcher = units[key]
+    limit = 6 if given.combine.name == "SUM" else 1000
+    mine = EmulatedRun(launcher, given, graph, way, BLOCK_WIDE, 5, edges_a_part=1)
+    shared = [parts[parts[:, 3] >> SHARES_SHIFT & 255 > 1] for parts in mine.parts.values()]
+    assert all(len(parts) and (parts[:, 3] & BLOCK_WIDE).all() for parts in shared)
+    np.testing.assert_allclose(mine.run(limit), Run(given, graph, way).run(limit), rtol=2e-6)
 
 
 def test_sums_do_not_depend_on_launches_or_cuts_between_slots(units):
