@@ -1,4 +1,4 @@
-// Slotted pages on the device, and how a block's warps share out their records (pagestore/FORMAT.md; thesis 3.1, 4.1).
+// Slotted pages on the device, and how warps share out their records (pagestore/FORMAT.md; thesis 3.1, 4.1).
 //
 //     word 0                                                                    word W
 //     | header | size n0 n1 ... | size n0 n1 ... | ...free... | v1 r1 | v0 r0 |
@@ -13,8 +13,8 @@
 #define GSTREAM_PAGES
 #include "combine.cuh"
 
-// A piece of work for one block: slots [first, end) of a small page, `group` lanes a record, 1 to 32, or the whole
-// block a record (BLOCK_WIDE), or of a column page (COLUMNS + its stride); words [first, end) of a large page (STRETCH).
+// A piece of work for one warp: slots [first, end) of a small page, `group` lanes a record, 1 to 32, or of a column page
+// (COLUMNS + its stride); words [first, end) of a large page (STRETCH).
 // DENSE is added where the vertices of the page's slots follow each other: then the frontier is asked before a slot is.
 // Bits 16 to 23 of the group: how many parts share these slots' lists, where these are long; bits 24 to 31: which share
 // this part has.
@@ -22,7 +22,6 @@ struct __align__(16) Part {
     u32 page, first, end, group;
 };
 constexpr u32 STRETCH = 0;
-constexpr u32 BLOCK_WIDE = 64;
 constexpr u32 COLUMNS = 256;  // a bit that no other group has, and no stride
 constexpr u32 DENSE = 512;
 
@@ -94,26 +93,24 @@ __device__ __forceinline__ bool find_slot(const Page& page, u32 index, Wanted wa
     return page.dense != NO_VERTEX || wanted(slot.vertex);
 }
 
-// visit(list) for the records of a part whose vertex is `wanted`, by whole warps: lanes of one team get the same list,
-// teams without one an empty list, so that `visit` may shuffle. Returns the sum of what this lane's visits return.
+// visit(list) for the records of a part whose vertex is `wanted`, by a warp: lanes of one team get the same list, teams
+// without one an empty list, so that `visit` may shuffle. Returns the sum of what this lane's visits return.
 //
-// A warp takes up to 32 slots, fewer where a part has few, so that all warps have some: lane i reads slot i (8 bytes
-// each, coalesced) and the size word of its record; wanted ones are packed into shared memory; then teams take them in
-// turn. Example: group 8, 5 of 32 wanted: teams 0 to 3 take lists 0 to 3, then team 0 takes list 4, and teams 1 to 3 an
-// empty one.
+// Lane i of the warp reads slot i of 32 (8 bytes each, coalesced) and the size word of its record; wanted ones are packed
+// into shared memory; then teams take them in turn. Example: group 8, 5 of 32 wanted: teams 0 to 3 take lists 0 to 3,
+// then team 0 takes list 4, and teams 1 to 3 an empty one.
 template <class Wanted, class Visit>
-__device__ __forceinline__ u64 for_lists(const Page& page, Part part, Wanted wanted, Visit visit) {
+__device__ __forceinline__ u32 for_lists(const Page& page, Part part, Wanted wanted, Visit visit) {
     __shared__ List packed[WARPS][32];
     List* const lists = packed[warp_of()];
     const u32 teams = 32 / part.group, team = lane_of() / part.group;
-    const u32 of_warp = min2((part.end - part.first + WARPS * teams - 1) / (WARPS * teams) * teams, 32u);
-    u64 sum = 0;
-    for (u32 base = part.first + warp_of() * of_warp; base < part.end; base += WARPS * of_warp) {
+    u32 sum = 0;
+    for (u32 base = part.first; base < part.end; base += 32) {
         const u32 index = base + lane_of();
         List list = {0, 0, 0};
         bool take = false;
         Slot slot;
-        if (lane_of() < of_warp && index < part.end) {
+        if (index < part.end) {
             take = find_slot(page, index, wanted, slot);
             if (take) list = list_of(page.words, slot);
         }
@@ -130,14 +127,14 @@ __device__ __forceinline__ u64 for_lists(const Page& page, Part part, Wanted wan
     return sum;
 }
 
-// visit(list, stride) for the records of a part of a column page whose vertex is `wanted`, each by its own lane, for
-// whole warps: lanes without one get an empty list. The list's neighbours are words first, first + stride, ... below
-// stop. Nothing is packed: of 32 slots no turn would be saved, and neighbours lie side by side only in slot order.
+// visit(list, stride) for the records of a part of a column page whose vertex is `wanted`, each by its own lane: lanes
+// without one get an empty list. The list's neighbours are words first, first + stride, ... below stop. Nothing is
+// packed: of 32 slots no turn would be saved, and neighbours lie side by side only in slot order.
 template <class Wanted, class Visit>
-__device__ __forceinline__ u64 for_columns(const Page& page, Part part, Wanted wanted, Visit visit) {
+__device__ __forceinline__ u32 for_columns(const Page& page, Part part, Wanted wanted, Visit visit) {
     const u32 stride = part.group - COLUMNS;
-    u64 sum = 0;
-    for (u32 base = part.first + warp_of() * 32; base < part.end; base += THREADS) {
+    u32 sum = 0;
+    for (u32 base = part.first; base < part.end; base += 32) {
         const u32 index = base + lane_of();
         List list = {0, 0, 0};
         Slot slot;
@@ -157,9 +154,8 @@ __device__ __forceinline__ List share_of(List list, u32 number, u32 shares) {
     const u32 begin = min2(list.first + number * share, list.stop);
     return {list.vertex, begin, min2(begin + share, list.stop)};
 }
-__device__ __forceinline__ List share_of_warp(List list) { return share_of(list, warp_of(), WARPS); }
 
-// What the blocks of one launch share: the next part to take, and how many blocks have ended. Both are 0 between launches.
+// What the warps of one launch share: the next part to take, and how many warps have ended. Both are 0 between launches.
 struct Claims {
     u64 next, ended;
 };
@@ -175,11 +171,11 @@ __device__ __forceinline__ Entry entry_of(const Pool& pool, u64 number) {
     return pool.entries[low];
 }
 
-// A part that a block has claimed, its number and index, and the row of its page where entries say it.
+// A part that a warp has claimed, its index and number, and the row of its page where entries say it.
 struct Claimed {
     Part part;
-    u64 number, index;
-    u32 row;
+    u64 index;
+    u32 number, row;
 };
 
 // From global to shared memory while the thread goes on, until `arrived`.
@@ -196,15 +192,16 @@ __device__ __forceinline__ void arrived() {
 #endif
 }
 
-// each(claimed) for numbers below count, a block a part, by all threads of the block: a block takes the next part when
-// it is done, as hubs' lists take many times as long as others. While it works on one, the next one is on its way to
-// shared memory, and the number of the one after that is asked for: neither is waited for.
+// each(claimed) for numbers below count, a warp a part: it takes the next part when it is done, as parts take times that
+// differ, and waits for no other warp. While it works on one, the next one is on its way to shared memory, and the number
+// of the one after that is asked for: neither is waited for.
 template <class Each>
 __device__ __forceinline__ void for_claims(const Pool& pool, const Part* parts, u64 first, u64 count, Claims* claims,
                                            Each each) {
-    __shared__ Claimed claimed[2];
+    __shared__ Claimed of_warps[WARPS][2];
+    Claimed* const claimed = of_warps[warp_of()];
     const auto fetch = [&](Claimed& to, u64 number) {
-        to.number = number;
+        to.number = u32(number);
         if (number >= count) return;
         to.index = first + number;
         if (pool.entries != nullptr) {
@@ -214,34 +211,36 @@ __device__ __forceinline__ void for_claims(const Pool& pool, const Part* parts, 
         }
         copy_ahead(&to.part, parts + to.index);
     };
-    u64 next = 0;
-    if (threadIdx.x == 0) {
+    u32 next = 0;  // there are fewer parts than 2^32
+    if (lane_of() == 0) {
         fetch(claimed[0], atomicAdd(&claims->next, u64(1)));
-        next = atomicAdd(&claims->next, u64(1));
+        next = u32(atomicAdd(&claims->next, u64(1)));
         arrived();
     }
-    __syncthreads();
+    __syncwarp();
     for (u32 turn = 0; claimed[turn].number < count; turn ^= 1) {
-        if (threadIdx.x == 0) {
+        if (lane_of() == 0) {
             fetch(claimed[turn ^ 1], next);
-            next = atomicAdd(&claims->next, u64(1));
+            next = u32(atomicAdd(&claims->next, u64(1)));
         }
+        __syncwarp();
         each(claimed[turn]);
-        if (threadIdx.x == 0) arrived();
-        __syncthreads();
+        if (lane_of() == 0) arrived();
+        __syncwarp();
     }
-    if (threadIdx.x == 0 && atomicAdd(&claims->ended, u64(1)) == gridDim.x - 1) claims->next = claims->ended = 0;
+    const u64 warps = threads_of_grid() / 32;
+    if (lane_of() == 0 && atomicAdd(&claims->ended, u64(1)) == warps - 1) claims->next = claims->ended = 0;
 }
 
-// wide(list, words, weights, index) by whole blocks, small(part, page, weights), or columns(part, page, weights), for
-// `count` parts of pages in the pool, from `first` on or as entries say, a block a part; wide only for lists whose vertex
-// is `wanted`.
-// index: the part's, where the list is a stretch of a hub's; NO_INDEX: a whole list. Returns the sum of what they return
-// to this lane. WHOLE: lists that parts share are left to the first of these.
+// wide(list, words, weights, index), small(part, page, weights) or columns(part, page, weights) for `count` parts of pages
+// in the pool, from `first` on or as entries say, a warp a part. wide: of lists that several warps share, where their
+// vertex is `wanted`.
+// index: the part's, where the list is a stretch of a hub's; NO_INDEX: a share of a list. Returns the sum of what they
+// return to this lane. WHOLE: lists that parts share are left to the first of these, as if it had them alone.
 template <bool WHOLE = false, class Wanted, class Wide, class Small, class Columns>
-__device__ __forceinline__ u64 for_parts(const Pool& pool, const Part* __restrict__ parts, u64 first, u64 count,
+__device__ __forceinline__ u32 for_parts(const Pool& pool, const Part* __restrict__ parts, u64 first, u64 count,
                                          Claims* claims, Wanted wanted, Wide wide, Small small, Columns columns) {
-    u64 sum = 0;
+    u32 sum = 0;  // of one lane and one launch
     for_claims(pool, parts, first, count, claims, [&](const Claimed& claimed) {
         Part part = claimed.part;
         const u64 row = pool.entries == nullptr ? part.page - pool.base : claimed.row;
@@ -250,19 +249,17 @@ __device__ __forceinline__ u64 for_parts(const Pool& pool, const Part* __restric
         const u64 vertex = __ldg(pool.first_vertex + part.page);
         const Page page = {words, pool.page_words, part.group & DENSE ? vertex : NO_VERTEX};
         const u32 shares = part.group >> 16 & 255, mine = part.group >> 24;
+        if (WHOLE && mine != 0) return;
         part.group &= DENSE - 1;
         if (part.group == STRETCH) {
             if (wanted(vertex)) sum += wide({vertex, part.first, part.end}, words, beside, claimed.index);
-        } else if (part.group == BLOCK_WIDE) {
-            if (WHOLE && mine != 0) return;
-            Slot slot;
-            for (u32 index = part.first; index < part.end; index++) {
-                if (!find_slot(page, index, wanted, slot)) continue;
-                const List list = list_of(words, slot);
-                sum += wide(WHOLE || shares == 0 ? list : share_of(list, mine, shares), words, beside, NO_INDEX);
-            }
         } else if (part.group & COLUMNS) {  // < COLUMNS would let nvcc divide by a u16 below, which is a call
             sum += columns(part, page, beside);
+        } else if (!WHOLE && shares != 0) {
+            Slot slot;
+            for (u32 index = part.first; index < part.end; index++)
+                if (find_slot(page, index, wanted, slot))
+                    sum += wide(share_of(list_of(words, slot), mine, shares), words, beside, NO_INDEX);
         } else {
             sum += small(part, page, beside);
         }

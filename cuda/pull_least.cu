@@ -1,6 +1,6 @@
 // Pull for MIN, MAX and OR: each vertex looks at its active sources, and its team stops once the vertex is `done`.
 //
-// Map: a block a part, a lane, a team of lanes or the whole block a record (pages.cuh). A team writes without atomics, as the
+// Map: a warp a part, a lane or a team of lanes a record (pages.cuh). A team writes without atomics, as the
 // vertex has no other; warps that share a list settle by atomics, so that a hub can be cut into many stretches.
 // Reads 4 or 8 bytes an edge until `done`, coalesced; a bit of the frontier an edge (L2), a value an active source.
 #include "sources.cuh"
@@ -48,7 +48,7 @@ __device__ __forceinline__ Best best_of(const Sources& sources, const Word* page
     return found;
 }
 
-// A stretch of a hub's list, which other warps work on too; returns the edges this lane looked at.
+// A share or a stretch of a list that other warps work on too; returns the edges this lane looked at.
 __device__ __forceinline__ u32 pull_stretch(const Sources& sources, const Word* page, const Weight* weights, List list,
                                             Got* dst, u64 dst_first, u64* next_bits, const Context& ctx) {
     Got* const where = dst + (list.vertex - dst_first);
@@ -72,7 +72,7 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
     const u64 span = dst_last - dst_first;
     const auto wanted = [&](u64 v) { return v - dst_first < span && (!HAS_DONE || is_set(open_bits, v)); };
     const auto wide = [&](List list, const Word* page, const Weight* beside, u64) {
-        return pull_stretch(sources, page, beside, share_of_warp(list), dst, dst_first, next_bits, ctx);
+        return pull_stretch(sources, page, beside, list, dst, dst_first, next_bits, ctx);
     };
     const auto old_of = [&](List list) {
         return list.first < list.stop ? dst[list.vertex - dst_first] : program::no_got();

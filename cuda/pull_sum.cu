@@ -1,8 +1,8 @@
 // Pull for SUM: each vertex's list is summed in registers by its one team; no atomics.
 //
-// Map: a block a part, a lane, a team of lanes or the whole block a record (pages.cuh). A list's sum is taken in
+// Map: a warp a part, a lane or a team of lanes a record (pages.cuh). A list's sum is taken in
 // an order that depends on its page alone: the same bits for any number of streams, batches and GPUs. A hub's list lies
-// in large pages, each cut into parts for many blocks; their sums go to carry[part], and the driver adds them in page
+// in large pages, each cut into parts for many warps; their sums go to carry[part], and the driver adds them in page
 // order (Garaph 4.1).
 // Reads 4 or 8 bytes an edge, coalesced and once, and one source value an edge at random, which is the bound.
 #include "sources.cuh"
@@ -42,22 +42,13 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
             u64 source_first, const Degree* __restrict__ degree, const u64* __restrict__ active_bits, Got* dst,
             u64 dst_first, u64 dst_last, u64* next_bits, const u64* __restrict__ open_bits, Got* carry, u64* edges,
             Context ctx) {
-    __shared__ Got sums[WARPS];
     const Sources sources = {source, source_first, degree, active_bits};
     const u64 span = dst_last - dst_first;
     const auto wide = [&](List list, const Word* page, const Weight* beside, u64 index) {
-        const List share = share_of_warp(list);
-        const Got sum = sum_of(sources, page, beside, share, lane_of(), 32, ctx);
-        if (lane_of() == 0) sums[warp_of()] = sum;
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            Got all = sums[0];
-            for (u32 warp = 1; warp < WARPS; warp++) all += sums[warp];
-            if (index == NO_INDEX) dst[list.vertex - dst_first] = all;
-            else carry[index] = all;
-        }
-        __syncthreads();
-        return lane_of() == 0 ? share.stop - share.first : 0;
+        const Got sum = sum_of(sources, page, beside, list, lane_of(), 32, ctx);
+        if (lane_of() != 0) return u32(0);
+        carry[index] = sum;
+        return list.stop - list.first;
     };
     const auto wanted = [&](u64 v) { return v - dst_first < span; };
     const auto columns = [&](Part part, const Page& page, const Weight* beside) {

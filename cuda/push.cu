@@ -1,6 +1,6 @@
 // Push: a source's message goes to all its targets, which any thread may write: atomics on dst and next_bits.
 //
-// Map: a block a part, a lane, a team of lanes or the whole block a record (pages.cuh); lane i of a team of 8 takes neighbours
+// Map: a warp a part, a lane or a team of lanes a record (pages.cuh); lane i of a team of 8 takes neighbours
 // i, i + 8, ...
 // Reads 4 or 8 bytes an edge, coalesced; one atomic an edge that improves something (SUM: an edge), at random
 // addresses, which is the bound (ceilings: 16 to 100 G atomics/s by the size of dst). Hubs are not summed in shared
@@ -16,7 +16,7 @@ struct Pushing {
 
     // Send along the edges in the list's words `rank`, rank + size, ...: what one of `size` lanes does that share the
     // list, or one lane of a column page, whose neighbours are `size` apart. Returns the edges this lane looked at.
-    __device__ __forceinline__ u64 spread(const Word* page, const Weight* weights, List list, u32 rank, u32 size,
+    __device__ __forceinline__ u32 spread(const Word* page, const Weight* weights, List list, u32 rank, u32 size,
                                           const Context& ctx) const {
         if (list.first + rank >= list.stop) return 0;
         const Source from = sources.at(list.vertex);
@@ -50,7 +50,7 @@ push_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
     const Pushing push = {sources, dst, dst_first, dst_last - dst_first, next_bits};
     const auto sends = [&](u64 u) { return !IDEMPOTENT || (sources.active(u) && !sources.empty(sources.at(u))); };
     const auto wide = [&](List list, const Word* page, const Weight* beside, u64) {
-        return push.spread(page, beside, list, threadIdx.x, THREADS, ctx);
+        return push.spread(page, beside, list, lane_of(), 32, ctx);
     };
     const auto small = [&](Part part, const Page& page, const Weight* beside) {
         const u32 rank = lane_of() & (part.group - 1);

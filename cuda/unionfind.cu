@@ -121,7 +121,7 @@ link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ wei
                   const u64* giant, u64 lower_only, u64* edges) {
     const auto wanted = [&](u64 v) { return giant == nullptr || parent[v] != *giant; };
     const auto link_all = [&](const Word* page, List list, u32 rank, u32 size) {
-        u64 looked = 0;
+        u32 looked = 0;
         for (u32 word = list.first + rank; word < list.stop; word += size) {
             const Word u = read_once(page + word);
             if (lower_only && u >= list.vertex) break;
@@ -131,7 +131,7 @@ link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ wei
         return looked;
     };
     const auto wide = [&](List list, const Word* page, const Weight*, u64) {
-        return link_all(page, list, threadIdx.x, THREADS);
+        return link_all(page, list, lane_of(), 32);
     };
     const auto small = [&](Part part, const Page& page, const Weight*) {
         const u32 rank = lane_of() & (part.group - 1);

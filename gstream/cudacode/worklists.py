@@ -1,11 +1,10 @@
 """Work lists of the edge kernels from the page directory alone: no page is read to cut it (thesis 4.1).
 
-A part is one block's work, uint32[4] as cuda/pages.cuh's `Part`: (page, first, end, group). Of a small page it is slots
-[first, end), `group` lanes a record; of a large page, whose group is 0, words [first, end). Where lists are long on
-average a whole block takes one after the other: a warp that had one of 10^5 edges would be waited for by all. A column
-page's lists have a lane each, whatever --micro says, and its parts are whole blocks of slots. A page's lists that are so
-long that even a block takes its time over one are shared: the same slots stand in several parts, which have the k-th of
-so many equal shares of each list; a kernel that needs lists whole leaves them all to the first of these parts.
+A part is one warp's work, uint32[4] as cuda/pages.cuh's `Part`: (page, first, end, group). Of a small page it is slots
+[first, end), `group` lanes a record; of a large page, whose group is 0, words [first, end). A column page's lists have a
+lane each, whatever --micro says, and its parts are whole warps of slots. Lists that are so long that even a warp takes its
+time over one are shared: the same slots stand in several parts, which have the k-th of so many equal shares of each list;
+a kernel that needs lists whole leaves them all to the first of these parts.
 A page's parts depend on the page alone, so the partial sums of a hub are the same wherever its pages are.
 """
 
@@ -15,17 +14,16 @@ import numpy as np
 
 from pagestore.layout import GROUP_SIZES, ROW
 
-EDGES_A_PART = 4096  # a 16 MiB batch is 1,000 parts: all SMs of a large GPU are full; a hub's stretch is no tail
+EDGES_A_PART = 2048  # a 16 MiB batch is 2,000 parts, some 15 warps of each processor of a large GPU
+STRETCH_PARTS = 4  # a stretch of a hub's large pages has so many times the edges: a sum of each comes back
 PART_BYTES = 16
 LARGE_GROUP = 0
-BLOCK_WIDE = 64  # the group of parts whose records have a block each
-WIDE_FROM = 1024  # edges a record on average: then a block takes one
-PARTS_A_SHARE = 4  # ... and several blocks share it, of so many parts' edges each, from twice as many on
-SHARES_SHIFT, SHARE_SHIFT = 16, 24  # of a part's group: how many share its lists (0 and 1: nobody), and which share it has
+LONG_FROM = 1024  # edges a record on average: then a warp takes one, whatever the directory says
+SHARE_PARTS = 4  # lists of a small page are shared from twice so many parts' edges on, on average
+SHARES_SHIFT, SHARE_SHIFT = 16, 24  # of a part's group: how many share its lists (0: nobody), and which share it has
 MOST_SHARES = 255
 COLUMNS = 256  # the group of parts of a column page is COLUMNS + its stride
 DENSE = 512  # is added where the vertices of a page's slots follow each other
-WARPS = 8  # of a block
 WARP_LANES = 32
 # Lanes a record, by micro-level technique (thesis 4.1), or by number (paper 001's group size S).
 LANES = {"vertex": 1, "edge": 32, **{str(size): size for size in GROUP_SIZES}}
@@ -41,8 +39,8 @@ def micro_groups(
     if micro != "hybrid":
         groups = np.full(len(group), LANES[micro], np.uint32)
     else:
-        wide = edges >= records.astype(np.uint64) * np.uint64(WIDE_FROM)
-        groups = np.where(wide, BLOCK_WIDE, group).astype(np.uint32)
+        long = edges >= records.astype(np.uint64) * np.uint64(LONG_FROM)
+        groups = np.where(long, WARP_LANES, group).astype(np.uint32)
     groups = np.where(layout == ROW, groups, COLUMNS + layout.astype(np.uint32)).astype(np.uint32)
     return groups + np.where(span == records, np.uint32(DENSE), np.uint32(0))
 
@@ -63,7 +61,7 @@ def make_parts(
     records, edges = records.astype(np.int64), edges.astype(np.int64)
     group = np.where(large, LARGE_GROUP, group).astype(np.uint32)
     begin, end, step = _cuts(large, records, edges, group & COLUMNS > 0, header_words, edges_a_part)
-    shares = np.where(group & BLOCK_WIDE, _shares(records, edges, edges_a_part), 1)
+    shares = np.where(group & (DENSE - 1) == WARP_LANES, _shares(records, edges, edges_a_part), 1)
     counts = -(-(end - begin) // step) * shares
     page = np.repeat(np.arange(len(numbers)), counts)
     number, share = np.divmod(np.arange(len(page)) - np.repeat(np.cumsum(counts) - counts, counts), shares[page])
@@ -76,8 +74,8 @@ def make_parts(
 
 
 def _shares(records: np.ndarray, edges: np.ndarray, edges_a_part: int) -> np.ndarray:
-    """int64[n]: blocks that share each list of a page, by its mean length."""
-    return np.clip(edges // np.maximum(records, 1) // (PARTS_A_SHARE * edges_a_part), 1, MOST_SHARES)
+    """int64[n]: warps that share each list of a page, by its mean length."""
+    return np.clip(edges // np.maximum(records, 1) // (SHARE_PARTS * edges_a_part), 1, MOST_SHARES)
 
 
 def count_parts(large: np.ndarray, records: np.ndarray, edges: np.ndarray, layout: np.ndarray) -> int:
@@ -99,10 +97,7 @@ def _cuts(
     """(begin, end, step) of each page's slots or words."""
     pieces = np.maximum(-(-edges // edges_a_part), 1)
     slots = -(-records // pieces)
-    few = edges >= records * WIDE_FROM
-    # All warps have some, or the block takes one by one; in columns each warp has 32 slots, and so whole groups.
-    whole = np.where(in_columns, WARPS * WARP_LANES, WARPS)
-    step = np.where(few & ~in_columns, slots, -(-slots // whole) * whole)
+    step = np.where(in_columns, -(-slots // WARP_LANES) * WARP_LANES, slots)
     begin = np.where(large, header_words + 1, 0)
-    step = np.maximum(np.where(large, edges_a_part, step), 1)
+    step = np.maximum(np.where(large, STRETCH_PARTS * edges_a_part, step), 1)
     return begin, begin + np.where(large, edges, records), step

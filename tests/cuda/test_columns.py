@@ -8,7 +8,7 @@ from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
 import gstream
-from gstream.cudacode.worklists import BLOCK_WIDE, COLUMNS, DENSE, count_parts, make_parts, micro_groups
+from gstream.cudacode.worklists import COLUMNS, DENSE, WARP_LANES, count_parts, make_parts, micro_groups
 from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.programs.bfs import BFS
@@ -78,7 +78,7 @@ def test_components_by_union_find(stores, devices):
                 assert graph.wcc(certify=True).to_numpy().tobytes() == wanted
 
 
-def test_parts_are_whole_blocks_of_slots():
+def test_parts_are_whole_warps_of_slots():
     """Ten pages of 1,000 records; every other one in columns of 32, the fifth of long lists, the last of a hub."""
     layout = np.array([0, 32, 0, 32, 0, 32, 0, 32, 0, 0], np.uint8)
     records = np.array([1000] * 9 + [1], np.uint32)
@@ -88,7 +88,7 @@ def test_parts_are_whole_blocks_of_slots():
         span = records + np.array([0, 0, 1, 5, 0, 9, 1, 0, 0, 0], np.uint32)
         groups = micro_groups(micro, records, edges, group, layout, span)
         wanted = np.where(layout > 0, COLUMNS + 32, rows)
-        wanted[4] = BLOCK_WIDE if micro == "hybrid" else rows
+        wanted[4] = WARP_LANES if micro == "hybrid" else rows
         wanted += np.where(span == records, DENSE, 0)
         np.testing.assert_array_equal(groups[:9], wanted[:9])  # make_parts knows large pages
         parts = make_parts(np.arange(10), large, records, edges, groups, 8)
@@ -98,4 +98,4 @@ def test_parts_are_whole_blocks_of_slots():
             assert mine[0, 1] == 0 and mine[-1, 2] == 1000 and (mine[1:, 1] == mine[:-1, 2]).all()
             assert (mine[:, 3] == groups[page]).all()
             if layout[page]:
-                assert (mine[:, 1] % 256 == 0).all() and len(mine) == 4
+                assert (mine[:, 1] % 32 == 0).all() and len(mine) == 11

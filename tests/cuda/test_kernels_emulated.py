@@ -10,7 +10,8 @@ from stepping import WAYS, Graph, Run
 from test_kernels import hub_graph
 from written import VARIED, program
 
-from gstream.cudacode.worklists import BLOCK_WIDE, COLUMNS, DENSE, SHARES_SHIFT
+from gstream.cudacode import worklists
+from gstream.cudacode.worklists import COLUMNS, DENSE, SHARES_SHIFT, WARP_LANES
 from gstream.hostcode import bitmap, count_pages, set_bits
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
@@ -95,12 +96,13 @@ def test_pages_of_columns(units, key, columns):
 
 @pytest.mark.parametrize("way", ["push", "pull"])
 @pytest.mark.parametrize("key", ["bfs", "sssp", "wcc", "pagerank"])
-def test_lists_that_several_blocks_share(units, key, way):
+def test_lists_that_several_warps_share(units, key, way, monkeypatch):
+    monkeypatch.setattr(worklists, "SHARE_PARTS", 1)
     given, graph, launcher = units[key]
     limit = 6 if given.combine.name == "SUM" else 1000
-    mine = EmulatedRun(launcher, given, graph, way, BLOCK_WIDE, 5, edges_a_part=1)
+    mine = EmulatedRun(launcher, given, graph, way, WARP_LANES, 5, edges_a_part=1)
     shared = [parts[parts[:, 3] >> SHARES_SHIFT & 255 > 1] for parts in mine.parts.values()]
-    assert all(len(parts) and (parts[:, 3] & BLOCK_WIDE).all() for parts in shared)
+    assert all(len(parts) for parts in shared)
     np.testing.assert_allclose(mine.run(limit), Run(given, graph, way).run(limit), rtol=2e-6)
 
 
