@@ -99,7 +99,7 @@ __device__ __forceinline__ bool find_slot(const Page& page, u32 index, Wanted wa
 // Lane i of the warp reads slot i of 32 (8 bytes each, coalesced) and the size word of its record; wanted ones are packed
 // into shared memory; then teams take them in turn. Example: group 8, 5 of 32 wanted: teams 0 to 3 take lists 0 to 3,
 // then team 0 takes list 4, and teams 1 to 3 an empty one.
-template <class Wanted, class Visit>
+template <u32 WARPS, class Wanted, class Visit>
 __device__ __forceinline__ u32 for_lists(const Page& page, Part part, Wanted wanted, Visit visit) {
     __shared__ List packed[WARPS][32];
     List* const lists = packed[warp_of()];
@@ -195,7 +195,7 @@ __device__ __forceinline__ void arrived() {
 // each(claimed) for numbers below count, a warp a part: it takes the next part when it is done, as parts take times that
 // differ, and waits for no other warp. While it works on one, the next one is on its way to shared memory, and the number
 // of the one after that is asked for: neither is waited for.
-template <class Each>
+template <u32 WARPS, class Each>
 __device__ __forceinline__ void for_claims(const Pool& pool, const Part* parts, u64 first, u64 count, Claims* claims,
                                            Each each) {
     __shared__ Claimed of_warps[WARPS][2];
@@ -236,12 +236,12 @@ __device__ __forceinline__ void for_claims(const Pool& pool, const Part* parts, 
 // in the pool, from `first` on or as entries say, a warp a part. wide: of lists that several warps share, where their
 // vertex is `wanted`.
 // index: the part's, where the list is a stretch of a hub's; NO_INDEX: a share of a list. Returns the sum of what they
-// return to this lane. WHOLE: lists that parts share are left to the first of these, as if it had them alone.
-template <bool WHOLE = false, class Wanted, class Wide, class Small, class Columns>
+// return to this lane. WARPS: of a block. WHOLE: lists that parts share are left to the first of these, as if it had them alone.
+template <u32 WARPS, bool WHOLE = false, class Wanted, class Wide, class Small, class Columns>
 __device__ __forceinline__ u32 for_parts(const Pool& pool, const Part* __restrict__ parts, u64 first, u64 count,
                                          Claims* claims, Wanted wanted, Wide wide, Small small, Columns columns) {
     u32 sum = 0;  // of one lane and one launch
-    for_claims(pool, parts, first, count, claims, [&](const Claimed& claimed) {
+    for_claims<WARPS>(pool, parts, first, count, claims, [&](const Claimed& claimed) {
         Part part = claimed.part;
         const u64 row = pool.entries == nullptr ? part.page - pool.base : claimed.row;
         const Word* const words = pool.words + row * pool.page_words;

@@ -61,13 +61,13 @@ __device__ __forceinline__ u32 pull_stretch(const Sources& sources, const Word* 
 }
 
 // Combine the messages of active sources into the parts' own vertices in [dst_first, dst_last), where their bit of
-// open_bits is set (programs with `done`). `carry` is only for SUM.
+// open_bits is set (programs with `done`). `carry` and `hot` are only for SUM.
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
             u64 base, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, const Source* source, u64 source_first,
             const Degree* __restrict__ degree,
             const u64* __restrict__ active_bits, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits,
-            const u64* __restrict__ open_bits, Got* carry, u64* edges, Context ctx) {
+            const u64* __restrict__ open_bits, Got* carry, u64 hot, u64* edges, Context ctx) {
     const Sources sources = {source, source_first, degree, active_bits};
     const u64 span = dst_last - dst_first;
     const auto wanted = [&](u64 v) { return v - dst_first < span && (!HAS_DONE || is_set(open_bits, v)); };
@@ -92,12 +92,12 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
     };
     const auto small = [&](Part part, const Page& page, const Weight* beside) {
         const u32 rank = lane_of() & (part.group - 1);
-        return for_lists(page, part, wanted, [&](List list) {
+        return for_lists<BLOCK_WARPS>(page, part, wanted, [&](List list) {
             const Got old = old_of(list);
             const Best found = best_of(sources, page.words, beside, list, old, part.group, ctx);
             return rank == 0 ? keep(list, old, found) : found.edges;
         });
     };
     const Pool pool = {words, weights, page_words, entries, base, first_vertex};
-    count_up(edges, for_parts(pool, parts, part_first, part_count, claims, wanted, wide, small, columns));
+    count_up(edges, for_parts<BLOCK_WARPS>(pool, parts, part_first, part_count, claims, wanted, wide, small, columns));
 }

@@ -54,7 +54,7 @@ push_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
     };
     const auto small = [&](Part part, const Page& page, const Weight* beside) {
         const u32 rank = lane_of() & (part.group - 1);
-        return for_lists(page, part, sends,
+        return for_lists<BLOCK_WARPS>(page, part, sends,
                          [&](List list) { return push.spread(page.words, beside, list, rank, part.group, ctx); });
     };
     const auto columns = [&](Part part, const Page& page, const Weight* beside) {
@@ -63,5 +63,5 @@ push_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
         });
     };
     const Pool pool = {words, weights, page_words, entries, base, first_vertex};
-    count_up(edges, for_parts(pool, parts, part_first, part_count, claims, sends, wide, small, columns));
+    count_up(edges, for_parts<BLOCK_WARPS>(pool, parts, part_first, part_count, claims, sends, wide, small, columns));
 }

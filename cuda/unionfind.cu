@@ -135,7 +135,7 @@ link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ wei
     };
     const auto small = [&](Part part, const Page& page, const Weight*) {
         const u32 rank = lane_of() & (part.group - 1);
-        return for_lists(page, part, wanted,
+        return for_lists<BLOCK_WARPS>(page, part, wanted,
                          [&](List list) { return link_all(page.words, list, rank, part.group); });
     };
     const auto columns = [&](Part part, const Page& page, const Weight*) {
@@ -143,7 +143,7 @@ link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ wei
                            [&](List list, u32 stride) { return link_all(page.words, list, 0, stride); });
     };
     const Pool pool = {words, weights, page_words, entries, base, first_vertex};
-    count_up(edges, for_parts(pool, parts, part_first, part_count, claims, wanted, wide, small, columns));
+    count_up(edges, for_parts<BLOCK_WARPS>(pool, parts, part_first, part_count, claims, wanted, wide, small, columns));
 }
 
 // Link vertices [first, first + count) with their parents in another device's forest, other[0, count). Any launch.

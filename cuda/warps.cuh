@@ -4,10 +4,17 @@
 #include "scalars.cuh"
 
 constexpr u32 THREADS = 256;  // a block of the edge kernels, and of others that need no size of their own
-constexpr u32 WARPS = THREADS / 32;
-// Lets the edge kernels have 64 registers a thread (they take 40 to 50): left alone, nvcc takes 32, spills, and the
-// gathers of a lane wait for each other.
-constexpr u32 BLOCKS_AN_SM = 6;
+constexpr u32 BLOCK_WARPS = THREADS / 32;
+// Lets the edge kernels have 64 registers a thread (they take 48 to 56). More warps, with fewer registers each, are
+// slower: they push each other's values out of L1, and L2 is what bounds a pull.
+constexpr u32 BLOCKS_AN_SM = 4;
+
+// Shared memory that a launch sizes: `name` points to it.
+#ifndef DYNAMIC_SHARED
+#define DYNAMIC_SHARED(type, name)                             \
+    extern __shared__ __align__(16) unsigned char name##_bytes[]; \
+    type* const name = reinterpret_cast<type*>(name##_bytes)
+#endif
 constexpr u32 FULL = 0xFFFFFFFFu;
 
 __device__ __forceinline__ u32 lane_of() { return threadIdx.x & 31; }

@@ -34,7 +34,8 @@ class Graph:
     """What a plan needs to know of a store: counts, widths in bytes, page tables ("in" is "out" when undirected).
 
     apart: devices whose memory another one can't read, so that what they merge is copied piece by piece. turned: an
-    edge's ends have changed places, so that tables["out"] are the store's in-pages.
+    edge's ends have changed places, so that tables["out"] are the store's in-pages. by_degree: the first vertices have
+    the most edges.
     """
 
     vertices: int
@@ -46,6 +47,7 @@ class Graph:
     apart: int = 0
     max_weight: float = 0.0
     turned: bool = False
+    by_degree: bool = False
 
     def turn(self) -> Graph:
         """The graph with its edges turned, over the same pages: for programs whose messages go backward."""
@@ -65,6 +67,7 @@ def graph_of(store: Any, devices: int) -> Graph:
         degree_bytes=store.out_degree(0, min(1, store.meta.vertices)).itemsize, tables=tables,
         head_rows={table.name: store.topology(table.name).head_rows for table in tables.values()},
         id_bytes=store.meta.id_bytes, max_weight=float(store.meta.max_weight or 0.0),
+        by_degree=store.meta.order == "degree",
     )  # fmt: skip
 
 

@@ -223,7 +223,8 @@ def make_plan(
     device = DevicePlan(
         resident=fit.layout.resident, message=takes_message(code, fit.layout),
         source_copy=copies_source(code, fit.layout), chunk=fit.chunk, reach=reach, heads=fit.layout.heads,
-        open_bits=code.has_done, held_bits=holds_back(code, fit.layout, graph), streams=max(1, fit.streams),
+        open_bits=code.has_done, held_bits=holds_back(code, fit.layout, graph),
+        by_degree=graph.by_degree, streams=max(1, fit.streams),
         batch_pages=fit.batch_pages or largest,
         cache_pages=cached, policy=options.cache_policy, micro=options.micro,
     )  # fmt: skip

@@ -31,7 +31,7 @@ COMPILE_SECONDS = 300  # a compiler that hangs must not hang the run
 INCLUDE = re.compile(r'^#include "([\w.]+)"\n', re.MULTILINE)
 GUARD = re.compile(r"#ifndef (GSTREAM_\w+)\n#define \1\n(.*)#endif\n", re.DOTALL)
 SIZE = re.compile(r"^constexpr u32 (\w+) = (\d+);", re.MULTILINE)
-KERNEL = re.compile(r"^KERNEL\s+__launch_bounds__\((\w+)[^)]*\)\s+(\w+)\(([^)]*)\)", re.MULTILINE)
+KERNEL = re.compile(r"^KERNEL\s+__launch_bounds__\((\w+)(?:, (\w+))?\)\s+(\w+)\(([^)]*)\)", re.MULTILINE)
 SUMS = """struct Sums {
     f64 of[TOTALS + 1];
 };
@@ -49,13 +49,15 @@ class UnitShape:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel: threads of a block, and its arguments as ("const Word*", "words"), all 8 bytes wide.
+    """One kernel: threads of a block, blocks that a processor takes at once (0: not said), and its arguments as
+    ("const Word*", "words"), all 8 bytes wide.
 
     The last argument of a program's kernels is the context, by value: HostCode.ints and floats, one after the other.
     """
 
     name: str
     threads: int
+    blocks: int
     arguments: tuple[tuple[str, str], ...]
 
     def packing(self, context_bytes: int) -> str:
@@ -211,16 +213,16 @@ def _flattened(name: str, files: list[str], program: str) -> str:
 
 def _kernels_in(text: str) -> dict[str, Kernel]:
     sizes = {name: int(number) for name, number in SIZE.findall(text)}
-    return {found[2]: _kernel(found, sizes) for found in KERNEL.finditer(text)}
+    return {found[3]: _kernel(found, sizes) for found in KERNEL.finditer(text)}
 
 
 def _kernel(found: re.Match[str], sizes: dict[str, int]) -> Kernel:
-    threads, name, listed = found.groups()
+    threads, blocks, name, listed = found.groups()
     arguments = []
     for item in listed.split(","):
         kind, argument = item.replace("__restrict__", "").rsplit(maxsplit=1)
         arguments.append((" ".join(kind.split()), argument))
-    return Kernel(name, sizes[threads], tuple(arguments))
+    return Kernel(name, sizes[threads], sizes.get(blocks, 0), tuple(arguments))
 
 
 @lru_cache(maxsize=1)

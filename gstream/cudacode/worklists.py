@@ -1,10 +1,10 @@
 """Work lists of the edge kernels from the page directory alone: no page is read to cut it (thesis 4.1).
 
 A part is one warp's work, uint32[4] as cuda/pages.cuh's `Part`: (page, first, end, group). Of a small page it is slots
-[first, end), `group` lanes a record; of a large page, whose group is 0, words [first, end). A column page's lists have a
-lane each, whatever --micro says, and its parts are whole warps of slots. Lists that are so long that even a warp takes its
-time over one are shared: the same slots stand in several parts, which have the k-th of so many equal shares of each list;
-a kernel that needs lists whole leaves them all to the first of these parts.
+[first, end), `group` lanes a record; of a large page, whose group is 0, words [first, end). A column page's lists have
+a lane each, whatever --micro says, and its parts are whole warps of slots. Lists that are so long that even a warp
+takes its time over one are shared: the same slots stand in several parts, which have the k-th of so many equal shares
+of each list; a kernel that needs lists whole leaves them all to the first of these parts.
 A page's parts depend on the page alone, so the partial sums of a hub are the same wherever its pages are.
 """
 

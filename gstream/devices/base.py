@@ -77,7 +77,8 @@ class DevicePlan:
     message: RA of a pull is an array of messages; source_copy: RA of a pull is a copy of all values (chunked WA).
     held_bits: vertices may be held back. chunk: vertices of WA at once.
     reach: vertices of RA that one batch of a streamed RA may span.
-    cache_pages: topology name -> slots of the page cache. micro: lanes that share a record (RunOptions.micro).
+    by_degree: the first vertices have the most edges. cache_pages: topology name -> slots of the page cache.
+    micro: lanes that share a record (RunOptions.micro).
     """
 
     resident: bool
@@ -88,6 +89,7 @@ class DevicePlan:
     heads: bool
     open_bits: bool
     held_bits: bool = False
+    by_degree: bool = False
     streams: int = 1
     batch_pages: int = 1
     cache_pages: dict[str, int] = field(default_factory=dict)

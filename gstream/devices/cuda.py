@@ -32,6 +32,7 @@ NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: does not wait for the default stream
 LARGEST_ADDRESS = (1 << 64) - 1
 TOUCHED_AT_ONCE = 8 << 20
 PINNED_TO_FETCH = 8 << 20
+SHARED_UNASKED = 48 << 10  # bytes of shared memory that a block may have without being asked for
 
 
 class DeviceError(GstreamError):
@@ -139,7 +140,9 @@ class Gpu:
         major, minor = self.device.compute_capability()
         self.architecture = f"sm_{major}{minor}"
         self.reads_host = self._uses_host_addresses()
-        self.processors = self.device.get_attribute(self.cuda.device_attribute.MULTIPROCESSOR_COUNT)
+        attribute = self.cuda.device_attribute
+        self.processors = self.device.get_attribute(attribute.MULTIPROCESSOR_COUNT)
+        self.shared_bytes = self.device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
         self._peers: dict[int, bool] = {index: True}  # GPU -> whether it can be reached
 
     def __enter__(self) -> Gpu:
@@ -307,7 +310,7 @@ class Gpu:
             except self.cuda.Error:  # a file that a crash of the system left cut short, say
                 cubin.unlink(missing_ok=True)
                 module = self.cuda.module_from_file(str(unit.compile(self.architecture)))
-            _LOADED[key] = {n: Launcher(module, kernel, unit.context_bytes) for n, kernel in unit.kernels.items()}
+            _LOADED[key] = {n: Launcher(self, module, kernel, unit.context_bytes) for n, kernel in unit.kernels.items()}
         return _LOADED[key]
 
 
@@ -328,14 +331,27 @@ _LOADED: dict[tuple[Any, Path], dict[str, Launcher]] = {}  # (context, cubin): k
 
 
 class Launcher:
-    """One kernel, ready to be launched: launch(stream, blocks, *arguments), integers from 0 on, a context as bytes."""
+    """One kernel, ready to be launched: launch(stream, blocks, *arguments), integers from 0 on, a context as bytes.
 
-    def __init__(self, module: Any, kernel: Any, context_bytes: int) -> None:
+    spare_shared: bytes of shared memory that a block may have beside its own; shared=bytes in a call asks for some.
+    """
+
+    def __init__(self, gpu: Gpu, module: Any, kernel: Any, context_bytes: int) -> None:
         self._module = module  # lives as long as its functions
         self._function = module.get_function(kernel.name)
         self._function.prepare(kernel.packing(context_bytes))
-        self._block = (kernel.threads, 1, 1)
+        self._block, self._warps = (kernel.threads, 1, 1), kernel.threads // 32
+        self._most_blocks = kernel.blocks * gpu.processors
+        self.spare_shared = max(0, gpu.shared_bytes - self._function.shared_size_bytes)
+        self._attribute, self._allowed = gpu.cuda.function_attribute, SHARED_UNASKED
 
-    def __call__(self, stream: Any, blocks: int, *arguments: Any) -> None:
+    def blocks(self, warps: int) -> int:
+        """Blocks for so many warps' work: all resident at once, for a kernel that says how many are."""
+        return min(-(-warps // self._warps), self._most_blocks)
+
+    def __call__(self, stream: Any, blocks: int, *arguments: Any, shared: int = 0) -> None:
+        if shared > self._allowed:
+            self._function.set_attribute(self._attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
+            self._allowed = shared
         if blocks > 0:
-            self._function.prepared_async_call((blocks, 1), self._block, stream, *arguments)
+            self._function.prepared_async_call((blocks, 1), self._block, stream, *arguments, shared_size=shared)

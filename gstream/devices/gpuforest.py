@@ -203,8 +203,9 @@ class LinkWork:
         self.queued: list[str] = []
 
     def launch(self, pages: Launch, stream: Any) -> None:
-        self.tree.kernels["link_pages_kernel"](
-            stream, pages.blocks(self.tree.gpu), *pages.arguments(), self.tree.parent.address,
+        kernel = self.tree.kernels["link_pages_kernel"]
+        kernel(
+            stream, pages.blocks(kernel), *pages.arguments(), self.tree.parent.address,
             self.tree.giant_where(self.links.outside), self.links.lower_only, self.tree.counter.address,
         )  # fmt: skip
 

@@ -11,14 +11,12 @@ import numpy as np
 
 from gstream.demand import NO_PAGES
 from gstream.devices.base import Device
-from gstream.devices.cuda import LARGEST_ADDRESS, Gpu, suspects
+from gstream.devices.cuda import LARGEST_ADDRESS, Gpu, Launcher, suspects
 from gstream.devices.gpulane import Lane, Spans
 from gstream.devices.gpupool import GpuTable, PagePool
 from gstream.devices.streams import Placement, cut_by_reach
 from gstream.pages import Batch
 from gstream.pagetable import PageTable
-
-BLOCKS_A_PROCESSOR = 8  # of the edge kernels: 256 threads each, all resident at once
 
 
 @dataclass(frozen=True)
@@ -56,9 +54,9 @@ class Launch:
         first = int(part_of[numbers[0]])
         return first, int(part_of[numbers[-1] + 1]) - first
 
-    def blocks(self, gpu: Gpu) -> int:
-        """How many of a kernel's blocks there is work for, all resident at once."""
-        return min(self.parts[1], BLOCKS_A_PROCESSOR * gpu.processors)
+    def blocks(self, kernel: Launcher) -> int:
+        """How many of a kernel's blocks there is work for: a warp takes a part."""
+        return kernel.blocks(self.parts[1])
 
 
 class Work(Protocol):

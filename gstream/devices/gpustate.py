@@ -73,6 +73,7 @@ class GpuState:
         self.value = self._make(self.room, code.value_dtype)
         self.got = self._make(0 if code.in_place else self.room, code.got_dtype)
         self.source = self._new_source()
+        self.hot = self._hot_sources()
         self.partial_sums = self._make(-(-vertices // BLOCK) * len(code.totals), np.float64, 0)
         self.members = self._keep(gpu.upload(code.members))
         self.answers = self._make(ANSWERS, np.uint64, 0)  # active, their edges; edges looked at; held back
@@ -105,6 +106,14 @@ class GpuState:
         if self.code.premessage and (self.plan.resident or self.plan.message):  # kernels push messages, too
             return self._make(self.job.vertices, message_dtype(self.code))
         return self._make(self.job.vertices, self.code.value_dtype) if self.plan.source_copy else None
+
+    def _hot_sources(self) -> tuple[int, int]:
+        """How many of the first sources a pull holds in shared memory, and their bytes; only hubs are worth it."""
+        if self.code.idempotent or not self.plan.by_degree:
+            return 0, 0
+        size = (self.value if self.source is None else self.source).dtype.itemsize
+        count = min(self.job.vertices, self.kernels["pull_kernel"].spare_shared // size)
+        return count, count * size
 
     def _bind(self, uploads: Uploads) -> None:
         """Degrees and per-vertex parameters: of all vertices, or room for those of a chunk."""

@@ -48,14 +48,15 @@ class ProgramWork:
         common = (
             *pages.arguments(), *source, state.active.address, state.combined.address, *state.chunk, state.next.address,
         )  # fmt: skip
-        tail, blocks = (state.counter, state.context), pages.blocks(state.gpu)
+        tail, kernel = (state.counter, state.context), state.kernels[f"{step.direction}_kernel"]
         if step.direction == "push":
-            state.kernels["push_kernel"](stream, blocks, *common, *tail)
+            kernel(stream, pages.blocks(kernel), *common, *tail)
             return
         table, name = pages.table, pages.table.table.name
         bits = state.remain if step.remain else state.open
         carry = state.carry[name].at(-table.first_large)  # by index of the part; only large pages have one
-        state.kernels["pull_kernel"](stream, blocks, *common, bits.address, carry, *tail)
+        hot, shared = state.hot
+        kernel(stream, pages.blocks(kernel), *common, bits.address, carry, hot, *tail, shared=shared)
         large = pages.numbers[pages.numbers >= table.table.small_pages]
         if not state.code.idempotent and len(large):
             self._hubs.setdefault(name, []).append(large)

@@ -27,6 +27,9 @@
 #define __launch_bounds__(...)
 #define __align__(bytes) alignas(bytes)
 #define KERNEL void
+#define DYNAMIC_SHARED(type, name)                        \
+    alignas(16) static unsigned char name##_bytes[48 << 10]; \
+    type* const name = reinterpret_cast<type*>(name##_bytes)
 
 struct uint2 { unsigned x, y; };
 struct uint4 { unsigned x, y, z, w; };

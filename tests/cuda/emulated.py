@@ -6,6 +6,7 @@ import ctypes
 
 import numpy as np
 from compilers import shared_library
+from standin import small_blocks
 from stepping import Loop
 
 from gstream.cudacode.generate import UnitShape, unit_of
@@ -20,11 +21,11 @@ def compile_units(folder, programs, shapes):
     texts, units = ['#include "emulate.h"'], {}
     for key, cls in programs.items():
         unit = units[key] = unit_of(cls, shapes[key])
-        texts.append(f"namespace {key} {{\n{unit.text}\n}}")
+        texts.append(f"namespace {key} {{\n{small_blocks(unit.text)}\n}}")
         for kernel in unit.kernels.values():
             texts.append(
                 f'extern "C" void {key}_{kernel.name}(unsigned grid, const unsigned long long* given) {{\n'
-                f"    emulated::call({key}::{kernel.name}, grid, {kernel.threads}, given);\n}}"
+                f"    emulated::call({key}::{kernel.name}, grid, {min(kernel.threads, 256)}, given);\n}}"
             )
     return shared_library(folder, "\n".join(texts)), units
 
@@ -142,8 +143,9 @@ class EmulatedRun(Loop):
             self.launch("pull_heads_kernel", self.grid, pages.heads, 0, *state, 0, n, self.edges)
             bits = self.remain
         work = self.parts[id(pages)]
+        hot = 0 if code.idempotent else min(n, 70)  # the first vertices' values come from shared memory
         carry = np.full(len(work), code.identity, code.got_dtype)
-        rest = (source, 0, self.degrees[0], self.active, dst, 0, n, self.next, bits, carry, self.edges)
+        rest = (source, 0, self.degrees[0], self.active, dst, 0, n, self.next, bits, carry, hot, self.edges)
         self.launch("pull_kernel", self.grid, *self.work(pages), *rest)
         if not code.idempotent:
             hubs = np.flatnonzero(work[:, 3] == 0)

@@ -143,7 +143,7 @@ def test_slices_and_chunks(units, way):
             if way == "push":
                 launcher("push_kernel", 3, *pool, *some, run.claims, *rest, run.edges)
             else:
-                launcher("pull_kernel", 3, *pool, *some, run.claims, *rest, run.open, carry, run.edges)
+                launcher("pull_kernel", 3, *pool, *some, run.claims, *rest, run.open, carry, first // 3, run.edges)
         if way == "push":
             continue
         hubs = work[:, 0] >= pages.small
