@@ -25,7 +25,7 @@ def compile_units(folder, programs, shapes):
         for kernel in unit.kernels.values():
             texts.append(
                 f'extern "C" void {key}_{kernel.name}(unsigned grid, const unsigned long long* given) {{\n'
-                f"    emulated::call({key}::{kernel.name}, grid, {min(kernel.threads, 256)}, given);\n}}"
+                f"    emulated::call({key}::{kernel.name}, grid, {256 if kernel.threads == 1024 else kernel.threads}, given);\n}}"
             )
     return shared_library(folder, "\n".join(texts)), units
 

@@ -406,7 +406,7 @@ def compile_unit(unit, folder: Path) -> Path:
         for kernel in unit.kernels.values():
             texts.append(
                 f'extern "C" void run_{kernel.name}(unsigned grid, const unsigned long long* given) {{\n'
-                f"    emulated::call({kernel.name}, grid, {min(kernel.threads, 256)}, given);\n}}"
+                f"    emulated::call({kernel.name}, grid, {256 if kernel.threads == 1024 else kernel.threads}, given);\n}}"
             )
         shared_library(path, "\n".join(texts), "-O1")
     return path / "unit.so"

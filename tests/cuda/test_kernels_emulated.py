@@ -52,7 +52,7 @@ def pairs():
     for k, key in enumerate([*("bfs", "sssp", "sssp_wide", "wcc", "pagerank"), *VARIED]):
         sums = key == "pagerank" or VARIED.get(key, ({},))[0].get("combine") == "SUM"
         for w, way in enumerate(("push", "pull") if sums else WAYS):  # heads are not made for SUM
-            found.append((key, way, (1, 2, 4, 8, 16, 32, 64)[(k + 2 * w) % 7], 1 + (k + w) % 5))
+            found.append((key, way, (1, 2, 4, 8, 16, 32)[(k + 2 * w) % 6], 1 + (k + w) % 5))
     return found
 
 
