@@ -34,6 +34,15 @@ __device__ __forceinline__ u64 bits_of(f64 x) { return u64(__double_as_longlong(
 __device__ __forceinline__ f32 float_of(u32 bits) { return __uint_as_float(bits); }
 __device__ __forceinline__ f64 float_of(u64 bits) { return __longlong_as_double(i64(bits)); }
 
+template <class T> __device__ __forceinline__ T from_bits(u32 bits) {
+    if constexpr (T(0.5) != T(0)) return T(float_of(bits));
+    else return T(bits);
+}
+template <class T> __device__ __forceinline__ T from_bits(u64 bits) {
+    if constexpr (T(0.5) != T(0)) return T(float_of(bits));
+    else return T(bits);
+}
+
 // MIN and MAX of floats by compare-and-swap of their bits: integer atomics on them would order NaN and -0 otherwise.
 template <class T> __device__ __forceinline__ bool settle_float(T* where, T fresh, T old) {
     typedef decltype(bits_of(old)) Bits;

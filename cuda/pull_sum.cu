@@ -16,28 +16,60 @@ struct HotSources : Sources {
     const Source* nearest;  // the values of vertices [0, hot)
     u32 hot;
 
-    __device__ __forceinline__ Source at(u64 u) const { return u < hot ? nearest[u] : Sources::at(u); }
+    // Without branches, so that the gathers of a turn are all under way at once.
+    __device__ __forceinline__ Source at(u64 u) const {
+#ifdef __CUDA_ARCH__
+        const u32 near = u32(__cvta_generic_to_shared(nearest + u));
+        const Source* const far = source + (u - first);
+        const u32 is_near = u < hot;
+        if constexpr (sizeof(Source) == 4) {
+            u32 bits;
+            asm("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p ld.shared.u32 %0, [%2]; @!p ld.global.nc.u32 %0, [%3]; }"
+                : "=r"(bits) : "r"(is_near), "r"(near), "l"(far));
+            return from_bits<Source>(bits);
+        } else {
+            u64 bits;
+            asm("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p ld.shared.u64 %0, [%2]; @!p ld.global.nc.u64 %0, [%3]; }"
+                : "=l"(bits) : "r"(is_near), "r"(near), "l"(far));
+            return from_bits<Source>(bits);
+        }
+#else
+        return u < hot ? nearest[u] : Sources::at(u);
+#endif
+    }
 };
 
-// Sum of this lane's messages: those along the list's words `rank`, rank + size, ... STEP loads are under way at once in
-// the last turn, too: most lists are so short that a lane has no other.
+// Neighbours of the list's words `word`, word + size, ..., STEP of them; 0 where the list has ended.
+struct Turn {
+    Word u[STEP];
+
+    __device__ __forceinline__ Turn(const Word* page, List list, u32 word, u32 size) {
+#pragma unroll
+        for (u32 k = 0; k < STEP; k++) u[k] = word + k * size < list.stop ? read_once(page + word + k * size) : 0;
+    }
+};
+
+// Sum of this lane's messages: those along the list's words `rank`, rank + size, ... The neighbours of the next turn are
+// on their way while values of this one are.
 __device__ __forceinline__ Got sum_of_lane(const HotSources& sources, const Word* page, const Weight* weights, List list,
                                            u32 rank, u32 size, const Context& ctx) {
     Got sum = Got(0);
-    for (u32 word = list.first + rank; word < list.stop; word += STEP * size) {
-        Word u[STEP];
+    u32 word = list.first + rank;
+    if (word >= list.stop) return sum;
+    Turn turn(page, list, word, size);
+    while (true) {
+        const Turn next(page, list, word + STEP * size, size);
         Source from[STEP];
 #pragma unroll
-        for (u32 k = 0; k < STEP; k++)
-            if (word + k * size < list.stop) u[k] = read_once(page + word + k * size);
-#pragma unroll
-        for (u32 k = 0; k < STEP; k++) from[k] = word + k * size < list.stop ? sources.at(u[k]) : Source(0);
+        for (u32 k = 0; k < STEP; k++) from[k] = word + k * size < list.stop ? sources.at(turn.u[k]) : Source(0);
 #pragma unroll
         for (u32 k = 0; k < STEP; k++)
             if (PREMADE || word + k * size < list.stop)
-                sum += sources.message(u[k], from[k], weights, word + k * size, ctx);
+                sum += sources.message(turn.u[k], from[k], weights, word + k * size, ctx);
+        word += STEP * size;
+        if (word >= list.stop) return sum;
+        turn = next;
     }
-    return sum;
 }
 
 // Sum of the messages along the list's words, which teams of `size` lanes share; every lane of the team has it.
