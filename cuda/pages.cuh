@@ -93,15 +93,6 @@ __device__ __forceinline__ bool find_slot(const Page& page, u32 index, Wanted wa
     return page.dense != NO_VERTEX || wanted(slot.vertex);
 }
 
-// Bring the beginning of a list to L2: all 32 lists' are asked for at once, not turn by turn.
-__device__ __forceinline__ void prefetch_list(const Word* page, List list) {
-#ifdef __CUDA_ARCH__
-    constexpr u32 LINE = 128 / sizeof(Word);
-    const u32 stop = min2(list.stop, list.first + 2 * LINE);
-    for (u32 word = list.first; word < stop; word += LINE) asm volatile("prefetch.global.L2 [%0];" ::"l"(page + word));
-#endif
-}
-
 // visit(list) for the records of a part whose vertex is `wanted`, by a warp: lanes of one team get the same list, teams
 // without one an empty list, so that `visit` may shuffle. Returns the sum of what this lane's visits return.
 //
@@ -122,7 +113,6 @@ __device__ __forceinline__ u32 for_lists(const Page& page, Part part, Wanted wan
         if (index < part.end) {
             take = find_slot(page, index, wanted, slot);
             if (take) list = list_of(page.words, slot);
-            if (take) prefetch_list(page.words, list);
         }
         const u32 votes = __ballot_sync(FULL, take);
         if (take) lists[__popc(votes & lanes_below())] = list;

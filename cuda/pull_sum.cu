@@ -11,6 +11,7 @@
 
 constexpr u32 PULL_THREADS = 1024;
 constexpr u32 ONE_BLOCK = 1;  // a processor
+constexpr u32 SUM_STEP = 8;    // as STEP
 
 struct HotSources : Sources {
     const Source* nearest;  // the values of vertices [0, hot)
@@ -39,13 +40,13 @@ struct HotSources : Sources {
     }
 };
 
-// Neighbours of the list's words `word`, word + size, ..., STEP of them; 0 where the list has ended.
+// Neighbours of the list's words `word`, word + size, ..., SUM_STEP of them; 0 where the list has ended.
 struct Turn {
-    Word u[STEP];
+    Word u[SUM_STEP];
 
     __device__ __forceinline__ Turn(const Word* page, List list, u32 word, u32 size) {
 #pragma unroll
-        for (u32 k = 0; k < STEP; k++) u[k] = word + k * size < list.stop ? read_once(page + word + k * size) : 0;
+        for (u32 k = 0; k < SUM_STEP; k++) u[k] = word + k * size < list.stop ? read_once(page + word + k * size) : 0;
     }
 };
 
@@ -58,15 +59,15 @@ __device__ __forceinline__ Got sum_of_lane(const HotSources& sources, const Word
     if (word >= list.stop) return sum;
     Turn turn(page, list, word, size);
     while (true) {
-        const Turn next(page, list, word + STEP * size, size);
-        Source from[STEP];
+        const Turn next(page, list, word + SUM_STEP * size, size);
+        Source from[SUM_STEP];
 #pragma unroll
-        for (u32 k = 0; k < STEP; k++) from[k] = word + k * size < list.stop ? sources.at(turn.u[k]) : Source(0);
+        for (u32 k = 0; k < SUM_STEP; k++) from[k] = word + k * size < list.stop ? sources.at(turn.u[k]) : Source(0);
 #pragma unroll
-        for (u32 k = 0; k < STEP; k++)
+        for (u32 k = 0; k < SUM_STEP; k++)
             if (PREMADE || word + k * size < list.stop)
                 sum += sources.message(turn.u[k], from[k], weights, word + k * size, ctx);
-        word += STEP * size;
+        word += SUM_STEP * size;
         if (word >= list.stop) return sum;
         turn = next;
     }

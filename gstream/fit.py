@@ -134,7 +134,7 @@ def work_list_bytes(table: PageTable) -> int:
         count_parts(large[low:], table.records[low:], table.edges[low:], table.page_layout[low:])
         for low in (0, table.small_pages)
     )
-    return parts * PART_BYTES + of_hubs * 8 + table.pages * (8 + 8 + 4 + 16) + CLAIM_BYTES
+    return parts * PART_BYTES + of_hubs * (8 + 8) + table.pages * (8 + 8 + 4 + 16) + CLAIM_BYTES
 
 
 def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[str, int]:

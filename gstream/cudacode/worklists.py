@@ -14,12 +14,12 @@ import numpy as np
 
 from pagestore.layout import GROUP_SIZES, ROW
 
-EDGES_A_PART = 2048  # a 16 MiB batch is 2,000 parts, some 15 warps of each processor of a large GPU
-STRETCH_PARTS = 4  # a stretch of a hub's large pages has so many times the edges: a sum of each comes back
+EDGES_A_PART = 4096  # a 16 MiB batch is 1,000 parts, some 8 warps of each processor of a large GPU
+STRETCH_PARTS = 2  # a stretch of a hub's large pages has so many times the edges: a sum of each comes back
 PART_BYTES = 16
 LARGE_GROUP = 0
 LONG_FROM = 1024  # edges a record on average: then a warp takes one, whatever the directory says
-SHARE_PARTS = 4  # lists of a small page are shared from twice so many parts' edges on, on average
+SHARE_PARTS = 2  # lists of a small page are shared from twice so many parts' edges on, on average
 SHARES_SHIFT, SHARE_SHIFT = 16, 24  # of a part's group: how many share its lists (0: nobody), and which share it has
 MOST_SHARES = 255
 COLUMNS = 256  # the group of parts of a column page is COLUMNS + its stride

@@ -286,6 +286,11 @@ class Device(ABC):
         The driver adds them up in page order, so that a hub's sum has the same bits wherever its pages were.
         """
 
+    def fold_hubs(self) -> bool:
+        """Add the sums of large pages to what their vertices got, in page order, where this device pulled all of them
+        since `begin` and can do so by itself; False: it did nothing, and hub_sums has them."""
+        return False
+
     @abstractmethod
     def add_hub_sums(self, vertices: np.ndarray, sums: np.ndarray) -> None:
         """Add sums got[k], in order, to what `vertices` uint64[k] got; those outside the chunk are passed over."""

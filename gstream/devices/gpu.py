@@ -284,6 +284,10 @@ class GpuDevice(Device):
         with self.gpu:
             return self.work.hub_sums()
 
+    def fold_hubs(self) -> bool:
+        with self.gpu:
+            return self.work.fold_hubs()
+
     def add_hub_sums(self, vertices: np.ndarray, sums: np.ndarray) -> None:
         with self.gpu:
             self.state.add_hub_sums(vertices, sums)

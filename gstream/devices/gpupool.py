@@ -23,7 +23,8 @@ class GpuTable:
     """One topology's directory on a GPU.
 
     parts: the work list of all pages; part_of[p]: the first part of page p (int64[pages + 1], on the host);
-    large_pages: the page of each part of a large page, from part `first_large` on; first_vertex, last_vertex:
+    large_pages: the page of each part of a large page, from part `first_large` on; hubs: the vertex of each, uint64 on
+    the GPU; first_vertex, last_vertex:
     uint64[pages].
     """
 
@@ -48,6 +49,7 @@ class GpuTable:
             return array
 
         self.parts = keep(gpu.upload(parts))
+        self.hubs = keep(gpu.upload(table.first_vertex[self.large_pages]))
         self.first_vertex, self.last_vertex = keep(gpu.upload(table.first_vertex)), keep(gpu.upload(table.last_vertex))
         self.lists = keep(gpu.upload(np.zeros(-(-table.pages // 2), np.uint64)))  # wanted ones, a u32 a page
         self._entries, self._put = keep(gpu.empty(table.pages, ENTRY)), np.zeros(0, ENTRY)

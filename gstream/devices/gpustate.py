@@ -23,6 +23,7 @@ from gstream.hostcode.generate import BLOCK
 from gstream.pagetable import PageTable
 
 ANSWERS = 4  # 8-byte numbers that kernels count in
+HOT_SHARE = 0.7  # of a processor's shared memory: the rest is L1, without which a pull is slower by a third
 VERTEX_BLOCKS_A_PROCESSOR = 16  # of kernels that take any launch
 
 
@@ -112,7 +113,8 @@ class GpuState:
         if self.code.idempotent or not self.plan.by_degree:
             return 0, 0
         size = (self.value if self.source is None else self.source).dtype.itemsize
-        count = min(self.job.vertices, self.kernels["pull_kernel"].spare_shared // size)
+        room = min(self.kernels["pull_kernel"].spare_shared, int(HOT_SHARE * self.gpu.shared_bytes))
+        count = min(self.job.vertices, room // size)
         return count, count * size
 
     def _bind(self, uploads: Uploads) -> None:
@@ -294,6 +296,14 @@ class GpuState:
             return table.large_pages, sums
         chosen = np.isin(table.large_pages, done)
         return table.large_pages[chosen], sums[chosen]
+
+    def fold_hubs(self, name: str) -> None:
+        """Add the sums of all large pages of a topology to what their vertices got."""
+        known = self.tables[name]
+        self.launch(
+            "add_hub_sums_kernel", self.blocks(len(known.large_pages), 256), known.hubs.address,
+            self.carry[name].address, len(known.large_pages), self.got.address, *self.chunk,
+        )  # fmt: skip
 
     def add_hub_sums(self, vertices: np.ndarray, sums: np.ndarray) -> None:
         if len(vertices) == 0:

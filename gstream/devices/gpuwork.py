@@ -85,6 +85,18 @@ class ProgramWork:
     def close(self) -> None:
         self.ready = None
 
+    def fold_hubs(self) -> bool:
+        """Add up hubs' sums on the GPU, where all large pages were pulled here; False: they were not."""
+        hubs = {name: sum(len(done) for done in pulled) for name, pulled in self._hubs.items()}
+        if any(
+            count < (table := self.state.tables[name].table).pages - table.small_pages for name, count in hubs.items()
+        ):
+            return False
+        for name in hubs:
+            self.state.fold_hubs(name)
+        self._hubs = {}
+        return True
+
     def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:
         """Page and sum of each part of the large pages pulled since `begin`."""
         columns = [self.state.hub_sums(name, np.concatenate(done)) for name, done in self._hubs.items()]

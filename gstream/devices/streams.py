@@ -86,6 +86,11 @@ class BatchRing:
         cache = self.caches.get(table.name)
         return cache is not None and (cache.policy == "lru" or cache.used < cache.slots)
 
+    def stays(self, table: PageTable) -> bool:
+        """Whether pages that are cached keep their slots."""
+        cache = self.caches.get(table.name)
+        return cache is not None and cache.policy == "pinned"
+
     def next_stream(self) -> int:
         """Streams take turns."""
         self._placed += 1
