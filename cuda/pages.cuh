@@ -103,7 +103,7 @@ template <u32 WARPS, class Wanted, class Visit>
 __device__ __forceinline__ u32 for_lists(const Page& page, Part part, Wanted wanted, Visit visit) {
     __shared__ List packed[WARPS][32];
     List* const lists = packed[warp_of()];
-    const u32 teams = 32 / part.group, team = lane_of() / part.group;
+    const u32 shift = __ffs(part.group) - 1, teams = 32 >> shift, team = lane_of() >> shift;  // no division: a call
     u32 sum = 0;
     for (u32 base = part.first; base < part.end; base += 32) {
         const u32 index = base + lane_of();
@@ -253,7 +253,7 @@ __device__ __forceinline__ u32 for_parts(const Pool& pool, const Part* __restric
         part.group &= DENSE - 1;
         if (part.group == STRETCH) {
             if (wanted(vertex)) sum += wide({vertex, part.first, part.end}, words, beside, claimed.index);
-        } else if (part.group & COLUMNS) {  // < COLUMNS would let nvcc divide by a u16 below, which is a call
+        } else if (part.group & COLUMNS) {
             sum += columns(part, page, beside);
         } else if (!WHOLE && shares != 0) {
             Slot slot;

@@ -96,15 +96,14 @@ class BatchQueue:
         self._letting_go: deque[tuple[Lane, Callable[[], None]]] = deque()  # copies queued, and what they let go of
         self._ahead: deque[tuple[Batch, Placement, Lane]] = deque()  # copied for the next step, in order
         self._held_over, self._held_ticket = gpu.event(), -1  # the launch over cached pages
-        self._sweep: tuple[np.ndarray, Launch, Placement] | None = (
-            None  # the last one over pages that stay where they are
-        )
+        self._sweep: tuple[np.ndarray, Launch, Placement] | None = None  # the same, over pages that keep their slots
         self._busy = False  # whether batches were queued that are not known to be over
 
     def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
         """Queue one launch over the pages (int64[n], ascending) that are cached; the others, to be submitted."""
         if (rest := self._submit_again(table, numbers)) is not None:
             return rest
+        self._sweep = None  # its entries may be written over
         place, found = self.pool.ring.held(numbers, table)
         held = numbers[found]
         if len(held) == 0:

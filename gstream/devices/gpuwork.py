@@ -87,12 +87,11 @@ class ProgramWork:
 
     def fold_hubs(self) -> bool:
         """Add up hubs' sums on the GPU, where all large pages were pulled here; False: they were not."""
-        hubs = {name: sum(len(done) for done in pulled) for name, pulled in self._hubs.items()}
-        if any(
-            count < (table := self.state.tables[name].table).pages - table.small_pages for name, count in hubs.items()
-        ):
-            return False
-        for name in hubs:
+        for name, pulled in self._hubs.items():
+            table = self.state.tables[name].table
+            if sum(len(numbers) for numbers in pulled) < table.pages - table.small_pages:
+                return False
+        for name in self._hubs:
             self.state.fold_hubs(name)
         self._hubs = {}
         return True

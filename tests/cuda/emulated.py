@@ -6,7 +6,7 @@ import ctypes
 
 import numpy as np
 from compilers import shared_library
-from standin import small_blocks
+from standin import small_blocks, threads_of
 from stepping import Loop
 
 from gstream.cudacode.generate import UnitShape, unit_of
@@ -25,7 +25,7 @@ def compile_units(folder, programs, shapes):
         for kernel in unit.kernels.values():
             texts.append(
                 f'extern "C" void {key}_{kernel.name}(unsigned grid, const unsigned long long* given) {{\n'
-                f"    emulated::call({key}::{kernel.name}, grid, {256 if kernel.threads == 1024 else kernel.threads}, given);\n}}"
+                f"    emulated::call({key}::{kernel.name}, grid, {threads_of(kernel)}, given);\n}}"
             )
     return shared_library(folder, "\n".join(texts)), units
 

@@ -397,6 +397,10 @@ def small_blocks(text: str) -> str:
     return text.replace("PULL_THREADS = 1024;", "PULL_THREADS = 256;")
 
 
+def threads_of(kernel) -> int:
+    return 256 if kernel.threads == 1024 else kernel.threads
+
+
 def compile_unit(unit, folder: Path) -> Path:
     """What stands for Unit.compile: a library with a function run_NAME for each kernel."""
     path = folder / hashlib.sha256(unit.text.encode()).hexdigest()[:16]
@@ -406,7 +410,7 @@ def compile_unit(unit, folder: Path) -> Path:
         for kernel in unit.kernels.values():
             texts.append(
                 f'extern "C" void run_{kernel.name}(unsigned grid, const unsigned long long* given) {{\n'
-                f"    emulated::call({kernel.name}, grid, {256 if kernel.threads == 1024 else kernel.threads}, given);\n}}"
+                f"    emulated::call({kernel.name}, grid, {threads_of(kernel)}, given);\n}}"
             )
         shared_library(path, "\n".join(texts), "-O1")
     return path / "unit.so"

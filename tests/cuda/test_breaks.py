@@ -48,12 +48,12 @@ class CtrlC:
     def __init__(self):
         self.calls, self.at, self.late = 0, 0, False
 
-    def call(self, usual, *arguments):
+    def call(self, usual, *arguments, **given):
         self.calls += 1
         here = self.calls == self.at
         if here and not self.late:
             raise Interruption
-        usual(*arguments)
+        usual(*arguments, **given)
         if here:
             raise Interruption
 
@@ -80,7 +80,7 @@ def ctrl_c(monkeypatch):
     made = CtrlC()
     for owner, name in CALLS:
         usual = getattr(owner, name)
-        monkeypatch.setattr(owner, name, lambda *arguments, usual=usual: made.call(usual, *arguments))
+        monkeypatch.setattr(owner, name, lambda *arguments, usual=usual, **given: made.call(usual, *arguments, **given))
     return made
 
 
@@ -191,18 +191,18 @@ class Fault:
             )
         launch = standin.Function.prepared_async_call
 
-        def launched(function, *arguments):
-            launch(function, *arguments)
+        def launched(function, *arguments, **given):
+            launch(function, *arguments, **given)
             self.there = self.there or function.name == self.kernel
 
         monkeypatch.setattr(standin.Function, "prepared_async_call", launched)
 
     def failing(self, usual):
-        def call(*arguments):
+        def call(*arguments, **given):
             if self.there:
                 self.errors += 1
                 raise standin.LogicError(f"an illegal memory access, error {self.errors} of the test")
-            return usual(*arguments)
+            return usual(*arguments, **given)
 
         return call
 

@@ -235,12 +235,12 @@ def test_errors_name_the_kernel_and_its_pages(store, monkeypatch, cache, pages):
     usual, late = standin.Function.prepared_async_call, cache == "auto"
     armed = cache != "held"
 
-    def call(self, *arguments):
+    def call(self, *arguments, **given):
         if self.name == "pull_kernel" and armed:
             if not late:
                 raise standin.LogicError("cuLaunchKernel failed: made up by the test")
             monkeypatch.setattr(standin.Event, "synchronize", fail)
-        usual(self, *arguments)
+        usual(self, *arguments, **given)
 
     def fail(self, right=standin.Event.synchronize):
         monkeypatch.setattr(standin.Event, "synchronize", right)
