@@ -133,3 +133,10 @@ class Methods(ABC):
     def scc(self, certify: bool = False, **options: Any) -> Result:
         """Strongly connected components: columns vertex, component (the least vertex of the component)."""
         return self.execute("scc", {}, certify, **options)
+
+    def msf(self, certify: bool = False, **options: Any) -> Result:
+        """Minimum spanning forest of an undirected store with weights: columns source, target, weight, a row an edge.
+
+        Edges of equal weight go by their ends, so there is one answer. Summary: total_weight, forest_edges, trees.
+        """
+        return self.execute("msf", {}, certify, **options)

@@ -150,6 +150,10 @@ ALGORITHMS = {
             ("component",), groups=True,
         ),
         Algorithm(
+            "msf", "minimum spanning forest of an undirected graph: a row an edge", "msf:run_msf", "msf:certify_msf",
+            {}, ("target", "weight"), weights=True, table=True,
+        ),
+        Algorithm(
             "lcc", "local clustering coefficient, LDBC's definition", "triangles:run_lcc", "", {}, ("lcc",),
             best="largest",
         ),

@@ -38,6 +38,19 @@ def test_lcc_as_graphalytics_writes_it(tmp_path: Path, store: Path, gstream: Com
     assert [float(value) for _, value in rows] == [0.5, 0.5, 1 / 6, 0, 0, 0, 0]
 
 
+def test_forests(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "weighted.txt").write_text("1 2 3\n2 3 1\n1 3 2\n3 4 2\n6 7 1\n7 6 0\n6 6 0\n")
+    assert gstream("convert", "weighted.txt", "w.gs", "--weight-column", "3", "--undirected").returncode == 0
+    done = gstream("run", "msf", "w.gs", "-o", "forest.csv", "--certify")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "forest.csv").read_text().split() == ["source,target,weight", "1,3,2", "2,3,1", "3,4,2", "6,7,0"]
+    assert "2 trees that span the graph" in done.stdout and "written         forest.csv: 4 rows" in done.stdout
+    facts = json.loads(gstream("run", "msf", "w.gs", "--json").stdout)
+    assert (facts["total_weight"], facts["forest_edges"], facts["trees"], facts["rows"]) == (5, 4, 2, 4)
+    assert facts["top"][0] == {"source": 1, "target": 3, "weight": 2}
+    assert gstream("run", "msf", "w.gs").stdout.splitlines()[1].split() == ["1", "3", "2"]
+
+
 @pytest.mark.parametrize(
     ("name", "summary"),
     [("scc", "components"), ("kcore", "largest_core"), ("mis", "set_vertices"), ("coloring", "colors")],
@@ -53,6 +66,7 @@ def test_they_prove_and_count(store: Path, gstream: Command, name: str, summary:
     ("arguments", "message"),
     [
         (["run", "triangles"], "graph.gs: is directed, and triangles are counted in undirected graphs."),
+        (["run", "msf"], "graph.gs: is directed, and spanning forests are those of undirected graphs."),
         (["run", "lcc", "--certify"], "--certify: lcc has no certificate."),
         (["run", "bfs", "--source", "1", "--k", "2"], "--k: is no option of bfs, which has"),
         (["run", "kcore", "--k", "-1"], "--k -1: is negative"),
