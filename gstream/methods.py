@@ -140,3 +140,10 @@ class Methods(ABC):
         Edges of equal weight go by their ends, so there is one answer. Summary: total_weight, forest_edges, trees.
         """
         return self.execute("msf", {}, certify, **options)
+
+    def ktruss(self, k: int | None = None, certify: bool = False, **options: Any) -> Result:
+        """Truss numbers of an undirected store's edges: columns source, target, truss; with k: those of the k-truss.
+
+        As networkx.k_truss, each edge in k - 2 triangles of the k-truss. Self-loops and duplicates don't count.
+        """
+        return self.execute("ktruss", {"k": k}, certify, **options)

@@ -154,6 +154,10 @@ ALGORITHMS = {
             {}, ("target", "weight"), weights=True, table=True,
         ),
         Algorithm(
+            "ktruss", "truss number of every edge, or with k the edges of the k-truss", "ktruss:run_ktruss",
+            "trussproof:certify_ktruss", {"k": None}, ("target", "truss"), table=True,
+        ),
+        Algorithm(
             "lcc", "local clustering coefficient, LDBC's definition", "triangles:run_lcc", "", {}, ("lcc",),
             best="largest",
         ),

@@ -47,7 +47,7 @@ def _declared(
     wf_improved: bool = typer.Option(
         None, "--wf-improved/--no-wf-improved", help="closeness: scale by what is reached."
     ),
-    k: int = typer.Option(None, metavar="N", help="kcore: who is in it; other centralities: N sources, drawn."),
+    k: int = typer.Option(None, metavar="N", help="kcore, ktruss: who is in it; others: N sources, drawn."),
     seed: int = typer.Option(None, metavar="N", help="closeness, harmonic, radius, betweenness: of what is drawn."),
     sketches: int = typer.Option(None, metavar="N", help="radius: Flajolet-Martin sketches a vertex. Default: 32."),
     initial: Path = typer.Option(None, metavar="FILE", help="heat, circuit, neural: lines of `vertex value`."),

@@ -33,6 +33,8 @@ FOUND = (
     "triangles",
     "mean_lcc",
     "set_vertices",
+    "largest_truss",
+    "truss_edges",
     "total_weight",
     "forest_edges",
     "trees",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gzip
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 import gstream
+from gstream.algorithms import blocks
 from tests.answers.graphs import Example
 
 DEVICES = ("host", "host:2", "fake:3", "fake:5:3")
@@ -50,3 +53,12 @@ def shipped_pairs() -> tuple[int, np.ndarray]:
     words = np.array(" ".join(lines).split())
     names, ranks = np.unique(words, return_inverse=True)
     return len(names), simple_pairs(ranks.reshape(-1, 2))
+
+
+@contextmanager
+def blocks_of(room):
+    """Blocks of so many bytes at most, so that the nested loop has many rounds."""
+    cut = blocks.Blocks._cut
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks.Blocks, "_cut", lambda self, given: cut(self, min(given, room)))
+        yield

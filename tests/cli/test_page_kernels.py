@@ -51,6 +51,19 @@ def test_forests(tmp_path: Path, gstream: Command) -> None:
     assert gstream("run", "msf", "w.gs").stdout.splitlines()[1].split() == ["1", "3", "2"]
 
 
+def test_trusses(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "edges.txt").write_text("1 2\n2 3\n1 3\n3 4\n1 4\n2 4\n4 5\n5 6\n6 4\n6 7\n7 7\n")
+    assert gstream("convert", "edges.txt", "t.gs", "--undirected").returncode == 0
+    done = gstream("run", "ktruss", "t.gs", "-o", "truss.csv", "--certify")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "truss.csv").read_text().split() == [
+        "source,target,truss", "1,2,4", "1,3,4", "1,4,4", "2,3,4", "2,4,4", "3,4,4", "4,5,3", "4,6,3", "5,6,3", "6,7,2",
+    ]  # fmt: skip
+    assert "largest truss   4" in done.stdout and "every truss number by its definition" in done.stdout
+    facts = json.loads(gstream("run", "ktruss", "t.gs", "--k", "4", "--json").stdout)
+    assert facts["truss_edges"] == 6 and facts["top"][5] == {"source": 3, "target": 4}
+
+
 @pytest.mark.parametrize(
     ("name", "summary"),
     [("scc", "components"), ("kcore", "largest_core"), ("mis", "set_vertices"), ("coloring", "colors")],
@@ -67,6 +80,7 @@ def test_they_prove_and_count(store: Path, gstream: Command, name: str, summary:
     [
         (["run", "triangles"], "graph.gs: is directed, and triangles are counted in undirected graphs."),
         (["run", "msf"], "graph.gs: is directed, and spanning forests are those of undirected graphs."),
+        (["run", "ktruss"], "graph.gs: is directed, and trusses are those of undirected graphs."),
         (["run", "lcc", "--certify"], "--certify: lcc has no certificate."),
         (["run", "bfs", "--source", "1", "--k", "2"], "--k: is no option of bfs, which has"),
         (["run", "kcore", "--k", "-1"], "--k -1: is negative"),
