@@ -84,15 +84,15 @@ def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]
 def higher_lists(session: Session, size: np.ndarray, beside: int = 0) -> tuple[Blocks, Gatherer, Gatherer]:
     """Blocks of lists of higher neighbours, and room for two of them, which are the same where there is one block.
 
-    size: entries of each vertex's lists, which order vertices. beside: as many arrays as large as a block's entries are
-    in memory, too.
+    size: entries of each vertex's lists, which order vertices. beside: arrays as large as a block's entries that go
+    with each block.
     """
     higher = _count_higher(session, size)
     dtype = np.uint32 if session.meta.vertices <= 1 << 30 else np.uint64
     blocks = Blocks(session, higher, dtype, shares=1 + beside)
     if len(blocks) > 1:
         session.let_go(blocks.before)
-        blocks = Blocks(session, higher, dtype, shares=2 + beside)
+        blocks = Blocks(session, higher, dtype, shares=2 * (1 + beside))
     inner = Gatherer(session, blocks, size)
     return blocks, inner, Gatherer(session, blocks, size) if len(blocks) > 1 else inner
 

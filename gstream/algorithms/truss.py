@@ -1,70 +1,41 @@
-"""Kernels of k-truss: triangles of every edge, and edges that are in too few of them taken off.
+"""Kernels of k-truss: triangles of every edge, and what is left of them as edges are taken off.
 
 An edge is an entry in the list of its lower end (gstream.algorithms.joins); lists are gathered by blocks, sorted, each
 neighbour once, so an entry always has the same number: base, of its block, and its place in the block's `entries`.
-alive: u64[ceil(entries / 64)], bits of edges that are there. touched: u64[ceil(V / 64)], vertices that lost an edge:
-only edges at one of them can have lost a triangle. support: u4[entries of a block], triangles of each edge.
+alive, dying: u64[ceil(entries / 64)], bits of edges that are there, and of those that this round takes off. support:
+u4 or u8[entries], triangles of each edge. Of a block, dying edges stand in lists, too: those of vertex first + k have
+the places low_places[low_starts[k]:low_starts[k + 1]].
 """
 
 from __future__ import annotations
 
 from gstream.algorithms.joins import RUN
-from gstream.algorithms.peeling import bit
+from gstream.algorithms.nearest import BLOCK
 from gstream.algorithms.records import claim, u64
 from gstream.algorithms.shared import is_set, lower, set_bit
-from gstream.hostcode.intrinsics import atomic_add
+from gstream.hostcode.intrinsics import atomic_add, trailing_zeros
 from gstream.hostcode.jit import helper, kernel
+
+NONE = u64(0xFFFFFFFFFFFFFFFF)
 
 
 @kernel
 def open_edges(starts, after, base, alive, counter):
-    """Set the bits of all entries of a block; returns how many there are."""
-    found = u64(0)
+    """Set the bits of all entries of a block."""
     while True:
         begin = claim(counter) * u64(RUN)
         if begin >= u64(len(after)):
-            return found
+            return u64(0)
         for k in range(begin, min(begin + u64(RUN), u64(len(after)))):
             for index in range(starts[k], after[k]):
                 set_bit(alive, base + index)
-                found += u64(1)
-
-
-@kernel
-def count_touched(first, starts, after, entries, base, alive, touched, counter):
-    """How many edges of a block are there, at a touched vertex."""
-    found = u64(0)
-    while True:
-        begin = claim(counter) * u64(RUN)
-        if begin >= u64(len(after)):
-            return found
-        for k in range(begin, min(begin + u64(RUN), u64(len(after)))):
-            mine = is_set(touched, u64(first) + k)
-            for index in range(starts[k], after[k]):
-                if (mine or is_set(touched, u64(entries[index]) >> u64(2))) and is_set(alive, base + index):
-                    found += u64(1)
-
-
-@helper
-def is_near(v, low, high, entries, base, alive, touched):
-    """Whether an edge of v, or the one between two of its higher neighbours, is at a touched vertex."""
-    if is_set(touched, v):
-        return True
-    for index in range(low, high):
-        if is_set(touched, u64(entries[index]) >> u64(2)) and is_set(alive, base + index):
-            return True
-    return False
 
 
 @kernel
 def count_supports(
-    one_first, one_starts, one_after, one, one_base, two_first, two_starts, two_after, two, two_base,
-    alive, touched, of_one, of_two, support, counter,
-):  # fmt: skip
-    """support += triangles v < u < w near touched vertices, v in block `one`, u in block `two`.
-
-    of_one: `support` is that of block one's edges, v - u and v - w; of_two: of block two's, u - w.
-    """
+    one_starts, one_after, one, one_base, two_first, two_starts, two_after, two, two_base, support, counter
+):
+    """support += triangles v < u < w, v in block `one`, u in block `two`, of the whole graph."""
     steps, unit = u64(0), support.dtype.type(1)
     while True:
         begin = claim(counter) * u64(RUN)
@@ -72,64 +43,168 @@ def count_supports(
             return steps
         for k in range(begin, min(begin + u64(RUN), u64(len(one_after)))):
             low, high = one_starts[k], one_after[k]
-            if not is_near(u64(one_first) + k, low, high, one, one_base, alive, touched):
-                continue
             for index in range(low, high):
                 u = u64(one[index]) >> u64(2)
-                if u < two_first or u - two_first >= u64(len(two_after)) or not is_set(alive, one_base + index):
+                if u < two_first or u - two_first >= u64(len(two_after)):
                     continue
-                place, stop = two_starts[u - two_first], two_after[u - two_first]
                 mine, closed = low, u64(0)
+                place, stop = two_starts[u - two_first], two_after[u - two_first]
                 while mine < high and place < stop:
                     a, b = u64(one[mine]) >> u64(2), u64(two[place]) >> u64(2)
-                    if a == b and is_set(alive, one_base + mine) and is_set(alive, two_base + place):
+                    if a == b:
                         closed += u64(1)
-                        if of_one:
-                            atomic_add(support, mine, unit)
-                        if of_two:
-                            atomic_add(support, place, unit)
+                        atomic_add(support, one_base + mine, unit)
+                        atomic_add(support, two_base + place, unit)
                     mine += u64(a <= b)
                     place += u64(b <= a)
                     steps += u64(1)
-                if of_one and closed:
-                    atomic_add(support, index, support.dtype.type(closed))
+                if closed:
+                    atomic_add(support, one_base + index, support.dtype.type(closed))
 
 
 @kernel
-def take_edges(
-    first, starts, after, entries, base, alive, touched, support, wanted, number, numbers, following, least, counter
-):
-    """Take off edges at touched vertices that are in fewer than `wanted` triangles; returns how many.
+def mark_dying(alive, support, wanted, dying, least, counter):
+    """dying: edges in fewer than `wanted` triangles, written whole; returns how many. least (u8[1]): the fewest
+    triangles of the others."""
+    found, fewest = u64(0), NONE
+    while True:
+        begin = claim(counter) * u64(BLOCK // 64)
+        if begin >= u64(len(alive)):
+            lower(least, u64(0), fewest)
+            return found
+        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(alive)))):
+            left, word = alive[index], u64(0)
+            while left != u64(0):
+                bit = trailing_zeros(left)
+                left &= left - u64(1)
+                triangles = u64(support[(index << u64(6)) + bit])
+                if triangles < wanted:
+                    word |= u64(1) << bit
+                    found += u64(1)
+                else:
+                    fewest = min(fewest, triangles)
+            dying[index] = word
 
-    following: bits of their ends. numbers: u4[entries of all blocks], given `number`, or of none. least (u8[1]): the
-    fewest triangles of an edge that was looked at and stays.
-    """
-    taken, fewest = u64(0), ~u64(0)
+
+@kernel
+def take_dying(alive, dying, support, number, counter):
+    """Take the dying edges off; their `support` becomes `number`."""
+    while True:
+        begin = claim(counter) * u64(BLOCK // 64)
+        if begin >= u64(len(alive)):
+            return u64(0)
+        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(alive)))):
+            left = dying[index]
+            alive[index] &= ~left
+            while left != u64(0):
+                support[(index << u64(6)) + trailing_zeros(left)] = number
+                left &= left - u64(1)
+
+
+@helper
+def next_set(bits, at, end):
+    """The first set bit of [at, end); `end` where there is none. Late rounds have few: words are passed over."""
+    while at < end:
+        word = bits[at >> u64(6)] >> (at & u64(63))
+        if word != u64(0):
+            return min(at + trailing_zeros(word), end)
+        at = (at | u64(63)) + u64(1)
+    return end
+
+
+@kernel
+def list_dying(starts, after, base, dying, low_starts, low_places, counter):
+    """Dying edges of a block's vertices: their number, in low_starts[k + 1], if low_places is empty, else places."""
     while True:
         begin = claim(counter) * u64(RUN)
         if begin >= u64(len(after)):
-            lower(least, u64(0), fewest)
-            return taken
+            return u64(0)
         for k in range(begin, min(begin + u64(RUN), u64(len(after)))):
-            v = u64(first) + k
-            for index in range(starts[k], after[k]):
-                edge, u = base + index, u64(entries[index]) >> u64(2)
-                if not is_set(alive, edge) or not (is_set(touched, v) or is_set(touched, u)):
-                    continue
-                if u64(support[index]) >= wanted:
-                    fewest = min(fewest, u64(support[index]))
-                    continue
-                atomic_add(alive, edge >> u64(6), ~bit(edge) + u64(1))  # takes the bit away: nobody else does
-                set_bit(following, v)
-                set_bit(following, u)
-                if len(numbers):
-                    numbers[edge] = number
-                taken += u64(1)
+            found, end = u64(0), base + after[k]
+            edge = next_set(dying, base + starts[k], end)
+            while edge < end:
+                if len(low_places):
+                    low_places[low_starts[k] + found] = edge - base
+                found += u64(1)
+                edge = next_set(dying, edge + u64(1), end)
+            if len(low_places) == 0:
+                low_starts[k + u64(1)] = found
+
+
+@helper
+def place_of(entries, low, high, w):
+    """Where neighbour w stands in entries[low:high]; NONE where it does not."""
+    end = high
+    while low < high:
+        middle = (low + high) >> u64(1)
+        if u64(entries[middle]) >> u64(2) < w:
+            low = middle + u64(1)
+        else:
+            high = middle
+    return low if low < end and u64(entries[low]) >> u64(2) == w else NONE
+
+
+@helper
+def lose(support, dying, edge):
+    """One triangle less for an edge that stays."""
+    if not is_set(dying, edge):
+        atomic_add(support, edge, ~support.dtype.type(0))
 
 
 @kernel
-def list_edges(first, starts, after, entries, base, alive, numbers, filled, source, target, number, counter):
-    """source, target: both ends of the edges that are there, number: theirs of `numbers`; filled (u8[1]): how many."""
+def lose_triangles(
+    one_starts, one_after, one, one_base, one_low_starts, one_low_places,
+    two_first, two_starts, two_after, two, two_base, two_low_starts, two_low_places, alive, dying, support, counter,
+):  # fmt: skip
+    """support -= triangles v < u < w that lose an edge, v in block `one`, u in block `two`; each is met once.
+
+    Where v - u dies, at all w in both lists; else at the dying edges v - w whose w is in u's list, and at the dying
+    edges u - w whose v - w is there and stays.
+    """
+    steps = u64(0)
+    while True:
+        begin = claim(counter) * u64(RUN)
+        if begin >= u64(len(one_after)):
+            return steps
+        for k in range(begin, min(begin + u64(RUN), u64(len(one_after)))):
+            low, high = one_starts[k], one_after[k]
+            following, end = next_set(alive, one_base + low, one_base + high), one_base + high
+            while following < end:
+                edge = following
+                following = next_set(alive, edge + u64(1), end)
+                u = u64(one[edge - one_base]) >> u64(2)
+                if u < two_first or u - two_first >= u64(len(two_after)):
+                    continue
+                row = u - two_first
+                mine, place, stop = low, two_starts[row], two_after[row]
+                if is_set(dying, edge):
+                    while mine < high and place < stop:
+                        a, b = u64(one[mine]) >> u64(2), u64(two[place]) >> u64(2)
+                        if a == b and is_set(alive, one_base + mine) and is_set(alive, two_base + place):
+                            lose(support, dying, one_base + mine)
+                            lose(support, dying, two_base + place)
+                        mine += u64(a <= b)
+                        place += u64(b <= a)
+                        steps += u64(1)
+                    continue
+                for each in range(one_low_starts[k], one_low_starts[k + u64(1)]):
+                    found = place_of(two, place, stop, u64(one[one_low_places[each]]) >> u64(2))
+                    steps += u64(1)
+                    if found != NONE and is_set(alive, two_base + found):
+                        lose(support, dying, edge)
+                        lose(support, dying, two_base + found)
+                for each in range(two_low_starts[row], two_low_starts[row + u64(1)]):
+                    found = place_of(one, low, high, u64(two[two_low_places[each]]) >> u64(2))
+                    steps += u64(1)
+                    if found != NONE and is_set(alive, one_base + found) and not is_set(dying, one_base + found):
+                        lose(support, dying, edge)
+                        lose(support, dying, one_base + found)
+
+
+@kernel
+def list_edges(first, starts, after, entries, base, chosen, support, filled, source, target, number, counter):
+    """source, target: both ends of the edges whose bit is set, number: theirs of `support` where wanted (else of none);
+    filled (u8[1]): how many."""
     while True:
         begin = claim(counter) * u64(RUN)
         if begin >= u64(len(after)):
@@ -137,11 +212,11 @@ def list_edges(first, starts, after, entries, base, alive, numbers, filled, sour
         for k in range(begin, min(begin + u64(RUN), u64(len(after)))):
             found = u64(0)
             for index in range(starts[k], after[k]):
-                found += u64(is_set(alive, base + index))
+                found += u64(is_set(chosen, base + index))
             place = atomic_add(filled, 0, found)
             for index in range(starts[k], after[k]):
-                if is_set(alive, base + index):
+                if is_set(chosen, base + index):
                     source[place], target[place] = u64(first) + k, u64(entries[index]) >> u64(2)
-                    if len(numbers):
-                        number[place] = numbers[base + index]
+                    if len(number):
+                        number[place] = support[base + index]
                     place += u64(1)
