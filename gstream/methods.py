@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 from gstream.results import Result
@@ -133,3 +134,47 @@ class Methods(ABC):
     def scc(self, certify: bool = False, **options: Any) -> Result:
         """Strongly connected components: columns vertex, component (the least vertex of the component)."""
         return self.execute("scc", {}, certify, **options)
+
+    def msf(self, certify: bool = False, **options: Any) -> Result:
+        """Minimum spanning forest of an undirected store with weights: columns source, target, weight, a row an edge.
+
+        Edges of equal weight go by their ends, so there is one answer. Summary: total_weight, forest_edges, trees.
+        """
+        return self.execute("msf", {}, certify, **options)
+
+    def ktruss(self, k: int | None = None, certify: bool = False, **options: Any) -> Result:
+        """Truss numbers of an undirected store's edges: columns source, target, truss; with k: those of the k-truss.
+
+        As networkx.k_truss, each edge in k - 2 triangles of the k-truss. Self-loops and duplicates don't count.
+        """
+        return self.execute("ktruss", {"k": k}, certify, **options)
+
+    # Edges between chosen vertices: rows stay in the pages, and are read when they are asked for or written
+
+    def subgraph(self, nodes: Any, certify: bool = False, **options: Any) -> Result:
+        """The edges among `nodes` (user IDs, or the path of a file of them): columns source, target and weight.
+
+        An undirected edge is one row, the lesser end first. `weight`: where the store has weights.
+        """
+        return self.execute("subgraph", {"nodes": kept(nodes)}, certify, **options)
+
+    def egonet(
+        self, source: Any, radius: int = 1, center: bool = True, certify: bool = False, **options: Any
+    ) -> Result:
+        """The edges among the vertices within `radius` edges of one or several sources: columns as of `subgraph`.
+
+        center: the sources are among those vertices.
+        """
+        return self.execute("egonet", {"source": source, "radius": radius, "center": center}, certify, **options)
+
+    def cross(self, nodes: Any, targets: Any = None, certify: bool = False, **options: Any) -> Result:
+        """The edges from `nodes` to `targets` (user IDs, or files of them; None: all others): columns as of `subgraph`.
+
+        Of undirected stores the edges between them; `source` is one of `nodes`.
+        """
+        return self.execute("cross", {"nodes": kept(nodes), "targets": kept(targets)}, certify, **options)
+
+
+def kept(vertices: Any) -> Any:
+    """`vertices` as they are, an iterator's as a list: the certificate asks for them again."""
+    return list(vertices) if isinstance(vertices, Iterator) else vertices

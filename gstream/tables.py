@@ -1,4 +1,4 @@
-"""Answers whose rows are no vertices: a distribution has a row a degree. The same tables and files as `Result`."""
+"""Answers whose rows are no vertices: degrees of a distribution, edges. The same tables and files as `Result`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gstream.naming import plain
-from gstream.results import CHUNK_ROWS, Column, Result
+from gstream.naming import Naming, plain
+from gstream.results import Column, Result
 
 if TYPE_CHECKING:
     import pandas
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class Table(Result):
-    """Rows of the columns alone, in their order; `len(table)` is their number. Columns hold numbers, none missing."""
+    """Rows of the columns alone, in their order; `len(table)` is their number. No value is missing.
+
+    Columns hold numbers, or vertices, which are shown as user IDs.
+    """
 
     def __init__(self, store: Any, columns: list[Column], summary: dict[str, Any]) -> None:
         super().__init__(store, columns, summary)
@@ -31,27 +34,46 @@ class Table(Result):
 
     def top(self, count: int = 20) -> list[dict[str, Any]]:
         """The first `count` rows as dictionaries."""
-        rows = self.to_numpy()[: max(0, count)]
-        return [{name: plain(row[name]) for name in self.columns} for row in rows]
+        found: list[dict[str, Any]] = []
+        for _, rows in self._rows():
+            found += [{name: plain(row[name]) for name in self.columns} for row in rows[: max(0, count - len(found))]]
+            if len(found) >= count:
+                break
+        return found
+
+    def _parts(self) -> Iterator[list[np.ndarray]]:
+        """Values of the columns, rows of CHUNK_ROWS or fewer."""
+        for first, last in self._chunks():
+            yield [column.values[first:last] for column in self._columns]
 
     def _schema(self) -> pyarrow.Schema:
         import pyarrow as pa
 
-        return pa.schema([(column.name, pa.from_numpy_dtype(column.dtype)) for column in self._columns])
+        ids = pa.string() if self._strings else pa.int64()
+        return pa.schema([(c.name, ids if c.vertices else pa.from_numpy_dtype(c.dtype)) for c in self._columns])
 
     def _batches(self) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa
 
-        for first, last in self._chunks():
-            parts = [column.values[first:last].astype(column.dtype, copy=False) for column in self._columns]
-            yield pa.record_batch([pa.array(part) for part in parts], schema=self._schema())
+        schema, naming = self._schema(), Naming(self._store)
+        for part in self._parts():
+            arrays = []
+            for column, values in zip(self._columns, part, strict=True):
+                if column.vertices:
+                    arrays.append(naming.arrow(column, values, None).cast(schema.field(column.name).type))
+                else:
+                    arrays.append(pa.array(values.astype(column.dtype, copy=False)))
+            yield pa.record_batch(arrays, schema=schema)
 
     def _rows(self) -> Iterator[tuple[int, np.ndarray]]:
-        for first in range(0, len(self), CHUNK_ROWS):
-            rows = np.empty(min(CHUNK_ROWS, len(self) - first), self._numpy_dtype())
-            for column in self._columns:
-                rows[column.name] = column.values[first : first + len(rows)]
+        dtype, naming, first = self._numpy_dtype(), Naming(self._store), 0
+        for part in self._parts():
+            rows = np.empty(len(part[0]), dtype)
+            for column, values in zip(self._columns, part, strict=True):
+                rows[column.name] = naming.numpy(column, values, None) if column.vertices else values
             yield first, rows
+            first += len(rows)
 
     def _numpy_dtype(self) -> np.dtype:
-        return np.dtype([(column.name, column.dtype) for column in self._columns])
+        ids = super()._numpy_dtype()["vertex"] if any(column.vertices for column in self._columns) else None
+        return np.dtype([(c.name, ids if c.vertices else c.dtype) for c in self._columns])

@@ -33,7 +33,7 @@ ENTRIES: tuple[dict[str, Any], ...] = (
     {
         "name": "degrees", "title": "degree distribution: vertices of each degree",
         "runs": "degrees:run_degrees", "proves": "degrees:certify_degrees",
-        "options": {}, "columns": ("vertices",), "table": True,
+        "options": {}, "columns": ("vertices",), "table": "rows",
     },
     {
         "name": "khop", "title": "vertices within some edges of a source",
@@ -89,5 +89,23 @@ ENTRIES: tuple[dict[str, Any], ...] = (
         "runs": "simulations:run_neural", "plans": "simulations:program_of_neural", "proves": "",
         "options": {"initial": None, "iterations": 10}, "columns": ("activation",), "weights": True,
         "best": "largest", "shows": "neural:Neural",
+    },
+)  # fmt: skip
+
+EXTRACTS: tuple[dict[str, Any], ...] = (  # whose rows are edges, read from the pages when they are asked for
+    {
+        "name": "subgraph", "title": "edges among some vertices: the induced subgraph",
+        "runs": "subgraphs:run_subgraph", "proves": "subgraphs:certify_subgraph",
+        "options": {"nodes": None}, "columns": ("target", "weight"), "table": "edges",
+    },
+    {
+        "name": "egonet", "title": "edges among the vertices within some edges of a source",
+        "runs": "subgraphs:run_egonet", "proves": "subgraphs:certify_egonet",
+        "options": {"source": None, "radius": 1, "center": True}, "columns": ("target", "weight"), "table": "edges",
+    },
+    {
+        "name": "cross", "title": "edges from some vertices to others",
+        "runs": "subgraphs:run_cross", "proves": "subgraphs:certify_cross",
+        "options": {"nodes": None, "targets": None}, "columns": ("target", "weight"), "table": "edges",
     },
 )  # fmt: skip

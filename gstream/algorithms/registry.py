@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gstream.algorithms.entries import ENTRIES
+from gstream.algorithms.entries import ENTRIES, EXTRACTS
 from pagestore.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ class Algorithm:
     after "vertex". weights: reads edge weights. best, groups: how Result.top ranks rows.
     runs, proves: "module:function" of the run and of its certificate ("": it has none).
     shows: "module:class" of the program that its supersteps run ("": page kernels). plans: "module:function" that
-    makes it from the run's options. table: rows are no vertices.
+    makes it from the run's options. table: what rows are where not vertices: "rows" of the columns alone, or "edges"
+    that stay in the store's pages (gstream.edgetable).
     """
 
     name: str
@@ -37,7 +38,7 @@ class Algorithm:
     groups: bool = False
     shows: str = ""
     plans: str = ""
-    table: bool = False
+    table: str = ""
 
     def check_options(self, given: dict[str, Any]) -> None:
         """Raise UsageError for an option that this algorithm does not have."""
@@ -67,6 +68,7 @@ class Algorithm:
     def execute(self, engine: Any, options: dict[str, Any], certify: bool = False) -> Result:
         """Run on an engine; certify: prove the answer in one more sweep (CertificateError if it is not right)."""
         from gstream.algorithms.session import Session
+        from gstream.edgetable import EdgeTable
         from gstream.results import Result
         from gstream.tables import Table
 
@@ -80,7 +82,7 @@ class Algorithm:
             if certify:
                 summary["certificate"] = session.prove(_function(self.proves), columns, options, found)
         if self.table:
-            return Table(session.store, columns, summary)
+            return (EdgeTable if self.table == "edges" else Table)(session.store, columns, summary)
         return Result(session.store, columns, summary, self.best, self.groups)
 
 
@@ -90,10 +92,11 @@ def _function(path: str) -> Callable[..., Any]:
 
 
 def _shown(options: dict[str, Any]) -> dict[str, Any]:
-    """Options as plain values; a personalization by its size."""
+    """Options as plain values; a personalization and sets of vertices by their size."""
     shown = {name: value for name, value in options.items() if value is not None}
-    if isinstance(shown.get("personalization"), dict):
-        shown["personalization"] = f"{len(shown['personalization'])} vertices"
+    for name in ("personalization", "nodes", "targets"):
+        if hasattr(shown.get(name), "__len__") and not isinstance(shown[name], str):
+            shown[name] = f"{len(shown[name])} vertices"
     return shown
 
 
@@ -121,6 +124,7 @@ ALGORITHMS = {
             {"propagate": False}, ("component",), groups=True, shows="wcc:WCC",
         ),
         *(Algorithm(**entry) for entry in ENTRIES),
+        *(Algorithm(**entry) for entry in EXTRACTS),
         Algorithm(
             "kcore", "core number of every vertex, or with k who is in the k-core", "kcore:run_kcore",
             "kcore:certify_kcore", {"k": None}, ("core",), best="largest",
@@ -148,6 +152,14 @@ ALGORITHMS = {
         Algorithm(
             "scc", "strongly connected components, named by their least vertex", "scc:run_scc", "scc:certify_scc", {},
             ("component",), groups=True,
+        ),
+        Algorithm(
+            "msf", "minimum spanning forest of an undirected graph: a row an edge", "msf:run_msf", "msf:certify_msf",
+            {}, ("target", "weight"), weights=True, table="rows",
+        ),
+        Algorithm(
+            "ktruss", "truss number of every edge, or with k the edges of the k-truss", "ktruss:run_ktruss",
+            "trussproof:certify_ktruss", {"k": None}, ("target", "truss"), table="rows",
         ),
         Algorithm(
             "lcc", "local clustering coefficient, LDBC's definition", "triangles:run_lcc", "", {}, ("lcc",),

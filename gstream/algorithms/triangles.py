@@ -70,14 +70,7 @@ def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]
     vertices, size = session.meta.vertices, neighbours(session)
     arcs, degree = np.zeros(vertices, np.uint64), np.zeros(vertices if degrees else 0, np.uint32)
     session.hold(size, arcs, degree)
-    higher = _count_higher(session, size)
-    dtype = np.uint32 if vertices <= 1 << 30 else np.uint64
-    blocks = Blocks(session, higher, dtype)
-    if len(blocks) > 1:
-        session.let_go(blocks.before)
-        blocks = Blocks(session, higher, dtype, shares=2)
-    inner = Gatherer(session, blocks, size)
-    outer = Gatherer(session, blocks, size) if len(blocks) > 1 else inner
+    blocks, inner, outer = higher_lists(session, size)
     for number in range(len(blocks)):
         two = inner.lists(number)
         if degrees:
@@ -86,6 +79,22 @@ def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]
             one = two if other == number else outer.lists(other)
             session.look(joins.close_triangles, *one.arrays, *two.arrays, arcs)
     return arcs, degree, len(blocks)
+
+
+def higher_lists(session: Session, size: np.ndarray, beside: int = 0) -> tuple[Blocks, Gatherer, Gatherer]:
+    """Blocks of lists of higher neighbours, and room for two of them, which are the same where there is one block.
+
+    size: entries of each vertex's lists, which order vertices. beside: arrays as large as a block's entries that go
+    with each block.
+    """
+    higher = _count_higher(session, size)
+    dtype = np.uint32 if session.meta.vertices <= 1 << 30 else np.uint64
+    blocks = Blocks(session, higher, dtype, shares=1 + beside)
+    if len(blocks) > 1:
+        session.let_go(blocks.before)
+        blocks = Blocks(session, higher, dtype, shares=2 * (1 + beside))
+    inner = Gatherer(session, blocks, size)
+    return blocks, inner, Gatherer(session, blocks, size) if len(blocks) > 1 else inner
 
 
 def _count_higher(session: Session, size: np.ndarray) -> np.ndarray:
@@ -107,9 +116,15 @@ class Gatherer:
         self.after = np.empty(blocks.most_vertices, np.uint64)
         session.hold(self.entries, self.after, self.after)
         self.top = session.meta.vertices.bit_length() + 2
+        self._last: tuple[int, Lists] | None = None
 
     def lists(self, number: int) -> Lists:
         """The lists of a block; those of the block before are gone."""
+        if self._last is None or self._last[0] != number:
+            self._last = number, self._gather(number)
+        return self._last[1]
+
+    def _gather(self, number: int) -> Lists:
         block = self.blocks.range(number)
         after = self.after[: block.end - block.first]
         gather(self.session, block, joins.gather_higher, (self.size, self.entries), after)

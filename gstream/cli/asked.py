@@ -16,6 +16,7 @@ MOST_GPUS = 1024  # no machine has more
 OWN_OPTIONS = (  # of the algorithms, that the command line has
     "source", "depth_limit", "predecessors", "alpha", "beta", "iterations", "tol", "max_iter", "personalization",
     "normalized", "float64", "radius", "weighted", "wf_improved", "k", "seed", "sketches", "initial", "rate",
+    "nodes", "targets", "center",
 )  # fmt: skip
 RUN_OPTIONS = {  # of the driver: name here -> in gstream.options.RunOptions
     "device_memory": "device_memory", "host_memory": "host_memory", "batch": "batch_bytes", "streams": "streams",
@@ -30,7 +31,7 @@ def _declared(
     output: Path = typer.Option(None, "-o", "--output", metavar="FILE", help=".parquet, .csv, .npy or .arrow."),
     force: bool = typer.Option(False, "--force", help="Replace files that exist (-o, --trace)."),
     source: list[str] = typer.Option(
-        None, metavar="ID", help="bfs, khop, rwr, sssp, widest, betweenness: start here; repeatable."
+        None, metavar="ID", help="bfs, khop, egonet, rwr, sssp, widest, betweenness: start here; repeatable."
     ),
     depth_limit: int = typer.Option(None, metavar="N", help="bfs: go at most N edges far."),
     predecessors: bool = typer.Option(None, "--predecessors/--no-predecessors", help="bfs, sssp: default yes."),
@@ -42,16 +43,21 @@ def _declared(
     personalization: Path = typer.Option(None, metavar="FILE", help="pagerank: lines of `vertex weight`."),
     normalized: bool = typer.Option(None, "--normalized/--no-normalized", help="katz, hits, betweenness: default yes."),
     float64: bool | None = typer.Option(None, "--float64", help="pagerank, sssp, rwr: values in double precision."),
-    radius: int = typer.Option(None, metavar="N", help="khop: edges from the source. Default: 1."),
+    radius: int = typer.Option(None, metavar="N", help="khop, egonet: edges from the source. Default: 1."),
     weighted: bool | None = typer.Option(None, "--weighted", help="levels: longest paths by weight, too."),
     wf_improved: bool = typer.Option(
         None, "--wf-improved/--no-wf-improved", help="closeness: scale by what is reached."
     ),
-    k: int = typer.Option(None, metavar="N", help="kcore: who is in it; other centralities: N sources, drawn."),
+    k: int = typer.Option(None, metavar="N", help="kcore, ktruss: who is in it; others: N sources, drawn."),
     seed: int = typer.Option(None, metavar="N", help="closeness, harmonic, radius, betweenness: of what is drawn."),
     sketches: int = typer.Option(None, metavar="N", help="radius: Flajolet-Martin sketches a vertex. Default: 32."),
     initial: Path = typer.Option(None, metavar="FILE", help="heat, circuit, neural: lines of `vertex value`."),
     rate: float = typer.Option(None, help="heat: share of a difference that flows per unit of weight and step."),
+    nodes: Path = typer.Option(None, metavar="FILE", help="subgraph, cross: the vertices, one a line."),
+    node: list[str] = typer.Option(None, metavar="ID", help="subgraph, cross: one vertex; repeatable."),
+    targets: Path = typer.Option(None, metavar="FILE", help="cross: where edges lead. Default: to all other vertices."),
+    target: list[str] = typer.Option(None, metavar="ID", help="cross: one of them; repeatable."),
+    center: bool = typer.Option(None, "--center/--no-center", help="egonet: with its sources. Default: yes."),
     param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
     max_supersteps: int = typer.Option(None, metavar="N", help="A program of your own: stop after N supersteps."),
     devices: list[str] = typer.Option(
@@ -82,8 +88,14 @@ def takes_run_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def own_options(given: dict[str, Any]) -> dict[str, Any]:
-    """What was given of the algorithms' own options."""
-    return {name: given[name] for name in OWN_OPTIONS if given[name] not in (None, [])}
+    """What was given of the algorithms' own options; vertices that were named one by one stand for those of a file."""
+    own = {name: given[name] for name in OWN_OPTIONS if given[name] not in (None, [])}
+    for name, several in (("node", "nodes"), ("target", "targets")):
+        if given[name] and several in own:
+            raise UsageError(f"--{name} and --{several} both say which vertices. Pass one of the two.")
+        if given[name]:
+            own[several] = given[name]
+    return own
 
 
 def engine_options(given: dict[str, Any]) -> dict[str, Any]:

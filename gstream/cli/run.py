@@ -33,6 +33,13 @@ FOUND = (
     "triangles",
     "mean_lcc",
     "set_vertices",
+    "largest_truss",
+    "truss_edges",
+    "chosen_vertices",
+    "chosen_edges",
+    "total_weight",
+    "forest_edges",
+    "trees",
     "colors",
     "l1_change",
     "eigenvalue",
@@ -59,9 +66,8 @@ def run(**given: Any) -> None:
     own, options, parameters = own_options(given), engine_options(given), parse_parameters(given["param"] or [])
     start_gpus(options)
     check_asked(algorithm, own, parameters, given["certify"])
-    check_written(
-        store, algorithm, (given["personalization"], given["initial"]), output, trace, given["ldbc"], given["force"]
-    )
+    inputs = [given[name] for name in ("personalization", "initial", "nodes", "targets")]
+    check_written(store, algorithm, inputs, output, trace, given["ldbc"], given["force"])
     check_plot(algorithm, given["plot"], given["force"])
 
     from numba.core.event import install_timer
@@ -164,7 +170,7 @@ def start(graph: Graph, algorithm: str, own: dict[str, Any], parameters: dict[st
     if is_program_path(algorithm):
         return graph.run(algorithm, **parameters)
     required: dict[str, Any] = {
-        name: None for name in ("source", "initial") if name in find_algorithm(algorithm).options
+        name: None for name in ("source", "initial", "nodes") if name in find_algorithm(algorithm).options
     }
     return graph.execute(algorithm, {**required, **own}, certify)
 

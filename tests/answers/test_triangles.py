@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -11,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms import blocks
 from pagestore.errors import ResourceError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
-from tests.answers.simple_graphs import SCHEDULES, big_example, devices, simple
+from tests.answers.simple_graphs import SCHEDULES, big_example, blocks_of, devices, simple
 from tests.shared_data import arrays, edges, manifest, needs_data
 
 
@@ -33,15 +30,6 @@ def coefficients(example):
 def close(found, expected):
     assert found.keys() == expected.keys()
     assert all(abs(found[v] - expected[v]) <= 1e-12 for v in expected)
-
-
-@contextmanager
-def blocks_of(room):
-    """Blocks of so many bytes at most, so that the nested loop has many rounds."""
-    cut = blocks.Blocks._cut
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks.Blocks, "_cut", lambda self, given: cut(self, min(given, room)))
-        yield
 
 
 @settings(max_examples=250)

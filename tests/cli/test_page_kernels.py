@@ -38,6 +38,63 @@ def test_lcc_as_graphalytics_writes_it(tmp_path: Path, store: Path, gstream: Com
     assert [float(value) for _, value in rows] == [0.5, 0.5, 1 / 6, 0, 0, 0, 0]
 
 
+def test_forests(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "weighted.txt").write_text("1 2 3\n2 3 1\n1 3 2\n3 4 2\n6 7 1\n7 6 0\n6 6 0\n")
+    assert gstream("convert", "weighted.txt", "w.gs", "--weight-column", "3", "--undirected").returncode == 0
+    done = gstream("run", "msf", "w.gs", "-o", "forest.csv", "--certify")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "forest.csv").read_text().split() == ["source,target,weight", "1,3,2", "2,3,1", "3,4,2", "6,7,0"]
+    assert "2 trees that span the graph" in done.stdout and "written         forest.csv: 4 rows" in done.stdout
+    facts = json.loads(gstream("run", "msf", "w.gs", "--json").stdout)
+    assert (facts["total_weight"], facts["forest_edges"], facts["trees"], facts["rows"]) == (5, 4, 2, 4)
+    assert facts["top"][0] == {"source": 1, "target": 3, "weight": 2}
+    assert gstream("run", "msf", "w.gs").stdout.splitlines()[1].split() == ["1", "3", "2"]
+
+
+def test_trusses(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "edges.txt").write_text("1 2\n2 3\n1 3\n3 4\n1 4\n2 4\n4 5\n5 6\n6 4\n6 7\n7 7\n")
+    assert gstream("convert", "edges.txt", "t.gs", "--undirected").returncode == 0
+    done = gstream("run", "ktruss", "t.gs", "-o", "truss.csv", "--certify")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "truss.csv").read_text().split() == [
+        "source,target,truss", "1,2,4", "1,3,4", "1,4,4", "2,3,4", "2,4,4", "3,4,4", "4,5,3", "4,6,3", "5,6,3", "6,7,2",
+    ]  # fmt: skip
+    assert "largest truss   4" in done.stdout and "every truss number by its definition" in done.stdout
+    facts = json.loads(gstream("run", "ktruss", "t.gs", "--k", "4", "--json").stdout)
+    assert facts["truss_edges"] == 6 and facts["top"][5] == {"source": 3, "target": 4}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rows"),
+    [
+        (["subgraph", "--nodes", "nodes.txt"], "1,2 2,3 3,1"),
+        (["subgraph", "--node", "3", "--node", "4"], "3,4"),
+        (["egonet", "--source", "3", "--radius", "2"], "1,2 3,1 3,4 4,5 2,3"),
+        (["egonet", "--source", "3", "--no-center"], ""),
+        (["cross", "--nodes", "nodes.txt"], "3,4"),
+        (["cross", "--nodes", "nodes.txt", "--target", "1", "--target", "3"], "2,3 3,1"),
+        (["cross", "--node", "3", "--targets", "nodes.txt"], "3,1"),
+    ],
+)
+def test_edges_of_chosen_vertices(
+    tmp_path: Path, store: Path, gstream: Command, arguments: list[str], rows: str
+) -> None:
+    (tmp_path / "nodes.txt").write_text("1\n2\n3\n")
+    done = gstream("run", arguments[0], store, *arguments[1:], "-o", "rows.csv", "--certify")
+    assert done.returncode == 0, done.stderr
+    found = (tmp_path / "rows.csv").read_text().split()
+    assert found[0] == "source,target" and sorted(found[1:]) == sorted(rows.split())
+    assert f"the rows are all {len(found) - 1} such edges of the graph" in done.stdout
+    facts = json.loads(gstream("run", arguments[0], store, *arguments[1:], "--json").stdout)
+    assert facts["chosen_edges"] == facts["rows"] == len(found) - 1 == len(facts["top"])
+
+
+def test_the_list_of_vertices_is_not_overwritten(tmp_path: Path, store: Path, gstream: Command) -> None:
+    (tmp_path / "nodes.csv").write_text("1\n2\n")
+    done = gstream("run", "subgraph", store, "--nodes", "nodes.csv", "-o", "nodes.csv", "--force")
+    assert done.returncode == 2 and (tmp_path / "nodes.csv").read_text() == "1\n2\n"
+
+
 @pytest.mark.parametrize(
     ("name", "summary"),
     [("scc", "components"), ("kcore", "largest_core"), ("mis", "set_vertices"), ("coloring", "colors")],
@@ -53,6 +110,14 @@ def test_they_prove_and_count(store: Path, gstream: Command, name: str, summary:
     ("arguments", "message"),
     [
         (["run", "triangles"], "graph.gs: is directed, and triangles are counted in undirected graphs."),
+        (["run", "msf"], "graph.gs: is directed, and spanning forests are those of undirected graphs."),
+        (["run", "ktruss"], "graph.gs: is directed, and trusses are those of undirected graphs."),
+        (["run", "subgraph"], "subgraph: no vertices were given. Pass --nodes FILE, a vertex a line, or --node ID"),
+        (["run", "subgraph", "--node", "99"], "node 99 is not a vertex of graph.gs; its 7 IDs run from 1 to 7."),
+        (["run", "cross", "--node", "1", "--nodes", "x"], "--node and --nodes both say which vertices. Pass one of"),
+        (["run", "egonet"], "egonet: no source was given. Pass --source ID"),
+        (["run", "egonet", "--source", "1", "--node", "2"], "--nodes: is no option of egonet, which has --source,"),
+        (["plan", "cross"], "cross: runs no program, so there is nothing to plan."),
         (["run", "lcc", "--certify"], "--certify: lcc has no certificate."),
         (["run", "bfs", "--source", "1", "--k", "2"], "--k: is no option of bfs, which has"),
         (["run", "kcore", "--k", "-1"], "--k -1: is negative"),
