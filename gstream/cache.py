@@ -45,6 +45,11 @@ class PageCache:
         self._touch(found)
         return slots
 
+    @property
+    def whole(self) -> bool:
+        """Whether all pages are resident."""
+        return self.used == len(self.slot_of_page)
+
     def absent(self, numbers: np.ndarray) -> np.ndarray:
         """Those of the pages (int64[n]) that are not resident; counts nothing."""
         return numbers[self.slot_of_page[numbers] < 0]

@@ -96,6 +96,8 @@ class Chooser:
         table, numbers, count = demand.table, demand.numbers, len(self.devices)
         parts = [device.absent(table, share(numbers, table.stretch, count, d)) for d, device in enumerate(self.devices)]
         absent = parts[0] if count == 1 else np.concatenate(parts)
+        if len(absent) == 0:
+            return Demand(table, absent, absent)
         return demand if len(absent) == len(numbers) else demand.among(absent)
 
     def _reads_in_place(self, table: PageTable) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,7 +46,7 @@ class Launch:
         where = (self.words, self.weights, page_words, self.entries, base, self.table.first_vertex.address)
         return (*where, self.table.parts.address, first, count, self.claims)
 
-    @property
+    @cached_property
     def parts(self) -> tuple[int, int]:
         """First part, where there are no entries, and number of parts."""
         part_of, numbers = self.table.part_of, self.numbers

@@ -46,12 +46,13 @@ class BatchRing:
                 self._first_slot[name] = self.rows
                 self.rows += self.caches[name].slots
         self._last_ticket = np.full(self.rows, -1, dtype=np.int64)
-        self._tickets = self._placed = 0
+        self._tickets = self._placed = self._over = 0
 
     def held(self, numbers: np.ndarray, table: PageTable) -> tuple[Placement, np.ndarray]:
         """Where those of the pages `numbers` (int64[n], distinct) lie that are cached, and bool[n]: which these are.
 
-        The launch over them has a stream of its own, number `streams`. Hits and misses are counted here.
+        The launch over them has a stream of its own, number `streams`, and nothing is copied for it, so it waits for
+        nobody. Hits and misses are counted here.
         """
         cache = self.caches.get(table.name)
         if cache is None or len(numbers) == 0:
@@ -60,7 +61,7 @@ class BatchRing:
         slots = cache.look_up(numbers)
         found = slots >= 0
         rows = slots[found] + self._first_slot[table.name]
-        return Placement(self.streams, rows, self._waits(rows), rows), found
+        return Placement(self.streams, rows, [], rows), found
 
     def place(self, numbers: np.ndarray, table: PageTable) -> Placement:
         """Rows for pages that must come (int64[n], distinct, not cached, batch_pages at most), on the next stream."""
@@ -79,7 +80,9 @@ class BatchRing:
     def absent(self, numbers: np.ndarray, table: PageTable) -> np.ndarray:
         """Those of the pages (int64[n]) that no slot holds, or will when what is queued is over."""
         cache = self.caches.get(table.name)
-        return numbers if cache is None else cache.absent(numbers)
+        if cache is None:
+            return numbers
+        return numbers[:0] if cache.whole else cache.absent(numbers)
 
     def admits(self, table: PageTable) -> bool:
         """Whether pages that come may take a slot of the cache."""
@@ -109,7 +112,9 @@ class BatchRing:
 
     def all_over(self) -> None:
         """Every launch so far is over: nobody waits for them."""
-        self._last_ticket[:] = -1
+        if self._over < self._tickets:
+            self._last_ticket[:] = -1
+            self._over = self._tickets
 
 
 def cut_by_reach(numbers: np.ndarray, table: PageTable, reach: int, batch_pages: int) -> list[np.ndarray]:
