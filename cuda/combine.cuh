@@ -66,11 +66,11 @@ template <class T> __device__ __forceinline__ bool settle_integer(T* where, T fr
 }
 
 // Combine `fresh` into *where, which other threads write too; true when that changed it. Most messages change nothing:
-// for idempotent combines a read comes before the atomic.
-template <class T> __device__ __forceinline__ bool settle(T* where, T fresh) {
+// for idempotent combines a read, `old`, comes before the atomic; SUM needs none.
+template <class T> __device__ __forceinline__ bool settle(T* where, T fresh, T old) {
     constexpr bool is_float = T(0.5) != T(0);
-    if constexpr (COMBINE != SUM && is_float) return settle_float(where, fresh, *where);
-    else if constexpr (COMBINE != SUM) return settle_integer(where, fresh, *where);
+    if constexpr (COMBINE != SUM && is_float) return settle_float(where, fresh, old);
+    else if constexpr (COMBINE != SUM) return settle_integer(where, fresh, old);
     else if constexpr (is_float) atomicAdd(where, fresh);
     else if constexpr (sizeof(T) == 4) atomicAdd(reinterpret_cast<u32*>(where), u32(fresh));
     else atomicAdd(reinterpret_cast<u64*>(where), u64(fresh));  // two's complement: signed sums are the same

@@ -39,7 +39,7 @@ join_held_kernel(u64* active_bits, const u64* held_bits, u64 words, const Value*
     }
     count_up(&pending->edges, edges);
     least = team_best(least, 32);
-    if (lane_of() == 0) settle(&pending->least, least);
+    if (lane_of() == 0) settle(&pending->least, least, pending->least);
     if (thread_of_grid() == 0) {
         other->edges = 0;
         other->least = program::no_got();

@@ -36,7 +36,7 @@ __device__ __forceinline__ Best best_of(const Sources& sources, const Word* page
             if (!sends[k] || finished) continue;
             const Source from = sources.at(u[k]);
             if (sources.empty(from)) continue;
-            const Got fresh = sources.message(u[k], from, weights, word + k * size, ctx);
+            const Got fresh = sources.message(u[k], from, weight_of(weights, word + k * size), ctx);
             if (!better(fresh, found.best)) continue;
             found.best = merged(found.best, fresh);
             finished = HAS_DONE && program::done(i64(list.vertex), found.best, ctx);
@@ -56,7 +56,7 @@ __device__ __forceinline__ u32 pull_stretch(const Sources& sources, const Word* 
     if (HAS_DONE && list.first < list.stop && program::done(i64(list.vertex), old, ctx)) list.stop = list.first;
     const Best found = best_of(sources, page, weights, list, old, 32, ctx);
     const bool first = lane_of() == 0 && list.first < list.stop;
-    if (first && better(found.best, old) && settle(where, found.best) && IN_PLACE) mark(next_bits, list.vertex);
+    if (first && better(found.best, old) && settle(where, found.best, old) && IN_PLACE) mark(next_bits, list.vertex);
     return found.edges;
 }
 

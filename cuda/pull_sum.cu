@@ -66,7 +66,7 @@ __device__ __forceinline__ Got sum_of_lane(const HotSources& sources, const Word
 #pragma unroll
         for (u32 k = 0; k < SUM_STEP; k++)
             if (PREMADE || word + k * size < list.stop)
-                sum += sources.message(turn.u[k], from[k], weights, word + k * size, ctx);
+                sum += sources.message(turn.u[k], from[k], weight_of(weights, word + k * size), ctx);
         word += SUM_STEP * size;
         if (word >= list.stop) return sum;
         turn = next;

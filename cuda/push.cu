@@ -20,19 +20,28 @@ struct Pushing {
                                           const Context& ctx) const {
         if (list.first + rank >= list.stop) return 0;
         const Source from = sources.at(list.vertex);
-        Got message = Got(0);
-        if constexpr (!USES_EDGE) message = sources.message(list.vertex, from, weights, 0, ctx);
+        const Got of_all = USES_EDGE ? Got(0) : sources.message(list.vertex, from, Weight(0), ctx);
         for (u32 word = list.first + rank; word < list.stop; word += STEP * size) {
             u64 target[STEP];
+            Weight weight[STEP];
+            Got old[STEP];
 #pragma unroll
-            for (u32 k = 0; k < STEP; k++)
-                target[k] = word + k * size < list.stop ? read_once(page + word + k * size) : ~u64(0);
+            for (u32 k = 0; k < STEP; k++) {
+                const bool here = word + k * size < list.stop;
+                target[k] = here ? read_once(page + word + k * size) : ~u64(0);
+                weight[k] = here ? weight_of(weights, word + k * size) : Weight(0);
+            }
+#pragma unroll
+            for (u32 k = 0; k < STEP; k++) {  // before the first atomic, which no read would pass
+                const u64 where = target[k] - dst_first;
+                old[k] = COMBINE != SUM && where < span ? dst[where] : program::no_got();
+            }
 #pragma unroll
             for (u32 k = 0; k < STEP; k++) {
                 const u64 where = target[k] - dst_first;
                 if (where >= span) continue;  // so is what was not there
-                if constexpr (USES_EDGE) message = sources.message(list.vertex, from, weights, word + k * size, ctx);
-                if (settle(dst + where, message) && IN_PLACE) mark(next_bits, target[k]);
+                const Got fresh = USES_EDGE ? sources.message(list.vertex, from, weight[k], ctx) : of_all;
+                if (settle(dst + where, fresh, old[k]) && IN_PLACE) mark(next_bits, target[k]);
             }
         }
         return (list.stop - list.first - rank + size - 1) / size;

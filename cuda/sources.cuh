@@ -24,11 +24,10 @@ struct Sources {
     __device__ __forceinline__ Source at(u64 u) const { return read<IN_PLACE>(source + (u - first)); }
     // INF + 1 must not wrap: sources at the identity of an idempotent combine send nothing.
     __device__ __forceinline__ bool empty(Source from) const { return IDEMPOTENT && from == program::identity(); }
-    // The message of u along the edge in `word`; `from` is at(u).
-    __device__ __forceinline__ Got message(u64 u, Source from, const Weight* weights, u32 word,
-                                           const Context& ctx) const {
+    // The message of u along an edge of this weight; `from` is at(u).
+    __device__ __forceinline__ Got message(u64 u, Source from, Weight weight, const Context& ctx) const {
         if constexpr (PREMADE) return Got(from);
-        else return Got(program::send(i64(u), from, degree_of(degree, u - first), weight_of(weights, word), ctx));
+        else return Got(program::send(i64(u), from, degree_of(degree, u - first), weight, ctx));
     }
 };
 #endif

@@ -98,4 +98,4 @@ def test_parts_are_whole_warps_of_slots():
             assert mine[0, 1] == 0 and mine[-1, 2] == 1000 and (mine[1:, 1] == mine[:-1, 2]).all()
             assert (mine[:, 3] == groups[page]).all()
             if layout[page]:
-                assert (mine[:, 1] % 32 == 0).all() and len(mine) == 11
+                assert (mine[:, 1] % 32 == 0).all() and len(mine) == 8
