@@ -344,6 +344,14 @@ class GpuDevice(Device):
         with self.gpu:
             return self.state.read_values()
 
+    def read_bits(self, which: str) -> np.ndarray:
+        with self.gpu:
+            return self.state.read_bits(which)
+
+    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
+        with self.gpu:
+            self.state.restore(values, active)
+
     def begin_sweep(self, kernel: PageKernel, table: PageTable, plan: DevicePlan) -> None:
         self._check()
         on_gpu = getattr(kernel, "gpu_work", None)

@@ -376,6 +376,17 @@ class GpuState:
         lists = self._count_pages(bits, table)
         return self._get(lists, 0, lists.count).view(np.uint32)[: table.pages].copy()
 
+    def read_bits(self, which: str) -> np.ndarray:
+        bits = {"active": self.active, "held": self.held}[which]
+        self.wait()
+        return self.gpu.fetch(bits.address, self.words, np.uint64, self.stream)
+
+    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
+        if self.plan.resident:
+            self.gpu.write(self.value.address, values, self.stream)
+        self.gpu.write(self.active.address, active, self.stream)
+        self.wait()
+
     def read_values(self) -> np.ndarray:
         self.wait()  # errors name the kernels
         return self.gpu.fetch(self.value.address, self.job.vertices, self.code.value_dtype, self.stream)
