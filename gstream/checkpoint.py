@@ -226,5 +226,5 @@ def shown(value: Any) -> str:
     """A parameter as text that is equal for equal values only: long ones by their hash."""
     if isinstance(value, np.ndarray):
         return f"array {hashlib.blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16).hexdigest()}"
-    text = repr(value)
+    text = repr(tuple(map(str, value)) if isinstance(value, tuple) else value)  # vertices: 7 is "7"
     return text if len(text) <= MOST_SHOWN else hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
