@@ -9,6 +9,7 @@ old or complete at any moment; whatever the disk does to it later is found by a 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -23,7 +24,7 @@ import numpy as np
 
 from pagestore.crc import crc32
 from pagestore.errors import InputError, UsageError
-from pagestore.io import disk_error, write_from
+from pagestore.io import disk_error, no_space, write_from
 
 MAGIC = b"gstream\x01"
 HEAD = struct.Struct("<8sQI")
@@ -48,7 +49,7 @@ class Saved:
 class SlotFolder:
     """The two slots of `folder`, which is made where it is missing, and one process's at a time. Close it.
 
-    Raises UsageError (another process has it; it can't be made or written).
+    Raises UsageError (another process has it; it can't be made or written), ResourceError (the disk is full or fails).
     """
 
     def __init__(self, folder: str | os.PathLike) -> None:
@@ -59,6 +60,8 @@ class SlotFolder:
             self.folder.mkdir(exist_ok=True)
             self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
+            if no_space(error) is not None or error.errno == errno.EIO:
+                raise disk_error(error, f"--checkpoint {self.folder}") from error
             raise UsageError(
                 f"--checkpoint {self.folder}: {error.strerror}. Name a folder, or a new one in a folder that exists."
             ) from error

@@ -102,6 +102,8 @@ def _describe_os(error: OSError) -> tuple[int, str]:
         return EXIT_RESOURCE, f"{where}disk full ({what}). Free some space, or pass --workdir on another disk."
     if error.errno in NO_HANDLES:
         return EXIT_RESOURCE, f"{where}too many open files ({what}). Raise the limit with `ulimit -n 65536`."
+    if error.errno == errno.EIO:
+        return EXIT_RESOURCE, f"{where}the disk reports an input/output error. Check it, then run again."
     if error.errno == errno.ENOMEM:
         return EXIT_RESOURCE, f"{where}out of memory ({what}). Pass a smaller --memory or --host-memory."
     return EXIT_INPUT, f"{where}{what}. Check the path and its permissions."

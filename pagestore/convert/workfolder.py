@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,10 @@ class WorkFolder:
                     lock = os.open(self.home / "lock", os.O_RDWR | os.O_CREAT, 0o666)
                 except FileNotFoundError:
                     continue  # the other conversion ended and removed the folder just now
+                except OSError:
+                    with suppress(OSError):
+                        self.home.rmdir()  # only where it is empty: nobody has it
+                    raise
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if os.path.samestat(os.fstat(lock), os.stat(self.home / "lock")):

@@ -21,6 +21,7 @@ from pagestore.errors import DeviceMissingError, InputError, ResourceError, Stor
         (MemoryError(), 5),
         (OSError(errno.ENOSPC, "No space left on device", "out.gs"), 5),
         (OSError(errno.EDQUOT, "Disk quota exceeded", "out.gs"), 5),
+        (OSError(errno.EIO, "Input/output error"), 5),
         (OSError(errno.EMFILE, "Too many open files"), 5),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "web.txt"), 4),
         (PermissionError(errno.EACCES, "Permission denied", "web.txt"), 4),

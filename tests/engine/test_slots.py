@@ -130,6 +130,15 @@ def test_a_disk_that_fails_leaves_both_slots(
     assert number_in(folder) == 3
 
 
+def test_a_disk_without_room_for_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments, **named):  # type: ignore[no-untyped-def]
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "mkdir", fail)
+    with pytest.raises(ResourceError, match=f"--checkpoint {tmp_path}/kept: no space left. Free some space"):
+        SlotFolder(tmp_path / "kept")
+
+
 def test_folders_that_can_not_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / "no" / "such"):

@@ -1,0 +1,79 @@
+"""Single calls that fail in a conversion: what the torture harness (bench/torture.py) found, one by one."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gstream.trace import ChromeTrace
+from pagestore.convert import ConvertOptions, convert
+from pagestore.errors import ResourceError
+from pagestore.memory import ArraySource
+from pagestore.verify import verify
+
+CODES = {errno.EIO: "writing failed .Input/output error.. Check the disk", errno.ENOSPC: "no space left. Free some"}
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, name: str, code: int, wanted: Any) -> None:
+    """os.NAME fails for the arguments that `wanted` says yes to."""
+    real = getattr(os, name)
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        if wanted(*arguments):
+            raise OSError(code, os.strerror(code))
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(os, name, call)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_sync_after_the_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """The store is complete, and the error is the disk's; the file that was renamed is not looked for again."""
+    with monkeypatch.context() as patch:
+        failing(patch, "fsync", code, lambda file: os.path.isdir(f"/proc/self/fd/{file}"))
+        with pytest.raises(ResourceError, match=CODES[code]):
+            convert(ArraySource([1, 2], [2, 3]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
+    assert [path.name for path in tmp_path.iterdir()] == ["graph.gs"]
+    assert verify(tmp_path / "graph.gs").ok
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_file_that_is_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    with monkeypatch.context() as patch:
+        failing(patch, "open", code, lambda path, flags, *rest: str(path).endswith(".partial") and flags & os.O_RDWR)
+        with pytest.raises(ResourceError, match=CODES[code]):
+            convert(ArraySource([1, 2], [2, 3]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_lock_of_the_work_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    with monkeypatch.context() as patch:
+        failing(patch, "open", code, lambda path, flags, *rest: str(path).endswith("/lock"))
+        with pytest.raises(ResourceError):
+            convert(ArraySource([1, 2], [2, 3]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_trace_is_complete_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace, path = ChromeTrace(), tmp_path / "run.json"
+    path.write_text("an older one")
+    trace.span("driver", "supersteps", "push", 1.0, 2.0)
+
+    def half(self: Path, text: str) -> None:
+        with open(self, "w") as file:
+            file.write(text[: len(text) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", half)
+        with pytest.raises(OSError):
+            trace.write(path)
+    assert path.read_text() == "an older one"
+    trace.write(path)
+    assert path.read_text().startswith('{"traceEvents"')
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
