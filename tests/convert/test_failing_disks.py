@@ -1,8 +1,10 @@
-"""Single calls that fail in a conversion: what the torture harness (bench/torture.py) found, one by one."""
+"""Single calls that fail or are interrupted: what the torture harness (bench/torture.py) found, one by one."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
+import gzip
 import os
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,9 @@ import pytest
 
 from gstream.trace import ChromeTrace
 from pagestore.convert import ConvertOptions, convert
-from pagestore.errors import ResourceError
+from pagestore.convert.workfolder import WorkFolder
+from pagestore.errors import InputError, ResourceError
+from pagestore.inputs.streams import ByteStream
 from pagestore.memory import ArraySource
 from pagestore.verify import verify
 
@@ -57,6 +61,47 @@ def test_the_lock_of_the_work_folder(tmp_path: Path, monkeypatch: pytest.MonkeyP
         with pytest.raises(ResourceError):
             convert(ArraySource([1, 2], [2, 3]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize(
+    ("holder", "name", "wanted"),
+    [
+        (os, "mkdir", ".partial.d"), (os, "open", "/lock"), (fcntl, "flock", ""), (Path, "read_text", "boot_id"),
+        (WorkFolder, "_open_manifest", ""), (WorkFolder, "_empty", ""),
+    ],
+)  # fmt: skip
+def test_a_signal_on_the_way_to_the_lock_or_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holder: Any, name: str, wanted: str, before: bool
+) -> None:
+    """What a handler raises before or after any call leaves nothing; it comes once."""
+    real, raised = getattr(holder, name), []
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        if raised or not str(arguments[0]).endswith(wanted):
+            return real(*arguments, **named)
+        raised.append(True)
+        if not before:
+            real(*arguments, **named)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(holder, name, call)
+        with pytest.raises(KeyboardInterrupt):
+            convert(ArraySource([1, 2], [2, 3]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
+    assert {path.name for path in tmp_path.iterdir()} <= {"graph.gs"}
+    convert(ArraySource([1, 2], [2, 3]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
+
+
+def test_damaged_archives_leave_no_file_open(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt.gz"
+    whole = gzip.compress(b"1 2\n" * 999)
+    open_files = len(os.listdir("/proc/self/fd"))
+    for data in (whole[:5], b"no archive", whole[:1] + b"?" + whole[2:], b""):
+        path.write_bytes(data)
+        with pytest.raises(InputError):
+            ByteStream(path)
+    assert len(os.listdir("/proc/self/fd")) == open_files
 
 
 def test_a_trace_is_complete_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
