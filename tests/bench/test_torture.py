@@ -117,7 +117,7 @@ def test_calls_that_fail(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").unlink()
     assert in_child(at_call(1, die, action)).code == -signal.SIGKILL
     assert os.listdir(tmp_path / "a") == []
-    ended = in_child(at_call(0, fail(errno.EIO), action))
+    ended = in_child(at_call(1, fail(errno.EIO), action))
     assert ended.code == 1 and "Input/output error" in ended.last_line
     assert in_child(at_call(2, die, action)).code == 0
     ended = in_child(small_files(3, action))
