@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from engine_graphs import Balance, make_store, skewed_edges
 
+import gstream
 from gstream import MIN, Program, u32
-from gstream.checkpoint import hash_of
+from gstream.checkpoint import Keeper, hash_of
 from gstream.driver import Engine
-from gstream.keeping import RunStopped, StopRequest
+from gstream.keeping import Every, RunStopped, StopRequest
 from gstream.options import RunOptions
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
 from gstream.programs.wcc import WCC
+from gstream.slots import SlotFolder
 from pagestore.errors import InputError, UsageError
 
 V, E, CHAIN = 2000, 16000, 8
@@ -308,3 +311,32 @@ def test_a_folder_that_can_not_be_is_refused_before_the_run(store, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="Name a folder"):
         run(store, "bfs", Path(tmp_path / "file"), progress=lambda number, step: pytest.fail("it ran"))
+
+
+def test_the_default_takes_a_twentieth_of_the_time_at_most(monkeypatch, tmp_path):
+    now = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    for seconds, waits in ((0.0, 60.0), (2.0, 60.0), (30.0, 600.0)):
+        keeper = Keeper(SlotFolder(tmp_path), {}, Every(), None)
+        keeper.begin(0)
+        keeper.kept.written, keeper.kept.seconds = 2, 2 * seconds
+        now[0] += waits - 0.1
+        assert not keeper._due(5)
+        now[0] += 0.2
+        assert keeper._due(5)
+        keeper.slots.close()
+
+
+def test_from_python(store, tmp_path):
+    with gstream.open(store.path, checkpoint=tmp_path / "kept", checkpoint_every="0s") as graph:
+        first = graph.bfs(source=7)
+        again = graph.bfs(source=7, resume=True)
+        assert first.summary["stats"]["kept"]["resumed"] is None
+        assert again.summary["stats"]["kept"]["resumed"] == first.summary["supersteps"]
+        assert again.to_numpy().tobytes() == first.to_numpy().tobytes(), "predecessors, too"
+        with pytest.raises(UsageError, match="is of the program BFS; this run is of Least"):
+            graph.run(Least, bias=1, resume=True)
+        graph.run(Least, bias=1, checkpoint=tmp_path / "other")
+        for name in ("wcc", "kcore", "hits", "heat"):
+            with pytest.raises(UsageError, match=f"--checkpoint: {name} is not one run of one program"):
+                graph.execute(name, {})
