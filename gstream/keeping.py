@@ -48,6 +48,9 @@ class StopRequest:
         self.asked = self.heeded = False
 
     def ask(self) -> bool:
-        """Ask; False where no superstep is under way whose end would be waited for."""
-        self.asked = self.heeded
-        return self.asked
+        """Ask; False where no superstep is under way whose end could be waited for: the handler raises then.
+
+        What it raises may be lost (in a callback of Python's own, as it imports): a run that begins then ends at once.
+        """
+        self.asked = True
+        return self.heeded
