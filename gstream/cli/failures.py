@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from gstream.keeping import RunStopped, StopRequest
 from pagestore.errors import GstreamError
@@ -18,6 +19,7 @@ from pagestore.errors import GstreamError
 EXIT_INTERNAL, EXIT_USAGE, EXIT_INPUT, EXIT_RESOURCE = 1, 2, 4, 5
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NO_HANDLES = (errno.EMFILE, errno.ENFILE)
+AGAIN_SECONDS = 0.01
 SECOND_SIGNAL_SECONDS = 2.0  # `timeout` and terminals often deliver one signal twice: only a later one is impatience
 
 
@@ -39,7 +41,7 @@ class Signals:
     """
 
     def __init__(self) -> None:
-        self.number = 0
+        self.number = self.again = 0
         self.first_s = 0.0
         self.stop: StopRequest | None = None
 
@@ -53,6 +55,19 @@ class Signals:
         if self.stop is None or not self.stop.ask():
             raise Interrupted(number)
 
+    def lost(self, unraisable: Any) -> None:
+        """For sys.unraisablehook: what was raised in a callback or a __del__ is ignored there, so it comes again."""
+        if not isinstance(unraisable.exc_value, Interrupted):
+            sys.__unraisablehook__(unraisable)
+            return
+        self.again = unraisable.exc_value.number
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+
+    def repeat(self, number: int, frame: FrameType | None) -> None:
+        """For SIGALRM: the signal that was lost."""
+        self.number = 0
+        self(self.again, frame)
+
 
 SIGNALS = Signals()
 
@@ -61,6 +76,8 @@ def install_signals() -> None:
     """Let SIGNALS have SIGINT and SIGTERM."""
     signal.signal(signal.SIGINT, SIGNALS)
     signal.signal(signal.SIGTERM, SIGNALS)
+    signal.signal(signal.SIGALRM, SIGNALS.repeat)
+    sys.unraisablehook = SIGNALS.lost
 
 
 @contextmanager
