@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -60,9 +61,11 @@ def line(found: Found) -> str:
     return f"{found.name}: {found.cases:,} cases{wanted}{every}, {verdict} ({outcomes}) in {found.seconds:.0f} s"
 
 
-def save(path: Path, results: Sequence[Found], seconds: float) -> None:
-    """Write counts; properties that were not tried now keep theirs, with the commit they are of."""
-    facts = machine.facts()
+def save(path: Path, results: Sequence[Found], facts: dict[str, Any]) -> None:
+    """Write counts; properties that were not tried now keep theirs, with the commit they are of.
+
+    facts: of the machine and of the code, from when this process began.
+    """
     known = json.loads(path.read_text())["properties"] if path.exists() else {}
     for found in results:
         known[found.name] = {**found.as_dict(), "date": facts["date"], "commit": facts["commit"]}
@@ -70,7 +73,7 @@ def save(path: Path, results: Sequence[Found], seconds: float) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".json.partial")
     order = [tried.name for tried in all_properties() if tried.name in known]
-    whole = {"machine": facts, "seconds": seconds, "properties": {name: known[name] for name in order}}
+    whole = {"machine": facts, "properties": {name: known[name] for name in order}}
     partial.write_text(json.dumps(whole, indent=1) + "\n")
     partial.rename(path)
 
@@ -85,17 +88,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     folder = Path(tempfile.mkdtemp(prefix="torture-", dir=options.folder))
     results: list[Found] = []
-    left = options.seconds
+    left, facts = options.seconds, machine.facts()
     try:
         for number, tried in enumerate(chosen):
             share = left / (len(chosen) - number)  # what one leaves, the others have
             found = try_property(tried, folder / tried.name.replace(" ", "-"), options.seed, share)
             left -= found.seconds
+            found.failures = [text.replace(str(folder), "FOLDER") for text in found.failures]
             results.append(found)
             print(line(found), flush=True)
             for failure in found.failures:
                 print(f"    {failure}", flush=True)
-            save(options.out, results, options.seconds)
+            save(options.out, results, facts)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return 1 if any(found.failed for found in results) else 0

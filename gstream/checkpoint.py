@@ -1,7 +1,7 @@
 """Checkpoint and restart (Garaph 2.2): between two supersteps a run is its values, its frontier and a few numbers.
 
     with make_keeper(options, store, program) as keeper:     the folder is locked, what is in it is checked
-        Run.begin     takes up keeper.saved, where there is one
+        Run.begin     goes on from what keeper.take gives, where it gives any
         Run.go        calls keeper.between after every superstep: it writes when it is time, and ends the run if asked
 
 What is kept does not depend on devices: vertices that are held back (gstream.near) are in the frontier's bitmap, and
@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,12 +62,13 @@ ARRAYS = ("value", "active", "partials")
 
 @dataclass
 class Keeper:
-    """Keeps one run's checkpoints. saved: what it goes on from; the next attempt, after a failed one, does so too."""
+    """Keeps one run's checkpoints. saved: what it goes on from, until it is taken; again: reads the newest anew."""
 
     slots: SlotFolder
     identity: dict[str, Any]
     every: Every
     stop: StopRequest | None
+    again: Callable[[], State | None] = lambda: None
     saved: State | None = None
     kept: Kept = field(init=False)
 
@@ -79,6 +80,16 @@ class Keeper:
         """Whether requests to stop wait for the end of a superstep."""
         if self.stop is not None:
             self.stop.heeded = heeded
+
+    def take(self) -> State | None:
+        """The state to go on from, for the caller to drop: values of all vertices are large. None: there is none.
+
+        Another attempt of the same run, with less memory, goes on from the last checkpoint.
+        """
+        saved, self.saved = self.saved, None
+        if saved is None and (self.kept.written or self.kept.resumed is not None):
+            return self.again()
+        return saved
 
     def begin(self, superstep: int) -> None:
         """Supersteps, and time, count from now; requests to stop are heeded."""
@@ -95,7 +106,7 @@ class Keeper:
             self.heed(False)
         stop = self.stop is not None and self.stop.asked
         fresh = superstep > self._last_superstep
-        kept_before = self.kept.written > 0 or self.saved is not None
+        kept_before = self.kept.written > 0 or self.kept.resumed is not None
         if stop or fresh and (kept_before if ended else self._due(superstep)):
             self.write(run.state(superstep))
         if stop:
@@ -137,6 +148,7 @@ def make_keeper(options: Any, meta: Any, program: Program, limit: int | None) ->
     }  # fmt: skip
     with SlotFolder(options.checkpoint) as slots:
         keeper = Keeper(slots, identity, parse_every(options.checkpoint_every), options.stop)
+        keeper.again = lambda: _read(slots, program, meta.vertices)
         if options.resume:
             keeper.saved = _go_on(keeper, program, meta.vertices, limit)
         elif options.replace_checkpoint:
@@ -188,6 +200,12 @@ def _refuse_others(where: str, found: dict[str, Any], identity: dict[str, Any]) 
                 f"{where}: its checkpoint is of a run with {name}={found['parameters'][name]}; this one has "
                 f"{name}={value}. Pass the same, or start afresh: pass --force instead of --resume."
             )
+
+
+def _read(slots: SlotFolder, program: Program, vertices: int) -> State | None:
+    """The newest state, which this run wrote or has checked before."""
+    found = slots.newest()
+    return None if found is None else _state_of(found, program, vertices)
 
 
 def _state_of(found: Saved, program: Program, vertices: int) -> State:

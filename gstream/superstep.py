@@ -89,7 +89,7 @@ class Run:
 
     def begin(self) -> tuple[int, Frontier]:
         """(supersteps made, frontier): those of a checkpoint, or first values."""
-        saved = None if self.keeper is None else self.keeper.saved
+        saved = None if self.keeper is None else self.keeper.take()
         if saved is None:
             self.code.set_superstep(0)
             self.start()

@@ -13,6 +13,7 @@ from engine_graphs import Balance, make_store, skewed_edges
 import gstream
 from gstream import MIN, Program, u32
 from gstream.checkpoint import Keeper, hash_of
+from gstream.devices.base import DeviceMemoryError
 from gstream.driver import Engine
 from gstream.keeping import Every, RunStopped, StopRequest
 from gstream.options import RunOptions
@@ -351,3 +352,20 @@ def test_from_python(store, tmp_path):
         for name in ("wcc", "kcore", "hits", "heat"):
             with pytest.raises(UsageError, match=f"--checkpoint: {name} is not one run of one program"):
                 graph.execute(name, {})
+
+
+def test_another_attempt_with_less_memory_goes_on(store, whole, tmp_path):
+    """Where a device runs out of memory in a superstep, what was kept before is not made again."""
+    for resume in (False, True):
+        folder, seen = tmp_path / str(resume), []
+        if resume:
+            run_until(store, "sssp", folder, 3, devices=["fake:1"])
+
+        def progress(number, step, seen=seen):
+            seen.append(number)
+            if seen.count(4) == 1 and number == 4:
+                raise DeviceMemoryError("no room")
+
+        given = {"checkpoint_every": 1, "resume": resume, "progress": progress, "devices": ["fake:1"]}
+        check("sssp", run(store, "sssp", folder, **given), whole["sssp"])
+        assert seen[: seen.index(4) + 2] == [*range(3 if resume else 1, 5), 4]
