@@ -35,6 +35,7 @@ PIPE_BYTES = 1 << 20
 LONGEST_S = 120.0  # of a child: then it hangs
 MOST_FAILURES = 20  # of a property, that are kept with their texts
 CHANGING = ("open", "write", "pwrite", "pwritev", "ftruncate", "fsync", "replace", "rename", "mkdir")  # calls of os
+REMOVING = ("unlink", "rmdir")
 ASKING = {signal.SIGINT, signal.SIGTERM}
 
 
@@ -182,8 +183,13 @@ def command(*arguments: object) -> Callable[[], int]:
     return lambda: run_command_line([str(argument) for argument in arguments])
 
 
-def at_call(number: int, act: Callable[[str], None], action: Callable[[], int | None]) -> Callable[[], int | None]:
-    """`action`, but at the number-th call (from 0) that changes a file `act` is called first, with the call's name."""
+def at_call(
+    number: int, act: Callable[[str], None], action: Callable[[], int | None], removing: bool = False
+) -> Callable[[], int | None]:
+    """`action`, but at the number-th call (from 0) that changes a file `act` is called first, with the call's name.
+
+    removing: calls that remove files and folders count, too.
+    """
 
     def run() -> int | None:
         left = [number]
@@ -198,7 +204,7 @@ def at_call(number: int, act: Callable[[str], None], action: Callable[[], int | 
 
             return call
 
-        for name in CHANGING:
+        for name in (*CHANGING, *(REMOVING if removing else ())):
             setattr(os, name, hooked(name, getattr(os, name), _opens_to_write if name == "open" else _always))
         builtins.open = hooked("open", builtins.open, _opened_to_write)
         code = action()
@@ -209,9 +215,9 @@ def at_call(number: int, act: Callable[[str], None], action: Callable[[], int | 
     return run
 
 
-def calls_of(action: Callable[[], int | None]) -> int:
+def calls_of(action: Callable[[], int | None], removing: bool = False) -> int:
     """How many calls that change files an action makes."""
-    found = re.search(r"^calls: (\d+)$", in_child(at_call(UNCOUNTED, die, action)).said, re.MULTILINE)
+    found = re.search(r"^calls: (\d+)$", in_child(at_call(UNCOUNTED, die, action, removing)).said, re.MULTILINE)
     assert found is not None, "the action failed undisturbed"
     return int(found.group(1))
 

@@ -76,17 +76,17 @@ def conversion(path: Path, order: dict[str, Any], **options: Any) -> Callable[[]
 
 
 def kills_at_calls(folder: Path, numbers: random.Random) -> Cases:
-    """SIGKILL ahead of every write, fsync, rename and so on of a conversion, then --resume."""
+    """SIGKILL ahead of every write, fsync, rename, unlink and so on of a conversion, then --resume."""
     for number, order in enumerate(ORDERS):
         whole = _whole(folder, number)
-        calls = calls_of(conversion(folder / "count.gs", order))
+        calls = calls_of(conversion(folder / "count.gs", order), removing=True)
         (folder / "count.gs").unlink()
         sites = list(range(calls))
         numbers.shuffle(sites)
         for site in sites:
 
             def killed(action: Callable[[], Any], site: int = site) -> Ended:
-                return in_child(at_call(site, die, action))
+                return in_child(at_call(site, die, action, removing=True))
 
             yield _killed(folder, order, whole, site % 3 == 0, killed, f"order {number}, call {site}")
 
@@ -136,6 +136,8 @@ def _killed(
         return Bad(f"{where}: left a store of {len(left or b'')} bytes")
     done = in_child(conversion(path, order, resume=True))
     if done.code != 0 or not path.exists():
+        for path in folder.glob("killed.gs*"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
         return Bad(f"{where}: --resume ended with {done.code}: {done.said[-300:]}")
     if path.read_bytes() != whole:
         return Bad(f"{where}: --resume made another store")

@@ -97,6 +97,8 @@ class _Conversion:
             keep = self.work.keep
             raise
         finally:
+            if not keep:
+                self.work.forget()
             for item in self.open:
                 if not (keep and isinstance(item, SortedEdges | SpillLog)):
                     item.close()

@@ -130,6 +130,11 @@ class WorkFolder:
             json.dump(self.manifest, file)
         os.replace(fresh, target)
 
+    def forget(self) -> None:
+        """Remove the manifest, before any of what it describes goes: a kill in between leaves nothing to go on from."""
+        if self._locked:
+            (self.home / "manifest.json").unlink(missing_ok=True)
+
     def file(self, name: str) -> Path:
         """Path of a temporary file."""
         return self.path / name
@@ -156,6 +161,7 @@ class WorkFolder:
         if not (self._locked or self._others or keep):
             self._finish_locking()
         if self._locked and not keep:
+            self.forget()
             self._empty()
             # The lock file goes last and while it is locked, so whoever opened it meanwhile notices and retries.
             (self.home / "lock").unlink(missing_ok=True)
