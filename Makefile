@@ -3,6 +3,7 @@
 #   make demo    convert the graph that ships with the project, run BFS and PageRank on it
 #   make test    the whole CPU test suite          make lint, make types    ruff and mypy
 #   make bench, make bench-gpu    benchmarks into bench/results/, on the host's cores and on GPUs (BENCH_ARGS: options)
+#   make torture    break stores, disks, processes and inputs for 10 minutes, and count (TORTURE_ARGS: options)
 #   make clean   remove what these made
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 TEST_WORKERS ?= 2
 DEMO := demo
 
-.PHONY: demo test lint types bench bench-gpu clean install
+.PHONY: demo test lint types bench bench-gpu torture clean install
 .DEFAULT_GOAL := demo
 
 install: $(VENV)/.installed
@@ -56,6 +57,9 @@ bench: $(VENV)/.installed-bench
 
 bench-gpu:
 	@$(PYTHON) bench/gpu.py $(BENCH_ARGS)
+
+torture: $(VENV)/.installed
+	$(BIN)/python bench/torture.py $(TORTURE_ARGS)
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache bench/scratch

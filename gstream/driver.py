@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from gstream import measure
+from gstream.checkpoint import Keeper, make_keeper
 from gstream.costs import Constants
 from gstream.demand import NO_PAGES, Demand
 from gstream.devices.base import Device, DeviceMemoryError, DevicePlan, HostVertices, Job
@@ -164,17 +165,20 @@ class Engine:
         began = time.perf_counter()
         code = self.compile(program)
         limit = self.options.max_supersteps if max_supersteps is None else max_supersteps
-        while True:
-            plan = self.plan(program, code)
-            try:
-                outcome = self._run(code, plan, limit, watch)
-                break
-            except DeviceMemoryError:  # cache, batches and chunk shrink, in this order, until nothing fits
-                self._most_device_bytes = int(sum(plan.device_bytes.values()) * LESS)
+        with make_keeper(self.options, self.store.meta, program, limit) as keeper:
+            while True:
+                plan = self.plan(program, code)
+                try:
+                    outcome = self._run(code, plan, limit, watch, keeper)
+                    break
+                except DeviceMemoryError:  # cache, batches and chunk shrink, in this order, until nothing fits
+                    self._most_device_bytes = int(sum(plan.device_bytes.values()) * LESS)
         outcome.stats.seconds = time.perf_counter() - began
         return outcome
 
-    def _run(self, code: Any, plan: Plan, max_supersteps: int | None, watch: Watch | None = None) -> RunOutcome:
+    def _run(
+        self, code: Any, plan: Plan, max_supersteps: int | None, watch: Watch | None, keeper: Keeper | None
+    ) -> RunOutcome:
         """Run a compiled program as planned."""
         if self.options.host_memory is not None:  # what the plan has no room for goes
             needed = code.reads() | ({"degree"} if code.idempotent else set())
@@ -190,7 +194,7 @@ class Engine:
                 for device in self.devices:
                     undo.callback(device.detach)
                     device.attach(job)
-                run = Run(self, code, plan, job, watch)
+                run = Run(self, code, plan, job, watch, keeper)
                 supersteps, converged = run.go(max_supersteps)
                 value = run.values()
                 self._sources.settle()
@@ -203,7 +207,7 @@ class Engine:
         run.stats.merge_seconds = run.merge_seconds
         run.stats.loop_seconds = sum(step.seconds for step in run.stats.per_superstep)
         run.stats.bytes_read_disk = self.bytes_read() - read_before
-        self._fill_stats(run.stats, plan, supersteps)
+        self._fill_stats(run.stats, plan, supersteps - run.began_at)
         return RunOutcome(value, supersteps, converged, run.totals, run.stats)
 
     def sweep(self, name: str, kernel: PageKernel, wanted: np.ndarray | None = None) -> Any:

@@ -26,7 +26,9 @@ class Near:
         table = plan.table("push")
         mean = plan.graph.edges / max(1, int(table.records[: table.small_pages].sum()))
         self.first = self.step = plan.graph.max_weight / (4 * max(1.0, mean))
+        self.cut = self.first  # the step that the present frontier was cut with
 
     def note(self, held: int) -> None:
         """How many were held back with the step as it was."""
+        self.cut = self.step
         self.step = self.step * GROWTH if held else self.first

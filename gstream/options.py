@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gstream.keeping import StopRequest, parse_every
 from gstream.machine import total_memory
 from gstream.stats import StepStats
 from gstream.trace import Trace
@@ -58,6 +60,9 @@ class RunOptions:
     chunk_vertices: at most so many vertices of WA resident at once; None is what fits
     threads: host threads in all; None is the cores this process may use
     read_threads: threads that read ahead from disk
+    checkpoint: folder for checkpoints of a program's run (gstream.checkpoint); None: none. checkpoint_every: so many
+        supersteps (10), or a time ("30s", "5m"); None: a minute. resume: go on from the checkpoint that is there, on
+        any devices; replace_checkpoint: start afresh though there is one; stop: gstream.checkpoint.StopRequest
     trace: takes what happened when; progress: called after each superstep with its number, from 1, and figures
     """
 
@@ -75,6 +80,11 @@ class RunOptions:
     chunk_vertices: int | None = None
     threads: int | None = None
     read_threads: int = 3
+    checkpoint: str | os.PathLike | None = None
+    checkpoint_every: int | str | None = None
+    resume: bool = False
+    replace_checkpoint: bool = False
+    stop: StopRequest | None = None
     trace: Trace | None = None
     progress: Callable[[int, StepStats], None] | None = None
 
@@ -92,6 +102,18 @@ class RunOptions:
         _check_choice("--cache", self.cache, CACHE_POLICIES)
         _check_choice("--direction", self.direction, DIRECTIONS)
         _check_choice("--micro", self.micro, MICRO)
+        self._check_checkpoint()
+
+    def _check_checkpoint(self) -> None:
+        if self.checkpoint is None:
+            asked = {"--checkpoint-every": self.checkpoint_every is not None, "--resume": self.resume}
+            for flag in (name for name, given in asked.items() if given):
+                raise UsageError(f"{flag}: is about checkpoints. Pass --checkpoint FOLDER too.")
+        elif not os.fspath(self.checkpoint):
+            raise UsageError("--checkpoint: names no folder. Pass one, as --checkpoint kept.")
+        if self.resume and self.replace_checkpoint:
+            raise UsageError("resume and replace_checkpoint: one goes on, the other starts afresh. Drop one of them.")
+        parse_every(self.checkpoint_every)
 
     def batch_on(self, devices: int) -> int:
         """Bytes of a batch on so many devices."""

@@ -31,6 +31,20 @@ class StepStats:
 
 
 @dataclass
+class Kept:
+    """Checkpoints of a run. resumed: the superstep gone on from (None: it began afresh), which was in the file `slot`;
+    damaged: what was wrong with a newer one; written, bytes, seconds: what this run wrote into `folder`."""
+
+    folder: str
+    resumed: int | None = None
+    slot: str = ""
+    damaged: str = ""
+    written: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
 class RunStats:
     """Figures of one run.
 
@@ -44,6 +58,7 @@ class RunStats:
     plan knows, predicted_bytes is 0 and predicted_seconds is equation (2) over the pages that the run visited.
     seconds: the whole call; loop_seconds: of its supersteps, or from a forest's first link to its labels, without
     taking memory before and handing out the answer afterwards.
+    kept: of a run with checkpoints.
     r_hit and d_skew are those of equation (2); merge_seconds / supersteps is t_sync of equation (1).
     """
 
@@ -67,6 +82,7 @@ class RunStats:
     predicted_seconds: float = 0.0
     device_bytes_moved: list[int] = field(default_factory=list)
     per_superstep: list[StepStats] = field(default_factory=list)
+    kept: Kept | None = None
 
     def after(self, before: RunStats) -> RunStats:
         """These figures, with those of a run before added: what is counted is summed, what is held the greater."""
@@ -74,6 +90,7 @@ class RunStats:
             setattr(self, name, getattr(before, name) + getattr(self, name))
         for name in ("peak_memory_bytes", "on_device_bytes", "case", "chunks"):
             setattr(self, name, max(getattr(before, name), getattr(self, name)))
+        self.kept = self.kept or before.kept
         moved, own = before.device_bytes_moved, self.device_bytes_moved
         self.device_bytes_moved = [a + b for a, b in zip(moved, own, strict=True)] if moved and own else own or moved
         return self
@@ -102,4 +119,5 @@ class RunStats:
         """Plain dictionary for --json."""
         plain = {**vars(self), "per_superstep": [dict(vars(step)) for step in self.per_superstep]}
         rates = ("edges_per_second", "bytes_per_second", "r_hit", "d_skew")
+        plain["kept"] = None if self.kept is None else dict(vars(self.kept))
         return plain | {name: getattr(self, name) for name in rates}

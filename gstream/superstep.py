@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from gstream.checkpoint import Keeper, State
 from gstream.demand import NO_PAGES, Demand
 from gstream.devices.base import Device, Job, Range, Step
 from gstream.direction import LISTED, Chooser, Frontier
@@ -50,7 +51,10 @@ Watch = Callable[[int, np.ndarray], None]  # gets the superstep and value[V], in
 class Run:
     """One program on its way through supersteps; the engine has attached the devices."""
 
-    def __init__(self, engine: Streamer, code: Any, plan: Plan, job: Job, watch: Watch | None = None) -> None:
+    def __init__(
+        self, engine: Streamer, code: Any, plan: Plan, job: Job, watch: Watch | None = None,
+        keeper: Keeper | None = None,
+    ) -> None:  # fmt: skip
         self.engine, self.code, self.plan, self.job = engine, code, plan, job
         self.devices: list[Device] = engine.devices
         self.partials = np.zeros((-(-plan.graph.vertices // BLOCK), len(code.totals)), dtype=np.float64)
@@ -58,30 +62,75 @@ class Run:
         self.near = Near(plan) if plan.device.held_bits else None
         zero_copy = engine.options.zero_copy and self.devices[0].zero_copy
         self.chooser = Chooser(plan, code.has_done, self.devices, zero_copy, self.near is not None)
-        self.stats = RunStats()
+        self.stats = RunStats(kept=None if keeper is None else keeper.kept)
         self.stale = False  # open bits may hold vertices that are done
         self.merge_seconds = 0.0
         self.last = False  # this superstep is known to be the last
         self.trace = engine.options.trace
-        self.watch = watch
+        self.watch, self.keeper = watch, keeper
+        self.began_at = 0  # the superstep that was restored; 0: this run started
 
     def go(self, max_supersteps: int | None) -> tuple[int, bool]:
         """Run to the end; (supersteps, converged)."""
-        self.code.set_superstep(0)
-        self.start()
-        frontier = self.chooser.look()
-        supersteps = 0
+        supersteps, frontier = self.begin()
         while True:
             if self.watch is not None:
                 self.watch(supersteps, self.values())
-            if supersteps and self.code.halt() or self.still(frontier, supersteps):
-                return supersteps, True
-            if supersteps == max_supersteps:
-                return supersteps, False
+            converged = bool(supersteps and self.code.halt()) or self.still(frontier, supersteps)
+            ended = converged or supersteps == max_supersteps
+            if self.keeper is not None:
+                self.keeper.between(self, supersteps, ended)
+            if ended:
+                return supersteps, converged
             supersteps += 1
             self.last = supersteps == max_supersteps
             self.code.set_superstep(supersteps)
             frontier = self.superstep(frontier)
+
+    def begin(self) -> tuple[int, Frontier]:
+        """(supersteps made, frontier): those of a checkpoint, or first values."""
+        saved = None if self.keeper is None else self.keeper.take()
+        if saved is None:
+            self.code.set_superstep(0)
+            self.start()
+        else:
+            self.began_at = saved.superstep
+            self.code.set_superstep(saved.superstep)
+            self.restore(saved)
+        frontier = self.chooser.look()
+        if saved is not None and self.near is not None:
+            self.near.note(frontier.held)
+        if self.keeper is not None:
+            self.keeper.begin(self.began_at)
+        return self.began_at, frontier
+
+    def state(self, supersteps: int) -> State:
+        """What a checkpoint keeps, after so many supersteps; good until the next one."""
+        active = self.devices[0].read_bits("active")
+        if self.near is not None:
+            active |= self.devices[0].read_bits("held")
+        return State(
+            superstep=supersteps, value=self.values(), active=active, partials=self.partials,
+            near_step=None if self.near is None else self.near.cut, unexplored=int(self.chooser.unexplored),
+            pulled=bool(self.chooser.pulled), last_vertices=int(self.chooser.last_vertices),
+        )  # fmt: skip
+
+    def restore(self, saved: State) -> None:
+        """Take up a checkpoint, of whichever devices; who is held back follows from the values again."""
+        if not self.plan.device.resident:
+            assert self.job.host.value is not None
+            self.job.host.value[:] = saved.value
+        self.each(lambda d: self.devices[d].restore(saved.value, saved.active))
+        if self.code.totals:
+            self.partials[:] = saved.partials
+        self.sum_totals()
+        self.stale = True  # open bits are all set
+        self.chooser.unexplored, self.chooser.pulled = saved.unexplored, saved.pulled
+        self.chooser.last_vertices = saved.last_vertices
+        if self.near is not None and saved.near_step is not None:
+            self.near.step = saved.near_step
+            for device in self.devices:
+                device.hold_back(self.near.step, self.near.least_edges)
 
     def still(self, frontier: Frontier, supersteps: int) -> bool:
         """Whether nothing is active. SUM sweeps every edge, so at its start all vertices are, whatever their value."""
@@ -144,7 +193,7 @@ class Run:
             )
         )  # fmt: skip
         if self.engine.options.progress is not None:
-            self.engine.options.progress(len(self.stats.per_superstep), self.stats.per_superstep[-1])
+            self.engine.options.progress(self.began_at + len(self.stats.per_superstep), self.stats.per_superstep[-1])
         return following
 
     def demand(self, direction: str, frontier: Frontier) -> tuple[Step, Demand]:

@@ -6,7 +6,7 @@
          file that can't be written, or is there already
     3    DeviceMissingError: a GPU, its driver or its compiler is not there
     4    InputError: change the file. An input or a store that is missing, unreadable, damaged, or not what it should be
-    5    ResourceError: memory, disk or open files ran out, or would under the caps that were given
+    5    ResourceError: memory, disk or open files ran out, or would under the caps that were given; a disk that fails
     130, 143, 141    SIGINT, SIGTERM, and SIGPIPE (whoever read standard output has seen enough): 128 + the signal
 
 Message form: where, offending text, limit, remedy. Example:

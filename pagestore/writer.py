@@ -119,9 +119,10 @@ class StoreWriter:
             self._fd = -1
 
     def abort(self) -> None:
-        """Close and remove NAME.partial."""
+        """Close and remove NAME.partial, if it has not become NAME: what failed may be the sync after the rename."""
         if self._fd >= 0:
-            os.unlink(self.partial)
+            with suppress(FileNotFoundError):
+                os.unlink(self.partial)
         self.close()
 
     def __enter__(self) -> StoreWriter:
@@ -149,7 +150,7 @@ class StoreWriter:
         try:
             fd = os.open(self.partial, os.O_RDWR)
         except OSError as error:
-            raise UsageError(f"{self.partial}: can't be opened to write ({error.strerror}).") from error
+            raise disk_error(error, self.partial) from error
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from gstream.results import Result
 
 
+# Those whose answer is one run of one program; others are several runs, or page kernels.
+KEPT = ("bfs", "khop", "pagerank", "rwr", "sssp", "widest", "hcc", "katz", "eigenvector")
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """One algorithm.
@@ -52,6 +56,15 @@ class Algorithm:
         if not self.proves:
             raise UsageError(f"--certify: {self.name} has no certificate. Leave it out.")
 
+    def check_checkpoint(self, options: dict[str, Any]) -> None:
+        """Raise UsageError where a run with these options can't be gone on with from a checkpoint."""
+        if self.name not in KEPT and not options.get("propagate"):
+            other = " Components of undirected stores are hcc's, too." if self.name == "wcc" else ""
+            raise UsageError(
+                f"--checkpoint: {self.name} is not one run of one program, which is what can be kept; "
+                f"{', '.join(KEPT)} are, and programs of your own. Leave it out.{other}"
+            )
+
     def check_ends(self, options: RunOptions) -> None:
         """Raise UsageError where the driver's options would end a run before its answer is right."""
         if options.max_supersteps is not None:
@@ -76,6 +89,8 @@ class Algorithm:
         if certify:
             self.check_certificate()
         self.check_ends(engine.options)
+        if engine.options.checkpoint is not None:
+            self.check_checkpoint(options)
         with Session(engine) as session:
             columns, found = _function(self.runs)(session, **options)
             summary = {"algorithm": self.name, "store": session.store.path, "options": _shown(options)} | found

@@ -29,7 +29,7 @@ def _declared(
     algorithm: str = typer.Argument(..., metavar="ALGORITHM", help=f"{', '.join(ALGORITHMS)} or my.py:MyProgram."),
     store: Path = typer.Argument(..., metavar="STORE"),
     output: Path = typer.Option(None, "-o", "--output", metavar="FILE", help=".parquet, .csv, .npy or .arrow."),
-    force: bool = typer.Option(False, "--force", help="Replace files that exist (-o, --trace)."),
+    force: bool = typer.Option(False, "--force", help="Replace what exists (-o, --trace, --checkpoint)."),
     source: list[str] = typer.Option(
         None, metavar="ID", help="bfs, khop, egonet, rwr, sssp, widest, betweenness: start here; repeatable."
     ),
@@ -74,6 +74,11 @@ def _declared(
     no_heads: bool = typer.Option(False, "--no-heads", help="Do without the first neighbours of each vertex."),
     no_zero_copy: bool = typer.Option(False, "--no-zero-copy", help="GPUs copy all pages; none is read in place."),
     threads: int = typer.Option(None, metavar="N", help="Threads of the host. Default: all cores."),
+    checkpoint: str = typer.Option(None, metavar="FOLDER", help="Keep the run there, so that --resume can go on."),
+    checkpoint_every: str = typer.Option(
+        None, metavar="N|TIME", help="Keep it after N supersteps, or 30s, 5m, 1h. Default: 1m."
+    ),
+    resume: bool = typer.Option(False, "--resume", help="Go on from what --checkpoint kept, on any devices."),
     certify: bool = typer.Option(False, "--certify", help="Prove the answer in one more sweep."),
     ldbc: bool = typer.Option(False, "--ldbc", help="Write FILE as LDBC Graphalytics does."),
     trace: Path = typer.Option(None, metavar="FILE", help="Write what happened when, for Perfetto (ui.perfetto.dev)."),
@@ -110,6 +115,13 @@ def engine_options(given: dict[str, Any]) -> dict[str, Any]:
     options = {known: given[name] for name, known in RUN_OPTIONS.items() if given[name] is not None}
     options |= {"use_heads": not given["no_heads"], "zero_copy": not given["no_zero_copy"]}
     return options | ({"devices": devices} if devices else {})
+
+
+def checkpoint_options(given: dict[str, Any]) -> dict[str, Any]:
+    """What was given about checkpoints, as `gstream.options.RunOptions` names it. --force is for files, too."""
+    options = {"checkpoint": given["checkpoint"], "checkpoint_every": given["checkpoint_every"]}
+    asked = {"resume": given["resume"], "replace_checkpoint": given["force"] and not given["resume"]}
+    return {name: value for name, value in options.items() if value is not None} | asked
 
 
 def check_asked(algorithm: str, own: dict[str, Any], parameters: dict[str, str], certify: bool) -> None:

@@ -165,7 +165,11 @@ def reading_folder(store: Path, workdir: Path | None) -> Iterator[Path]:
         folder.mkdir(exist_ok=True)
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+        except BaseException:  # a signal, which comes once
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
 
 def runs(process: int) -> bool:

@@ -8,38 +8,91 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
+from gstream.keeping import RunStopped, StopRequest
 from pagestore.errors import GstreamError
 
 EXIT_INTERNAL, EXIT_USAGE, EXIT_INPUT, EXIT_RESOURCE = 1, 2, 4, 5
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NO_HANDLES = (errno.EMFILE, errno.ENFILE)
+AGAIN_SECONDS = 0.01
 SECOND_SIGNAL_SECONDS = 2.0  # `timeout` and terminals often deliver one signal twice: only a later one is impatience
 
 
 class Interrupted(SystemExit):
-    """A signal asked the process to end; unwinds like an exception, so that temporary files are removed."""
+    """A signal asked the process to end; unwinds like an exception, so that temporary files are removed.
 
-    def __init__(self, number: int) -> None:
+    left: what the process leaves, for the line that says how it ended.
+    """
+
+    def __init__(self, number: int, left: str = "temporary files are removed.") -> None:
         super().__init__(128 + number)
-        self.number = number
+        self.number, self.left = number, left
+
+
+class Signals:
+    """What SIGINT and SIGTERM do: raise Interrupted in the main thread; the same again 2 s later ends the process.
+
+    stop: a run that keeps checkpoints; while its supersteps go on, the first signal asks it to end after this one.
+    """
+
+    def __init__(self) -> None:
+        self.number = self.again = 0
+        self.first_s = 0.0
+        self.stop: StopRequest | None = None
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if self.number:
+            if now - self.first_s > SECOND_SIGNAL_SECONDS:
+                os._exit(128 + number)
+            return
+        self.number, self.first_s = number, now
+        if self.stop is None or not self.stop.ask():
+            raise Interrupted(number)
+
+    def lost(self, unraisable: Any) -> None:
+        """For sys.unraisablehook: what was raised in a callback or a __del__ is ignored there, so it comes again."""
+        if not isinstance(unraisable.exc_value, Interrupted):
+            sys.__unraisablehook__(unraisable)
+            return
+        self.again = unraisable.exc_value.number
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+
+    def repeat(self, number: int, frame: FrameType | None) -> None:
+        """For SIGALRM: the signal that was lost."""
+        self.number = 0
+        self(self.again, frame)
+
+
+SIGNALS = Signals()
 
 
 def install_signals() -> None:
-    """SIGINT and SIGTERM raise Interrupted in the main thread; the same again 2 s later ends the process at once."""
-    first: list[float] = []
+    """Let SIGNALS have SIGINT and SIGTERM."""
+    signal.signal(signal.SIGINT, SIGNALS)
+    signal.signal(signal.SIGTERM, SIGNALS)
+    signal.signal(signal.SIGALRM, SIGNALS.repeat)
+    sys.unraisablehook = SIGNALS.lost
 
-    def handle(number: int, frame: FrameType | None) -> None:
-        now = time.monotonic()
-        if not first:
-            first.append(now)
-            raise Interrupted(number)
-        if now - first[0] > SECOND_SIGNAL_SECONDS:
-            os._exit(128 + number)
 
-    signal.signal(signal.SIGINT, handle)
-    signal.signal(signal.SIGTERM, handle)
+@contextmanager
+def stops_when_kept() -> Iterator[StopRequest]:
+    """While the block lasts, the first signal only asks the run that is given the request to end once it is kept.
+
+    RunStopped, which the run then raises, becomes Interrupted.
+    """
+    stop = SIGNALS.stop = StopRequest()
+    try:
+        yield stop
+    except RunStopped as stopped:
+        raise Interrupted(SIGNALS.number, str(stopped)) from stopped
+    finally:
+        SIGNALS.stop = None
 
 
 def describe(error: BaseException) -> tuple[int, str]:
@@ -66,6 +119,8 @@ def _describe_os(error: OSError) -> tuple[int, str]:
         return EXIT_RESOURCE, f"{where}disk full ({what}). Free some space, or pass --workdir on another disk."
     if error.errno in NO_HANDLES:
         return EXIT_RESOURCE, f"{where}too many open files ({what}). Raise the limit with `ulimit -n 65536`."
+    if error.errno == errno.EIO:
+        return EXIT_RESOURCE, f"{where}the disk reports an input/output error. Check it, then run again."
     if error.errno == errno.ENOMEM:
         return EXIT_RESOURCE, f"{where}out of memory ({what}). Pass a smaller --memory or --host-memory."
     return EXIT_INPUT, f"{where}{what}. Check the path and its permissions."

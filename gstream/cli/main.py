@@ -53,7 +53,7 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return outcome if isinstance(outcome, int) else 0
     except Interrupted as stop:
-        print(f"stopped by {signal.Signals(stop.number).name}; temporary files are removed.", file=sys.stderr)
+        print(f"stopped by {signal.Signals(stop.number).name}; {stop.left}", file=sys.stderr)
         return 128 + stop.number
     except BrokenPipeError:
         return _stop_writing()

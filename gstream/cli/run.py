@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from gstream.cli.asked import check_asked, engine_options, own_options, parse_parameters, takes_run_options
+from gstream.cli.asked import (
+    check_asked,
+    checkpoint_options,
+    engine_options,
+    own_options,
+    parse_parameters,
+    takes_run_options,
+)
+from gstream.cli.failures import stops_when_kept
 from gstream.cli.paths import refuse_existing, refuse_overwriting
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
 from pagestore.errors import UsageError
@@ -66,6 +74,8 @@ def run(**given: Any) -> None:
     own, options, parameters = own_options(given), engine_options(given), parse_parameters(given["param"] or [])
     start_gpus(options)
     check_asked(algorithm, own, parameters, given["certify"])
+    options |= checkpoint_options(given)
+    check_kept(algorithm, options)
     inputs = [given[name] for name in ("personalization", "initial", "nodes", "targets")]
     check_written(store, algorithm, inputs, output, trace, given["ldbc"], given["force"])
     check_plot(algorithm, given["plot"], given["force"])
@@ -74,8 +84,8 @@ def run(**given: Any) -> None:
 
     import gstream
 
-    with ProgressBar() as bar, tracing(trace) as spans:
-        options |= {"trace": spans, "progress": StepLine(bar)}
+    with ProgressBar() as bar, tracing(trace) as spans, stops_when_kept() as stop:
+        options |= {"trace": spans, "progress": StepLine(bar), "stop": stop}
         with gstream.open(store, **options) as graph:
             graph.engine().measure()  # its own kernels are not the run's
             began = time.perf_counter()
@@ -88,7 +98,19 @@ def run(**given: Any) -> None:
         from gstream.plots import plot_degrees
 
         plot_degrees(result, given["plot"])
-    show(apart(result.summary, seconds, timer.duration if timer.done else 0.0), result, output, given["json"])
+    summary = apart(result.summary, seconds, timer.duration if timer.done else 0.0)
+    show(summary, result, output, given["json"], given["resume"])
+
+
+def check_kept(algorithm: str, options: dict[str, Any]) -> None:
+    """Raise, before anything is read, where options about checkpoints contradict each other or the algorithm."""
+    from gstream.algorithms.registry import find_algorithm
+    from gstream.loading import is_program_path
+    from gstream.options import RunOptions
+
+    checked = RunOptions(**options)
+    if checked.checkpoint is not None and not is_program_path(algorithm):
+        find_algorithm(algorithm).check_checkpoint({})
 
 
 def start_gpus(options: dict[str, Any]) -> None:
@@ -175,8 +197,9 @@ def start(graph: Graph, algorithm: str, own: dict[str, Any], parameters: dict[st
     return graph.execute(algorithm, {**required, **own}, certify)
 
 
-def show(summary: dict[str, Any], result: Result, output: Path | None, json: bool) -> None:
-    """The top rows and the figures, or one JSON object; a note where it did not converge, or diverged."""
+def show(summary: dict[str, Any], result: Result, output: Path | None, json: bool, resume: bool) -> None:
+    """The top rows and the figures, or one JSON object; a note where it did not converge, diverged, or `resume` found
+    nothing to go on from."""
     if not summary.get("converged", True):
         note(f"not converged after {summary['supersteps']} supersteps: the result is as far as it came.")
     if summary.get("not_finite"):
@@ -184,6 +207,9 @@ def show(summary: dict[str, Any], result: Result, output: Path | None, json: boo
             f"diverged: {summary['not_finite']:,} of {len(result):,} values are inf or NaN, and mean nothing. Pass "
             "parameters (--param) by which messages shrink, or end it sooner with --max-supersteps."
         )
+    kept = summary["stats"]["kept"]
+    if resume and kept is not None and kept["resumed"] is None:
+        note(f"--resume: {kept['folder']} held no checkpoint; the run began at its start.")
     top = result.top(TOP_ROWS)
     if json:
         print_json({**summary, "output": output, "rows": len(result), "top": top})
@@ -224,6 +250,7 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
         ("peak memory", f"{show_bytes(stats['peak_memory_bytes'])} of pages and attributes, "
                         f"{show_bytes(peak_rss())} in all"),
     ]  # fmt: skip
+    lines += kept_lines(stats["kept"])
     for name in FOUND:
         if name in summary:
             value = summary[name]
@@ -232,6 +259,18 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
         lines.append(("certificate", certificate_text(summary["certificate"])))
     if output is not None:
         lines.append(("written", f"{output}: {rows:,} rows"))
+    return lines
+
+
+def kept_lines(kept: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """What was gone on from, and what was kept."""
+    lines = []
+    if kept and kept["resumed"] is not None:
+        older = f"; the newer one was damaged: {kept['damaged']}" if kept["damaged"] else ""
+        lines.append(("resumed", f"after superstep {kept['resumed']}, from {kept['folder']}/{kept['slot']}{older}"))
+    if kept and kept["written"]:
+        size, seconds = show_bytes(kept["bytes"]), show_seconds(kept["seconds"])
+        lines.append(("checkpoints", f"{kept['written']} in {kept['folder']}, {size} in {seconds}"))
     return lines
 
 

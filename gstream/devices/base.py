@@ -24,6 +24,7 @@ What the driver calls, in this order. Work may be queued and done late by all ca
       hold_back(step)                     of which only what is near sends, where the plan says so (gstream.near),
       readmit(pages)                      and the rest of pages that are copied whole
       frontier, list_vertices, lists_of                what the driver asks the first device about bitmaps
+      read_bits, read_values            what a checkpoint keeps; restore(values, active) stands for start
     detach()
 
     begin_sweep(kernel), submit_held(pages), submit(batch)..., end_sweep
@@ -351,6 +352,15 @@ class Device(ABC):
     @abstractmethod
     def read_values(self) -> np.ndarray:
         """value[V] of a resident job, in store order."""
+
+    @abstractmethod
+    def read_bits(self, which: str) -> np.ndarray:
+        """uint64[ceil(V / 64)], a copy: the "active" bits, or the "held" ones where the plan has held_bits."""
+
+    @abstractmethod
+    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
+        """Go on from value[V] (resident; else the driver has put them into HostVertices) and active bits. No vertex is
+        held back, all are open. Done when the device has finished."""
 
     @abstractmethod
     def begin_sweep(self, kernel: PageKernel, table: PageTable, plan: DevicePlan) -> None:

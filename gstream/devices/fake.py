@@ -320,6 +320,10 @@ class FakeDevice(MemoryDevice):
         self._assert_idle("readmit")
         super().readmit(table, pages)
 
+    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
+        self._assert_idle("restore")
+        super().restore(values, active)
+
     def _assert_idle(self, what: str) -> None:
         assert not self._queued, f"{self.name}: {what} while {self._queued} is queued"
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.devices import gpumerge
+from gstream.devices import gpuhubs, gpumerge
 from gstream.devices.base import Device, DevicePlan, Job, Range, Step
 from gstream.devices.cuda import DeviceError, Gpu
 from gstream.devices.gpulane import Spans
@@ -290,7 +290,7 @@ class GpuDevice(Device):
 
     def add_hub_sums(self, vertices: np.ndarray, sums: np.ndarray) -> None:
         with self.gpu:
-            self.state.add_hub_sums(vertices, sums)
+            gpuhubs.add(self.state, vertices, sums)
 
     def reduce(self, part: Range, peers: Sequence[Device]) -> None:
         with self.gpu:
@@ -347,6 +347,14 @@ class GpuDevice(Device):
     def read_values(self) -> np.ndarray:
         with self.gpu:
             return self.state.read_values()
+
+    def read_bits(self, which: str) -> np.ndarray:
+        with self.gpu:
+            return self.state.read_bits(which)
+
+    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
+        with self.gpu:
+            self.state.restore(values, active)
 
     def begin_sweep(self, kernel: PageKernel, table: PageTable, plan: DevicePlan) -> None:
         self._check()

@@ -195,7 +195,7 @@ class GpuState:
         self._copy_words(staging.ctypes.data, have.address, values.size)
         return have
 
-    def _get(self, array: Array, first: int, count: int) -> np.ndarray:
+    def get(self, array: Array, first: int, count: int) -> np.ndarray:
         """A few 8-byte elements of an array, after what is queued on the stream; good until the next call."""
         staging = self._staging.get("answers")
         if staging is None or len(staging) < count:
@@ -288,34 +288,6 @@ class GpuState:
         count = part[1] - part[0]
         self.launch("reset_kernel", self.blocks(count, 256), self.got.at(part[0] - first), count)
 
-    def hub_sums(self, name: str, done: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Page and sum of each part of the large pages `done` of a topology, in part order."""
-        table = self.tables[name]
-        sums = self._get(self.carry[name], 0, len(table.large_pages)).copy()
-        if len(done) == table.table.pages - table.table.small_pages:
-            return table.large_pages, sums
-        chosen = np.isin(table.large_pages, done)
-        return table.large_pages[chosen], sums[chosen]
-
-    def fold_hubs(self, name: str) -> None:
-        """Add the sums of all large pages of a topology to what their vertices got."""
-        known = self.tables[name]
-        self.launch(
-            "add_hub_sums_kernel", self.blocks(len(known.large_pages), 256), known.hubs.address,
-            self.carry[name].address, len(known.large_pages), self.got.address, *self.chunk,
-        )  # fmt: skip
-
-    def add_hub_sums(self, vertices: np.ndarray, sums: np.ndarray) -> None:
-        if len(vertices) == 0:
-            return
-        order = np.argsort(vertices, kind="stable")  # sums of one vertex stand together, in page order
-        vertices, sums = vertices[order], sums[order].astype(self.got.dtype)
-        which, what = self.put("hubs", vertices), self.put("hub sums", sums)
-        self.launch(
-            "add_hub_sums_kernel", self.blocks(len(vertices), 256), which.address, what.address, len(vertices),
-            self.got.address, *self.chunk,
-        )  # fmt: skip
-
     def store(self, part: Range) -> None:
         if self.plan.resident or part[0] >= part[1]:
             return
@@ -327,7 +299,7 @@ class GpuState:
     def partials(self, part: Range) -> np.ndarray:
         totals = len(self.code.totals)
         first, last = part[0] // BLOCK, -(-part[1] // BLOCK)
-        return self._get(self.partial_sums, first * totals, (last - first) * totals).reshape(-1, totals)
+        return self.get(self.partial_sums, first * totals, (last - first) * totals).reshape(-1, totals)
 
     def advance(self) -> None:
         self.active, self.next = self.next, self.active
@@ -393,7 +365,18 @@ class GpuState:
     def lists_of(self, which: str, table: PageTable) -> np.ndarray:
         bits = {"active": self.active, "open": self.open, "remain": self.remain}[which]
         lists = self._count_pages(bits, table)
-        return self._get(lists, 0, lists.count).view(np.uint32)[: table.pages].copy()
+        return self.get(lists, 0, lists.count).view(np.uint32)[: table.pages].copy()
+
+    def read_bits(self, which: str) -> np.ndarray:
+        bits = {"active": self.active, "held": self.held}[which]
+        self.wait()
+        return self.gpu.fetch(bits.address, self.words, np.uint64, self.stream)
+
+    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
+        if self.plan.resident:
+            self.gpu.write(self.value.address, values, self.stream)
+        self.gpu.write(self.active.address, active, self.stream)
+        self.wait()
 
     def read_values(self) -> np.ndarray:
         self.wait()  # errors name the kernels

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.devices import gpuhubs
 from gstream.devices.base import Step
 from gstream.devices.gpulane import Lane
 from gstream.devices.gpuqueue import Launch
@@ -92,13 +93,13 @@ class ProgramWork:
             if sum(len(numbers) for numbers in pulled) < table.pages - table.small_pages:
                 return False
         for name in self._hubs:
-            self.state.fold_hubs(name)
+            gpuhubs.fold(self.state, name)
         self._hubs = {}
         return True
 
     def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:
         """Page and sum of each part of the large pages pulled since `begin`."""
-        columns = [self.state.hub_sums(name, np.concatenate(done)) for name, done in self._hubs.items()]
+        columns = [gpuhubs.sums_of(self.state, name, np.concatenate(done)) for name, done in self._hubs.items()]
         self._hubs = {}
         if not columns:
             return np.zeros(0, np.int64), np.zeros(0, self.state.code.got_dtype)

@@ -123,6 +123,12 @@ class MemoryDevice(Device):
     def read_values(self) -> np.ndarray:
         return self.state.value
 
+    def read_bits(self, which: str) -> np.ndarray:
+        return self.state.bits(which).copy()
+
+    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
+        self.state.restore(values, active)
+
     def begin_sweep(self, kernel: PageKernel, table: PageTable, plan: DevicePlan) -> None:
         self._sweep = (kernel, kernel.make_state())
 

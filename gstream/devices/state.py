@@ -255,6 +255,11 @@ class VertexState:
         self.active, self.next = self.next, self.active
         self.next.fill(0)
 
+    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
+        if self.plan.resident:
+            self.value[:] = values
+        self.active[:] = active
+
     def hold_back(self, step: float, least_edges: int) -> None:
         degree = self.job.host.degree
         self.held_back = int(near.hold_back(self.active, self.held, self.value, degree, step, least_edges))
@@ -270,7 +275,7 @@ class VertexState:
         return slice(part[0] - self.chunk[0], part[1] - self.chunk[0])
 
     def bits(self, which: str) -> np.ndarray:
-        return {"active": self.active, "open": self.open, "remain": self.remain}[which]
+        return {"active": self.active, "held": self.held, "open": self.open, "remain": self.remain}[which]
 
     def count(self, which: str) -> int:
         return int(count_bits(self.bits(which)))

@@ -85,17 +85,20 @@ class _Conversion:
         allow_many_files()
         fingerprint = {"source": self.source.fingerprint, "options": self.options.lasting()}
         resume = self.options.resume and fingerprint["source"] is not None
-        self.work = WorkFolder(self.path, self.options.workdir, self.options.resume, resume, fingerprint)
-        self.report.resumed = self.work.resumed
-        if self.work.replaced:
-            self.report.notes.append(f"{self.work.home}: leftovers of an earlier conversion were replaced")
+        self.work = WorkFolder(self.path, self.options.workdir, self.options.resume)
         keep = False
         try:
+            self.work.open(resume, fingerprint)
+            self.report.resumed = self.work.resumed
+            if self.work.replaced:
+                self.report.notes.append(f"{self.work.home}: leftovers of an earlier conversion were replaced")
             finished = self._steps()
         except BaseException:
             keep = self.work.keep
             raise
         finally:
+            if not keep:
+                self.work.forget()
             for item in self.open:
                 if not (keep and isinstance(item, SortedEdges | SpillLog)):
                     item.close()

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +33,12 @@ def work_folder_of(store: Path) -> Path:
 class WorkFolder:
     """Locks STORE.partial.d, opens or replaces what an earlier conversion left there.
 
-    `keep`: what was reached stays when the conversion fails; `resume`: go on from it, if the fingerprint is the same.
-    `path`: folder for large temporary files. `manifest`: what was reached; call `save` after changing it.
-    `resumed`: the manifest is an earlier conversion's. `replaced`: leftovers were thrown away.
-    Raises UsageError when another conversion holds the lock.
+    `keep`: what was reached stays when the conversion fails. `path`: folder for large temporary files. `manifest`: what
+    was reached; call `save` after changing it. `resumed`: it is an earlier conversion's. `replaced`: leftovers
+    are gone. Nothing is there before `open`, and whatever ends `open` or what follows, `close` removes it.
     """
 
-    def __init__(self, store: Path, workdir: Path | None, keep: bool, resume: bool, fingerprint: dict[str, Any]):
+    def __init__(self, store: Path, workdir: Path | None, keep: bool):
         self.store = store
         self.home = work_folder_of(store)
         self.path = self.home
@@ -48,34 +48,44 @@ class WorkFolder:
         self.keep = keep
         self.resumed = False
         self.replaced = False
-        self._lock = self._take_lock()
-        try:
-            self.manifest: dict[str, Any] = self._open_manifest(resume, fingerprint)
-        except BaseException:
-            os.close(self._lock)
-            raise
+        self.manifest: dict[str, Any] = {}
+        self._lock, self._locked, self._others = -1, False, False
 
-    def _take_lock(self) -> int:
+    def open(self, resume: bool, fingerprint: dict[str, Any]) -> None:
+        """Take the lock; with `resume`, go on from what is there, if the fingerprint is the same.
+
+        Raises UsageError when another conversion holds the lock.
+        """
+        self._take_lock()
+        self.manifest = self._open_manifest(resume, fingerprint)
+
+    def _take_lock(self) -> None:
         for _ in range(LOCK_ATTEMPTS):
             with disk_errors(self.home):
                 self.home.mkdir(exist_ok=True)
                 try:
-                    lock = os.open(self.home / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+                    self._lock = os.open(self.home / "lock", os.O_RDWR | os.O_CREAT, 0o666)
                 except FileNotFoundError:
                     continue  # the other conversion ended and removed the folder just now
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.path.samestat(os.fstat(lock), os.stat(self.home / "lock")):
-                    return lock
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(self._lock), os.stat(self.home / "lock")):
+                    self._locked = True
+                    return
             except BlockingIOError:
-                os.close(lock)
+                self._others = True
+                self._let_go()
                 raise UsageError(
                     f"{self.store}: another conversion is writing it now. Wait for it to end, or write to another name."
                 ) from None
             except FileNotFoundError:
                 pass
-            os.close(lock)
+            self._let_go()
         raise UsageError(f"{self.home}: other conversions keep taking it. Write to another name.")
+
+    def _let_go(self) -> None:
+        lock, self._lock, self._locked = self._lock, -1, False
+        os.close(lock)
 
     def _open_manifest(self, resume: bool, fingerprint: dict[str, Any]) -> dict[str, Any]:
         boot = BOOT_ID.read_text().strip() if BOOT_ID.exists() else ""
@@ -120,6 +130,11 @@ class WorkFolder:
             json.dump(self.manifest, file)
         os.replace(fresh, target)
 
+    def forget(self) -> None:
+        """Remove the manifest, before any of what it describes goes: a kill in between leaves nothing to go on from."""
+        if self._locked:
+            (self.home / "manifest.json").unlink(missing_ok=True)
+
     def file(self, name: str) -> Path:
         """Path of a temporary file."""
         return self.path / name
@@ -136,15 +151,30 @@ class WorkFolder:
 
     def close(self, keep: bool = False) -> None:
         """Unlock; remove everything unless `keep`."""
-        if self._lock < 0:
-            return
-        if not keep:
+        try:
+            self._close(keep)
+        except BaseException:  # a signal, which comes once
+            self._close(keep)
+            raise
+
+    def _close(self, keep: bool) -> None:
+        if not (self._locked or self._others or keep):
+            self._finish_locking()
+        if self._locked and not keep:
+            self.forget()
             self._empty()
             # The lock file goes last and while it is locked, so whoever opened it meanwhile notices and retries.
             (self.home / "lock").unlink(missing_ok=True)
-            try:
-                self.home.rmdir()
-            except OSError:
-                pass
-        os.close(self._lock)
-        self._lock = -1
+        if not (keep or self._others):
+            with suppress(OSError):
+                self.home.rmdir()  # where it is empty
+        if self._lock >= 0:
+            self._let_go()
+
+    def _finish_locking(self) -> None:
+        """Lock what `open` was interrupted in making, between any two calls, unless it is another conversion's."""
+        with suppress(OSError):
+            if self._lock < 0:
+                self._lock = os.open(self.home / "lock", os.O_RDWR)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._locked = os.path.samestat(os.fstat(self._lock), os.stat(self.home / "lock"))

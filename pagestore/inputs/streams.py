@@ -152,6 +152,14 @@ class ByteStream:
         self._given = 0  # bytes handed out
         self._ahead = b""  # decompressed, not handed out yet
         self._raw = b""  # read, not decompressed yet
+        try:
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self) -> None:
+        """Find the compression and decompress something."""
         self._raw = self._read_raw(READ_BYTES)
         self.compression = next((kind for magic, kind in MAGIC.items() if self._raw.startswith(magic)), None)
         named = SUFFIXES.get(Path(self.name).suffix.lower())

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import errno
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
 
 import pytest
 
-from gstream.cli.failures import describe, report
+from gstream.cli.failures import Signals, describe, report
 from pagestore.errors import DeviceMissingError, InputError, ResourceError, StoreError, UsageError
+from tests.cli.command import ROOT
 
 
 @pytest.mark.parametrize(
@@ -21,6 +26,7 @@ from pagestore.errors import DeviceMissingError, InputError, ResourceError, Stor
         (MemoryError(), 5),
         (OSError(errno.ENOSPC, "No space left on device", "out.gs"), 5),
         (OSError(errno.EDQUOT, "Disk quota exceeded", "out.gs"), 5),
+        (OSError(errno.EIO, "Input/output error"), 5),
         (OSError(errno.EMFILE, "Too many open files"), 5),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "web.txt"), 4),
         (PermissionError(errno.EACCES, "Permission denied", "web.txt"), 4),
@@ -51,3 +57,42 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     except InputError as error:
         assert report(error) == 4
     assert "Traceback" in capsys.readouterr().err
+
+
+LOST = """
+import os, signal, sys, time, weakref
+from gstream.cli.failures import Interrupted, install_signals
+
+class Dying:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)  # whose exception Python ignores here
+        for _ in range(9):
+            pass
+
+install_signals()
+try:
+    Dying()
+    time.sleep(30)
+except Interrupted as stop:
+    print("stopped", stop.number)
+    raise
+"""
+
+
+def test_a_signal_that_python_ignores_comes_again() -> None:
+    command = [sys.executable, "-c", LOST]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (143, "stopped 15\n", "")
+
+
+def test_other_exceptions_that_python_ignores_are_shown() -> None:
+    unraisable = SimpleNamespace(
+        exc_type=ValueError, exc_value=ValueError("odd"), exc_traceback=None, err_msg=None, object=None
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        seen: list[object] = []
+        patch.setattr(sys, "__unraisablehook__", seen.append)
+        Signals().lost(unraisable)
+    assert seen == [unraisable]

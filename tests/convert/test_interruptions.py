@@ -119,6 +119,28 @@ def test_killed_at_any_write_then_resumed(tmp_path: Path, case: str, kind: str) 
     check_store(whole)
 
 
+def test_killed_while_temporary_files_go(tmp_path: Path) -> None:
+    """The store is complete then; the manifest goes first, so that --resume does not miss what it describes."""
+    graph, path, whole = skewed(3_000, 300), tmp_path / "killed.gs", tmp_path / "whole.gs"
+    convert(OnceSource(graph), whole, options_of("natural"))
+    for calls in range(1, 200):
+        child = os.fork()
+        if child == 0:
+            patch_to_die(os, "unlink", [calls])
+            try:
+                convert(OnceSource(graph), path, options_of("natural"))
+            finally:
+                os._exit(0)
+        killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        convert(OnceSource(graph), path, options_of("natural", resume=True))
+        assert path.read_bytes() == whole.read_bytes()
+        path.unlink()
+        assert [entry.name for entry in tmp_path.iterdir()] == ["whole.gs"]
+        if not killed:
+            break
+    assert calls > 5 and not killed
+
+
 def test_an_old_store_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
     graph = skewed(3_000, 200)
     path = tmp_path / "graph.gs"

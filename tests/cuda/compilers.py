@@ -23,3 +23,13 @@ def shared_library(folder: Path, text: str, *options: str) -> ctypes.CDLL:
     done = subprocess.run([*command, *options, "-o", library, source], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:4000]
     return ctypes.CDLL(str(library))
+
+
+def small_blocks(text: str) -> str:
+    """A unit whose blocks have 256 threads at most: every one is a fiber, and most have nothing to do."""
+    assert text.count("PULL_THREADS = 1024;") <= 1
+    return text.replace("PULL_THREADS = 1024;", "PULL_THREADS = 256;")
+
+
+def threads_of(kernel) -> int:
+    return 256 if kernel.threads == 1024 else kernel.threads

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ctypes
 
 import numpy as np
-from compilers import shared_library
-from standin import small_blocks, threads_of
+from compilers import shared_library, small_blocks, threads_of
 from stepping import Loop
 
 from gstream.cudacode.generate import UnitShape, unit_of

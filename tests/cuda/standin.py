@@ -24,7 +24,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-from compilers import shared_library
+from compilers import shared_library, small_blocks, threads_of
 
 from gstream.devices import cuda as gpu_module
 
@@ -389,16 +389,6 @@ DRIVER = Driver(
     memset_d8_async=memset, pagelocked_empty=pinned_array,
     module_from_file=lambda path: SimpleNamespace(get_function=partial(Function, ctypes.CDLL(path))),
 )  # fmt: skip
-
-
-def small_blocks(text: str) -> str:
-    """A unit whose blocks have 256 threads at most: every one is a fiber, and most have nothing to do."""
-    assert text.count("PULL_THREADS = 1024;") <= 1
-    return text.replace("PULL_THREADS = 1024;", "PULL_THREADS = 256;")
-
-
-def threads_of(kernel) -> int:
-    return 256 if kernel.threads == 1024 else kernel.threads
 
 
 def compile_unit(unit, folder: Path) -> Path:

@@ -1,0 +1,109 @@
+"""`make torture`: breaks stores, disks, processes and inputs in every way, and counts what came of it.
+
+    python bench/torture.py                               a share of 10 minutes for each property
+    python bench/torture.py --seconds 3600 --seed 7       an hour, other cases
+    python bench/torture.py --only "bit flips" --seconds 7200
+    python bench/torture.py --list
+
+Cases come from the seed; a failure says which one it was. Counts go to bench/results/torture.json (--only and --out:
+elsewhere), where those of other properties stay. Exit code 1 where a case did not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+if not __package__:
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench import machine, torture_faults, torture_inputs, torture_kills, torture_stores
+from bench.ordeals import Found, Property, try_property
+
+RESULT = machine.ROOT / "bench" / "results" / "torture.json"
+MODULES = (torture_stores, torture_faults, torture_kills, torture_inputs)
+
+
+def all_properties() -> list[Property]:
+    """Every property, in the order in which they are tried."""
+    return [tried for module in MODULES for tried in module.properties()]
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Options of the harness."""
+    parser = argparse.ArgumentParser(description="Break gstream in every way and count what came of it.")
+    parser.add_argument("--seconds", type=float, default=600.0, help="for all properties together (600)")
+    parser.add_argument("--seed", type=int, default=1, help="of the cases (1)")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these properties alone")
+    parser.add_argument("--out", type=Path, default=RESULT, help=f"the result ({RESULT.relative_to(machine.ROOT)})")
+    parser.add_argument("--folder", type=Path, help="where files are broken (default: a temporary folder)")
+    parser.add_argument("--list", action="store_true", help="name the properties")
+    options = parser.parse_args(arguments)
+    names = [tried.name for tried in all_properties()]
+    for name in options.only or ():
+        if name not in names:
+            parser.error(f"--only {name}: no such property; there are {', '.join(names)}")
+    return options
+
+
+def line(found: Found) -> str:
+    """What became of a property, on one line."""
+    outcomes = ", ".join(f"{count:,} {name}" for name, count in sorted(found.outcomes.items()))
+    wanted = f" of {found.wanted:,} wanted" if found.wanted else ""
+    every = ", every one there is" if found.complete and not found.failed else ""
+    verdict = f"{found.failed:,} FAILED" if found.failed else "held"
+    return f"{found.name}: {found.cases:,} cases{wanted}{every}, {verdict} ({outcomes}) in {found.seconds:.0f} s"
+
+
+def save(path: Path, results: Sequence[Found], facts: dict[str, Any]) -> None:
+    """Write counts; properties that were not tried now keep theirs, with the commit they are of.
+
+    facts: of the machine and of the code, from when this process began.
+    """
+    known = json.loads(path.read_text())["properties"] if path.exists() else {}
+    for found in results:
+        known[found.name] = {**found.as_dict(), "date": facts["date"], "commit": facts["commit"]}
+        del known[found.name]["name"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".json.partial")
+    order = [tried.name for tried in all_properties() if tried.name in known]
+    whole = {"machine": facts, "properties": {name: known[name] for name in order}}
+    partial.write_text(json.dumps(whole, indent=1) + "\n")
+    partial.rename(path)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Try the properties; the exit code."""
+    options = parse(arguments)
+    chosen = [tried for tried in all_properties() if not options.only or tried.name in options.only]
+    if options.list:
+        for tried in chosen:
+            print(f"{tried.name}: {tried.promise}")
+        return 0
+    folder = Path(tempfile.mkdtemp(prefix="torture-", dir=options.folder))
+    results: list[Found] = []
+    left, facts = options.seconds, machine.facts()
+    try:
+        for number, tried in enumerate(chosen):
+            share = left / (len(chosen) - number)  # what one leaves, the others have
+            found = try_property(tried, folder / tried.name.replace(" ", "-"), options.seed, share)
+            left -= found.seconds
+            found.failures = [text.replace(str(folder), "FOLDER") for text in found.failures]
+            results.append(found)
+            print(line(found), flush=True)
+            for failure in found.failures:
+                print(f"    {failure}", flush=True)
+            save(options.out, results, facts)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 1 if any(found.failed for found in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""Disks that fail: the n-th call that changes a file, for every n, and files that may not grow past any size."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bench.ordeals import (
+    DISK_ERRORS,
+    Bad,
+    Cases,
+    Ended,
+    Property,
+    at_call,
+    calls_of,
+    command,
+    fail,
+    in_child,
+    names_in,
+    plain_error,
+    quietly,
+    small_files,
+)
+from bench.torture_kills import conversion
+from bench.torture_stores import make_store
+from gstream.cli.failures import report
+
+ROWS = 400
+# What is run in a folder with edges.txt, names.txt, bad.txt and graph.gs; what each makes is new.
+COMMANDS: dict[str, list[str]] = {
+    "convert": ["convert", "edges.txt", "x.gs", "--page-size", "4KiB"],
+    "convert names": ["convert", "names.txt", "x.gs", "--page-size", "4KiB", "--order", "degree"],
+    "convert, skipping": [
+        "convert",
+        "bad.txt",
+        "x.gs",
+        "--page-size",
+        "4KiB",
+        "--bad-lines",
+        "skip",
+        "--format",
+        "text",
+    ],
+    "convert, verified": ["convert", "edges.txt", "x.gs", "--page-size", "4KiB", "--verify", "--undirected"],
+    "generate store": ["generate", "rmat", "x.gs", "--scale", "8", "--page-size", "4KiB"],
+    "generate text": ["generate", "rmat", "x.txt", "--scale", "8"],
+    "generate npy": ["generate", "grid", "x.npy", "--scale", "8"],
+    "generate parquet": ["generate", "rmat", "x.parquet", "--scale", "8"],
+    "export csv": ["export", "graph.gs", "x.csv"],
+    "export text": ["export", "graph.gs", "x.txt"],
+    "export gz": ["export", "graph.gs", "x.tsv.gz"],
+    "export zst": ["export", "graph.gs", "x.wel.zst"],
+    "export parquet": ["export", "graph.gs", "x.parquet"],
+    "run csv": ["run", "bfs", "graph.gs", "--source", "3", "-o", "x.csv"],
+    "run parquet": ["run", "sssp", "graph.gs", "--source", "3", "-o", "x.parquet"],
+    "run npy": ["run", "wcc", "graph.gs", "-o", "x.npy"],
+    "run arrow": ["run", "pagerank", "graph.gs", "-o", "x.arrow"],
+    "run ldbc": ["run", "bfs", "graph.gs", "--source", "3", "-o", "x.txt", "--ldbc"],
+    "run kept": ["run", "pagerank", "graph.gs", "--checkpoint", "x", "--checkpoint-every", "3", "-o", "x.csv"],
+    "run traced": ["run", "bfs", "graph.gs", "--source", "3", "--trace", "x.json"],
+}
+KEPT = {"x", "x/slot-0", "x/slot-1", "x.gs.skipped.txt"}  # what may stay: checkpoints, and a report of the input
+UNLIKE = {"run traced": "x.json"}  # holds times
+
+
+def failing_calls(folder: Path, numbers: random.Random) -> Cases:
+    """Every call of every command fails once with each error."""
+    prepare(folder)
+    actions: dict[str, Callable[[], int | None]] = {n: _command(folder, n) for n in COMMANDS}
+    actions["convert on disk"] = reporting(conversion(folder / "x.gs", {"order": "degree"}))
+    for name, action in actions.items():
+        whole = _made(folder, name, action)
+        calls = calls_of(action)
+        clear(folder)
+        cases = [(site, code) for site in range(calls) for code in DISK_ERRORS]
+        numbers.shuffle(cases)
+        for site, code in cases:
+            ended = in_child(at_call(site, fail(code), action))
+            yield _outcome(folder, name, ended, whole, f"{name}, call {site} of {calls}, {DISK_ERRORS[code]}")
+
+
+def full_disks(folder: Path, numbers: random.Random) -> Cases:
+    """No file may grow past a size drawn for each case: what HDF5 and Arrow write meets that, too."""
+    prepare(folder)
+    actions = {name: _command(folder, name) for name in COMMANDS}
+    whole = {name: _made(folder, name, action) for name, action in actions.items()}
+    sizes = {name: _largest(folder, action) for name, action in actions.items()}
+    while True:
+        name = numbers.choice(sorted(actions))
+        limit = numbers.randrange(sizes[name] + 1)
+        ended = in_child(small_files(limit, actions[name]))
+        yield _outcome(folder, name, ended, whole[name], f"{name}, files of {limit} bytes")
+
+
+def prepare(folder: Path) -> None:
+    """Inputs in the folder."""
+    numbers = random.Random(1)
+    pairs = [(numbers.randrange(90), numbers.randrange(90), numbers.randrange(1, 50)) for _ in range(ROWS)]
+    (folder / "edges.txt").write_text("".join(f"{a} {b} {w}\n" for a, b, w in pairs))
+    (folder / "names.txt").write_text("".join(f"vertex-{a} vertex-{b}\n" for a, b, _ in pairs))
+    (folder / "bad.txt").write_text("1 2\n3 4\nno edge at all\n5 6\n" * 50)
+    make_store(folder / "graph.gs", 5)
+
+
+def _command(folder: Path, name: str) -> Callable[[], int]:
+    """A command with its files in the folder."""
+    ends = (".txt", ".gs", ".csv", ".npy", ".gz", ".zst", ".parquet", ".arrow", ".json")
+    return command(*(folder / text if text.endswith(ends) or text == "x" else text for text in COMMANDS[name]))
+
+
+def reporting(action: Callable[[], int | None]) -> Callable[[], int | None]:
+    """An action of the library's, with errors told as the command line tells them."""
+
+    def run() -> int | None:
+        try:
+            return action()
+        except Exception as error:
+            return report(error)
+
+    return run
+
+
+def _made(folder: Path, name: str, action: Callable[[], int | None]) -> str:
+    quietly(action)
+    digest = _digest(folder, name)
+    clear(folder)
+    return digest
+
+
+def _largest(folder: Path, action: Callable[[], int | None]) -> int:
+    """Bytes of the largest file that an action makes."""
+    quietly(action)
+    size = max(path.stat().st_size for path in folder.rglob("x*") if path.is_file())
+    clear(folder)
+    return size
+
+
+def _digest(folder: Path, name: str) -> str:
+    """What a command made, checkpoints apart: they hold no times, but which are kept may differ."""
+    digest = hashlib.blake2b()
+    for path in sorted(folder.glob("x*")):
+        if path.is_file() and path.name != UNLIKE.get(name):
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def clear(folder: Path) -> None:
+    """Remove what a command made."""
+    for path in folder.glob("*"):
+        if path.name not in ("edges.txt", "names.txt", "bad.txt", "graph.gs"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _outcome(folder: Path, name: str, ended: Ended, whole: str, where: str) -> str | Bad:
+    """A plain error that leaves nothing, or the same result as ever."""
+    before = {"edges.txt", "names.txt", "bad.txt", "graph.gs"}
+    left = set(names_in(folder)) - before - KEPT
+    complete = _digest(folder, name) == whole and name not in UNLIKE
+    clear(folder)
+    if ended.code == 0 and not ended.crashed:
+        return "harmless" if complete or name in UNLIKE else Bad(f"{where}: ended with 0 and another result")
+    wrong = plain_error(ended)
+    if wrong is not None:
+        return Bad(f"{where}: {wrong}")
+    if not left:
+        return "refused"
+    # The rename was made, and its sync failed.
+    return "refused, complete" if complete and len(left) == 1 else Bad(f"{where}: left {sorted(left)}")
+
+
+def properties() -> Iterator[Property]:
+    """Those about disks."""
+    held = "exit 5, one line, nothing half-written"
+    yield Property("failing calls", f"the n-th write, fsync, open and rename fails: {held}", failing_calls)
+    yield Property("full disks", f"files can't grow, in any library: {held}", full_disks)

@@ -1,0 +1,248 @@
+"""Checkpoint and restart (Garaph 2.2): between two supersteps a run is its values, its frontier and a few numbers.
+
+    with make_keeper(options, store, program) as keeper:     the folder is locked, what is in it is checked
+        Run.begin     goes on from what keeper.take gives, where it gives any
+        Run.go        calls keeper.between after every superstep: it writes when it is time, and ends the run if asked
+
+What is kept does not depend on devices: vertices that are held back (gstream.near) are in the frontier's bitmap, and
+are found again by their values; open bits, messages and caches are made again. So a run goes on on other devices.
+The folder and its two slots are gstream.slots'. A run that was long enough to be kept once is kept at its end, too:
+what follows (predecessors, writing the answer) can fail, and is then made from the final values.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gstream.hostcode.generate import BLOCK
+from gstream.keeping import Every, RunStopped, StopRequest, parse_every
+from gstream.program import Program
+from gstream.slots import Saved, SlotFolder
+from gstream.stats import Kept
+from pagestore.errors import InputError, UsageError
+
+DEFAULT_SECONDS = 60.0
+SHARE = 0.05  # of a run's time, at most, goes into checkpoints that nobody asked a number of
+MOST_SHOWN = 80  # characters of a parameter; longer ones are told apart by their hash
+VERSION = 1
+
+
+@dataclass
+class State:
+    """A run between two supersteps.
+
+    value: value[V] in store order; active: uint64[ceil(V / 64)], those held back too; partials: float64[blocks,
+    totals]; near_step: what the frontier was cut with, None where it was not; the rest is gstream.direction's.
+    """
+
+    value: np.ndarray
+    active: np.ndarray
+    partials: np.ndarray
+    superstep: int
+    near_step: float | None
+    unexplored: int
+    pulled: bool
+    last_vertices: int
+
+    def numbers(self) -> dict[str, Any]:
+        """Everything but the arrays, for JSON."""
+        return {name: value for name, value in vars(self).items() if name not in ARRAYS}
+
+
+ARRAYS = ("value", "active", "partials")
+
+
+@dataclass
+class Keeper:
+    """Keeps one run's checkpoints. saved: what it goes on from, until it is taken; again: reads the newest anew."""
+
+    slots: SlotFolder
+    identity: dict[str, Any]
+    every: Every
+    stop: StopRequest | None
+    again: Callable[[], State | None] = lambda: None
+    saved: State | None = None
+    kept: Kept = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.kept = Kept(str(self.slots.folder))
+        self._last, self._last_superstep = time.monotonic(), 0
+
+    def heed(self, heeded: bool) -> None:
+        """Whether requests to stop wait for the end of a superstep."""
+        if self.stop is not None:
+            self.stop.heeded = heeded
+
+    def take(self) -> State | None:
+        """The state to go on from, for the caller to drop: values of all vertices are large. None: there is none.
+
+        Another attempt of the same run, with less memory, goes on from the last checkpoint.
+        """
+        saved, self.saved = self.saved, None
+        if saved is None and (self.kept.written or self.kept.resumed is not None):
+            return self.again()
+        return saved
+
+    def begin(self, superstep: int) -> None:
+        """Supersteps, and time, count from now; requests to stop are heeded."""
+        self._last, self._last_superstep = time.monotonic(), superstep
+        self.heed(True)
+
+    def between(self, run: Any, superstep: int, ended: bool) -> None:
+        """Between two supersteps, or at the end: write a checkpoint if one is due.
+
+        Raises RunStopped, once it is written, where the run was asked to stop; ResourceError or UsageError where it
+        can't be written: the one before is then still there.
+        """
+        if ended:
+            self.heed(False)
+        stop = self.stop is not None and self.stop.asked
+        fresh = superstep > self._last_superstep
+        kept_before = self.kept.written > 0 or self.kept.resumed is not None
+        if stop or fresh and (kept_before if ended else self._due(superstep)):
+            self.write(run.state(superstep))
+        if stop:
+            raise RunStopped(superstep, self.slots.folder)
+
+    def _due(self, superstep: int) -> bool:
+        if self.every.supersteps is not None:
+            return superstep - self._last_superstep >= self.every.supersteps
+        waited = time.monotonic() - self._last
+        if self.every.seconds is not None:
+            return waited >= self.every.seconds
+        one = self.kept.seconds / max(1, self.kept.written)
+        return waited >= max(DEFAULT_SECONDS, one / SHARE)
+
+    def write(self, state: State) -> None:
+        """Write a checkpoint into the older slot."""
+        began = time.monotonic()
+        arrays = {name: getattr(state, name) for name in ARRAYS}
+        described = {"version": VERSION, **self.identity, "state": state.numbers()}
+        self.kept.bytes += self.slots.write(described, arrays)
+        self.kept.written += 1
+        self._last, self._last_superstep = time.monotonic(), state.superstep
+        self.kept.seconds += self._last - began
+
+
+@contextmanager
+def make_keeper(options: Any, meta: Any, program: Program, limit: int | None) -> Iterator[Keeper | None]:
+    """The keeper that the options ask for, None where they ask for none.
+
+    meta: the store's. limit: supersteps that the run may make. Raises UsageError (the folder; a checkpoint that is
+    there though nobody asked to go on from it, or of another store, program or parameter), InputError (damaged).
+    """
+    if options.checkpoint is None:
+        yield None
+        return
+    identity = {
+        "store": meta.uuid, "program": type(program).__name__, "hash": hash_of(type(program)),
+        "parameters": {name: shown(getattr(program, name)) for name in type(program).parameters},
+    }  # fmt: skip
+    with SlotFolder(options.checkpoint) as slots:
+        keeper = Keeper(slots, identity, parse_every(options.checkpoint_every), options.stop)
+        keeper.again = lambda: _read(slots, program, meta.vertices)
+        if options.resume:
+            keeper.saved = _go_on(keeper, program, meta.vertices, limit)
+        elif options.replace_checkpoint:
+            slots.clear()
+        else:
+            _refuse_unfinished(slots)
+        try:
+            yield keeper
+        finally:
+            keeper.heed(False)
+
+
+def _go_on(keeper: Keeper, program: Program, vertices: int, limit: int | None) -> State | None:
+    """The state to go on from, None where the folder holds none. Raises as make_keeper does."""
+    found = keeper.slots.newest()
+    if found is None:
+        return None
+    where = f"--checkpoint {keeper.slots.folder}"
+    _refuse_others(where, found.description, keeper.identity)
+    saved = _state_of(found, program, vertices)
+    if limit is not None and saved.superstep > limit:
+        raise UsageError(
+            f"{where}: its checkpoint is of superstep {saved.superstep}, and this run is to end after {limit}. Raise "
+            "that limit, or start afresh: pass --force instead of --resume."
+        )
+    keeper.kept.resumed, keeper.kept.slot, keeper.kept.damaged = saved.superstep, found.path.name, found.older
+    return saved
+
+
+def _refuse_others(where: str, found: dict[str, Any], identity: dict[str, Any]) -> None:
+    """Raise UsageError where a checkpoint is of another version, store, program or parameter."""
+    start = "Name another folder, or start afresh: pass --force instead of --resume."
+    if found.get("version") != VERSION:
+        raise UsageError(f"{where}: its checkpoint is of another version of gstream. {start}")
+    if found["store"] != identity["store"]:
+        raise UsageError(
+            f"{where}: its checkpoint is of the store with UUID {found['store']}; this one's is {identity['store']} "
+            f"(gstream info shows it). {start}"
+        )
+    if found["program"] != identity["program"] or found["hash"] != identity["hash"]:
+        changed = ", whose text has changed since" if found["program"] == identity["program"] else ""
+        raise UsageError(
+            f"{where}: its checkpoint is of the program {found['program']}{changed}; this run is of "
+            f"{identity['program']}. {start}"
+        )
+    for name, value in identity["parameters"].items():
+        if found["parameters"][name] != value:
+            raise UsageError(
+                f"{where}: its checkpoint is of a run with {name}={found['parameters'][name]}; this one has "
+                f"{name}={value}. Pass the same, or start afresh: pass --force instead of --resume."
+            )
+
+
+def _read(slots: SlotFolder, program: Program, vertices: int) -> State | None:
+    """The newest state, which this run wrote or has checked before."""
+    found = slots.newest()
+    return None if found is None else _state_of(found, program, vertices)
+
+
+def _state_of(found: Saved, program: Program, vertices: int) -> State:
+    """The state that a slot holds. Raises InputError where it is none of a graph of so many vertices."""
+    blocks, words = -(-vertices // BLOCK), -(-vertices // 64)
+    shapes = {
+        "value": (type(program).value.dtype, vertices), "active": (np.dtype(np.uint64), words),
+        "partials": (np.dtype(np.float64), blocks * len(program.totals)),
+    }  # fmt: skip
+    if {name: (array.dtype, len(array)) for name, array in found.arrays.items()} != shapes:
+        raise InputError(f"{found.path}: is no checkpoint of this graph and program. Start afresh: pass --force.")
+    partials = found.arrays["partials"].reshape(blocks, len(program.totals))
+    return State(found.arrays["value"], found.arrays["active"], partials, **found.description["state"])
+
+
+def _refuse_unfinished(slots: SlotFolder) -> None:
+    """Raise UsageError where a folder holds a checkpoint that a run would replace."""
+    found = slots.description()
+    if found is not None:
+        raise UsageError(
+            f"--checkpoint {slots.folder}: holds a checkpoint of {found.get('program')} after superstep "
+            f"{found.get('state', {}).get('superstep')}. Pass --resume to go on from it, --force to start afresh, or "
+            "name another folder."
+        )
+
+
+def hash_of(program: type[Program]) -> str:
+    """What a program computes, as 32 hexadecimal digits: its algebra and its methods, comments and layout apart."""
+    text = [program.combine.name, program.value.name, str(program.backward)]
+    text += [f"{p.name}: {p.kind}" for p in program.parameters.values()]
+    text += [ast.unparse(program.methods[name].tree) for name in sorted(program.methods)]
+    return hashlib.blake2b("\n".join(text).encode(), digest_size=16).hexdigest()
+
+
+def shown(value: Any) -> str:
+    """A parameter as text that is equal for equal values only: long ones by their hash."""
+    if isinstance(value, np.ndarray):
+        return f"array {hashlib.blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16).hexdigest()}"
+    text = repr(tuple(map(str, value)) if isinstance(value, tuple) else value)  # vertices: 7 is "7"
+    return text if len(text) <= MOST_SHOWN else hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,238 @@
+"""A folder with two slots, of which each write replaces the older: the last state is there whatever ends a process.
+
+    FOLDER/slot-0, FOLDER/slot-1      magic[8], u64 description bytes, u32 its CRC-32, description (JSON), arrays
+
+The description is the caller's, with `sequence` (which slot is newer) and `arrays`: [name, dtype, elements, CRC-32] of
+what follows it back to back. A slot is written as slot-N.partial, synced, renamed, and the folder synced, so that it is
+old or complete at any moment; whatever the disk does to it later is found by a CRC, and the other slot is read instead.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import struct
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pagestore.crc import crc32
+from pagestore.errors import InputError, UsageError
+from pagestore.io import disk_error, no_space, write_from
+
+MAGIC = b"gstream\x01"
+HEAD = struct.Struct("<8sQI")
+MOST_DESCRIBED = 1 << 26  # bytes of a description: parameters may be long lists of vertices
+SLOTS = ("slot-0", "slot-1")
+
+
+class DamagedSlot(InputError):
+    """A slot that is cut, altered, or none."""
+
+
+@dataclass
+class Saved:
+    """What a slot holds. older: why the newer slot could not be read, "" where this is it."""
+
+    path: Path
+    description: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+    older: str = ""
+
+
+class SlotFolder:
+    """The two slots of `folder`, which is made where it is missing, and one process's at a time. Close it.
+
+    Raises UsageError (another process has it; it can't be made or written), ResourceError (the disk is full or fails).
+    """
+
+    def __init__(self, folder: str | os.PathLike) -> None:
+        self.folder = Path(folder)
+        self._lock = -1
+        self._damaged: set[Path] = set()  # slots whose arrays fail their checksums
+        try:
+            self.folder.mkdir(exist_ok=True)
+            self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            if no_space(error) is not None or error.errno == errno.EIO:
+                raise disk_error(error, f"--checkpoint {self.folder}") from error
+            raise UsageError(
+                f"--checkpoint {self.folder}: {error.strerror}. Name a folder, or a new one in a folder that exists."
+            ) from error
+        try:
+            self._take_lock()
+            self._sequence = max((number for number, _ in self._heads()[0]), default=0)
+        except BaseException:
+            self.close()
+            raise
+
+    def _take_lock(self) -> None:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"--checkpoint {self.folder}: another run writes its checkpoints there now. Wait for it, or name "
+                "another folder."
+            ) from None
+        except OSError:  # a file system that locks no folders
+            pass
+        if not os.access(self.folder, os.W_OK | os.X_OK):
+            raise UsageError(f"--checkpoint {self.folder}: the folder is not writable. Name another one.")
+        for name in SLOTS:  # of a process that was killed as it wrote
+            with suppress(OSError):
+                (self.folder / f"{name}.partial").unlink()
+
+    def __enter__(self) -> SlotFolder:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let other processes have the folder."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def newest(self) -> Saved | None:
+        """What was written last and can be read; None where nothing was. Raises DamagedSlot where no slot is whole."""
+        heads, damaged = self._heads()
+        for _, path in sorted(heads, reverse=True):
+            try:
+                description, arrays = read_slot(path)
+            except DamagedSlot as error:
+                damaged.append(str(error))
+                self._damaged.add(path)
+                continue
+            return Saved(path, description, arrays, "; ".join(damaged))
+        if not damaged:
+            return None
+        raise DamagedSlot(
+            f"--checkpoint {self.folder}: no checkpoint can be read: {'; '.join(damaged)}. Start afresh: pass --force "
+            "instead of --resume."
+        )
+
+    def description(self) -> dict[str, Any] | None:
+        """What the newest slot says of itself, its arrays unread; None where none says anything."""
+        heads, _ = self._heads()
+        return read_description(max(heads)[1])[0] if heads else None
+
+    def _heads(self) -> tuple[list[tuple[int, Path]], list[str]]:
+        """(sequence, path) of the slots with a whole description, and what is wrong with the others."""
+        heads, damaged = [], []
+        for path in (self.folder / name for name in SLOTS):
+            if os.path.lexists(path):
+                try:
+                    heads.append((read_description(path)[0]["sequence"], path))
+                except DamagedSlot as error:
+                    damaged.append(str(error))
+        return heads, damaged
+
+    def write(self, description: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> int:
+        """Replace the older slot, or one that can't be read; returns the bytes written.
+
+        On return it is on the disk. Raises ResourceError (full disk, quota, a failing disk) or UsageError (rights);
+        the slots are then as they were.
+        """
+        path = self._next()
+        flat = {name: np.ascontiguousarray(array).reshape(-1) for name, array in arrays.items()}
+        entries = [[name, a.dtype.str, len(a), crc32(a.view(np.uint8))] for name, a in flat.items()]
+        sequence = self._sequence + 1
+        text = json.dumps({**description, "sequence": sequence, "arrays": entries}).encode()
+        partial = path.with_name(path.name + ".partial")
+        offset = HEAD.size + len(text)
+        try:
+            file = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+            try:
+                write_from(file, 0, np.frombuffer(HEAD.pack(MAGIC, len(text), crc32(text)) + text, np.uint8), str(path))
+                for array in flat.values():
+                    write_from(file, offset, array.view(np.uint8), str(path))
+                    offset += array.nbytes
+                os.fsync(file)
+            finally:
+                os.close(file)
+            os.replace(partial, path)
+            os.fsync(self._lock)
+        except BaseException as error:
+            with suppress(OSError):
+                partial.unlink()
+            if isinstance(error, OSError):
+                raise disk_error(error, str(path)) from error
+            raise
+        self._sequence = sequence
+        self._damaged.discard(path)
+        return offset
+
+    def _next(self) -> Path:
+        """The slot that a write replaces: never the only one that can be read."""
+        heads = {path: number for number, path in self._heads()[0] if path not in self._damaged}
+        return min((self.folder / name for name in SLOTS), key=lambda path: heads.get(path, -1))
+
+    def clear(self) -> None:
+        """Remove what an earlier run left. Raises UsageError or ResourceError."""
+        try:
+            for name in SLOTS:
+                (self.folder / name).unlink(missing_ok=True)
+            os.fsync(self._lock)
+        except OSError as error:
+            raise disk_error(error, str(self.folder)) from error
+
+
+def read_description(path: Path) -> tuple[dict[str, Any], int]:
+    """(description, byte at which the arrays begin) of a slot whose size is right. Raises DamagedSlot."""
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            head = file.read(HEAD.size)
+            if len(head) < HEAD.size or head[:8] != MAGIC:
+                raise DamagedSlot(f"{path} is cut or no checkpoint")
+            _, length, crc = HEAD.unpack(head)
+            text = file.read(length) if length <= min(size, MOST_DESCRIBED) else b""
+    except OSError as error:
+        raise DamagedSlot(f"{path} can't be read ({error.strerror})") from error
+    if crc32(text) != crc or not text:
+        raise DamagedSlot(f"{path} fails its checksum")
+    first = HEAD.size + length
+    try:
+        description = json.loads(text)
+        described = sum(_dtype(dtype).itemsize * count for _, dtype, count, _ in description["arrays"])
+        if min([description["sequence"], *(count for _, _, count, _ in description["arrays"])]) < 0:
+            raise ValueError
+    except (ValueError, KeyError, TypeError):
+        raise DamagedSlot(f"{path} was written by something else") from None
+    if size != first + described:
+        raise DamagedSlot(f"{path} was cut")
+    return description, first
+
+
+def _dtype(text: str) -> np.dtype:
+    """The dtype of an array of plain numbers. Raises ValueError for others."""
+    dtype = np.dtype(text)
+    if dtype.kind not in "fiu":
+        raise ValueError
+    return dtype
+
+
+def read_slot(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """(description, arrays by name) of a slot. Raises DamagedSlot."""
+    description, first = read_description(path)
+    arrays: dict[str, np.ndarray] = {}
+    try:
+        with open(path, "rb", buffering=0) as file:
+            file.seek(first)
+            for name, dtype, count, crc in description["arrays"]:
+                array = arrays[name] = np.empty(count, _dtype(dtype))
+                view, done = array.view(np.uint8).data, 0
+                while done < len(view) and (got := file.readinto(view[done:])):
+                    done += got
+                if done < len(view) or crc32(view) != crc:
+                    raise DamagedSlot(f"{path} fails its checksum")
+    except OSError as error:
+        raise DamagedSlot(f"{path} can't be read ({error.strerror})") from error
+    return description, arrays

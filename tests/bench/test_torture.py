@@ -1,0 +1,142 @@
+"""The torture harness: a share of its cases, and whether it tells what does not hold."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench import ordeals, torture, torture_stores
+from bench.ordeals import (
+    Bad,
+    Ended,
+    Property,
+    at_call,
+    calls_of,
+    die,
+    fail,
+    in_child,
+    plain_error,
+    small_files,
+    try_property,
+)
+from pagestore.reader import PageReader
+
+ENOUGH_S = 60.0
+SHARES = {
+    "bit flips": 3000, "truncation": 300, "pages": 120, "hostile stores": 150, "malformed inputs": 250, "archives": 200,
+}  # fmt: skip
+SHARE = 16  # cases of the others, each of which takes a process or two
+
+
+@pytest.mark.parametrize("tried", torture.all_properties(), ids=lambda tried: tried.name)
+def test_a_share_of_each_property(tmp_path: Path, tried: Property) -> None:
+    found = try_property(tried, tmp_path / "ordeal", 2, ENOUGH_S, SHARES.get(tried.name, SHARE))
+    assert found.failures == [] and found.failed == 0
+    assert found.complete or found.cases == SHARES.get(tried.name, SHARE) or found.seconds >= ENOUGH_S
+    assert found.cases == sum(found.outcomes.values()) > 0
+
+
+def test_checks_that_are_left_out_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without checksums of pages their damage goes unnoticed, and the harness says so."""
+    pages, flips = (next(p for p in torture_stores.properties() if p.name == name) for name in ("pages", "bit flips"))
+    real = PageReader._read
+    monkeypatch.setattr(PageReader, "_read", lambda self, *given: real(self, *given[:5], False, given[6]))
+    for tried, most in ((pages, 20), (flips, 300)):
+        found = try_property(tried, tmp_path / tried.name, 1, ENOUGH_S, most)
+        assert found.failed > 5, tried.name
+
+
+def test_counts_and_ends(tmp_path: Path) -> None:
+    def cases(folder: Path, numbers: object) -> Iterator[str | Bad]:
+        yield "good"
+        yield Bad("case 2 was wrong")
+        yield "good"
+        raise ValueError("case 4 was worse")
+
+    tried = Property("some", "a promise", cases)
+    found = try_property(tried, tmp_path, 1, ENOUGH_S)
+    assert (found.cases, found.failed, found.outcomes["good"], found.complete) == (4, 2, 2, True)
+    assert found.failures[0] == "case 2 was wrong" and found.failures[1].startswith("ValueError: case 4 was worse (")
+    assert "2 FAILED (2 good)" in torture.line(found)
+    found = try_property(tried, tmp_path, 1, ENOUGH_S, most=1)
+    assert (found.cases, found.failed, found.complete) == (1, 0, False)
+    assert try_property(tried, tmp_path, 1, 0.0).cases == 0
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    outcomes: dict[str, list[str | Bad]] = {"right": ["held"] * 3, "wrong": ["held", Bad("a case")]}
+    chosen = [Property(name, "a promise", lambda *_, name=name: iter_of(outcomes[name])) for name in outcomes]
+    monkeypatch.setattr(torture, "all_properties", lambda: chosen)
+    out = tmp_path / "torture.json"
+    assert torture.main(["--seconds", "20", "--out", str(out), "--folder", str(tmp_path)]) == 1
+    found = json.loads(out.read_text())["properties"]
+    assert found["right"]["outcomes"] == {"held": 3} and found["right"]["complete"] and found["right"]["failed"] == 0
+    assert found["wrong"]["failures"] == ["a case"]
+    outcomes["right"].append("held")
+    assert torture.main(["--seconds", "20", "--out", str(out), "--only", "right"]) == 0
+    found = json.loads(out.read_text())["properties"]
+    assert (found["right"]["cases"], found["wrong"]["cases"]) == (4, 2), "the other keeps its counts"
+    assert os.listdir(tmp_path) == ["torture.json"]
+    assert "right: 4 cases, every one there is, held (4 held)" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        torture.main(["--only", "nothing"])
+
+
+def iter_of(outcomes: list[str | Bad]) -> Iterator[str | Bad]:
+    yield from outcomes
+
+
+def test_children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert in_child(lambda: print("said") or 3) == Ended(3, "said\n")
+    assert in_child(lambda: os.kill(os.getpid(), signal.SIGUSR1)).code == -signal.SIGUSR1
+    assert in_child(lambda: time.sleep(60), kill_after_s=0.1).code == -signal.SIGKILL
+    assert in_child(lambda: time.sleep(60), 0.1, signal.SIGTERM).code == 143
+    monkeypatch.setattr(ordeals, "LONGEST_S", 0.2)
+    assert in_child(lambda: time.sleep(60)) == Ended(None, "")
+    ended = in_child(lambda: 1 // 0)
+    assert ended.code == 1 and ended.crashed and "ZeroDivisionError" in ended.said
+
+
+def test_calls_that_fail(tmp_path: Path) -> None:
+    def action() -> None:
+        (tmp_path / "a").mkdir(exist_ok=True)
+        with open(tmp_path / "a" / "b", "w") as file:
+            file.write("text")
+        np.load(tmp_path / "array.npy")
+
+    np.save(tmp_path / "array.npy", np.arange(9))
+    assert calls_of(action) == 2, "what is only read does not count"
+    (tmp_path / "a" / "b").unlink()
+    assert in_child(at_call(1, die, action)).code == -signal.SIGKILL
+    assert os.listdir(tmp_path / "a") == []
+    ended = in_child(at_call(1, fail(errno.EIO), action))
+    assert ended.code == 1 and "Input/output error" in ended.last_line
+    assert in_child(at_call(2, die, action)).code == 0
+    ended = in_child(small_files(3, action))
+    assert ended.code == 1 and "File too large" in ended.last_line
+
+
+@pytest.mark.parametrize(
+    ("ended", "wrong"),
+    [
+        (Ended(5, "x: no space left. Free some.\n"), False),
+        (Ended(0, ""), True),
+        (Ended(4, "x: is damaged. Make it again.\n"), True),
+        (Ended(1, "internal error: this is a bug.\n"), True),
+        (Ended(-11, ""), True),
+        (Ended(None, ""), True),
+        (Ended(5, "Traceback (most recent call last):\nx: no space left. Free some.\n"), True),
+        (Ended(5, "x: no space left\n"), True),
+        (Ended(5, "x: [Errno 28] No space left on device.\n"), True),
+    ],
+)
+def test_what_a_plain_error_is(ended: Ended, wrong: bool) -> None:
+    assert (plain_error(ended) is not None) == wrong

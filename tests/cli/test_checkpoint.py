@@ -1,0 +1,186 @@
+"""`gstream run --checkpoint`: what is said, what is refused, and what signals leave."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from gstream.cli import failures
+from gstream.keeping import StopRequest
+from tests.cli.command import PROGRAM, Command, start
+
+WAIT_SECONDS = 60.0
+ENDLESS = '''
+from gstream import SUM, Program, f64
+
+class Count(Program):
+    """How many supersteps were made."""
+    combine, value = SUM, f64
+
+    def start(self, v, g):
+        return 0.0
+
+    def send(self, u, e, g):
+        return u.value
+
+    def apply(self, v, got, g):
+        return v.value + 1.0
+'''
+
+
+def test_resume_says_where_it_went_on(tmp_path: Path, store: Path, gstream: Command) -> None:
+    command = ["run", "pagerank", store, "--checkpoint", "kept", "--checkpoint-every", "2"]
+    done = gstream(*command, "--iterations", "5")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^checkpoints +3 in kept, [\d.]+ KiB in ", done.stdout, re.MULTILINE)
+    assert "resumed" not in done.stdout
+    assert sorted(os.listdir("kept")) == ["slot-0", "slot-1"]
+    done = gstream(*command, "--iterations", "9", "--resume", "--devices", "fake:1:2", "--json")
+    found, expected = (
+        json.loads(done.stdout),
+        json.loads(gstream("run", "pagerank", store, "--iterations", "9", "--json").stdout),
+    )
+    assert found["stats"]["kept"]["resumed"] == 5
+    assert found["supersteps"] == 9 and len(found["stats"]["per_superstep"]) == 4
+    for row, wanted in zip(found["top"], expected["top"], strict=True):
+        assert row == {"vertex": wanted["vertex"], "pagerank": pytest.approx(wanted["pagerank"], rel=1e-6)}
+    done = gstream(*command, "--iterations", "9", "--resume")
+    assert re.search(r"^resumed +after superstep 9, from kept/slot-\d$", done.stdout, re.MULTILINE)
+    newest = re.search(r"kept/slot-\d", done.stdout).group()  # type: ignore[union-attr]
+    Path(newest).write_bytes(b"")
+    done = gstream(*command, "--iterations", "9", "--resume")
+    assert f"; the newer one was damaged: {newest} is cut or no checkpoint" in done.stdout
+    for name in os.listdir("kept"):
+        Path("kept", name).write_bytes(b"")
+    done = gstream(*command, "--iterations", "9", "--resume")
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.startswith("--checkpoint kept: no checkpoint can be read: kept/slot-0 is cut or no checkpoint; ")
+    done = gstream(*command, "--iterations", "9", "--force")
+    assert done.returncode == 0 and "resumed" not in done.stdout
+
+
+def test_nothing_to_go_on_from_is_said(store: Path, gstream: Command) -> None:
+    done = gstream("run", "bfs", store, "--source", "1", "--checkpoint", "kept", "--resume", "-o", "a.csv")
+    assert done.returncode == 0
+    assert "--resume: kept held no checkpoint; the run began at its start.\n" in done.stderr
+    assert os.listdir("kept") == []
+
+
+def test_force_replaces_a_file_and_resume_still_resumes(store: Path, gstream: Command) -> None:
+    command = ["run", "bfs", store, "--source", "1", "--checkpoint", "kept", "--checkpoint-every", "1", "-o", "a.csv"]
+    assert gstream(*command).returncode == 0
+    done = gstream(*command)
+    assert (done.returncode, done.stderr) == (2, "a.csv: exists. Pass --force to replace it, or another name.\n")
+    answer = Path("a.csv").read_text()
+    done = gstream(*command, "--force", "--resume")
+    assert done.returncode == 0 and "resumed" in done.stdout
+    assert Path("a.csv").read_text() == answer
+    done = gstream(*command, "--force")
+    assert done.returncode == 0 and "resumed" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["bfs", "--source", "1", "--resume"], "--resume: is about checkpoints. Pass --checkpoint FOLDER too.\n"),
+        (
+            ["bfs", "--checkpoint-every", "5"],
+            "--checkpoint-every: is about checkpoints. Pass --checkpoint FOLDER too.\n",
+        ),
+        (
+            ["bfs", "--checkpoint", "kept", "--checkpoint-every", "soon"],
+            "--checkpoint-every soon: must be supersteps, as 10, or a time, as 30s, 5m or 1h.\n",
+        ),
+        (["bfs", "--source", "1", "--checkpoint", "edges.txt"], "--checkpoint edges.txt: File exists. Name a folder, "),
+        (["bfs", "--source", "1", "--checkpoint", "no/such"], "--checkpoint no/such: No such file or directory. Name "),
+        (["wcc", "--checkpoint", "kept"], "--checkpoint: wcc is not one run of one program, which is what can be kept"),
+        (["kcore", "--checkpoint", "kept"], "--checkpoint: kcore is not one run of one program"),
+        (["least.py:Least", "--checkpoint", ""], "--checkpoint: names no folder. Pass one, as --checkpoint kept.\n"),
+    ],
+)
+def test_refusals(tmp_path: Path, store: Path, gstream: Command, arguments: list[str], message: str) -> None:
+    (tmp_path / "least.py").write_text(PROGRAM)
+    before = sorted(os.listdir(tmp_path))
+    done = gstream("run", arguments[0], store, *arguments[1:])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(message) and done.stderr.count("\n") == 1
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_program_of_ones_own(tmp_path: Path, store: Path, gstream: Command) -> None:
+    (tmp_path / "least.py").write_text(PROGRAM)
+    command = ["run", "least.py:Least", store, "--checkpoint", "kept", "--checkpoint-every", "1", "--resume"]
+    assert gstream(*command, "--param", "bias=2").returncode == 0
+    done = gstream(*command, "--param", "bias=3")
+    assert "its checkpoint is of a run with bias=2; this one has bias=3." in done.stderr
+    (tmp_path / "least.py").write_text(PROGRAM.replace("v.id + self.bias", "v.id + self.bias + 0 * v.id"))
+    done = gstream(*command, "--param", "bias=2")
+    assert "is of the program Least, whose text has changed since; this run is of Least." in done.stderr
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_superstep_and_keeps_the_run(
+    tmp_path: Path, store: Path, gstream: Command, number: signal.Signals, code: int
+) -> None:
+    (tmp_path / "count.py").write_text(ENDLESS)
+    command = ["run", "count.py", store, "--checkpoint", "kept"]
+    process = start(*command, "--checkpoint-every", "1", cwd=tmp_path)
+    until = time.monotonic() + WAIT_SECONDS
+    while not (tmp_path / "kept/slot-0").exists() and time.monotonic() < until and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (code, ""), err
+    found = re.fullmatch(
+        rf"stopped by {number.name}; kept: holds the run's checkpoint after superstep (\d+). Go on with --resume.\n",
+        err,
+    )
+    assert found, err
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["slot-0", "slot-1"]
+    superstep = int(found.group(1))
+    done = json.loads(gstream(*command, "--resume", "--max-supersteps", superstep + 3, "--json").stdout)
+    assert done["stats"]["kept"]["resumed"] == superstep
+    assert [row["value"] for row in done["top"]] == [superstep + 3] * 7
+
+
+def test_the_second_signal_quits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once it is a second one: `timeout` delivers one signal twice."""
+    now, left = [100.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(os, "_exit", left.append)
+    signals = failures.Signals()
+    signals.stop = StopRequest()
+    signals.stop.heeded = True
+    signals(signal.SIGTERM, None)
+    assert signals.stop.asked
+    now[0] += 0.1
+    signals(signal.SIGTERM, None)
+    assert left == []
+    now[0] += failures.SECOND_SIGNAL_SECONDS
+    signals(signal.SIGINT, None)
+    assert left == [130]
+
+
+def test_without_a_superstep_to_wait_for_a_signal_ends_at_once() -> None:
+    for stop in (None, StopRequest()):
+        signals = failures.Signals()
+        signals.stop = stop
+        with pytest.raises(failures.Interrupted) as caught:
+            signals(signal.SIGTERM, None)
+        assert caught.value.code == 143
+
+
+def test_a_signal_without_checkpoints_ends_the_run(tmp_path: Path, store: Path) -> None:
+    (tmp_path / "count.py").write_text(ENDLESS)
+    process = start("run", "count.py", store, cwd=tmp_path)
+    time.sleep(3)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (143, "stopped by SIGTERM; temporary files are removed.\n")

@@ -1,0 +1,124 @@
+"""Single calls that fail or are interrupted: what the torture harness (bench/torture.py) found, one by one."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gstream.trace import ChromeTrace
+from pagestore.convert import ConvertOptions, convert
+from pagestore.convert.workfolder import WorkFolder
+from pagestore.errors import InputError, ResourceError
+from pagestore.inputs.streams import ByteStream
+from pagestore.memory import ArraySource
+from pagestore.verify import verify
+
+CODES = {errno.EIO: "writing failed .Input/output error.. Check the disk", errno.ENOSPC: "no space left. Free some"}
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, name: str, code: int, wanted: Any) -> None:
+    """os.NAME fails for the arguments that `wanted` says yes to."""
+    real = getattr(os, name)
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        if wanted(*arguments):
+            raise OSError(code, os.strerror(code))
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(os, name, call)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_sync_after_the_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """The store is complete, and the error is the disk's; the file that was renamed is not looked for again."""
+    with monkeypatch.context() as patch:
+        failing(patch, "fsync", code, lambda file: os.path.isdir(f"/proc/self/fd/{file}"))
+        with pytest.raises(ResourceError, match=CODES[code]):
+            convert(ArraySource([1, 2], [2, 3]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
+    assert [path.name for path in tmp_path.iterdir()] == ["graph.gs"]
+    assert verify(tmp_path / "graph.gs").ok
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_file_that_is_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    with monkeypatch.context() as patch:
+        failing(patch, "open", code, lambda path, flags, *rest: str(path).endswith(".partial") and flags & os.O_RDWR)
+        with pytest.raises(ResourceError, match=CODES[code]):
+            convert(ArraySource([1, 2], [2, 3]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_lock_of_the_work_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    with monkeypatch.context() as patch:
+        failing(patch, "open", code, lambda path, flags, *rest: str(path).endswith("/lock"))
+        with pytest.raises(ResourceError):
+            convert(ArraySource([1, 2], [2, 3]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize(
+    ("holder", "name", "wanted"),
+    [
+        (os, "mkdir", ".partial.d"), (os, "open", "/lock"), (fcntl, "flock", ""), (Path, "read_text", "boot_id"),
+        (WorkFolder, "_open_manifest", ""), (WorkFolder, "_empty", ""),
+    ],
+)  # fmt: skip
+def test_a_signal_on_the_way_to_the_lock_or_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holder: Any, name: str, wanted: str, before: bool
+) -> None:
+    """What a handler raises before or after any call leaves nothing; it comes once."""
+    real, raised = getattr(holder, name), []
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        if raised or not str(arguments[0]).endswith(wanted):
+            return real(*arguments, **named)
+        raised.append(True)
+        if not before:
+            real(*arguments, **named)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(holder, name, call)
+        with pytest.raises(KeyboardInterrupt):
+            convert(ArraySource([1, 2], [2, 3]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
+    assert {path.name for path in tmp_path.iterdir()} <= {"graph.gs"}
+    convert(ArraySource([1, 2], [2, 3]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
+
+
+def test_damaged_archives_leave_no_file_open(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt.gz"
+    whole = gzip.compress(b"1 2\n" * 999)
+    open_files = len(os.listdir("/proc/self/fd"))
+    for data in (whole[:5], b"no archive", whole[:1] + b"?" + whole[2:], b""):
+        path.write_bytes(data)
+        with pytest.raises(InputError):
+            ByteStream(path)
+    assert len(os.listdir("/proc/self/fd")) == open_files
+
+
+def test_a_trace_is_complete_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace, path = ChromeTrace(), tmp_path / "run.json"
+    path.write_text("an older one")
+    trace.span("driver", "supersteps", "push", 1.0, 2.0)
+
+    def half(self: Path, text: str) -> None:
+        with open(self, "w") as file:
+            file.write(text[: len(text) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", half)
+        with pytest.raises(OSError):
+            trace.write(path)
+    assert path.read_text() == "an older one"
+    trace.write(path)
+    assert path.read_text().startswith('{"traceEvents"')
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]

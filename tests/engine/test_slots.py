@@ -1,0 +1,147 @@
+"""Two slots: whatever happens to one, the other is read; a kill or a full disk leaves both as they were."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gstream.slots import HEAD, DamagedSlot, SlotFolder
+from pagestore.crc import crc32
+from pagestore.errors import ResourceError, UsageError
+
+
+def write(slots: SlotFolder, number: int) -> int:
+    return slots.write({"number": number}, {"value": np.full(9, number, np.float32), "none": np.zeros(0, np.uint64)})
+
+
+def number_in(folder: Path) -> int | None:
+    with SlotFolder(folder) as slots:
+        found = slots.newest()
+    if found is None:
+        return None
+    number = found.description["number"]
+    assert found.arrays["value"].tolist() == [number] * 9 and len(found.arrays["none"]) == 0
+    return number
+
+
+def test_writes_alternate_and_the_newest_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    assert number_in(folder) is None
+    for number in range(5):
+        with SlotFolder(folder) as slots:
+            assert write(slots, number) == (folder / f"slot-{number % 2}").stat().st_size
+        assert number_in(folder) == number
+    assert sorted(os.listdir(folder)) == ["slot-0", "slot-1"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """slot-0 holds number 1, slot-1 the newer number 2."""
+    with SlotFolder(tmp_path / "kept") as slots:
+        write(slots, 1)
+        write(slots, 2)
+    return tmp_path / "kept"
+
+
+def test_every_flipped_bit_and_every_length_falls_back_to_the_older(folder: Path) -> None:
+    newer = folder / "slot-1"
+    whole = newer.read_bytes()
+    damaged = [whole[:length] for length in range(len(whole))] + [whole + b"\0"]
+    for bit in range(8 * len(whole)):
+        damaged.append(whole[: bit // 8] + bytes([whole[bit // 8] ^ 1 << bit % 8]) + whole[bit // 8 + 1 :])
+    for data in damaged:
+        newer.write_bytes(data)
+        assert number_in(folder) == 1
+    newer.write_bytes(whole)
+    assert number_in(folder) == 2
+
+
+def test_both_damaged_is_an_error_that_says_so(folder: Path) -> None:
+    (folder / "slot-0").write_bytes(b"")
+    (folder / "slot-1").write_bytes(b"not a checkpoint at all")
+    with SlotFolder(folder) as slots, pytest.raises(DamagedSlot) as caught:
+        slots.newest()
+    text = str(caught.value)
+    assert text.startswith(f"--checkpoint {folder}: no checkpoint can be read: {folder}/slot-0 is cut or no checkpoint")
+    assert text.endswith("Start afresh: pass --force instead of --resume.") and "slot-1" in text
+
+
+def test_the_slot_that_fails_its_checksum_is_replaced_first(folder: Path) -> None:
+    data = bytearray((folder / "slot-1").read_bytes())
+    data[-1] ^= 1
+    (folder / "slot-1").write_bytes(data)
+    older = (folder / "slot-0").read_bytes()
+    with SlotFolder(folder) as slots:
+        found = slots.newest()
+        assert found is not None and found.description["number"] == 1 and "slot-1 fails its checksum" in found.older
+        write(slots, 3)
+    assert (folder / "slot-0").read_bytes() == older
+    assert number_in(folder) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[]", b"{}", b"null", b'{"sequence": 1, "arrays": [["value", "O", 3, 0]]}', b"\xff\xfe",
+        b'{"sequence": 1, "arrays": [["value", "<f4", -3, 0], ["more", "<f4", 3, 0]]}',
+        b'{"sequence": 1, "arrays": [["value", "<f4", 99999999999999, 0]]}', b'{"sequence": "a", "arrays": []}',
+        b'{"sequence": 1, "arrays": [["value"]]}',
+    ],
+)  # fmt: skip
+def test_descriptions_that_lie(folder: Path, text: bytes) -> None:
+    (folder / "slot-1").write_bytes(HEAD.pack(b"gstream\x01", len(text), crc32(text)) + text)
+    assert number_in(folder) == 1
+
+
+def test_one_run_at_a_time(folder: Path) -> None:
+    with SlotFolder(folder), pytest.raises(UsageError, match="another run writes its checkpoints there now"):
+        SlotFolder(folder)
+    with SlotFolder(folder) as slots:
+        write(slots, 3)
+
+
+def test_what_a_kill_left_half_written_goes(folder: Path) -> None:
+    (folder / "slot-0.partial").write_bytes(b"half")
+    assert number_in(folder) == 2
+    assert sorted(os.listdir(folder)) == ["slot-0", "slot-1"]
+
+
+@pytest.mark.parametrize("call", ["open", "pwritev", "fsync", "replace"])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
+def test_a_disk_that_fails_leaves_both_slots(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, call: str, code: int
+) -> None:
+    before = {name: (folder / name).read_bytes() for name in os.listdir(folder)}
+
+    def fail(*arguments, **named):  # type: ignore[no-untyped-def]
+        raise OSError(code, os.strerror(code))
+
+    with SlotFolder(folder) as slots:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, call, fail)
+            with pytest.raises(ResourceError, match="slot-0: "):
+                write(slots, 3)
+        assert {name: (folder / name).read_bytes() for name in os.listdir(folder)} == before
+        write(slots, 3)
+    assert number_in(folder) == 3
+
+
+def test_a_disk_without_room_for_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments, **named):  # type: ignore[no-untyped-def]
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "mkdir", fail)
+    with pytest.raises(ResourceError, match=f"--checkpoint {tmp_path}/kept: no space left. Free some space"):
+        SlotFolder(tmp_path / "kept")
+
+
+def test_folders_that_can_not_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "no" / "such"):
+        with pytest.raises(UsageError, match=f"--checkpoint {path}: .*Name a folder"):
+            SlotFolder(path)
+    assert os.listdir(tmp_path) == ["file"]
