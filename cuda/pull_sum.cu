@@ -2,8 +2,8 @@
 //
 // Map: a warp a part, a lane or a team of lanes a record (pages.cuh). A list's sum is taken in
 // an order that depends on its page alone: the same bits for any number of streams, batches and GPUs. A hub's list lies
-// in large pages, each cut into parts for many warps; their sums go to carry[part], and the driver adds them in page
-// order (Garaph 4.1).
+// in large pages, each cut into parts for many warps; their sums go to carry[part], and are added in page order
+// afterwards (Garaph 4.1).
 // Reads 4 or 8 bytes an edge, coalesced and once, and one source value an edge at random: 32 bytes of L2 each, which is
 // the bound (86 % of what L2 moves). In degree order the first vertices are the hubs, which half of all edges come from,
 // so the first `hot` values are copied to each processor's shared memory, one large block a processor.
@@ -17,7 +17,8 @@ struct HotSources : Sources {
     const Source* nearest;  // the values of vertices [0, hot)
     u32 hot;
 
-    // Without branches, so that the gathers of a turn are all under way at once.
+    // Without branches, so that the gathers of a turn are all under way at once. The reads may not move above the
+    // barrier that `nearest` is filled before: u, which they need, is read after it.
     __device__ __forceinline__ Source at(u64 u) const {
 #ifdef __CUDA_ARCH__
         const u32 near = u32(__cvta_generic_to_shared(nearest + u));

@@ -119,7 +119,8 @@ KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
                   u64 base, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, Word* parent,
                   const u64* giant, u64 lower_only, u64* edges) {
-    const auto wanted = [&](u64 v) { return giant == nullptr || parent[v] != *giant; };
+    const Word root = giant == nullptr ? 0 : parent[*giant];
+    const auto wanted = [&](u64 v) { return giant == nullptr || parent[v] != root; };
     const auto link_all = [&](const Word* page, List list, u32 rank, u32 size) {
         u32 looked = 0;
         for (u32 word = list.first + rank; word < list.stop; word += size) {

@@ -5,7 +5,7 @@
 
 constexpr u32 THREADS = 256;  // a block of the edge kernels, and of others that need no size of their own
 constexpr u32 BLOCK_WARPS = THREADS / 32;
-// Lets the edge kernels have 64 registers a thread (they take 48 to 56). More warps, with fewer registers each, are
+// Lets the edge kernels have 64 registers a thread (they take 40 to 64). More warps, with fewer registers each, are
 // slower: they push each other's values out of L1, and L2 is what bounds a pull.
 constexpr u32 BLOCKS_AN_SM = 4;
 

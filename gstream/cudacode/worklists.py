@@ -14,7 +14,7 @@ import numpy as np
 
 from pagestore.layout import GROUP_SIZES, ROW
 
-EDGES_A_PART = 4096  # a 16 MiB batch is 1,000 parts, some 8 warps of each processor of a large GPU
+EDGES_A_PART = 4096  # a 16 MiB batch is 1,000 parts: a warp each
 STRETCH_PARTS = 2  # a stretch of a hub's large pages has so many times the edges: a sum of each comes back
 PART_BYTES = 16
 LARGE_GROUP = 0

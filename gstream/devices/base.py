@@ -284,7 +284,8 @@ class Device(ABC):
     def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:
         """Page numbers int64[k] and partial sums got[k] of the large pages pulled since `begin`, in part order.
 
-        The driver adds them up in page order, so that a hub's sum has the same bits wherever its pages were.
+        Where fold_hubs has not, the driver adds them up in page order, so that a hub's sum has the same bits wherever
+        its pages were.
         """
 
     def fold_hubs(self) -> bool:

@@ -32,7 +32,7 @@ NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: does not wait for the default stream
 LARGEST_ADDRESS = (1 << 64) - 1
 TOUCHED_AT_ONCE = 8 << 20
 PINNED_TO_FETCH = 8 << 20
-SHARED_UNASKED = 48 << 10  # bytes of shared memory that a block may have without being asked for
+SHARED_UNASKED = 48 << 10  # bytes of shared memory, its own among them, that a block may have unasked
 
 
 class DeviceError(GstreamError):
@@ -343,10 +343,12 @@ class Launcher:
         self._block, self._warps = (kernel.threads, 1, 1), kernel.threads // 32
         self._most_blocks = kernel.blocks * gpu.processors
         self.spare_shared = max(0, gpu.shared_bytes - self._function.shared_size_bytes)
-        self._attribute, self._allowed = gpu.cuda.function_attribute, SHARED_UNASKED
+        self._attribute = gpu.cuda.function_attribute
+        self._allowed = max(0, SHARED_UNASKED - self._function.shared_size_bytes)
 
     def blocks(self, warps: int) -> int:
         """Blocks for so many warps' work: all resident at once, for a kernel that says how many are."""
+        assert self._most_blocks, "a kernel that does not say how many blocks a processor takes"
         return min(-(-warps // self._warps), self._most_blocks)
 
     def __call__(self, stream: Any, blocks: int, *arguments: Any, shared: int = 0) -> None:

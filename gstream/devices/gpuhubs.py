@@ -1,4 +1,4 @@
-"""Sums of hubs' large pages, which a pull leaves in `carry`, one a part: added up in page order, wherever pages were."""
+"""Sums of hubs' large pages, which a pull leaves in `carry`, one a part, added up in page order wherever pages were."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ class Lane:
         self.gpu = gpu
         self.stream, self.over, self.copied = gpu.stream(), gpu.event(), gpu.event()
         self.ticket, self.what = -1, ""  # the launch that `over` stands for
+        self.claims = 0  # address of its launches' claims (cuda/pages.cuh): no two of them are under way at once
         self.used = False
         self._staged = np.zeros(0, ENTRY)
         self._entries = gpu.empty(0, ENTRY)

@@ -16,8 +16,6 @@ from gstream.devices.gpulane import ENTRY, Lane
 from gstream.devices.streams import BatchRing
 from gstream.pagetable import PageTable
 
-CLAIMS = 256  # more than there are lanes
-
 
 class GpuTable:
     """One topology's directory on a GPU.
@@ -76,7 +74,8 @@ class GpuTable:
 class PagePool:
     """Rows for pages and for their weights, the lanes that fill them, and the tables of all topologies of a plan.
 
-    far: the lane of launches over pages in host memory.
+    far: the lane of launches over pages in host memory. held_claims: address of the claims (cuda/pages.cuh) of launches
+    over cached pages, which come one after the other; lanes have their own.
     """
 
     def __init__(self, gpu: Gpu, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
@@ -89,7 +88,10 @@ class PagePool:
             self.pages = self._keep(gpu.empty(self.ring.rows * table.page_bytes, np.uint8))
             weight_bytes = self.ring.rows * (table.weight_page_bytes if weights else 0)
             self.weights = self._keep(gpu.empty(weight_bytes, np.uint8))
-            self._claims, self._launches = self._keep(gpu.upload(np.zeros(2 * CLAIMS, np.uint64))), 0
+            claims = self._keep(gpu.upload(np.zeros(2 * (plan.streams + 2), np.uint64)))
+            for number, lane in enumerate(self.all_lanes):
+                lane.claims = claims.at(2 * number)
+            self.held_claims = claims.at(2 * (plan.streams + 1))
             self.tables = {name: GpuTable(gpu, known, plan.micro, self._arrays) for name, known in tables.items()}
         except BaseException:
             with suppress(gpu.cuda.Error):  # follows the one that is on its way
@@ -99,11 +101,6 @@ class PagePool:
     def _keep(self, array: Array) -> Array:
         self._arrays.append(array)
         return array
-
-    def next_claims(self) -> int:
-        """Address of claims for one launch; launches take turns, and fewer are under way than there are claims."""
-        self._launches += 1
-        return self._claims.at(2 * (self._launches % CLAIMS))
 
     @property
     def memory_bytes(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -25,7 +25,7 @@ class Launch:
     """Pages that are to be processed: numbers int64[n], ascending, of one topology.
 
     words, weights: addresses of row 0 of the pages and of what is beside them, on the GPU or in pinned host memory;
-    claims: address of the launch's own Claims in cuda/pages.cuh;
+    claims: address of Claims in cuda/pages.cuh that no launch under way has;
     entries, base: see Pool in cuda/pages.cuh; the address is 0 where there are none, and base may be negative then.
     lane: None for cached pages.
     """
@@ -116,7 +116,7 @@ class BatchQueue:
         known, stream = self.pool.tables[table.name], self.work.stream
         moved = not follows(held, place.rows)
         where = known.put_entries(held, place.rows, stream) if moved else (0, int(held[0] - place.rows[0]))
-        launch = Launch(*self._here, known, held, *where, None)
+        launch = Launch(*self._here, self.pool.held_claims, known, held, *where, None)
         self._launch_held(launch, place)
         if len(held) == len(numbers) and self.pool.ring.stays(table):
             self._sweep = numbers, launch, place
@@ -142,7 +142,7 @@ class BatchQueue:
             return None
         self.pool.ring.caches[table.name].hits += len(numbers)
         self.device.stats.pages += len(numbers)
-        self._launch_held(replace(launch, claims=self.pool.next_claims()), place)
+        self._launch_held(launch, place)
         return numbers[:0]
 
     def _submit_held_by_reach(self, table: PageTable, held: np.ndarray, place: Placement) -> None:
@@ -154,12 +154,12 @@ class BatchQueue:
             at += len(piece)
             lane = self.pool.lanes[stream]
             lane.wait()
-            self._run(table, piece, Placement(stream, rows, place.waits, rows), lane)
+            self._run(table, piece, Placement(stream, rows, [], rows), lane)
 
     @property
-    def _here(self) -> tuple[int, int, int]:
-        """Addresses of the pool's pages and weights, and of claims for a launch."""
-        return self.pool.pages.address, self.pool.weights.address, self.pool.next_claims()
+    def _here(self) -> tuple[int, int]:
+        """Addresses of the pool's pages and weights."""
+        return self.pool.pages.address, self.pool.weights.address
 
     def submit_in_place(self, batch: Batch) -> None:
         """Queue one launch over pages in pinned host memory, whose addresses are the same to a GPU."""
@@ -168,7 +168,7 @@ class BatchQueue:
         self.device.stats.pages += len(batch.numbers)
         words = batch.pages.ctypes.data, 0 if batch.weights is None else batch.weights.ctypes.data
         where = lane.put_entries(known.entries_of(batch.numbers, batch.rows))
-        launch = Launch(*words, self.pool.next_claims(), known, batch.numbers, *where, lane)
+        launch = Launch(*words, lane.claims, known, batch.numbers, *where, lane)
         self._queue_kernel(launch, lane, "in place")
         lane.ticket = self.pool.ring.ticket(Placement(self.pool.ring.streams, NO_PAGES, [], NO_PAGES))
 
@@ -273,7 +273,7 @@ class BatchQueue:
             where = 0, int(numbers[0] - rows[0])
         else:
             where = lane.put_entries(known.entries_of(numbers, rows))
-        launch = Launch(*self._here, known, numbers, *where, lane)
+        launch = Launch(*self._here, lane.claims, known, numbers, *where, lane)
         self._queue_kernel(launch, lane, f"stream {place.stream}")
         lane.ticket = self.pool.ring.ticket(place)
 

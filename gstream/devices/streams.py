@@ -24,7 +24,7 @@ from gstream.pagetable import PageTable
 @dataclass
 class Placement:
     """Where pages lie that one launch works on. rows: int64[n], pool row of each; waits: tickets of batches that must
-    be over before this one may begin; slots: the rows that are cache slots."""
+    be over before pages are copied there; slots: the rows that are cache slots."""
 
     stream: int
     rows: np.ndarray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import shutil
 import subprocess
 from pathlib import Path
@@ -33,3 +34,18 @@ def small_blocks(text: str) -> str:
 
 def threads_of(kernel) -> int:
     return 256 if kernel.threads == 1024 else kernel.threads
+
+
+def compile_unit(unit, folder: Path) -> Path:
+    """What stands for Unit.compile: a library with a function run_NAME for each kernel."""
+    path = folder / hashlib.sha256(unit.text.encode()).hexdigest()[:16]
+    if not path.exists():
+        path.mkdir()
+        texts = ['#include "emulate.h"', small_blocks(unit.text)]
+        for kernel in unit.kernels.values():
+            texts.append(
+                f'extern "C" void run_{kernel.name}(unsigned grid, const unsigned long long* given) {{\n'
+                f"    emulated::call({kernel.name}, grid, {threads_of(kernel)}, given);\n}}"
+            )
+        shared_library(path, "\n".join(texts), "-O1")
+    return path / "unit.so"

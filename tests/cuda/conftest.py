@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compilers
 import pytest
 import standin
 from drawn import make_graphs
@@ -30,7 +31,7 @@ def standin_gpu(request, monkeypatch, tmp_path_factory):
     monkeypatch.setattr(cuda.Gpu, "pin", standin.pin)
     monkeypatch.setattr(cuda.Gpu, "_uses_host_addresses", lambda gpu: True)
     monkeypatch.setattr(gpuqueue.BatchQueue, "submit_in_place", only_pinned(gpuqueue.BatchQueue.submit_in_place))
-    monkeypatch.setattr(Unit, "compile", lambda self, architecture: standin.compile_unit(self, folder))
+    monkeypatch.setattr(Unit, "compile", lambda self, architecture: compilers.compile_unit(self, folder))
     standin.LIVE.clear()
     standin.LOST.clear()
     standin.PINNED.clear()

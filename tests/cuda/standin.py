@@ -11,7 +11,6 @@ contexts: a call whose context is not on top of it fails.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import random
 import struct
 import threading
@@ -20,11 +19,9 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-from compilers import shared_library, small_blocks, threads_of
 
 from gstream.devices import cuda as gpu_module
 
@@ -279,20 +276,22 @@ class Device:
 
 
 class Function:
-    shared_size_bytes = 49_152  # so that some values fit beside: 200 bytes
+    shared_size_bytes = 49_000  # so that some values fit beside: 352 bytes, and 152 of them unasked
 
     def __init__(self, library: ctypes.CDLL, name: str) -> None:
         self.context, self.function, self.name = current(), getattr(library, f"run_{name}"), name
+        self.allowed = (48 << 10) - self.shared_size_bytes
 
     def prepare(self, format: str) -> None:
         self.arguments = len(struct.unpack(format, bytes(struct.calcsize(format))))
 
     def set_attribute(self, which, value: int) -> None:
         assert which == "dynamic shared" and value <= 49_352 - self.shared_size_bytes
+        self.allowed = value
 
     def prepared_async_call(self, grid, block, stream, *arguments, shared_size) -> None:
         must_be_current(self.context)
-        assert shared_size == 0 or self.name == "pull_kernel"
+        assert shared_size <= self.allowed and (shared_size == 0 or self.name == "pull_kernel")
         assert stream is not None and len(arguments) == self.arguments
         given, kept = list(arguments), None
         if arguments and isinstance(arguments[-1], bytes):  # the context, by value
@@ -389,18 +388,3 @@ DRIVER = Driver(
     memset_d8_async=memset, pagelocked_empty=pinned_array,
     module_from_file=lambda path: SimpleNamespace(get_function=partial(Function, ctypes.CDLL(path))),
 )  # fmt: skip
-
-
-def compile_unit(unit, folder: Path) -> Path:
-    """What stands for Unit.compile: a library with a function run_NAME for each kernel."""
-    path = folder / hashlib.sha256(unit.text.encode()).hexdigest()[:16]
-    if not path.exists():
-        path.mkdir()
-        texts = ['#include "emulate.h"', small_blocks(unit.text)]
-        for kernel in unit.kernels.values():
-            texts.append(
-                f'extern "C" void run_{kernel.name}(unsigned grid, const unsigned long long* given) {{\n'
-                f"    emulated::call({kernel.name}, grid, {threads_of(kernel)}, given);\n}}"
-            )
-        shared_library(path, "\n".join(texts), "-O1")
-    return path / "unit.so"
