@@ -33,13 +33,15 @@ struct __align__(16) Entry {
 };
 
 // Where the pages of a launch lie in `words`: as `base` entries say, or without entries page p in row p - base. Elements
-// of `weights` belong to the words in the same places. first_vertex: of every page.
+// of `weights` belong to the words in the same places. far: in host memory, of which a read of 128 bytes takes as long
+// as one of 32: a warp takes a list, whatever the directory says. first_vertex: of every page.
 struct Pool {
     const Word* words;
     const Weight* weights;
     u64 page_words;
     const Entry* entries;
     u64 base;
+    bool far;
     const u64* first_vertex;
 };
 constexpr u64 NO_VERTEX = ~u64(0);
@@ -261,6 +263,7 @@ __device__ __forceinline__ u32 for_parts(const Pool& pool, const Part* __restric
                 if (find_slot(page, index, wanted, slot))
                     sum += wide(share_of(list_of(words, slot), mine, shares), words, beside, NO_INDEX);
         } else {
+            if (pool.far) part.group = 32;
             sum += small(part, page, beside);
         }
     });

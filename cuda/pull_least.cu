@@ -64,7 +64,7 @@ __device__ __forceinline__ u32 pull_stretch(const Sources& sources, const Word* 
 // open_bits is set (programs with `done`). `carry` and `hot` are only for SUM.
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
-            u64 base, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, const Source* source, u64 source_first,
+            u64 base, u64 far, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, const Source* source, u64 source_first,
             const Degree* __restrict__ degree,
             const u64* __restrict__ active_bits, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits,
             const u64* __restrict__ open_bits, Got* carry, u64 hot, u64* edges, Context ctx) {
@@ -98,6 +98,6 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
             return rank == 0 ? keep(list, old, found) : found.edges;
         });
     };
-    const Pool pool = {words, weights, page_words, entries, base, first_vertex};
+    const Pool pool = {words, weights, page_words, entries, base, far != 0, first_vertex};
     count_up(edges, for_parts<BLOCK_WARPS>(pool, parts, part_first, part_count, claims, wanted, wide, small, columns));
 }

@@ -84,7 +84,7 @@ __device__ __forceinline__ Got sum_of(const HotSources& sources, const Word* pag
 // Vertices outside [dst_first, dst_last) are passed over. active_bits, next_bits and open_bits are not read: all sources send. hot: 0, or source_first is.
 KERNEL __launch_bounds__(PULL_THREADS, ONE_BLOCK)
 pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
-            u64 base, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, const Source* __restrict__ source,
+            u64 base, u64 far, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, const Source* __restrict__ source,
             u64 source_first, const Degree* __restrict__ degree, const u64* __restrict__ active_bits, Got* dst,
             u64 dst_first, u64 dst_last, u64* next_bits, const u64* __restrict__ open_bits, Got* carry, u64 hot,
             u64* edges, Context ctx) {
@@ -116,6 +116,6 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
             return list.stop - list.first;
         });
     };
-    const Pool pool = {words, weights, page_words, entries, base, first_vertex};
+    const Pool pool = {words, weights, page_words, entries, base, far != 0, first_vertex};
     count_up(edges, for_parts<PULL_THREADS / 32, true>(pool, parts, part_first, part_count, claims, wanted, wide, small, columns));
 }

@@ -117,7 +117,7 @@ mark_outside_kernel(const Word* parent, u64 count, const u64* giant, const Degre
 // over).
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
-                  u64 base, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, Word* parent,
+                  u64 base, u64 far, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, Word* parent,
                   const u64* giant, u64 lower_only, u64* edges) {
     const Word root = giant == nullptr ? 0 : parent[*giant];
     const auto wanted = [&](u64 v) { return giant == nullptr || parent[v] != root; };
@@ -143,7 +143,7 @@ link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ wei
         return for_columns(page, part, wanted,
                            [&](List list, u32 stride) { return link_all(page.words, list, 0, stride); });
     };
-    const Pool pool = {words, weights, page_words, entries, base, first_vertex};
+    const Pool pool = {words, weights, page_words, entries, base, far != 0, first_vertex};
     count_up(edges, for_parts<BLOCK_WARPS>(pool, parts, part_first, part_count, claims, wanted, wide, small, columns));
 }
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from gstream.costs import Constants
 from gstream.pagetable import PageTable
+from pagestore.layout import ROW
 
 NO_PAGES = np.empty(0, np.int64)
 SECTOR_BYTES = 32  # the least that crosses the link for a read: a slot, the first words of a list, its first weights
@@ -62,9 +63,17 @@ class Demand:
         visits = self.lists * constants.list_s * (2 if weights else 1)
         return np.asarray(visits + self.bytes_in_place(weights) / constants.c2)
 
+    @property
+    def _readable(self) -> np.ndarray:
+        """bool[n]: pages whose lists are worth reading in place at all: small ones of rows."""
+        return (self.numbers < self.table.small_pages) & (self.table.page_layout[self.numbers] == ROW)
+
     def in_place(self, constants: Constants, weights: bool) -> np.ndarray:
-        """int64[k]: the small pages whose wanted lists are read sooner in place than the page is copied."""
-        small = self.numbers < self.table.small_pages
+        """int64[k]: the small pages whose wanted lists are read sooner in place than the page is copied.
+
+        Of columns, a list's neighbours lie apart: in place each of them would be a read of its own.
+        """
+        small = self._readable
         copied = self.table.bytes_of(1, weights) / constants.c2
         return self.numbers[small & (self.seconds_in_place(constants, weights) < copied)]
 
@@ -73,5 +82,5 @@ class Demand:
         copied = self.table.bytes_of(1, weights) / rate
         if not zero_copy:
             return len(self.numbers) * copied
-        sparse = np.where(self.numbers < self.table.small_pages, self.seconds_in_place(constants, weights), np.inf)
+        sparse = np.where(self._readable, self.seconds_in_place(constants, weights), np.inf)
         return float(np.minimum(sparse, copied).sum())

@@ -27,7 +27,7 @@ class Launch:
     words, weights: addresses of row 0 of the pages and of what is beside them, on the GPU or in pinned host memory;
     claims: address of Claims in cuda/pages.cuh that no launch under way has;
     entries, base: see Pool in cuda/pages.cuh; the address is 0 where there are none, and base may be negative then.
-    lane: None for cached pages.
+    lane: None for cached pages. far: the pages are in host memory.
     """
 
     words: int
@@ -38,12 +38,13 @@ class Launch:
     entries: int
     base: int
     lane: Lane | None
+    far: bool = False
 
     def arguments(self) -> tuple[int, ...]:
         """The first arguments of every kernel over pages, from words to part_count."""
         first, count = self.parts
         page_words, base = self.table.table.layout.words, self.base & LARGEST_ADDRESS
-        where = (self.words, self.weights, page_words, self.entries, base, self.table.first_vertex.address)
+        where = (self.words, self.weights, page_words, self.entries, base, self.far, self.table.first_vertex.address)
         return (*where, self.table.parts.address, first, count, self.claims)
 
     @cached_property
@@ -168,7 +169,7 @@ class BatchQueue:
         self.device.stats.pages += len(batch.numbers)
         words = batch.pages.ctypes.data, 0 if batch.weights is None else batch.weights.ctypes.data
         where = lane.put_entries(known.entries_of(batch.numbers, batch.rows))
-        launch = Launch(*words, lane.claims, known, batch.numbers, *where, lane)
+        launch = Launch(*words, lane.claims, known, batch.numbers, *where, lane, far=True)
         self._queue_kernel(launch, lane, "in place")
         lane.ticket = self.pool.ring.ticket(Placement(self.pool.ring.streams, NO_PAGES, [], NO_PAGES))
 

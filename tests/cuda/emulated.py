@@ -68,9 +68,11 @@ def parts_of(pages, group, edges_a_part):
 class EmulatedRun(Loop):
     """One run of a program over a stepping.Graph by the GPU's kernels: the twin of stepping.Run."""
 
-    def __init__(self, launcher, program, graph, way="push", group=1, grid=3, edges_a_part=100, shuffled=False):
+    def __init__(
+        self, launcher, program, graph, way="push", group=1, grid=3, edges_a_part=100, shuffled=False, far=False
+    ):  # fmt: skip
         self.code, self.graph, self.way, self.launch = compile_host(program, graph.shape()), graph, way, launcher
-        self.grid, self.shuffled = grid, shuffled
+        self.grid, self.shuffled, self.far = grid, shuffled, far
         n, code = graph.vertices, self.code
         self.value = np.zeros(n, code.value_dtype)
         self.msg = np.zeros(n, code.value_dtype if code.value_dtype.kind == "f" else code.got_dtype)
@@ -122,7 +124,7 @@ class EmulatedRun(Loop):
             entries, base = np.zeros(count, ENTRY), count
             entries["end"], entries["row"] = np.searchsorted(parts[:, 0], np.arange(count), "right"), rows
         self.kept = words, weights, entries  # a launch takes addresses
-        where = words, weights, pages.layout.words, entries, base, pages.first_vertex
+        where = words, weights, pages.layout.words, entries, base, int(self.far), pages.first_vertex
         return *where, parts, 0, len(parts), self.claims
 
     def push(self, dst):

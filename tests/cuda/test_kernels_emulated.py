@@ -60,7 +60,7 @@ def pairs():
 def test_every_program_and_way(units, key, way, group, grid):
     given, graph, launcher = units[key]
     host = Run(given, graph, way)
-    mine = EmulatedRun(launcher, given, graph, way, group, grid, (1, 40, 300)[grid % 3], shuffled=grid % 2 == 0)
+    mine = EmulatedRun(launcher, given, graph, way, group, grid, (1, 40, 300)[grid % 3], grid % 2 == 0, far=grid == 4)
     limit = 6 if given.combine.name == "SUM" else 1000
     wanted, got = host.run(limit), mine.run(limit)
     if given.combine.name == "SUM" and wanted.dtype.kind == "f":
@@ -136,7 +136,7 @@ def test_slices_and_chunks(units, way):
         last = min(first + 300, n)
         dst, carry = guarded[10 + first : 10 + last], np.zeros(len(work))
         dst[:] = 0
-        pool = (pages.words, run.code.no_weights, pages.layout.words, 0, 0, pages.first_vertex, work)
+        pool = (pages.words, run.code.no_weights, pages.layout.words, 0, 0, 0, pages.first_vertex, work)
         rest = (run.msg, 0, run.degrees[0], run.active, dst, first, last, run.next)
         for some in ((0, middle), (middle, len(work) - middle)):
             assert not run.claims.any()
