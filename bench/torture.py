@@ -5,8 +5,8 @@
     python bench/torture.py --only "bit flips" --seconds 7200
     python bench/torture.py --list
 
-Cases come from the seed; a failure says which one it was. Counts go to bench/results/torture.json (--only and --out:
-elsewhere), where those of other properties stay. Exit code 1 where a case did not hold.
+Cases come from the seed; a failure says which one it was. Counts go to bench/results/torture.json, those of shorter
+runs to bench/scratch/results/; there those of other properties stay. Exit code 1 where a case did not hold.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from bench import machine, torture_faults, torture_inputs, torture_kills, tortur
 from bench.ordeals import Found, Property, try_property
 
 RESULT = machine.ROOT / "bench" / "results" / "torture.json"
+SHORT_RESULT = machine.ROOT / "bench" / "scratch" / "results" / "torture.json"
+USUAL_SECONDS = 600.0
 MODULES = (torture_stores, torture_faults, torture_kills, torture_inputs)
 
 
@@ -38,13 +40,14 @@ def all_properties() -> list[Property]:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Options of the harness."""
     parser = argparse.ArgumentParser(description="Break gstream in every way and count what came of it.")
-    parser.add_argument("--seconds", type=float, default=600.0, help="for all properties together (600)")
+    parser.add_argument("--seconds", type=float, default=USUAL_SECONDS, help="for all properties together (600)")
     parser.add_argument("--seed", type=int, default=1, help="of the cases (1)")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these properties alone")
-    parser.add_argument("--out", type=Path, default=RESULT, help=f"the result ({RESULT.relative_to(machine.ROOT)})")
+    parser.add_argument("--out", type=Path, help="the result (of shorter runs than usual: below bench/scratch)")
     parser.add_argument("--folder", type=Path, help="where files are broken (default: a temporary folder)")
     parser.add_argument("--list", action="store_true", help="name the properties")
     options = parser.parse_args(arguments)
+    options.out = options.out or (RESULT if options.seconds >= USUAL_SECONDS else SHORT_RESULT)
     names = [tried.name for tried in all_properties()]
     for name in options.only or ():
         if name not in names:

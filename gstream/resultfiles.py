@@ -40,6 +40,8 @@ def check_output(path: str | os.PathLike, ldbc: bool = False) -> None:
 def write_result(result: Result, path: str | os.PathLike, ldbc: bool = False) -> None:
     """Write `result` to `path` in the format that its ending names, or as Graphalytics' text."""
     check_output(path, ldbc)
+    if ldbc and result.columns[0] != "vertex":
+        raise UsageError("--ldbc: is for answers with a row a vertex, which this one's are not. Leave it out.")
     writer = _write_ldbc if ldbc else WRITERS[Path(path).suffix.lower()]
     with _replacing(Path(path)) as stream:
         writer(result, stream)

@@ -109,11 +109,12 @@ class UserIds:
 
     def _number(self, value: Any, what: str, error: type[GstreamError]) -> int:
         try:
-            return int(value)
-        except (TypeError, ValueError):
-            raise error(
-                f"{what} {value!r} is not a vertex of {self._store.path}, whose IDs are whole numbers."
-            ) from None
+            number = int(value)
+        except (TypeError, ValueError, OverflowError):
+            number = None
+        if number is not None and (isinstance(value, str | bytes) or number == value):
+            return number
+        raise error(f"{what} {value!r} is not a vertex of {self._store.path}, whose IDs are whole numbers.")
 
     def _range_text(self) -> str:
         count = self._store.meta.vertices

@@ -129,6 +129,8 @@ def check_written(
     force: bool,
 ) -> None:  # fmt: skip
     """Raise, before anything is computed, where a file of the run can't be written or is one that the run reads."""
+    from gstream.algorithms.registry import find_algorithm
+    from gstream.loading import is_program_path
     from gstream.resultfiles import check_output
 
     program = Path(algorithm.rpartition(":")[0] or algorithm)
@@ -136,6 +138,8 @@ def check_written(
     refuse_overwriting([path for path in (output, trace) if path is not None], read)
     if output is not None:
         check_output(output, ldbc)
+        if ldbc and not is_program_path(algorithm) and find_algorithm(algorithm).table:
+            raise UsageError(f"--ldbc: is for answers with a row a vertex, which {algorithm}'s are not. Leave it out.")
         refuse_existing(output, force, example="answer.csv")
     elif ldbc:
         raise UsageError("--ldbc says how a file is written. Pass -o FILE too.")

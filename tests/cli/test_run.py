@@ -152,6 +152,7 @@ def test_a_program_that_diverges_is_said_to(
         (["bfs", "--source", "1", "-o", "out.doc"], 2, "out.doc: the ending says the format"),
         (["bfs", "--source", "1", "-o", "no/out.csv"], 2, "no/out.csv: its folder no does not exist."),
         (["bfs", "--source", "1", "--ldbc"], 2, "--ldbc says how a file is written."),
+        (["degrees", "-o", "out", "--ldbc"], 2, "--ldbc: is for answers with a row a vertex"),
         (["bfs", "--source", "1", "--param", "x=1"], 2, "--param x=1: is for programs of your own"),
         (["bfs", "--source", "1", "--host-memory", "lots"], 2, "--host-memory lots: not a size."),
         (["bfs", "--source", "1", "--host-memory", "10"], 5, "--host-memory"),

@@ -38,6 +38,12 @@ def test_a_range(tmp_path):
         for wrong in (-1, 1 << 70, "9999999999999999999999"):
             with pytest.raises(UsageError, match="is not a vertex"):
                 store.lookup([wrong])
+        assert store.lookup([3.0, "4", np.int8(5)]).tolist() == [3, 4, 5]
+        for wrong in (2.5, float("nan"), float("inf"), np.float32(2.9)):
+            with pytest.raises(UsageError, match="source .* is not a vertex of .*, whose IDs are whole numbers"):
+                store.lookup([wrong])
+            with pytest.raises(UsageError, match="whose IDs are whole numbers"):
+                store.lookup(np.array([1.0, wrong]))
         with pytest.raises(UsageError, match="source 'abc' is not a vertex of .*, whose IDs are whole numbers"):
             store.lookup(["abc"])
 
