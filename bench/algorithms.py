@@ -105,7 +105,7 @@ ROWS = (
     Row("cdlp", below=2, peer=others.cdlp),
     Row("triangles", below=3, peer=others.clustering),  # lists meet lists: edges^1.5
     Row("lcc", below=3, peer=others.clustering),
-    Row("ktruss", below=4),  # triangles, then thousands of rounds
+    Row("ktruss", below=4),  # triangles, then rounds for each number
     Row("closeness", below=8, peer=others.closeness),  # exact: a search from every vertex
     Row("harmonic", below=8, peer=others.closeness),
 )
