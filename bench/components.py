@@ -18,12 +18,16 @@ CHECKED = "labels equal scipy.sparse.csgraph's components, each named by its lea
 
 
 def least_labels(csr: Csr) -> np.ndarray:
-    """u8[V]: least vertex of each vertex's component."""
+    """i8[V]: least vertex of each vertex's component."""
     from scipy.sparse.csgraph import connected_components
 
-    count, label = connected_components(peers.scipy_matrix(csr, "float32"), directed=False)
-    least = np.full(count, csr.vertices, dtype=np.int64)
-    np.minimum.at(least, label, np.arange(csr.vertices))
+    return named_by_least(connected_components(peers.scipy_matrix(csr, "float32"), directed=False)[1])
+
+
+def named_by_least(label: np.ndarray) -> np.ndarray:
+    """i8[V]: of components numbered 0, 1, ... each one's least vertex."""
+    least = np.full(int(label.max(initial=-1)) + 1, len(label), dtype=np.int64)
+    np.minimum.at(least, label, np.arange(len(label)))
     return least[label]
 
 

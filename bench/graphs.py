@@ -62,11 +62,22 @@ class Csr:
         keys >>= np.uint64(32)
         return Csr(indptr, indices, edge_weights(order[keys], order[indices]))
 
+    def sources(self) -> np.ndarray:
+        """u4[E]: the vertex whose list each of `indices` is in."""
+        return np.repeat(np.arange(self.vertices, dtype=np.uint32), self.degree.astype(np.int64))
+
     def halves(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Every undirected edge once: (source u4[E/2], target u4[E/2], weight u1[E/2]), source < target."""
-        source = np.repeat(np.arange(self.vertices, dtype=np.uint32), self.degree.astype(np.int64))
+        source = self.sources()
         once = source < self.indices
         return source[once], self.indices[once], self.weights[once]
+
+    def upward(self) -> Csr:
+        """The edges from the lesser to the greater vertex alone: a directed graph without a cycle."""
+        source, target, weight = self.halves()
+        indptr = np.zeros(self.vertices + 1, dtype=np.uint64)
+        np.cumsum(np.bincount(source, minlength=self.vertices), out=indptr[1:])
+        return Csr(indptr, target, weight)
 
 
 def edge_weights(source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -84,6 +95,17 @@ def kron_csr(edges: np.ndarray, vertices: int) -> Csr:
     source, target = loopless[:, 0].astype(np.uint64), loopless[:, 1].astype(np.uint64)
     keys = np.concatenate((source << np.uint64(32) | target, target << np.uint64(32) | source))
     del source, target, loopless
+    return _csr_of(keys, vertices)
+
+
+def directed_csr(edges: np.ndarray, vertices: int) -> Csr:
+    """`edges` u4[n, 2] as they point, without duplicates and self-loops."""
+    loopless = edges[edges[:, 0] != edges[:, 1]]
+    return _csr_of(loopless[:, 0].astype(np.uint64) << np.uint64(32) | loopless[:, 1], vertices)
+
+
+def _csr_of(keys: np.ndarray, vertices: int) -> Csr:
+    """CSR of the distinct keys u8[n], source in the high word and target in the low one; sorts them in place."""
     keys.sort()
     distinct = np.ones(len(keys), dtype=bool)
     np.not_equal(keys[1:], keys[:-1], out=distinct[1:])

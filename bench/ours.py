@@ -48,6 +48,15 @@ class Session:
     def components(self) -> Any:
         return self.graph.wcc(**self.options)
 
+    def execute(self, algorithm: str, own: dict[str, Any], certify: bool = False) -> Any:
+        """Any algorithm by name, with its own options; certify: CertificateError where the answer is wrong."""
+        return self.graph.execute(algorithm, own, certify, **self.options)
+
+    def pages(self) -> int:
+        """Pages of the store, of all its topologies."""
+        store = self.graph.engine(**self.options).store
+        return sum(len(store.topology(name).directory) for name in store.meta.topologies)
+
     def forget(self) -> None:
         """Drop what devices hold from earlier runs: pages, heads, degrees."""
         for device in self.graph.engine(**self.options).devices:

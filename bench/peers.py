@@ -15,15 +15,20 @@ from bench.graphs import Csr
 UNREACHED = -1
 
 
-def networkit_graph(csr: Csr, threads: int, weighted: bool = False) -> Any:
-    """networkit.Graph (undirected) of the CSR; at most `threads` OpenMP threads."""
+def networkit_graph(csr: Csr, threads: int, weighted: bool = False, directed: bool = False) -> Any:
+    """networkit.Graph of the CSR, undirected (both directions are there) or directed; at most `threads` threads."""
     import networkit
 
     networkit.setNumberOfThreads(threads)
-    source, target, weight = csr.halves()
+    source, target, weight = _once(csr, directed)
     pairs = (source.astype(np.uint64), target.astype(np.uint64))
     data = (weight.astype(np.float64), pairs) if weighted else pairs
-    return networkit.GraphFromCoo(data, n=csr.vertices, weighted=weighted, directed=False)
+    return networkit.GraphFromCoo(data, n=csr.vertices, weighted=weighted, directed=directed)
+
+
+def _once(csr: Csr, directed: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Source, target and weight of each edge; of an undirected graph once."""
+    return (csr.sources(), csr.indices, csr.weights) if directed else csr.halves()
 
 
 def networkit_pagerank(graph: Any, alpha: float, tolerance: float) -> Any:
@@ -60,12 +65,13 @@ def finite(distances: Any) -> np.ndarray:
     return array
 
 
-def igraph_graph(csr: Csr, weighted: bool = False) -> tuple[Any, np.ndarray | None]:
-    """(igraph.Graph undirected, weights f8[edges] in its edge order or None)."""
+def igraph_graph(csr: Csr, weighted: bool = False, directed: bool = False) -> tuple[Any, np.ndarray | None]:
+    """(igraph.Graph, undirected or directed, weights f8[edges] in its edge order or None)."""
     import igraph
 
-    source, target, weight = csr.halves()
-    graph = igraph.Graph(n=csr.vertices, edges=np.stack((source, target), axis=1).astype(np.int64))
+    source, target, weight = _once(csr, directed)
+    edges = np.stack((source, target), axis=1).astype(np.int64)
+    graph = igraph.Graph(n=csr.vertices, edges=edges, directed=directed)
     return graph, weight.astype(np.float64) if weighted else None
 
 

@@ -74,23 +74,40 @@ def generated(folder: Path, scale: int, kind: str, edge_factor: int = EDGE_FACTO
 
 def kron(graph: Graph, order: str, weighted: bool = False) -> Path:
     """Path of the undirected store (no duplicates, no self-loops) in one vertex order, with weights 1..255 or none."""
+    return _converted(graph, f"kron-{order}{'-weighted' if weighted else ''}", "kron", order, weighted)
+
+
+def directed(graph: Graph, order: str) -> Path:
+    """Path of the store of the edges as they point (no duplicates, no self-loops), both topologies."""
+    return _converted(graph, f"directed-{order}", "directed", order)
+
+
+def acyclic(graph: Graph, order: str) -> Path:
+    """Path of the store of the undirected graph's edges, each from the lesser to the greater ID: without a cycle."""
+    return _converted(graph, f"acyclic-{order}", "acyclic", order)
+
+
+def _converted(graph: Graph, name: str, what: str, order: str, weighted: bool = False) -> Path:
+    """Path of the store `name` of the graph's edges as generated; `what`: "kron", "directed" or "acyclic"."""
     import pagestore
 
-    path = graph.folder / f"kron-{order}{'-weighted' if weighted else ''}.gs"
-    if not is_kept(path, "kron"):
+    path = graph.folder / f"{name}.gs"
+    if not is_kept(path, what):
         source, target = graph.edges[:, 0], graph.edges[:, 1]
+        if what == "acyclic":
+            source, target = np.minimum(source, target), np.maximum(source, target)
         pagestore.convert_arrays(
             path,
             source,
             target,
             weights_of(graph) if weighted else None,
-            directed=False,
+            directed=what != "kron",
             vertices=graph.vertices,
             order=order,
             dedupe=True,
             drop_self_loops=True,
         )
-        keep(path, "kron")
+        keep(path, what)
     return path
 
 
