@@ -3,8 +3,8 @@
 core(v) = the greatest k such that v is in the k-core (Seidman 1983), as networkx.core_number: on directed graphs a
 vertex's neighbours are its out-neighbours and its in-neighbours, added up. The graph is taken as simple: self-loops
 don't count, duplicate edges count once. Needs both topologies of a directed store.
-Holds 4 bytes a vertex (8 past 2^32 edges) and 3 bits a topology. Each sweep visits the pages of vertices that the last
-one took off.
+Holds 4 bytes a vertex (8 past 2^32 edges) and 3 bits a topology (undirected 4). Each sweep visits the pages of vertices
+that the last one took off.
 
 Certificate: with c the answer, (1) every vertex v has c(v) neighbours u with c(u) >= c(v), so core(v) >= c(v); (2)
 within each layer {c = k} the vertices can be taken off one after the other, each having at most k neighbours left in
@@ -60,11 +60,13 @@ def _peel(session: Session, lists: list[Simple], degree: np.ndarray, level: int,
 def _take_off(session: Session, lists: list[Simple], first: np.ndarray, kernel: Any, arrays: tuple[Any, ...]) -> int:
     """Sweeps until nothing is due; `first`: who is due at the start. Returns the sweeps' rounds."""
     todo, rounds = [first, *(first.copy() for _ in lists[1:])], 0
-    bits = (*todo, *todo)
+    # Not `mine` once more: who falls would be due anew after another thread has just looked at its list.
+    others = todo[::-1] if len(todo) > 1 else [np.empty_like(first)]
+    bits = (*todo, *todo, *others)
     session.hold(*bits)
     while any(mine.any() for mine in todo):
         rounds += 1
-        for each, mine, other in zip(lists, todo, reversed(todo), strict=True):
+        for each, mine, other in zip(lists, todo, others, strict=True):
             now = mine.copy()
             if now.any():
                 shared = SharedKernel(kernel, (mine, other, now, each.hubs, each.ends, *arrays))

@@ -79,7 +79,8 @@ def open_level(degree, level, newly, todo, counter):
 
 @kernel
 def peel(words, parts, counter, mine, other, now, hubs, ends, degree, level):
-    """Take off the vertices that are due: mine, other: `todo` of this topology and of the other one."""
+    """Take off the vertices that are due: mine, other: `todo` of this topology and of the other one, which are not the
+    same array: between the two bits that make a vertex due another thread may look at its list."""
     edges = u64(0)
     while True:
         part = claim(counter)

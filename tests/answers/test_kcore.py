@@ -59,6 +59,25 @@ def test_a_hubs_duplicates_across_large_pages_count_once(tmp_path):
             assert column(graph.kcore(certify=True), "core") == nx.core_number(simple(example))
 
 
+def test_who_falls_is_due_once(tmp_path, monkeypatch):
+    """Of two bits in one array another thread could take the first and look at the list before the second is set."""
+    swept, sweep = [], Session.sweep
+
+    def watched(self, name, kernel, wanted=None):
+        if len(kernel.arrays) == 7:  # mine, other, now, hubs, ends, degree or core, level or left
+            swept.append(np.shares_memory(kernel.arrays[0], kernel.arrays[1]))
+        return sweep(self, name, kernel, wanted)
+
+    monkeypatch.setattr(Session, "sweep", watched)
+    for directed in (False, True):
+        swept.clear()
+        path = tmp_path / f"{directed}.gs"
+        big_example(directed).convert(path)
+        with gstream.open(path) as graph:
+            graph.kcore(certify=True)
+        assert swept and not any(swept)
+
+
 def test_a_chain_falls_in_few_sweeps_of_few_pages(tmp_path):
     ring = np.arange(20000)
     example = Example(20001, ring, ring + 1, directed=False)
