@@ -51,7 +51,6 @@ struct Page {
     const Word* words;
     u64 page_words, dense;
 };
-constexpr u64 NO_INDEX = ~u64(0);
 
 // Neighbours a lane loads before it uses the first: with one at a time, every gather would wait for the one before.
 constexpr u32 STEP = 4;
@@ -237,8 +236,8 @@ __device__ __forceinline__ void for_claims(const Pool& pool, const Part* parts, 
 // wide(list, words, weights, index), small(part, page, weights) or columns(part, page, weights) for `count` parts of pages
 // in the pool, from `first` on or as entries say, a warp a part. wide: of lists that several warps share, where their
 // vertex is `wanted`.
-// index: the part's, where the list is a stretch of a hub's; NO_INDEX: a share of a list. Returns the sum of what they
-// return to this lane. WARPS: of a block. WHOLE: lists that parts share are left to the first of these, as if it had them alone.
+// index: the part's. Returns the sum of what they return to this lane. WARPS: of a block. WHOLE: lists that parts share
+// are left to the first of these, as if it had them alone.
 template <u32 WARPS, bool WHOLE = false, class Wanted, class Wide, class Small, class Columns>
 __device__ __forceinline__ u32 for_parts(const Pool& pool, const Part* __restrict__ parts, u64 first, u64 count,
                                          Claims* claims, Wanted wanted, Wide wide, Small small, Columns columns) {
@@ -261,7 +260,7 @@ __device__ __forceinline__ u32 for_parts(const Pool& pool, const Part* __restric
             Slot slot;
             for (u32 index = part.first; index < part.end; index++)
                 if (find_slot(page, index, wanted, slot))
-                    sum += wide(share_of(list_of(words, slot), mine, shares), words, beside, NO_INDEX);
+                    sum += wide(share_of(list_of(words, slot), mine, shares), words, beside, claimed.index);
         } else {
             if (pool.far) part.group = 32;
             sum += small(part, page, beside);

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from gstream.devices.cuda import Array
 from gstream.devices.gpustate import GpuState
 
 
 def fold(state: GpuState, name: str) -> None:
     """Queue that the sums of all large pages of a topology are added to what their vertices got, here on the GPU."""
     known = state.tables[name]
+    _launch(state, known.hubs, state.carry[name], len(known.large_pages))
+
+
+def _launch(state: GpuState, vertices: Array, sums: Array, count: int) -> None:
     state.launch(
-        "add_hub_sums_kernel", state.blocks(len(known.large_pages), 256), known.hubs.address,
-        state.carry[name].address, len(known.large_pages), state.got.address, *state.chunk,
+        "add_hub_sums_kernel", state.blocks(count, 256), vertices.address, sums.address, count, state.got.address,
+        *state.chunk,
     )  # fmt: skip
 
 
@@ -32,8 +37,4 @@ def add(state: GpuState, vertices: np.ndarray, sums: np.ndarray) -> None:
         return
     order = np.argsort(vertices, kind="stable")  # sums of one vertex stand together, in page order
     vertices, sums = vertices[order], sums[order].astype(state.got.dtype)
-    which, what = state.put("hubs", vertices), state.put("hub sums", sums)
-    state.launch(
-        "add_hub_sums_kernel", state.blocks(len(vertices), 256), which.address, what.address, len(vertices),
-        state.got.address, *state.chunk,
-    )  # fmt: skip
+    _launch(state, state.put("hubs", vertices), state.put("hub sums", sums), len(vertices))
