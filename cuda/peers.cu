@@ -22,15 +22,16 @@ KERNEL __launch_bounds__(THREADS) reset_kernel(Got* got, u64 count) {
     for (u64 k = thread_of_grid(); k < count; k += threads_of_grid()) got[k] = program::no_got();
 }
 
-// got[vertices[k] - first] += sums[k], in order; sums of one vertex stand together; those outside [first, last) are
-// passed over. A thread a vertex, for there are few hubs. Any launch.
+// got[hubs[k] - first] += sums[starts[k]] + ... + sums[starts[k + 1] - 1], for hubs within [first, last). A warp a hub, in
+// an order that depends on the number of its sums alone. Any launch.
 KERNEL __launch_bounds__(THREADS)
-add_hub_sums_kernel(const u64* vertices, const Got* sums, u64 count, Got* got, u64 first, u64 last) {
-    for (u64 k = thread_of_grid(); k < count; k += threads_of_grid()) {
-        const u64 v = vertices[k];
-        if ((k > 0 && vertices[k - 1] == v) || v < first || v >= last) continue;
-        Got all = got[v - first];
-        for (u64 i = k; i < count && vertices[i] == v; i++) all += sums[i];
-        got[v - first] = all;
+add_hub_sums_kernel(const u64* hubs, const u64* starts, u64 count, const Got* sums, Got* got, u64 first, u64 last) {
+    for (u64 k = thread_of_grid() >> 5; k < count; k += threads_of_grid() >> 5) {
+        const u64 v = hubs[k];
+        if (v < first || v >= last) continue;
+        Got all = 0;
+        for (u64 i = starts[k] + lane_of(); i < starts[k + 1]; i += 32) all += sums[i];
+        all = team_sum(all, 32);
+        if (lane_of() == 0) got[v - first] += all;
     }
 }

@@ -21,7 +21,6 @@ from gstream.direction import LISTED, Chooser, Frontier
 from gstream.fit import BLOCK
 from gstream.near import Near
 from gstream.options import RunOptions
-from gstream.pagetable import PageTable
 from gstream.plan import Plan
 from gstream.stats import RunStats, StepStats
 
@@ -268,7 +267,8 @@ class Run:
             self.each(lambda d: self.devices[d].reduce(slices[d], self.devices))
         reduced = time.perf_counter()
         if not self.code.idempotent and step.direction == "pull":
-            self.add_hubs(step.table, slices)
+            for device, part in zip(self.devices, slices, strict=True):
+                device.add_hubs(step.table, part, self.devices)
         if not self.code.in_place or self.code.totals:
             self.each(lambda d: self.devices[d].apply(slices[d]) if slices[d][0] < slices[d][1] else None)
         applied = time.perf_counter()
@@ -277,21 +277,6 @@ class Run:
         self.merge_seconds += ended - applied + reduced - began
         if self.trace is not None:
             self.trace.span("driver", "merges", f"vertices {chunk[0]} to {chunk[1]}", began, ended)
-
-    def add_hubs(self, table: PageTable, slices: list[Range]) -> None:
-        """Sums of the hubs' large pages, in page order whichever device had them, to the owner of the hub's slice."""
-        if len(self.devices) == 1 and self.devices[0].fold_hubs():
-            return
-        columns = [device.hub_sums() for device in self.devices]
-        numbers = np.concatenate([column[0] for column in columns])
-        if len(numbers) == 0:
-            return
-        order = np.argsort(numbers, kind="stable")
-        sums = np.concatenate([column[1] for column in columns])[order]
-        vertices = table.first_vertex[numbers[order]]
-        for device, (first, last) in zip(self.devices, slices, strict=True):
-            inside = (vertices >= np.uint64(first)) & (vertices < np.uint64(last))
-            device.add_hub_sums(vertices[inside], sums[inside])
 
     def hand_round(self, slices: list[Range]) -> None:
         """Slices of the new values to all devices where they are resident, to host memory where not; and partials."""

@@ -281,25 +281,15 @@ class Device(ABC):
         self.finish()
 
     @abstractmethod
-    def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:
-        """Page numbers int64[k] and partial sums got[k] of the large pages pulled since `begin`, in part order.
-
-        Where fold_hubs has not, the driver adds them up in page order, so that a hub's sum has the same bits wherever
-        its pages were.
-        """
-
-    def fold_hubs(self) -> bool:
-        """Add the sums of large pages to what their vertices got, in page order, where this device pulled all of them
-        since `begin` and can do so by itself; False: it did nothing, and hub_sums has them."""
-        return False
-
-    @abstractmethod
-    def add_hub_sums(self, vertices: np.ndarray, sums: np.ndarray) -> None:
-        """Add sums got[k], in order, to what `vertices` uint64[k] got; those outside the chunk are passed over."""
-
-    @abstractmethod
     def reduce(self, part: Range, peers: Sequence[Device]) -> None:
         """Combine every peer's copy of a slice of WA, and its next bits, into this device's."""
+
+    @abstractmethod
+    def add_hubs(self, table: PageTable, part: Range, peers: Sequence[Device]) -> None:
+        """Add the sums of the large pages that any of the peers pulled since `begin` to what hubs of a slice got.
+
+        In page order, so that a hub's sum has the same bits wherever its pages were.
+        """
 
     @abstractmethod
     def apply(self, part: Range) -> None:

@@ -280,21 +280,13 @@ class GpuDevice(Device):
         with self.gpu:
             self.state.heads(step, part)
 
-    def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:
-        with self.gpu:
-            return self.work.hub_sums()
-
-    def fold_hubs(self) -> bool:
-        with self.gpu:
-            return self.work.fold_hubs()
-
-    def add_hub_sums(self, vertices: np.ndarray, sums: np.ndarray) -> None:
-        with self.gpu:
-            gpuhubs.add(self.state, vertices, sums)
-
     def reduce(self, part: Range, peers: Sequence[Device]) -> None:
         with self.gpu:
             gpumerge.reduce(self.state, part, states(peers))
+
+    def add_hubs(self, table: PageTable, part: Range, peers: Sequence[Device]) -> None:
+        with self.gpu:
+            gpuhubs.add(self.state, table.name, part, states(peers))
 
     def apply(self, part: Range) -> None:
         with self.gpu:

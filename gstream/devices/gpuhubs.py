@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from gstream.devices.cuda import Array
+from gstream.devices.base import Range
+from gstream.devices.gpumerge import combine
 from gstream.devices.gpustate import GpuState
 
 
-def fold(state: GpuState, name: str) -> None:
-    """Queue that the sums of all large pages of a topology are added to what their vertices got, here on the GPU."""
-    known = state.tables[name]
-    _launch(state, known.hubs, state.carry[name], len(known.large_pages))
+def add(state: GpuState, name: str, part: Range, peers: Sequence[GpuState]) -> None:
+    """Queue that sums of a topology's large pages, pulled by any of `peers`, are added to what hubs of `part` got.
 
-
-def _launch(state: GpuState, vertices: Array, sums: Array, count: int) -> None:
-    state.launch(
-        "add_hub_sums_kernel", state.blocks(count, 256), vertices.address, sums.address, count, state.got.address,
-        *state.chunk,
-    )  # fmt: skip
-
-
-def sums_of(state: GpuState, name: str, done: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Page and sum of each part of the large pages `done` of a topology, in part order."""
-    known = state.tables[name]
-    sums = state.get(state.carry[name], 0, len(known.large_pages)).copy()
-    if len(done) == known.table.pages - known.table.small_pages:
-        return known.large_pages, sums
-    chosen = np.isin(known.large_pages, done)
-    return known.large_pages[chosen], sums[chosen]
-
-
-def add(state: GpuState, vertices: np.ndarray, sums: np.ndarray) -> None:
-    """Queue that sums got[k] are added, in order, to what `vertices` uint64[k] got; passed over outside the chunk."""
-    if len(vertices) == 0:
+    A page is always pulled by the same device, so all others have zero for it. Those of this slice are combined here
+    and made zero again: the next pull of a page of one's own brings its sum anew.
+    """
+    known, carry = state.tables[name], state.carry[name]
+    low, high = np.searchsorted(known.hub_ids, np.array(part, np.uint64)).tolist()
+    first, last = int(known.hub_starts[low]), int(known.hub_starts[high])
+    if first == last:
         return
-    order = np.argsort(vertices, kind="stable")  # sums of one vertex stand together, in page order
-    vertices, sums = vertices[order], sums[order].astype(state.got.dtype)
-    _launch(state, state.put("hubs", vertices), state.put("hub sums", sums), len(vertices))
+    several = len(peers) > 1
+    if several:
+        combine(state, "hub sums", "reduce_kernel", peers, [peer.carry[name] for peer in peers], first, last - first)
+    state.launch(
+        "add_hub_sums_kernel", state.blocks(32 * (high - low), 256), known.hubs.at(low), known.starts.at(low),
+        high - low, carry.address, state.got.address, *state.chunk,
+    )  # fmt: skip
+    if several:
+        state.launch("reset_kernel", state.blocks(last - first, 256), carry.at(first), last - first)

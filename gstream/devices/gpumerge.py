@@ -22,19 +22,23 @@ def reduce(state: GpuState, part: Range, peers: Sequence[GpuState]) -> None:
     words = bit_words(part)
     values, bits = [peer.combined for peer in peers], [peer.next for peer in peers]
     with state.span("merges", f"reduce vertices {part[0]} to {part[1]}"):
-        _combine(state, "reduce_kernel", peers, values, part[0] - state.chunk[0], part[1] - part[0])
-        _combine(state, "merge_bits_kernel", peers, bits, words.start, words.stop - words.start)
+        combine(state, "values", "reduce_kernel", peers, values, part[0] - state.chunk[0], part[1] - part[0])
+        combine(state, "bits", "merge_bits_kernel", peers, bits, words.start, words.stop - words.start)
 
 
-def _combine(state: GpuState, kernel: str, peers: Sequence[GpuState], arrays: list[Array], at: int, count: int) -> None:
-    """Combine `count` elements from `at` on of everybody's arrays into this one's: all at once, or by pieces."""
+def combine(
+    state: GpuState, what: str, kernel: str, peers: Sequence[GpuState], arrays: list[Array], at: int, count: int
+) -> None:  # fmt: skip
+    """Queue that `count` elements from `at` on of everybody's arrays are combined into this one's: all at once, or by
+    pieces. Nobody else may combine the same elements meanwhile; what: names buffers, which the last call of that name
+    must be done with."""
     mine = arrays[list(peers).index(state)]
     whole = all(peer is state or state.gpu.reaches(peer.gpu) for peer in peers)
     step = max(1, count if whole else piece_bytes(state.job.vertices) // mine.dtype.itemsize)
     for first in range(at, at + count, step):
         size = min(step, at + count - first)
         where = [_reachable(state, peers, k, array, first, size) for k, array in enumerate(arrays)]
-        addresses = state.put(f"addresses for {kernel}", np.array(where, np.uint64))
+        addresses = state.put(f"addresses of {what}", np.array(where, np.uint64))
         state.launch(kernel, state.blocks(size, 256), mine.at(first), addresses.address, len(peers), size)
         if not whole:
             state.wait()  # the next piece takes the same buffers

@@ -21,9 +21,9 @@ class GpuTable:
     """One topology's directory on a GPU.
 
     parts: the work list of all pages; part_of[p]: the first part of page p (int64[pages + 1], on the host);
-    large_pages: the page of each part of a large page, from part `first_large` on; hubs: the vertex of each, uint64 on
-    the GPU; first_vertex, last_vertex:
-    uint64[pages].
+    large_parts: how many are of large pages, from part `first_large` on; hub_ids: uint64[hubs], their vertices,
+    ascending; hub_starts: uint64[hubs + 1], where the parts of each begin among the large ones; both on the host, and
+    on the GPU as hubs and starts; first_vertex, last_vertex: uint64[pages].
     """
 
     def __init__(self, gpu: Gpu, table: PageTable, micro: str, arrays: list[Array]) -> None:
@@ -39,15 +39,18 @@ class GpuTable:
             table.layout.header_words,
         )  # fmt: skip
         self.part_of = np.searchsorted(parts[:, 0], np.arange(table.pages + 1))
-        self.large_pages = parts[parts[:, 3] == LARGE_GROUP, 0].astype(np.int64)
-        self.first_large = len(parts) - len(self.large_pages)
+        vertices = table.first_vertex[parts[parts[:, 3] == LARGE_GROUP, 0].astype(np.int64)]
+        self.large_parts = len(vertices)
+        self.first_large = len(parts) - self.large_parts
+        self.hub_ids, starts = np.unique(vertices, return_index=True)
+        self.hub_starts = np.append(starts, self.large_parts).astype(np.uint64)
 
         def keep(array: Array) -> Array:
             arrays.append(array)
             return array
 
         self.parts = keep(gpu.upload(parts))
-        self.hubs = keep(gpu.upload(table.first_vertex[self.large_pages]))
+        self.hubs, self.starts = keep(gpu.upload(self.hub_ids)), keep(gpu.upload(self.hub_starts))
         self.first_vertex, self.last_vertex = keep(gpu.upload(table.first_vertex)), keep(gpu.upload(table.last_vertex))
         self.lists = keep(gpu.upload(np.zeros(-(-table.pages // 2), np.uint64)))  # wanted ones, a u32 a page
         self._entries, self._put = keep(gpu.empty(table.pages, ENTRY)), np.zeros(0, ENTRY)

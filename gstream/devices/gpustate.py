@@ -84,7 +84,7 @@ class GpuState:
         for name, (heads, skip) in job.host.heads.items():
             self.heads_of[name] = (self._upload(uploads, f"heads/{name}", heads), skip)
         self.carry = {
-            name: self._make(0 if code.idempotent else len(known.large_pages), code.got_dtype)
+            name: self._make(0 if code.idempotent else known.large_parts, code.got_dtype, 0)
             for name, known in self.tables.items()
         }
 

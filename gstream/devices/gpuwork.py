@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from gstream.devices import gpuhubs
 from gstream.devices.base import Step
 from gstream.devices.gpulane import Lane
 from gstream.devices.gpuqueue import Launch
@@ -20,11 +17,10 @@ class ProgramWork:
         self.state, self.stream, self.queued = state, state.stream, state.queued
         self.ready = state.gpu.event()
         self._step: Step | None = None
-        self._hubs: dict[str, list[np.ndarray]] = {}  # large pages pulled since `begin`, by topology
 
     def begin(self, step: Step) -> None:
         """What is launched from now on belongs to `step`; a push's messages are made ready."""
-        self._step, self._hubs = step, {}
+        self._step = step
         state = self.state
         if step.direction == "push" and state.code.premessage and state.plan.resident:
             state.refresh((0, state.job.vertices))
@@ -58,9 +54,6 @@ class ProgramWork:
         carry = state.carry[name].at(-table.first_large)  # by index of the part; only large pages have one
         hot, shared = state.hot
         kernel(stream, pages.blocks(kernel), *common, bits.address, carry, hot, *tail, shared=shared)
-        large = pages.numbers[pages.numbers >= table.table.small_pages]
-        if not state.code.idempotent and len(large):
-            self._hubs.setdefault(name, []).append(large)
 
     def _copy_source(self, pages: Launch, lane: Lane) -> tuple[int, int, int]:
         """(address, first vertex, address of degrees) of the RA of the pages' own vertices, copied to the lane."""
@@ -85,23 +78,3 @@ class ProgramWork:
 
     def close(self) -> None:
         self.ready = None
-
-    def fold_hubs(self) -> bool:
-        """Add up hubs' sums on the GPU, where all large pages were pulled here; False: they were not."""
-        for name, pulled in self._hubs.items():
-            table = self.state.tables[name].table
-            if sum(len(numbers) for numbers in pulled) < table.pages - table.small_pages:
-                return False
-        for name in self._hubs:
-            gpuhubs.fold(self.state, name)
-        self._hubs = {}
-        return True
-
-    def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:
-        """Page and sum of each part of the large pages pulled since `begin`."""
-        columns = [gpuhubs.sums_of(self.state, name, np.concatenate(done)) for name, done in self._hubs.items()]
-        self._hubs = {}
-        if not columns:
-            return np.zeros(0, np.int64), np.zeros(0, self.state.code.got_dtype)
-        numbers, sums = (np.concatenate(column) for column in zip(*columns, strict=True))
-        return numbers, sums

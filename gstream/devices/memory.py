@@ -68,6 +68,7 @@ class MemoryDevice(Device):
 
     def begin(self, step: Step) -> None:
         self._step = step
+        self.state.hubs = []
 
     def make_room(self) -> None:
         """Batches are done when `submit` returns."""
@@ -75,14 +76,11 @@ class MemoryDevice(Device):
     def finish(self) -> None:
         """Every call is finished when it returns."""
 
-    def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.state.hub_sums()
-
-    def add_hub_sums(self, vertices: np.ndarray, sums: np.ndarray) -> None:
-        self.state.add_hub_sums(vertices, sums)
-
     def reduce(self, part: Range, peers: Sequence[Device]) -> None:
         self.state.reduce(part, states(peers))
+
+    def add_hubs(self, table: PageTable, part: Range, peers: Sequence[Device]) -> None:
+        self.state.add_hubs(table, part, states(peers))
 
     def apply(self, part: Range) -> None:
         self.state.apply(part)

@@ -191,17 +191,16 @@ class VertexState:
         large = of_part >= step.table.small_pages
         self.hubs.append((of_part[large], self.carry[large]))
 
-    def hub_sums(self) -> tuple[np.ndarray, np.ndarray]:
-        if not self.hubs:
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=self.code.got_dtype)
-        numbers, sums = (np.concatenate(column) for column in zip(*self.hubs, strict=True))
-        self.hubs = []
-        return numbers, sums
-
-    def add_hub_sums(self, vertices: np.ndarray, sums: np.ndarray) -> None:
-        first, last = self.chunk
-        inside = (vertices >= np.uint64(first)) & (vertices < np.uint64(last))
-        np.add.at(self.got, (vertices[inside] - np.uint64(first)).astype(np.int64), sums[inside])
+    def add_hubs(self, table: PageTable, part: Range, peers: Sequence[VertexState]) -> None:
+        columns = [column for peer in peers for column in peer.hubs]
+        if not columns:
+            return
+        numbers, sums = (np.concatenate(column) for column in zip(*columns, strict=True))
+        order = np.argsort(numbers, kind="stable")
+        vertices = table.first_vertex[numbers[order]]
+        inside = (vertices >= np.uint64(part[0])) & (vertices < np.uint64(part[1]))
+        at = (vertices[inside] - np.uint64(self.chunk[0])).astype(np.int64)
+        np.add.at(self.got, at, sums[order][inside])
 
     def reduce(self, part: Range, peers: Sequence[VertexState]) -> None:
         combine = COMBINE[type(self.code.program).combine.name]

@@ -149,6 +149,11 @@ class EmulatedRun(Loop):
         rest = (source, 0, self.degrees[0], self.active, dst, 0, n, self.next, bits, carry, hot, self.edges)
         self.launch("pull_kernel", self.grid, *self.work(pages), *rest)
         if not code.idempotent:
-            hubs = np.flatnonzero(work[:, 3] == 0)
-            vertices = pages.words[work[hubs, 0], -2].astype(np.uint64)
-            self.launch("add_hub_sums_kernel", self.grid, vertices, carry[hubs].copy(), len(hubs), dst, 0, n)
+            self.launch("add_hub_sums_kernel", self.grid, *hub_sums(pages, work, carry), dst, 0, n)
+
+
+def hub_sums(pages, work, carry):
+    """Hubs, where their sums start, how many hubs there are, and the sums of parts of large pages."""
+    large = work[:, 0] >= pages.small
+    hubs, starts = np.unique(pages.words[work[large, 0], -2].astype(np.uint64), return_index=True)
+    return hubs, np.append(starts, int(large.sum())).astype(np.uint64), len(hubs), carry[large].copy()

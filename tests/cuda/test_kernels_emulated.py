@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from compilers import needs_gxx
-from emulated import EmulatedRun, Launcher, compile_units, parts_of, unit_shape
+from emulated import EmulatedRun, Launcher, compile_units, hub_sums, parts_of, unit_shape
 from stepping import WAYS, Graph, Run
 from test_kernels import hub_graph
 from written import VARIED, program
@@ -146,9 +146,7 @@ def test_slices_and_chunks(units, way):
                 launcher("pull_kernel", 3, *pool, *some, run.claims, *rest, run.open, carry, first // 3, run.edges)
         if way == "push":
             continue
-        hubs = work[:, 0] >= pages.small
-        vertices = pages.words[work[hubs, 0], -2].astype(np.uint64)
-        launcher("add_hub_sums_kernel", 1, vertices, carry[hubs].copy(), int(hubs.sum()), dst, first, last)
+        launcher("add_hub_sums_kernel", 1, *hub_sums(pages, work, carry), dst, first, last)
     assert (guarded[:10] == 77).all() and (guarded[-10:] == 77).all()
     got = guarded[10:-10].copy()
     arrays = (*run.degrees, run.code.own, run.next, run.partials)
