@@ -237,7 +237,7 @@ __device__ __forceinline__ void for_claims(const Pool& pool, const Part* parts, 
 // in the pool, from `first` on or as entries say, a warp a part. wide: of lists that several warps share, where their
 // vertex is `wanted`.
 // index: the part's. Returns the sum of what they return to this lane. WARPS: of a block. WHOLE: lists that parts share
-// are left to the first of these, as if it had them alone.
+// of a page that is not DENSE are left to the first of these, as if it had them alone.
 template <u32 WARPS, bool WHOLE = false, class Wanted, class Wide, class Small, class Columns>
 __device__ __forceinline__ u32 for_parts(const Pool& pool, const Part* __restrict__ parts, u64 first, u64 count,
                                          Claims* claims, Wanted wanted, Wide wide, Small small, Columns columns) {
@@ -249,14 +249,18 @@ __device__ __forceinline__ u32 for_parts(const Pool& pool, const Part* __restric
         const Weight* const beside = pool.weights + row * pool.page_words;
         const u64 vertex = __ldg(pool.first_vertex + part.page);
         const Page page = {words, pool.page_words, part.group & DENSE ? vertex : NO_VERTEX};
-        const u32 shares = part.group >> 16 & 255, mine = part.group >> 24;
-        if (WHOLE && mine != 0) return;
+        u32 shares = part.group >> 16 & 255;
+        const u32 mine = part.group >> 24;
+        if (WHOLE && page.dense == NO_VERTEX) {
+            if (mine != 0) return;
+            shares = 0;
+        }
         part.group &= DENSE - 1;
         if (part.group == STRETCH) {
             if (wanted(vertex)) sum += wide({vertex, part.first, part.end}, words, beside, claimed.index);
         } else if (part.group & COLUMNS) {
             sum += columns(part, page, beside);
-        } else if (!WHOLE && shares != 0) {
+        } else if (shares != 0) {
             Slot slot;
             for (u32 index = part.first; index < part.end; index++)
                 if (find_slot(page, index, wanted, slot))

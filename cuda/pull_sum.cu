@@ -2,8 +2,8 @@
 //
 // Map: a warp a part, a lane or a team of lanes a record (pages.cuh). A list's sum is taken in
 // an order that depends on its page alone: the same bits for any number of streams, batches and GPUs. A hub's list lies
-// in large pages, each cut into parts for many warps; their sums go to carry[part], and are added in page order
-// afterwards (Garaph 4.1).
+// in large pages, each cut into parts for many warps, and so is a long list of a small page; their sums go to
+// carry[place_of[part]], and are added in page order afterwards (Garaph 4.1).
 // Reads 4 or 8 bytes an edge, coalesced and once, and one source value an edge at random: 32 bytes of L2 each, which is
 // the bound (86 % of what L2 moves). In degree order the first vertices are the hubs, which half of all edges come from,
 // so the first `hot` values are copied to each processor's shared memory, one large block a processor.
@@ -80,14 +80,14 @@ __device__ __forceinline__ Got sum_of(const HotSources& sources, const Word* pag
     return team_sum(sum_of_lane(sources, page, weights, list, rank, size, ctx), size);
 }
 
-// dst[v] = sum over the in-edges of the parts, which have all of a vertex's; those of large pages into carry[part].
+// dst[v] = sum over the in-edges of the parts, which have all of a vertex's; those of pieces of lists into carry.
 // Vertices outside [dst_first, dst_last) are passed over. active_bits, next_bits and open_bits are not read: all sources send. hot: 0, or source_first is.
 KERNEL __launch_bounds__(PULL_THREADS, ONE_BLOCK)
 pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
             u64 base, u64 far, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, const Source* __restrict__ source,
             u64 source_first, const Degree* __restrict__ degree, const u64* __restrict__ active_bits, Got* dst,
-            u64 dst_first, u64 dst_last, u64* next_bits, const u64* __restrict__ open_bits, Got* carry, u64 hot,
-            u64* edges, Context ctx) {
+            u64 dst_first, u64 dst_last, u64* next_bits, const u64* __restrict__ open_bits, Got* carry,
+            const u32* place_of, u64 hot, u64* edges, Context ctx) {
     DYNAMIC_SHARED(Source, nearest);
     for (u32 u = threadIdx.x; u < hot; u += PULL_THREADS) nearest[u] = source[u];
     __syncthreads();
@@ -96,7 +96,7 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
     const auto wide = [&](List list, const Word* page, const Weight* beside, u64 index) {
         const Got sum = sum_of(sources, page, beside, list, lane_of(), 32, ctx);
         if (lane_of() != 0) return u32(0);
-        carry[index] = sum;
+        carry[place_of[index]] = sum;
         return list.stop - list.first;
     };
     const auto wanted = [&](u64 v) { return v - dst_first < span; };

@@ -130,11 +130,8 @@ def chunk_unit(code: Any) -> int:
 def work_list_bytes(table: PageTable) -> int:
     """What a device that copies holds of the directory: work lists, vertex ranges, lists wanted, a map of rows."""
     large = np.arange(table.pages) >= table.small_pages
-    parts, of_hubs = (
-        count_parts(large[low:], table.records[low:], table.edges[low:], table.page_layout[low:])
-        for low in (0, table.small_pages)
-    )
-    return parts * PART_BYTES + of_hubs * (8 + 8) + table.pages * (8 + 8 + 4 + 16) + CLAIM_BYTES
+    parts, carried = count_parts(large, table.records, table.edges, table.page_layout)
+    return parts * (PART_BYTES + 4) + carried * (8 + 8 + 8) + table.pages * (8 + 8 + 4 + 16) + CLAIM_BYTES
 
 
 def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[str, int]:

@@ -57,6 +57,7 @@ class Run:
         self.engine, self.code, self.plan, self.job = engine, code, plan, job
         self.devices: list[Device] = engine.devices
         self.partials = np.zeros((-(-plan.graph.vertices // BLOCK), len(code.totals)), dtype=np.float64)
+        self.late: list[tuple[slice, np.ndarray]] = []  # partials on their way: rows, and what comes there
         self.totals: dict[str, float] = {}
         self.near = Near(plan) if plan.device.held_bits else None
         zero_copy = engine.options.zero_copy and self.devices[0].zero_copy
@@ -96,7 +97,7 @@ class Run:
             self.began_at = saved.superstep
             self.code.set_superstep(saved.superstep)
             self.restore(saved)
-        frontier = self.chooser.look()
+        frontier = self.look()
         if saved is not None and self.near is not None:
             self.near.note(frontier.held)
         if self.keeper is not None:
@@ -122,7 +123,6 @@ class Run:
         self.each(lambda d: self.devices[d].restore(saved.value, saved.active))
         if self.code.totals:
             self.partials[:] = saved.partials
-        self.sum_totals()
         self.stale = True  # open bits are all set
         self.chooser.unexplored, self.chooser.pulled = saved.unexplored, saved.pulled
         self.chooser.last_vertices = saved.last_vertices
@@ -144,11 +144,18 @@ class Run:
             self.each(lambda d, chunk=chunk: self.devices[d].load(chunk, values=False))
             self.each(lambda d, slices=slices: self.devices[d].start(slices[d]))
             self.hand_round(slices)
-        self.sum_totals()
         if self.plan.double_buffer:
             self.swap_values()
         for device in self.devices:
             device.advance()
+
+    def look(self) -> Frontier:
+        """Measure the frontier; then nothing is queued on any device, and the totals can be summed."""
+        frontier = self.chooser.look()
+        for device in self.devices[1:]:
+            device.tally()
+        self.sum_totals()
+        return frontier
 
     def superstep(self, frontier: Frontier) -> Frontier:
         """One nested-loop join: every chunk of WA with the pages that matter to it. Returns the next frontier."""
@@ -168,18 +175,15 @@ class Run:
                 wanted = demand.among(step.table.pages_of_range(*chunk))
             self.join(step, wanted, in_place)
             self.merge(step, chunk)
-        self.sum_totals()
         if self.plan.double_buffer:
             self.swap_values()
         for device in self.devices:
             device.advance()
             if self.near is not None:
                 device.hold_back(self.near.step, self.near.least_edges)
-        following = self.chooser.look()
+        following = self.look()
         if self.near is not None:
             self.near.note(following.held)
-        for device in self.devices[1:]:
-            device.tally()
         after = self.engine.counts()
         ended = time.perf_counter()
         if self.trace is not None:
@@ -285,13 +289,17 @@ class Run:
             if part[0] < part[1]:
                 device.store(part)
                 if self.code.totals:
-                    self.partials[part[0] // BLOCK : -(-part[1] // BLOCK)] = device.partials(part)
+                    self.late.append((slice(part[0] // BLOCK, -(-part[1] // BLOCK)), device.partials(part)))
 
     def share_slices(self, slices: list[Range], values: bool) -> None:
         if len(self.devices) > 1:
             self.each(lambda d: self.devices[d].gather(slices, self.devices, values))
 
     def sum_totals(self) -> None:
+        """From the partials that have come."""
+        for rows, partials in self.late:
+            self.partials[rows] = partials
+        self.late = []
         if self.code.totals:
             self.totals = self.code.set_totals(self.partials)
 

@@ -14,7 +14,8 @@ Arrays are those of gstream.hostcode, on the device; every argument is 8 bytes w
     entries  of pages that lie scattered, ENTRY[base] as gstream.devices.gpulane has it; null: page p in row p - base
     claims   uint64[2], zero before and after a launch, which must not share them with another under way
     source   messages where `premessage`, else values, of push as of pull (the host's push takes values always)
-    carry    a sum for each part of a large page, of a pull of sums; hot: so many sources come from shared memory
+    carry    a sum for each part that has a piece of a list, of a pull of sums, at place_of[part]; hot: so many sources
+             come from shared memory
     edges    uint64[1], counted up
     copies   uint64[peers], device addresses of the peers' slices, the own one among them, in order of devices
 Edge counts of a pull that stops early may be up to 4 a lane more than the host's.

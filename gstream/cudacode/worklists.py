@@ -5,7 +5,7 @@ A part is one warp's work, uint32[4] as cuda/pages.cuh's `Part`: (page, first, e
 a lane each, whatever --micro says, and its parts are whole warps of slots. Lists that are so long that even a warp
 takes its time over one are shared: the same slots stand in several parts, which have the k-th of so many equal shares
 of each list; a kernel that needs lists whole leaves them all to the first of these parts.
-A page's parts depend on the page alone, so the partial sums of a hub are the same wherever its pages are.
+A page's parts depend on the page alone, so the partial sums of a list are the same wherever its pages are.
 """
 
 from __future__ import annotations
@@ -73,17 +73,35 @@ def make_parts(
     return parts
 
 
+def carried(parts: np.ndarray, first_vertex: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Parts that hold a piece of one list alone, int64[k], and the vertex of each, uint64[k], ascending by vertex.
+
+    Their sums are added up afterwards. Those of large pages, and of small ones where lists are shared and the directory
+    says whose a slot is (DENSE). first_vertex: uint64[pages].
+    """
+    group = parts[:, 3] & (1 << SHARES_SHIFT) - 1
+    shared = (parts[:, 3] >> SHARES_SHIFT & MOST_SHARES > 0) & (group & DENSE > 0)
+    chosen = np.flatnonzero(shared | (group == LARGE_GROUP))
+    slot = np.where(shared, parts[:, 1], 0)[chosen].astype(np.uint64)
+    vertex = first_vertex[parts[chosen, 0].astype(np.int64)] + slot
+    order = np.argsort(vertex, kind="stable")
+    return chosen[order], vertex[order]
+
+
 def _shares(records: np.ndarray, edges: np.ndarray, edges_a_part: int) -> np.ndarray:
     """int64[n]: warps that share each list of a page, by its mean length."""
     return np.clip(edges // np.maximum(records, 1) // (SHARE_PARTS * edges_a_part), 1, MOST_SHARES)
 
 
-def count_parts(large: np.ndarray, records: np.ndarray, edges: np.ndarray, layout: np.ndarray) -> int:
-    """How many parts make_parts gives, at most: lists may be shared."""
+def count_parts(
+    large: np.ndarray, records: np.ndarray, edges: np.ndarray, layout: np.ndarray
+) -> tuple[int, int]:  # fmt: skip
+    """How many parts make_parts gives, and how many of them are `carried`: at most, for lists may be shared."""
     sizes = records.astype(np.int64), edges.astype(np.int64)
     begin, end, step = _cuts(large, *sizes, layout != ROW, 0, EDGES_A_PART)
     shares = np.where(large | (layout != ROW), 1, _shares(*sizes, EDGES_A_PART))
-    return int((-(-(end - begin) // step) * shares).sum())
+    counts = -(-(end - begin) // step) * shares
+    return int(counts.sum()), int(counts[large | (shares > 1)].sum())
 
 
 def _cuts(

@@ -305,7 +305,7 @@ class Device(ABC):
 
     @abstractmethod
     def partials(self, part: Range) -> np.ndarray:
-        """float64[blocks of the slice, totals], after finish."""
+        """float64[blocks of the slice, totals]: there when `frontier` or `tally` has returned; until the next call."""
 
     @abstractmethod
     def advance(self) -> None:

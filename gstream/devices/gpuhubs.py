@@ -1,4 +1,4 @@
-"""Sums of hubs' large pages, which a pull leaves in `carry`, one a part, added up in page order wherever pages were."""
+"""Sums of pieces of long lists, which a pull leaves in `carry`, added up in one order wherever the pages were."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gstream.devices.gpustate import GpuState
 
 
 def add(state: GpuState, name: str, part: Range, peers: Sequence[GpuState]) -> None:
-    """Queue that sums of a topology's large pages, pulled by any of `peers`, are added to what hubs of `part` got.
+    """Queue that sums of a topology's long lists, pulled by any of `peers`, are added to what hubs of `part` got.
 
     A page is always pulled by the same device, so all others have zero for it. Those of this slice are combined here
     and made zero again: the next pull of a page of one's own brings its sum anew.

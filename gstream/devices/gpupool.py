@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from gstream.cudacode.worklists import LARGE_GROUP, make_parts, micro_groups
+from gstream.cudacode.worklists import carried, make_parts, micro_groups
 from gstream.devices.base import DevicePlan
 from gstream.devices.cuda import Array, Gpu
 from gstream.devices.gpulane import ENTRY, Lane
@@ -21,9 +21,9 @@ class GpuTable:
     """One topology's directory on a GPU.
 
     parts: the work list of all pages; part_of[p]: the first part of page p (int64[pages + 1], on the host);
-    large_parts: how many are of large pages, from part `first_large` on; hub_ids: uint64[hubs], their vertices,
-    ascending; hub_starts: uint64[hubs + 1], where the parts of each begin among the large ones; both on the host, and
-    on the GPU as hubs and starts; first_vertex, last_vertex: uint64[pages].
+    carried: how many parts have a sum carried on (worklists.carried); place_of: where, uint32[parts]; hub_ids:
+    uint64[hubs], whose they are, ascending; hub_starts: uint64[hubs + 1], where the sums of each begin; both on the
+    host, and on the GPU as hubs and starts; first_vertex, last_vertex: uint64[pages].
     """
 
     def __init__(self, gpu: Gpu, table: PageTable, micro: str, arrays: list[Array]) -> None:
@@ -39,17 +39,17 @@ class GpuTable:
             table.layout.header_words,
         )  # fmt: skip
         self.part_of = np.searchsorted(parts[:, 0], np.arange(table.pages + 1))
-        vertices = table.first_vertex[parts[parts[:, 3] == LARGE_GROUP, 0].astype(np.int64)]
-        self.large_parts = len(vertices)
-        self.first_large = len(parts) - self.large_parts
+        order, vertices = carried(parts, table.first_vertex)
+        self.carried, places = len(order), np.zeros(len(parts), np.uint32)
+        places[order] = np.arange(len(order), dtype=np.uint32)
         self.hub_ids, starts = np.unique(vertices, return_index=True)
-        self.hub_starts = np.append(starts, self.large_parts).astype(np.uint64)
+        self.hub_starts = np.append(starts, self.carried).astype(np.uint64)
 
         def keep(array: Array) -> Array:
             arrays.append(array)
             return array
 
-        self.parts = keep(gpu.upload(parts))
+        self.parts, self.place_of = keep(gpu.upload(parts)), keep(gpu.upload(places))
         self.hubs, self.starts = keep(gpu.upload(self.hub_ids)), keep(gpu.upload(self.hub_starts))
         self.first_vertex, self.last_vertex = keep(gpu.upload(table.first_vertex)), keep(gpu.upload(table.last_vertex))
         self.lists = keep(gpu.upload(np.zeros(-(-table.pages // 2), np.uint64)))  # wanted ones, a u32 a page

@@ -84,7 +84,7 @@ class GpuState:
         for name, (heads, skip) in job.host.heads.items():
             self.heads_of[name] = (self._upload(uploads, f"heads/{name}", heads), skip)
         self.carry = {
-            name: self._make(0 if code.idempotent else known.large_parts, code.got_dtype, 0)
+            name: self._make(0 if code.idempotent else known.carried, code.got_dtype, 0)
             for name, known in self.tables.items()
         }
 
@@ -298,8 +298,12 @@ class GpuState:
 
     def partials(self, part: Range) -> np.ndarray:
         totals = len(self.code.totals)
-        first, last = part[0] // BLOCK, -(-part[1] // BLOCK)
-        return self.get(self.partial_sums, first * totals, (last - first) * totals).reshape(-1, totals)
+        first, last = part[0] // BLOCK * totals, -(-part[1] // BLOCK) * totals
+        if "partials" not in self._staging:
+            self._staging["partials"] = self.gpu.pinned(self.partial_sums.count, np.float64)
+        staging = self._staging["partials"]
+        self._copy_words(self.partial_sums.at(first), staging[first:].ctypes.data, last - first)
+        return staging[first:last].reshape(-1, totals)
 
     def advance(self) -> None:
         self.active, self.next = self.next, self.active

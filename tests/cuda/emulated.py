@@ -9,7 +9,7 @@ from compilers import shared_library, small_blocks, threads_of
 from stepping import Loop
 
 from gstream.cudacode.generate import UnitShape, unit_of
-from gstream.cudacode.worklists import COLUMNS, DENSE, make_parts
+from gstream.cudacode.worklists import COLUMNS, DENSE, carried, make_parts
 from gstream.devices.gpulane import ENTRY
 from gstream.hostcode import BLOCK, bitmap, compile_host
 from pagestore.layout import HEADER_BYTES
@@ -145,15 +145,15 @@ class EmulatedRun(Loop):
             bits = self.remain
         work = self.parts[id(pages)]
         hot = 0 if code.idempotent else min(n, 70)  # the first vertices' values come from shared memory
-        carry = np.full(len(work), code.identity, code.got_dtype)
-        rest = (source, 0, self.degrees[0], self.active, dst, 0, n, self.next, bits, carry, hot, self.edges)
+        carry, place_of = np.full(len(work), code.identity, code.got_dtype), np.arange(len(work), dtype=np.uint32)
+        rest = (source, 0, self.degrees[0], self.active, dst, 0, n, self.next, bits, carry, place_of, hot, self.edges)
         self.launch("pull_kernel", self.grid, *self.work(pages), *rest)
         if not code.idempotent:
             self.launch("add_hub_sums_kernel", self.grid, *hub_sums(pages, work, carry), dst, 0, n)
 
 
 def hub_sums(pages, work, carry):
-    """Hubs, where their sums start, how many hubs there are, and the sums of parts of large pages."""
-    large = work[:, 0] >= pages.small
-    hubs, starts = np.unique(pages.words[work[large, 0], -2].astype(np.uint64), return_index=True)
-    return hubs, np.append(starts, int(large.sum())).astype(np.uint64), len(hubs), carry[large].copy()
+    """Hubs, where their sums start, how many hubs there are, and the sums of pieces of lists."""
+    order, vertices = carried(work, pages.first_vertex)
+    hubs, starts = np.unique(vertices, return_index=True)
+    return hubs, np.append(starts, len(order)).astype(np.uint64), len(hubs), carry[order].copy()

@@ -8,7 +8,7 @@ from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
 import gstream
-from gstream.cudacode.worklists import COLUMNS, DENSE, WARP_LANES, count_parts, make_parts, micro_groups
+from gstream.cudacode.worklists import COLUMNS, DENSE, WARP_LANES, carried, count_parts, make_parts, micro_groups
 from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.programs.bfs import BFS
@@ -78,6 +78,19 @@ def test_components_by_union_find(stores, devices):
                 assert graph.wcc(certify=True).to_numpy().tobytes() == wanted
 
 
+def test_sums_of_pieces_of_lists_are_carried():
+    """Pages of three lists of 40,000, and of four of 30,000 whose vertices have gaps, which parts share; a hub."""
+    large, layout = np.array([False, False, True]), np.zeros(3, np.uint8)
+    records, edges = np.array([3, 4, 1], np.uint32), np.array([120_000, 120_000, 20_000], np.uint64)
+    groups = micro_groups("hybrid", records, edges, np.full(3, 8, np.uint8), layout, np.array([3, 9, 1], np.uint32))
+    parts = make_parts(np.arange(3), large, records, edges, groups, 8)
+    order, vertices = carried(parts, np.array([7, 100, 2], np.uint64))
+    hubs, counts = np.unique(vertices, return_counts=True)
+    assert hubs.tolist() == [2, 7, 8, 9] and counts.tolist() == [3, 4, 4, 4]  # 20,000 / 8,192; 40,000 // 8,192
+    assert (np.diff(vertices.astype(np.int64)) >= 0).all() and parts[order, 0].tolist() == [2] * 3 + [0] * 12
+    assert len(order) <= count_parts(large, records, edges, layout)[1]
+
+
 def test_parts_are_whole_warps_of_slots():
     """Ten pages of 1,000 records; every other one in columns of 32, the fifth of long lists, the last of a hub."""
     layout = np.array([0, 32, 0, 32, 0, 32, 0, 32, 0, 0], np.uint8)
@@ -92,7 +105,9 @@ def test_parts_are_whole_warps_of_slots():
         wanted += np.where(span == records, DENSE, 0)
         np.testing.assert_array_equal(groups[:9], wanted[:9])  # make_parts knows large pages
         parts = make_parts(np.arange(10), large, records, edges, groups, 8)
-        assert len(parts) == count_parts(large, records, edges, layout)
+        counted = count_parts(large, records, edges, layout)
+        order, vertices = carried(parts, np.arange(10, dtype=np.uint64) * 5000)
+        assert len(parts) == counted[0] and len(order) == counted[1] == 2 and set(vertices) == {9 * 5000}
         for page in range(9):
             mine = parts[parts[:, 0] == page]
             assert mine[0, 1] == 0 and mine[-1, 2] == 1000 and (mine[1:, 1] == mine[:-1, 2]).all()

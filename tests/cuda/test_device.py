@@ -336,6 +336,8 @@ def test_cuda_may_be_started_early_or_be_missing(monkeypatch, there):
 
     monkeypatch.setattr(early.ctypes, "CDLL", load)
     monkeypatch.setenv(early.CONNECTIONS[0], "7")  # a user's own is kept
+    monkeypatch.setenv(early.VISIBLE, "")
+    monkeypatch.delenv(early.VISIBLE)  # as the test found it afterwards
     early.start_cuda([0, 2]).join()
     assert asked == ["init", *(["device", "context"] * 2)] * there
-    assert os.environ[early.CONNECTIONS[0]] == "7"
+    assert os.environ[early.CONNECTIONS[0]] == "7" and os.environ[early.VISIBLE] == "0,1,2"

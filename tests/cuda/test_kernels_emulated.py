@@ -11,7 +11,7 @@ from test_kernels import hub_graph
 from written import VARIED, program
 
 from gstream.cudacode import worklists
-from gstream.cudacode.worklists import COLUMNS, DENSE, SHARES_SHIFT, WARP_LANES
+from gstream.cudacode.worklists import COLUMNS, DENSE, SHARES_SHIFT, WARP_LANES, carried
 from gstream.hostcode import bitmap, count_pages, set_bits
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
@@ -103,6 +103,9 @@ def test_lists_that_several_warps_share(units, key, way, monkeypatch):
     mine = EmulatedRun(launcher, given, graph, way, WARP_LANES, 5, edges_a_part=1)
     shared = [parts[parts[:, 3] >> SHARES_SHIFT & 255 > 1] for parts in mine.parts.values()]
     assert all(len(parts) for parts in shared)
+    if way == "pull" and limit == 6:  # their sums are carried
+        pages = graph.into
+        assert (mine.parts[id(pages)][carried(mine.parts[id(pages)], pages.first_vertex)[0], 0] < pages.small).any()
     np.testing.assert_allclose(mine.run(limit), Run(given, graph, way).run(limit), rtol=2e-6)
 
 
@@ -135,6 +138,7 @@ def test_slices_and_chunks(units, way):
     for first in range(0, n, 300):
         last = min(first + 300, n)
         dst, carry = guarded[10 + first : 10 + last], np.zeros(len(work))
+        places = np.arange(len(work), dtype=np.uint32)
         dst[:] = 0
         pool = (pages.words, run.code.no_weights, pages.layout.words, 0, 0, 0, pages.first_vertex, work)
         rest = (run.msg, 0, run.degrees[0], run.active, dst, first, last, run.next)
@@ -143,7 +147,9 @@ def test_slices_and_chunks(units, way):
             if way == "push":
                 launcher("push_kernel", 3, *pool, *some, run.claims, *rest, run.edges)
             else:
-                launcher("pull_kernel", 3, *pool, *some, run.claims, *rest, run.open, carry, first // 3, run.edges)
+                launcher(
+                    "pull_kernel", 3, *pool, *some, run.claims, *rest, run.open, carry, places, first // 3, run.edges
+                )
         if way == "push":
             continue
         launcher("add_hub_sums_kernel", 1, *hub_sums(pages, work, carry), dst, first, last)
