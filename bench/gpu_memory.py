@@ -128,8 +128,8 @@ def merge_figures(label: str, store: Store, seconds: float, peer: Ceiling) -> It
         checked="ranks within 1e-5 relative of the host's",
         note=f"{seconds * 1e3:.2f} ms a merge of {store.vertices:,} vertices; each device receives half of what "
         f"vertices got ({types.got}, {got} bytes each) to combine and half of the new values ({types.value.name}, "
-        f"{value}) to keep: {received / 2**20:.0f} MiB. The time holds the merge of bitmaps, the "
-        "reset of what vertices got and the totals' way to the host, too; not the program's apply. PageRank by push",
+        f"{value}) to keep: {received / 2**20:.0f} MiB. The time, of the GPU's own clock, holds the "
+        "merge of bitmaps and the reset of what vertices got, too. PageRank by push",
     )
     yield rate.share_of(peer.name, peer.rate / 1e9, MERGE_SHARE, "70 % of the peer-to-peer rate")
     time = replace(rate, what=f"merge of WA, time, {label}", value=seconds * 1e3, unit="ms", note="")

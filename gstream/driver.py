@@ -204,7 +204,6 @@ class Engine:
         except BaseException:
             self._forget()
             raise
-        run.stats.merge_seconds = run.merge_seconds
         run.stats.loop_seconds = sum(step.seconds for step in run.stats.per_superstep)
         run.stats.bytes_read_disk = self.bytes_read() - read_before
         self._fill_stats(run.stats, plan, supersteps - run.began_at)
@@ -372,14 +371,12 @@ class Engine:
         stats.device_bytes_moved = stats.device_bytes_moved or [0] * len(self.devices)
         for number, device in enumerate(self.devices):
             counted = device.take_stats()
-            stats.pages_moved += counted.pages_moved
-            stats.pages_in_place += counted.pages_in_place
-            stats.bytes_moved += counted.bytes_moved
+            for name in ("pages_moved", "pages_in_place", "bytes_moved", "cache_hits", "cache_misses"):
+                setattr(stats, name, getattr(stats, name) + getattr(counted, name))
             stats.edges_visited += counted.edges
             stats.attribute_bytes_moved += counted.attribute_bytes
-            stats.cache_hits += counted.cache_hits
-            stats.cache_misses += counted.cache_misses
             stats.device_bytes_moved[number] += counted.bytes_moved
+            stats.merge_seconds = max(stats.merge_seconds, counted.merge_seconds)  # devices merge side by side
         hits, misses = self._sources.take_hits()
         stats.cache_hits += hits
         stats.cache_misses += misses

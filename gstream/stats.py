@@ -59,7 +59,8 @@ class RunStats:
     seconds: the whole call; loop_seconds: of its supersteps, or from a forest's first link to its labels, without
     taking memory before and handing out the answer afterwards.
     kept: of a run with checkpoints.
-    r_hit and d_skew are those of equation (2); merge_seconds / supersteps is t_sync of equation (1).
+    r_hit and d_skew are those of equation (2); merge_seconds / supersteps is t_sync of equation (1): of the device that
+    spent most on combining slices of WA and handing them round.
     """
 
     pages_moved: int = 0

@@ -64,7 +64,6 @@ class Run:
         self.chooser = Chooser(plan, code.has_done, self.devices, zero_copy, self.near is not None)
         self.stats = RunStats(kept=None if keeper is None else keeper.kept)
         self.stale = False  # open bits may hold vertices that are done
-        self.merge_seconds = 0.0
         self.last = False  # this superstep is known to be the last
         self.trace = engine.options.trace
         self.watch, self.keeper = watch, keeper
@@ -169,7 +168,7 @@ class Run:
         if step.direction == "pull" and (self.job.plan.message or self.job.plan.source_copy):
             self.refresh()
         for chunk in self.plan.chunks:
-            self.each(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
+            self.put(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
             wanted = demand
             if len(self.plan.chunks) > 1 and step.direction == "pull":
                 wanted = demand.among(step.table.pages_of_range(*chunk))
@@ -236,13 +235,14 @@ class Run:
         rows = self.plan.graph.head_rows[step.table.name]
         slices = [(first, min(last, rows)) for first, last in self.plan.slices((0, self.plan.graph.vertices), 64)]
         self.each(lambda d: self.devices[d].heads(step, slices[d]) if slices[d][0] < slices[d][1] else None)
-        self.share_slices(slices, values=True)
+        if len(self.devices) > 1:
+            self.each(lambda d: self.devices[d].gather(slices, self.devices, values=True))
 
     def refresh(self) -> None:
         """RA of a pull: what every vertex sends, from WA. Every device makes all of it: cheaper than moving it."""
         for chunk in self.plan.chunks:
-            self.each(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
-            self.each(lambda d, chunk=chunk: self.devices[d].refresh(chunk))
+            self.put(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
+            self.put(lambda d, chunk=chunk: self.devices[d].refresh(chunk))
 
     def readmit(self, step: Step, demand: Demand, in_place: np.ndarray) -> None:
         """All of a page that is copied sends: held back, it would have the page copied once more."""
@@ -266,34 +266,34 @@ class Run:
     def merge(self, step: Step, chunk: Range) -> None:
         """Step 3 and 4 of Figure 5: slices of all copies are combined, applied and handed round or stored."""
         began = time.perf_counter()
-        slices = self.plan.slices(chunk)
-        if len(self.devices) > 1:
-            self.each(lambda d: self.devices[d].reduce(slices[d], self.devices))
-        reduced = time.perf_counter()
-        if not self.code.idempotent and step.direction == "pull":
-            for device, part in zip(self.devices, slices, strict=True):
+        slices, several = self.plan.slices(chunk), len(self.devices) > 1
+        pulled = not self.code.idempotent and step.direction == "pull"
+
+        def renew(number: int) -> None:  # no device touches another's slice
+            device, part = self.devices[number], slices[number]
+            if several:
+                device.reduce(part, self.devices)
+            if pulled:
                 device.add_hubs(step.table, part, self.devices)
-        if not self.code.in_place or self.code.totals:
-            self.each(lambda d: self.devices[d].apply(slices[d]) if slices[d][0] < slices[d][1] else None)
-        applied = time.perf_counter()
+            if (not self.code.in_place or self.code.totals) and part[0] < part[1]:
+                device.apply(part)
+
+        self.each(renew)
         self.hand_round(slices)
-        ended = time.perf_counter()
-        self.merge_seconds += ended - applied + reduced - began
         if self.trace is not None:
-            self.trace.span("driver", "merges", f"vertices {chunk[0]} to {chunk[1]}", began, ended)
+            self.trace.span("driver", "merges", f"vertices {chunk[0]} to {chunk[1]}", began, time.perf_counter())
 
     def hand_round(self, slices: list[Range]) -> None:
         """Slices of the new values to all devices where they are resident, to host memory where not; and partials."""
-        self.share_slices(slices, values=self.plan.device.resident)
+        if len(self.devices) > 1:
+            values = self.plan.device.resident
+            call = self.put if self.near is None else self.each  # holding back changes the bits that others take
+            call(lambda d: self.devices[d].gather(slices, self.devices, values))
         for device, part in zip(self.devices, slices, strict=True):
             if part[0] < part[1]:
                 device.store(part)
                 if self.code.totals:
                     self.late.append((slice(part[0] // BLOCK, -(-part[1] // BLOCK)), device.partials(part)))
-
-    def share_slices(self, slices: list[Range], values: bool) -> None:
-        if len(self.devices) > 1:
-            self.each(lambda d: self.devices[d].gather(slices, self.devices, values))
 
     def sum_totals(self) -> None:
         """From the partials that have come."""
@@ -310,6 +310,17 @@ class Run:
     def each(self, call: Any) -> None:
         """call(device number) on every device, then wait for all: a barrier."""
         self.engine.each(call)
+
+    def put(self, call: Any) -> None:
+        """call(device number) on every device; resident ones that queue what they do go on before it is done.
+
+        The next barrier comes before any of them changes what another may be reading.
+        """
+        if self.plan.device.resident and all(device.queues for device in self.devices):
+            for number in range(len(self.devices)):
+                call(number)
+        else:
+            self.each(call)
 
     def values(self) -> np.ndarray:
         """value[V] in store order."""

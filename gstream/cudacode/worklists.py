@@ -14,7 +14,7 @@ import numpy as np
 
 from pagestore.layout import GROUP_SIZES, ROW
 
-EDGES_A_PART = 4096  # a 16 MiB batch is 1,000 parts: a warp each
+EDGES_A_PART = 2048  # a 16 MiB batch is 2,000 parts: larger ones leave warps idle at the end of a launch
 STRETCH_PARTS = 2  # a stretch of a hub's large pages has so many times the edges: a sum of each comes back
 PART_BYTES = 16
 LARGE_GROUP = 0

@@ -133,7 +133,7 @@ class Step:
 
 @dataclass
 class DeviceStats:
-    """Counted by the device, read by the driver after `finish`."""
+    """Counted by the device, read by the driver after `finish`. merge_seconds: spent on `reduce` and `gather`."""
 
     pages: int = 0
     pages_moved: int = 0
@@ -143,6 +143,7 @@ class DeviceStats:
     edges: int = 0
     cache_hits: int = 0
     cache_misses: int = 0
+    merge_seconds: float = 0.0
 
 
 class Device(ABC):

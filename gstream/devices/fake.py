@@ -5,21 +5,21 @@ only queued; a seeded scheduler does them later, in any order that streams and e
 hardware punishes now and then is found every time:
 
 - a page is checked against the directory's CRC when its kernel runs: the right page must be in the right row, then
-- ring rows are poisoned after use, and so are rows of host memory once the device has let go of them
+- ring rows are poisoned after use, and so are rows of host memory that the device has let go of
 - a merge asserts that no peer still has work of another phase queued, but for copies ahead, which nobody waits for
 """
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from copy import copy
 
 import numpy as np
 
 from gstream.devices.base import Device, DevicePlan, Job, Range, Step
-from gstream.devices.memory import MemoryDevice
+from gstream.devices.late import Operation, Scheduler
+from gstream.devices.memory import MemoryDevice, states
 from gstream.devices.state import records_of
 from gstream.devices.streams import BatchRing, Placement, cut_by_reach
 from gstream.hostcode.parts import make_parts
@@ -27,18 +27,6 @@ from gstream.pages import POISON, Batch, nothing
 from gstream.pagetable import PageTable
 from gstream.sweep import PageKernel
 from pagestore.crc import page_crcs
-
-QUEUE_LIMIT = 12  # operations queued on one stream before `submit` waits for some: bounds what is in flight
-
-
-@dataclass
-class Operation:
-    """Something queued: done when `run` has been called; not before the batches in `waits` are over."""
-
-    kind: str
-    run: Callable[[], None]
-    waits: list[int] = field(default_factory=list)
-    ticket: int = -1  # the batch that is over when this is done
 
 
 class FakeDevice(MemoryDevice):
@@ -49,9 +37,7 @@ class FakeDevice(MemoryDevice):
 
     def __init__(self, name: str, seed: int) -> None:
         super().__init__(name, _call, copies=True)
-        self._random = random.Random(seed)
-        self._queues: list[deque[Operation]] = [deque()]
-        self._over: set[int] = set()
+        self._schedule = Scheduler(name, seed)
         self._ahead: deque[tuple[np.ndarray, Placement]] = deque()  # pages copied for the next step, in order
         self._released = 0
         self._ring: BatchRing | None = None
@@ -59,7 +45,7 @@ class FakeDevice(MemoryDevice):
         self._sources: list[tuple[np.ndarray, np.ndarray]] = []
 
     def lateness(self) -> float:
-        return self._random.random()
+        return self._schedule.random.random()
 
     @property
     def memory_bytes(self) -> int:
@@ -79,8 +65,7 @@ class FakeDevice(MemoryDevice):
 
     def _make_pool(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
         self._ring = BatchRing(plan, tables)
-        self._queues = [deque() for _ in range(plan.streams + 1)]  # the last: over vertices and cached pages
-        self._over.clear()
+        self._schedule.reset(plan.streams + 1)
         self._ahead.clear()
         table = next(iter(tables.values()))
         self._pages = np.full((self._ring.rows, table.page_bytes), POISON, dtype=np.uint8)
@@ -89,8 +74,7 @@ class FakeDevice(MemoryDevice):
     def detach(self) -> None:
         self._count_hits()
         super().detach()
-        for queue in self._queues:
-            queue.clear()
+        self._schedule.reset(1)
         self._ahead.clear()
         self._ring = None
         self._pages = self._weights = np.zeros((0, 0), dtype=np.uint8)
@@ -136,8 +120,8 @@ class FakeDevice(MemoryDevice):
         else:
             self._let_go(batch)
             self._queue_kernel(batch.table, batch.numbers, ready, batch.weights is not None)
-        for _ in range(self._random.randrange(6)):
-            self._do_one()
+        for _ in range(self._schedule.random.randrange(6)):
+            self._schedule.do_one()
 
     def _submit_pieces(self, batch: Batch) -> None:
         cut = cut_by_reach(batch.numbers, batch.table, self._reach, self.ring.batch_pages)
@@ -192,7 +176,7 @@ class FakeDevice(MemoryDevice):
                 self._weights[place.rows] = batch.weights[rows]
             copied()
 
-        self._enqueue(place.stream, Operation(kind, copy, place.waits))
+        self._schedule.put(place.stream, Operation(kind, copy, place.waits))
 
     def _queue_kernel(self, table: PageTable, numbers: np.ndarray, place: Placement, weights: bool) -> None:
         """Queue the launch over pages that its stream has copied, or that were there."""
@@ -212,11 +196,12 @@ class FakeDevice(MemoryDevice):
             self._pages[place.rows[place.rows < ring_rows]] = POISON
 
         if step is not None and sweep is None and self._streams_source(step):
-            self._enqueue(place.stream, Operation("copy", self._source_copy(place.stream, table, numbers), place.waits))
+            self._schedule.put(
+                place.stream, Operation("copy", self._source_copy(place.stream, table, numbers), place.waits)
+            )
         ticket = self.ring.ticket(place)
-        self._enqueue(place.stream, Operation("kernel", launch, place.waits, ticket))
-        while len(self._queues[place.stream]) > QUEUE_LIMIT:
-            self._do_one()
+        self._schedule.put(place.stream, Operation("kernel", launch, place.waits, ticket))
+        self._schedule.bound(place.stream)
 
     def _streams_source(self, step: Step) -> bool:
         return step.direction == "push" and not self.state.plan.resident
@@ -248,7 +233,7 @@ class FakeDevice(MemoryDevice):
             edges = self._process(step, batch.pages, batch.weights, batch.table, numbers, batch.rows, stream)
             self.stats.edges += edges
 
-        self._enqueue(stream, Operation("kernel", launch))
+        self._schedule.put(stream, Operation("kernel", launch))
 
     def _process(
         self, step: Step, pages: np.ndarray, weights: np.ndarray | None, table: PageTable, numbers: np.ndarray,
@@ -270,7 +255,11 @@ class FakeDevice(MemoryDevice):
             first = int(table.first_vertex[numbers[0]])
         return state.push(words, beside, work, value, first, degree, step.listed is not None)
 
-    # Vertex kernels and merges: queued, done by `finish`
+    # Vertex kernels and merges: queued, done by `finish`, or before pages that come after `begin`
+
+    def begin(self, step: Step) -> None:
+        self.finish()
+        super().begin(step)
 
     def start(self, part: Range) -> None:
         self._later("start", lambda: self.state.start(part))
@@ -288,33 +277,51 @@ class FakeDevice(MemoryDevice):
         self._later("apply", lambda: self.state.apply(part))
 
     def reduce(self, part: Range, peers: Sequence[Device]) -> None:
-        self._later("reduce", lambda: MemoryDevice.reduce(self, part, self._quiet(peers, "reduce")))
+        self._later("reduce", lambda: MemoryDevice.reduce(self, part, self._quiet(peers, "reduce", "hubs", "apply")))
+
+    def add_hubs(self, table: PageTable, part: Range, peers: Sequence[Device]) -> None:
+        self._later("hubs", lambda: self.state.add_hubs(table, part, states(peers)))
 
     def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
-        self._later("gather", lambda: MemoryDevice.gather(self, parts, self._quiet(peers, "gather"), values))
+        """What it takes are the arrays that have the peers' bits now: they may have changed roles by then."""
+        shown = [peer if peer is self._state else copy(peer) for peer in states(peers)]
 
-    def _quiet(self, peers: Sequence[Device], kind: str) -> Sequence[Device]:
+        def take() -> None:
+            self._quiet(peers, "gather", "advance")
+            with self._merging():
+                self.state.gather(parts, shown, values)
+
+        self._later("gather", take)
+
+    def _quiet(self, peers: Sequence[Device], *kinds: str) -> Sequence[Device]:
         for peer in peers:
             assert isinstance(peer, FakeDevice)
-            queued = peer._queued - {kind}
-            assert not queued, f"{self.name}: {kind} while {peer.name} has {queued} queued"
+            queued = peer.queued - set(kinds)
+            assert not queued, f"{self.name}: {kinds[0]} while {peer.name} has {queued} queued"
         return peers
 
     def load(self, chunk: Range, values: bool) -> None:
-        self._assert_idle("load")
+        if not self.state.plan.resident:
+            self._assert_idle("load")
         super().load(chunk, values)
 
     def store(self, part: Range) -> None:
-        self._assert_idle("store")
+        if not self.state.plan.resident:
+            self._assert_idle("store")
         super().store(part)
 
     def advance(self) -> None:
-        self._assert_idle("advance")
-        super().advance()
+        self._later("advance", self.state.advance)
 
     def hold_back(self, step: float, least_edges: int) -> None:
-        self._assert_idle("hold_back")
-        super().hold_back(step, least_edges)
+        self._later("hold_back", lambda: self.state.hold_back(step, least_edges))
+
+    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
+        self.finish()
+        return super().frontier(edges, table)
+
+    def tally(self) -> None:
+        self.finish()
 
     def readmit(self, table: PageTable, pages: np.ndarray) -> None:
         self._assert_idle("readmit")
@@ -325,43 +332,27 @@ class FakeDevice(MemoryDevice):
         super().restore(values, active)
 
     def _assert_idle(self, what: str) -> None:
-        assert not self._queued, f"{self.name}: {what} while {self._queued} is queued"
+        assert not self.queued, f"{self.name}: {what} while {self.queued} is queued"
 
     # The scheduler
 
     @property
-    def _queued(self) -> set[str]:
-        """Kinds of what is queued. Copies ahead don't count: only the kernels behind them wait for them."""
-        return {operation.kind for queue in self._queues for operation in queue} - {"ahead"}
+    def queued(self) -> set[str]:
+        """Kinds of operations that are still to be done."""
+        return self._schedule.queued
 
     def make_room(self) -> None:
         released = self._released
-        while released == self._released and any(self._queues):
-            self._do_one()
+        while released == self._released and not self._schedule.empty:
+            self._schedule.do_one()
 
     def finish(self) -> None:
-        while self._queued:
-            self._do_one()
+        self._schedule.finish()
         if self._ring is not None:
             self._ring.all_over()
-        self._over.clear()  # whoever waits for one of them now waits for ever
 
     def _later(self, kind: str, run: Callable[[], None]) -> None:
-        self._enqueue(-1, Operation(kind, run))
-
-    def _enqueue(self, queue: int, operation: Operation) -> None:
-        self._queues[queue].append(operation)
-
-    def _do_one(self) -> None:
-        """Do one operation that may be done now: the first of a stream whose awaited batches are over."""
-        ready = [queue for queue in self._queues if queue and self._over.issuperset(queue[0].waits)]
-        if not ready:
-            assert not any(self._queues), f"{self.name}: every stream waits for another"
-            return
-        operation = self._random.choice(ready).popleft()
-        operation.run()
-        if operation.ticket >= 0:
-            self._over.add(operation.ticket)
+        self._schedule.put(-1, Operation(kind, run))
 
     def begin_sweep(self, kernel: PageKernel, table: PageTable, plan: DevicePlan) -> None:
         self._make_pool(plan, {table.name: table}, kernel.needs_weights)

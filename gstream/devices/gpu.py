@@ -17,7 +17,7 @@ import numpy as np
 from gstream.devices import gpuhubs, gpumerge
 from gstream.devices.base import Device, DevicePlan, Job, Range, Step
 from gstream.devices.cuda import DeviceError, Gpu
-from gstream.devices.gpulane import Spans
+from gstream.devices.gpulane import Spans, Stopwatch
 from gstream.devices.gpupool import PagePool, pool_key
 from gstream.devices.gpuqueue import BatchQueue
 from gstream.devices.gpustate import GpuState
@@ -138,6 +138,7 @@ class GpuDevice(Device):
                 lane.message = self.gpu.empty(reach if job.code.premessage else 0, message_dtype(job.code))
             self._work = ProgramWork(self._state)
             self._queue = BatchQueue(self.gpu, self, self.pool, self._work, self._spans)
+            self._merges = Stopwatch(self.gpu)
 
     def _make_pool(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
         """The pool of the last run where the plan is the same; else its memory goes first."""
@@ -282,7 +283,8 @@ class GpuDevice(Device):
 
     def reduce(self, part: Range, peers: Sequence[Device]) -> None:
         with self.gpu:
-            gpumerge.reduce(self.state, part, states(peers))
+            with self._merges.over(self.state.stream):
+                gpumerge.reduce(self.state, part, states(peers))
 
     def add_hubs(self, table: PageTable, part: Range, peers: Sequence[Device]) -> None:
         with self.gpu:
@@ -294,7 +296,8 @@ class GpuDevice(Device):
 
     def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
         with self.gpu:
-            gpumerge.gather(self.state, parts, states(peers), values)
+            with self._merges.over(self.state.stream):
+                gpumerge.gather(self.state, parts, states(peers), values)
 
     def store(self, part: Range) -> None:
         with self.gpu:
@@ -319,6 +322,7 @@ class GpuDevice(Device):
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
         with self.gpu:
             found = self.state.frontier(edges, table)
+            self.stats.merge_seconds += self._merges.take()
             self.stats.edges += self.state.edges
             self.state.edges = 0
             self.queue.all_over()
@@ -327,6 +331,7 @@ class GpuDevice(Device):
     def tally(self) -> None:
         with self.gpu:
             self.stats.edges += self.state.take_edges()
+            self.stats.merge_seconds += self._merges.take()
 
     def list_vertices(self, which: str, most: int) -> np.ndarray | None:
         """Testing every bit of a page on the device takes less time than finding the records of a list."""

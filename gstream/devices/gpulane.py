@@ -66,6 +66,27 @@ class Lane:
         self.stream = self.over = self.copied = None
 
 
+class Stopwatch:
+    """How long a stream takes over what is queued within blocks, by the GPU's own clock."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        self.gpu = gpu
+        self._blocks: list[tuple[Any, Any]] = []
+
+    @contextmanager
+    def over(self, stream: Any) -> Iterator[None]:
+        begin, end = self.gpu.event(timed=True), self.gpu.event(timed=True)
+        begin.record(stream)
+        yield
+        end.record(stream)
+        self._blocks.append((begin, end))
+
+    def take(self) -> float:
+        """Seconds of all blocks since the last call; they must be over."""
+        blocks, self._blocks = self._blocks, []
+        return sum(end.time_since(begin) for begin, end in blocks) / 1e3
+
+
 class Spans:
     """Spans between events of a GPU's streams, as times of the host's clock.
 

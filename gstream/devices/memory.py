@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -77,7 +79,8 @@ class MemoryDevice(Device):
         """Every call is finished when it returns."""
 
     def reduce(self, part: Range, peers: Sequence[Device]) -> None:
-        self.state.reduce(part, states(peers))
+        with self._merging():
+            self.state.reduce(part, states(peers))
 
     def add_hubs(self, table: PageTable, part: Range, peers: Sequence[Device]) -> None:
         self.state.add_hubs(table, part, states(peers))
@@ -86,7 +89,14 @@ class MemoryDevice(Device):
         self.state.apply(part)
 
     def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
-        self.state.gather(parts, states(peers), values)
+        with self._merging():
+            self.state.gather(parts, states(peers), values)
+
+    @contextmanager
+    def _merging(self) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.stats.merge_seconds += time.perf_counter() - began
 
     def store(self, part: Range) -> None:
         self.state.store(part)

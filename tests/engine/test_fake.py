@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from engine_graphs import make_store, skewed_edges
 
-from gstream.devices import fake
+from gstream.devices import fake, late
 from gstream.devices.base import DevicePlan
 from gstream.devices.streams import BatchRing
 from gstream.driver import Engine
@@ -68,7 +68,7 @@ def sweep(store):
     yield begin, batch
     for device in devices:
         device.close()
-        assert not any(device._queues) and not device._ahead
+        assert device._schedule.empty and not device._ahead
 
 
 def test_a_batch_a_stream_is_copied_ahead(sweep):
@@ -142,12 +142,12 @@ def test_host_memory_let_go_before_the_copy_is_found_out(store, monkeypatch):
 
 
 def test_a_kernel_on_another_stream_than_its_copy_is_found_out(store, monkeypatch):
-    enqueue = fake.FakeDevice._enqueue
+    put = late.Scheduler.put
 
-    def astray(device, queue, operation):
-        enqueue(device, 0 if operation.kind == "kernel" else queue, operation)
+    def astray(scheduler, stream, operation):
+        put(scheduler, 0 if operation.kind == "kernel" else stream, operation)
 
-    monkeypatch.setattr(fake.FakeDevice, "_enqueue", astray)
+    monkeypatch.setattr(late.Scheduler, "put", astray)
     with pytest.raises(AssertionError, match="another page than expected"):
         run_all(store, **STREAMED)
 
@@ -176,9 +176,28 @@ def test_a_cache_slot_filled_without_waiting_for_its_reader_is_found_out(store, 
 
 
 def test_a_merge_before_the_peers_have_finished_is_found_out(store, monkeypatch):
-    monkeypatch.setattr(fake.FakeDevice, "finish", lambda device: [device._do_one() for _ in range(3)] and None)
+    def hasty(device):
+        for _ in range(3):
+            device._schedule.do_one()
+
+    monkeypatch.setattr(fake.FakeDevice, "finish", hasty)
     with pytest.raises(AssertionError, match="queued"):
         run_all(store, streams=3, batch_bytes=4096)
+
+
+@pytest.mark.parametrize("direction", ["push", "pull"])
+def test_slices_handed_round_before_they_are_renewed_are_found_out(store, monkeypatch, direction):
+    """The one barrier of a merge: everybody's slice is renewed before others take it."""
+
+    def renew(run, call):
+        for number in range(len(run.devices)):
+            call(number)
+
+    each = Run.each
+    monkeypatch.setattr(Run, "each", lambda run, call: (renew if call.__name__ == "renew" else each)(run, call))
+    with pytest.raises(AssertionError, match="while fake:[01] has .* queued"):
+        with Engine(store, RunOptions(devices=["fake:1:2"], direction=direction)) as engine:
+            engine.run(PageRank(), max_supersteps=50)
 
 
 def test_a_batch_that_is_never_given_back_is_found_out(store, monkeypatch):
@@ -189,7 +208,7 @@ def test_a_batch_that_is_never_given_back_is_found_out(store, monkeypatch):
 
 def test_slices_that_overlap_change_the_answer(store, monkeypatch):
     """The merge is what makes several devices one: without it answers differ, so these tests do look at it."""
-    monkeypatch.setattr(Run, "share_slices", lambda run, slices, values: None)
+    monkeypatch.setattr(fake.FakeDevice, "gather", lambda device, parts, peers, values: None)
     with Engine(store, RunOptions(devices=["fake:1:2"], direction="push")) as engine:
         lost = engine.run(BFS(source=3), max_supersteps=50).value
     monkeypatch.undo()

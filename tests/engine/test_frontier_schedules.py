@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from schedules import FRONTIER, Schedule, chunks, long_graph, make_graphs, run_schedules
 
-from gstream.devices import fake
+from gstream.devices import late
 from gstream.driver import Engine
 
 
@@ -26,13 +26,13 @@ def test_any_schedule_gives_the_hosts_answers(graphs, seeds):
 def test_a_seed_gives_one_schedule(graphs, monkeypatch):
     """What devices did, in which order: the same for the same seed."""
     did = []
-    do_one = fake.FakeDevice._do_one
+    do_one = late.Scheduler.do_one
 
-    def noted(device):
-        did.append((device.name, [[operation.kind for operation in queue] for queue in device._queues]))
-        do_one(device)
+    def noted(scheduler):
+        did.append((scheduler.name, [[operation.kind for operation in stream] for stream in scheduler.streams]))
+        do_one(scheduler)
 
-    monkeypatch.setattr(fake.FakeDevice, "_do_one", noted)
+    monkeypatch.setattr(late.Scheduler, "do_one", noted)
     runs = []
     for seed in (5, 5, 6):  # several devices, pages from disk
         Schedule(seed, graphs, FRONTIER).run()

@@ -28,7 +28,7 @@ def ahead(monkeypatch):
     def taken(device, batch):
         place = take(device, batch)
         count["used"] += place is not None
-        count["late"] += place is not None and any(op.kind == "ahead" for op in device._queues[place.stream])
+        count["late"] += place is not None and any(op.kind == "ahead" for op in device._schedule.streams[place.stream])
         return place
 
     monkeypatch.setattr(fake.FakeDevice, "_take_ahead", taken)
