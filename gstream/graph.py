@@ -14,6 +14,7 @@ from gstream.methods import Methods
 from gstream.options import RunOptions
 from gstream.program import Program
 from gstream.results import Column, Result
+from gstream.wording import in_python
 from pagestore import open_store
 from pagestore.errors import UsageError
 
@@ -116,10 +117,12 @@ class Graph(Methods):
         """
         return self.execute("wcc", {"propagate": propagate}, certify, **options)
 
+    @in_python()
     def execute(self, algorithm: str, own: dict[str, Any], certify: bool = False, **options: Any) -> Result:
         """Run an algorithm by name with its own options and RunOptions; what the methods above call."""
         return find_algorithm(algorithm).execute(self.engine(**options), own, certify)
 
+    @in_python()
     def run(self, program: type[Program] | Program | str, **given: Any) -> Result:
         """Run a program of your own: a class, an instance, or "file.py:CLASS". Columns vertex, value.
 
@@ -139,6 +142,7 @@ class Graph(Methods):
             program = program(**parameters)
         return run_program_on(self.engine(**given), program, parameters)
 
+    @in_python()
     def engine(self, **options: Any) -> Any:
         """The engine for these RunOptions; the last one is kept, with its pages, while the options stay the same."""
         if self._closed:

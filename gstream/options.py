@@ -10,6 +10,7 @@ from gstream.keeping import StopRequest, parse_every
 from gstream.machine import total_memory
 from gstream.stats import StepStats
 from gstream.trace import Trace
+from gstream.wording import in_python
 from pagestore.cores import checked_threads, usable_cores
 from pagestore.errors import UsageError
 from pagestore.sizes import parse_size, show_bytes
@@ -88,6 +89,7 @@ class RunOptions:
     trace: Trace | None = None
     progress: Callable[[int, StepStats], None] | None = None
 
+    @in_python()
     def __post_init__(self) -> None:
         for name in SIZES:
             setattr(self, name, parse_size(getattr(self, name), _flag(name)))

@@ -63,7 +63,7 @@ def source_ids(source: Any, algorithm: str) -> tuple[Any, ...]:
     else:
         ids = tuple(dict.fromkeys(source))
     if not ids:
-        raise UsageError(f"{algorithm}: no source was given. Pass --source ID (in Python source=ID), or several.")
+        raise UsageError(f"{algorithm}: no source was given. Pass --source ID, or several.")
     return ids
 
 

@@ -90,7 +90,7 @@ def stops_when_kept() -> Iterator[StopRequest]:
     try:
         yield stop
     except RunStopped as stopped:
-        raise Interrupted(SIGNALS.number, str(stopped)) from stopped
+        raise Interrupted(SIGNALS.number, stopped.line) from stopped
     finally:
         SIGNALS.stop = None
 
@@ -98,7 +98,7 @@ def stops_when_kept() -> Iterator[StopRequest]:
 def describe(error: BaseException) -> tuple[int, str]:
     """Exit code and the one line that says where, what, the limit and the remedy."""
     if isinstance(error, GstreamError):
-        return error.exit_code, " ".join(str(error).split("\n"))
+        return error.exit_code, " ".join(error.line.split("\n"))
     if isinstance(error, MemoryError):
         detail = f" ({error})" if str(error) else ""
         return EXIT_RESOURCE, (

@@ -37,7 +37,7 @@ def plan(**given: Any) -> None:
 
     algorithm, store, own = given["algorithm"], given["store"], own_options(given)
     parameters = parse_parameters(given["param"] or [])
-    check_asked(algorithm, own, parameters, given["certify"])
+    check_asked(given, own, parameters)
     supersteps = planned_supersteps(algorithm, own, given["max_supersteps"])
     with open_store(store) as opened, Engine(opened, RunOptions(**engine_options(given))) as engine:
         program = program_of(algorithm, engine, own, parameters)

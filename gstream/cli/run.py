@@ -73,7 +73,7 @@ def run(**given: Any) -> None:
     algorithm, store, output, trace = given["algorithm"], given["store"], given["output"], given["trace"]
     own, options, parameters = own_options(given), engine_options(given), parse_parameters(given["param"] or [])
     start_gpus(options)
-    check_asked(algorithm, own, parameters, given["certify"])
+    check_asked(given, own, parameters)
     options |= checkpoint_options(given)
     check_kept(algorithm, options)
     inputs = [given[name] for name in ("personalization", "initial", "nodes", "targets")]

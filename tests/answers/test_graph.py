@@ -100,7 +100,7 @@ def test_options(graph, tmp_path):
         graph.execute("bfs", {"source": 3, "alpha": 1})
     with pytest.raises(UsageError, match="dfs: no such algorithm; there are bfs, pagerank, sssp, wcc"):
         graph.execute("dfs", {})
-    with pytest.raises(UsageError, match="max-supersteps: is for programs of your own; bfs would stop"):
+    with pytest.raises(UsageError, match="max_supersteps: is for programs of your own; bfs would stop"):
         graph.bfs(source=3, max_supersteps=1)
     with pytest.raises(StoreError):
         gstream.open(tmp_path / "absent.gs")

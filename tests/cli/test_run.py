@@ -159,7 +159,7 @@ def test_a_program_that_diverges_is_said_to(
         (["bfs", "--source", "1", "--cache", "big"], 2, "--cache: 'big' is unknown"),
         (["sssp", "--source", "1"], 2, "graph.gs: has no edge weights, which sssp needs."),
         (["pagerank", "--alpha", "2"], 2, "--alpha 2.0: must be at least 0 and less than 1."),
-        (["pagerank", "--personalization", "none.txt"], 4, "none.txt: can't be read"),
+        (["pagerank", "--personalization", "none.txt"], 4, "none.txt: no such file. Check the path."),
         (["walk"], 2, "walk: no such algorithm; there are bfs, pagerank, sssp, wcc"),
         (["none.py:Walk"], 4, "none.py: no such file."),
     ],
