@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import weakref
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from gstream.algorithms.registry import find_algorithm
+from gstream.keeping import StopRequest, interrupts_keep
 from gstream.methods import Methods
 from gstream.options import RunOptions
 from gstream.program import Program
@@ -42,6 +44,7 @@ class Graph(Methods):
         self._options(options)
         self._store = open_store(path)
         self._engine: Any = None
+        self._stop = StopRequest()
         self._closed = False
 
     def __enter__(self) -> Graph:
@@ -120,7 +123,9 @@ class Graph(Methods):
     @in_python()
     def execute(self, algorithm: str, own: dict[str, Any], certify: bool = False, **options: Any) -> Result:
         """Run an algorithm by name with its own options and RunOptions; what the methods above call."""
-        return find_algorithm(algorithm).execute(self.engine(**options), own, certify)
+        engine = self.engine(**options)
+        with self._interrupts(engine):
+            return find_algorithm(algorithm).execute(engine, own, certify)
 
     @in_python()
     def run(self, program: type[Program] | Program | str, **given: Any) -> Result:
@@ -140,7 +145,9 @@ class Graph(Methods):
             own = [name for name in given if name in program.parameters or name not in RUN_OPTIONS]
             parameters = {name: given.pop(name) for name in own}
             program = program(**parameters)
-        return run_program_on(self.engine(**given), program, parameters)
+        engine = self.engine(**given)
+        with self._interrupts(engine):
+            return run_program_on(engine, program, parameters)
 
     @in_python()
     def engine(self, **options: Any) -> Any:
@@ -148,6 +155,8 @@ class Graph(Methods):
         if self._closed:
             raise UsageError(f"{self._store.path}: the graph was closed. Open it again with gstream.open.")
         wanted = self._options({**self._defaults, **options})
+        if wanted.checkpoint is not None and wanted.stop is None:
+            wanted.stop = self._stop
         if self._engine is None or self._engine.options != wanted:
             from gstream.driver import Engine
 
@@ -155,6 +164,10 @@ class Graph(Methods):
             self._engine = Engine(self._store, wanted)
             self._finalizer = weakref.finalize(self, self._engine.close)
         return self._engine
+
+    def _interrupts(self, engine: Any) -> AbstractContextManager[None]:
+        """What a call that keeps checkpoints does about Ctrl-C, unless the caller's own request to stop does."""
+        return interrupts_keep(self._stop) if engine.options.stop is self._stop else nullcontext()
 
     def _drop_engine(self) -> None:
         if self._engine is not None:

@@ -63,7 +63,7 @@ class RunOptions:
     read_threads: threads that read ahead from disk
     checkpoint: folder for checkpoints of a program's run (gstream.checkpoint); None: none. checkpoint_every: so many
         supersteps (10), or a time ("30s", "5m"); None: a minute. resume: go on from the checkpoint that is there, on
-        any devices; replace_checkpoint: start afresh though there is one; stop: gstream.checkpoint.StopRequest
+        any devices; replace_checkpoint: start afresh though there is one; stop: gstream.keeping.StopRequest
     trace: takes what happened when; progress: called after each superstep with its number, from 1, and figures
     """
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 SUMMED = (
     "pages_moved", "pages_in_place", "bytes_moved", "attribute_bytes_moved", "bytes_read_disk", "edges_visited",
     "cache_hits", "cache_misses", "loop_seconds", "merge_seconds", "predicted_bytes", "predicted_seconds",
@@ -121,3 +123,14 @@ class RunStats:
         rates = ("edges_per_second", "bytes_per_second", "r_hit", "d_skew")
         plain["kept"] = None if self.kept is None else dict(vars(self.kept))
         return plain | {name: getattr(self, name) for name in rates}
+
+
+@dataclass
+class RunOutcome:
+    """What a run gave: value[V] in store-ID order, supersteps made, whether it ended by itself, last totals."""
+
+    value: np.ndarray
+    supersteps: int
+    converged: bool
+    totals: dict[str, float]
+    stats: RunStats

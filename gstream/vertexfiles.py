@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pagestore.store import Store
 
 READ_BYTES = 1 << 20
+NEWLINE = b"\n"
 MOST_SHOWN = 60  # characters of a line that is refused
 
 
@@ -105,9 +106,9 @@ def _lines(path: str | os.PathLike, holds: str) -> Iterator[tuple[int, str]]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}:{line}: is not UTF-8 text; the file holds {holds}. Convert it to UTF-8.") from None
+        place = f"{path}:{data.count(NEWLINE, 0, error.start) + 1}"
+        raise InputError(f"{place}: is not UTF-8 text; the file holds {holds}. Convert it to UTF-8.") from None
     for number, line in enumerate(text.split("\n"), 1):
-        line = line.strip()
-        if line and not line.startswith(("#", "%")):
-            yield number, line
+        said = line.strip()
+        if said and not said.startswith(("#", "%")):
+            yield number, said

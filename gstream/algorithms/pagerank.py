@@ -35,8 +35,8 @@ def run_pagerank(
     Raises UsageError on numbers outside their limits, InputError on a bad personalization.
     """
     program = program_of_pagerank(session, alpha, tol, max_iter, iterations, personalization, float64)
-    outcome = session.run(program, max_supersteps=max_iter if iterations is None else iterations)
     fixed = iterations is not None
+    outcome = session.run(program, max_supersteps=iterations if fixed else max_iter, exactly=fixed)
     found = session.finish(outcome.supersteps, outcome.converged or fixed)
     found["l1_change"] = outcome.totals.get("moved", 0.0)
     return [Column("pagerank", outcome.value, dtype=outcome.value.dtype)], found

@@ -91,7 +91,7 @@ class Algorithm:
         self.check_ends(engine.options)
         if engine.options.checkpoint is not None:
             self.check_checkpoint(options)
-        with Session(engine) as session:
+        with Session(engine, self.name, self.options | options) as session:
             columns, found = _function(self.runs)(session, **options)
             summary = {"algorithm": self.name, "store": session.store.path, "options": _shown(options)} | found
             if certify:

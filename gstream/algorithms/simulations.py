@@ -59,7 +59,7 @@ def run_neural(session: Session, initial: Any, iterations: int = 10) -> Answer:
 
 
 def _simulate(session: Session, program: Program, iterations: int, name: str) -> Answer:
-    outcome = session.run(program, max_supersteps=iterations)
+    outcome = session.run(program, max_supersteps=iterations, exactly=True)
     column = Column(name, outcome.value, dtype=np.dtype(np.float64))
     return [column], session.finish(outcome.supersteps, True)
 

@@ -78,6 +78,18 @@ def test_iterations_are_counted_exactly(tmp_path):
             assert np.allclose(result.to_numpy()["pagerank"], rank, rtol=1e-12)
 
 
+@pytest.mark.parametrize("devices", ["host", "host:2", "fake:3"])
+def test_iterations_go_on_where_nothing_changes(devices, tmp_path):
+    """A ring's first ranks are its last."""
+    ring = Example(4, np.arange(4), (np.arange(4) + 1) % 4, np.ones(4))
+    with gstream.open(ring.stored(tmp_path), devices=devices) as graph:
+        assert graph.pagerank().summary["supersteps"] == 1
+        result = graph.pagerank(iterations=7)
+        assert result.summary["supersteps"] == 7 and result.summary["converged"]
+        assert result.to_numpy()["pagerank"].tolist() == [0.25] * 4
+        assert graph.heat(dict.fromkeys(range(4), 1), iterations=6).summary["supersteps"] == 6
+
+
 def test_the_tolerance_is_absolute(tmp_path):
     with gstream.open(hub_example().stored(tmp_path)) as graph:
         loose, tight = graph.pagerank(tol=1e-2).summary, graph.pagerank(tol=1e-5).summary
