@@ -166,12 +166,14 @@ def tracing(path: Path | None) -> Iterator[ChromeTrace | None]:
         yield None
         return
     from gstream.trace import ChromeTrace
-    from pagestore.convert.storage import disk_errors
+    from pagestore.io import disk_error
 
     spans = ChromeTrace()
     yield spans
-    with disk_errors(path):
+    try:
         spans.write(path)
+    except OSError as error:
+        raise disk_error(error, str(path)) from error
 
 
 class StepLine:
