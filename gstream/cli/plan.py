@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gstream.plan import Plan
     from gstream.program import Program
 
+PLANNED_HERE = ("bfs", "pagerank", "sssp", "wcc")  # by program_of; others have a function that makes their program
 USUAL_ITERATIONS = 20  # of PageRank until the default --tol, about
 
 
@@ -97,11 +98,19 @@ def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: 
             check_weights(session)
             return program_for(meta, options["float64"])(source=source)
     if algorithm != "wcc":
-        raise UsageError(f"{algorithm}: runs no program, so there is nothing to plan. Run it.")
+        raise UsageError(f"{algorithm}: has no plan; {planned_names()} and programs of your own have one. Run it.")
     from gstream.programs.wcc import WCC, WCC64
 
     # Union-find visits each edge at most once: one sweep of label propagation is its upper bound.
     return WCC() if meta.id_bytes == 4 else WCC64()
+
+
+def planned_names() -> str:
+    """The algorithms that run programs; the others sweep pages with kernels of their own."""
+    from gstream.algorithms.registry import ALGORITHMS
+
+    found = [name for name, algorithm in ALGORITHMS.items() if algorithm.plans or name in PLANNED_HERE]
+    return ", ".join(found)
 
 
 def plan_facts(planned: Plan, supersteps: int) -> dict[str, Any]:
