@@ -116,7 +116,7 @@ def test_they_prove_and_count(store: Path, gstream: Command, name: str, summary:
         (["run", "subgraph", "--node", "99"], "node 99 is not a vertex of graph.gs; its 7 IDs run from 1 to 7."),
         (["run", "cross", "--node", "1", "--nodes", "x"], "--node and --nodes both say which vertices. Pass one of"),
         (["run", "egonet"], "egonet: no source was given. Pass --source ID"),
-        (["run", "egonet", "--source", "1", "--node", "2"], "--nodes: is no option of egonet, which has --source,"),
+        (["run", "egonet", "--source", "1", "--node", "2"], "--node: is no option of egonet, which has --source,"),
         (["plan", "cross"], "cross: has no plan; bfs, pagerank, sssp, wcc, "),
         (["run", "lcc", "--certify"], "--certify: lcc has no certificate."),
         (["run", "bfs", "--source", "1", "--k", "2"], "--k: is no option of bfs, which has"),
