@@ -138,6 +138,8 @@ class Graph(Methods):
 
         if isinstance(program, str):
             program = load_program(program)
+        if not isinstance(program, (type, Program)):
+            raise UsageError(f"{program!r}: is no program. Pass a class that inherits from gstream.Program.")
         parameters: dict[str, Any] = {}
         if isinstance(program, type):
             if not issubclass(program, Program):
@@ -180,8 +182,6 @@ class Graph(Methods):
         if unknown:
             known = ", ".join(sorted(RUN_OPTIONS))
             raise UsageError(f"{unknown[0]}: no such option; beside an algorithm's own there are {known}.")
-        if isinstance(options.get("devices"), str):
-            options = {**options, "devices": options["devices"].split(",")}
         return RunOptions(**options)
 
 

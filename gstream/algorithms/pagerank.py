@@ -67,8 +67,8 @@ def check_tolerance(tol: float, max_iter: int, iterations: int | None = None) ->
     if not (tol >= 0 and math.isfinite(tol)):
         raise UsageError(f"--tol {tol}: must be a number of at least 0. The default is 1e-6.")
     for flag, count in (("--max-iter", max_iter), ("--iterations", iterations)):
-        if count is not None and (count < 0 or int(count) != count):
-            raise UsageError(f"{flag} {count}: must be a whole number of at least 0.")
+        if count is not None and count < 0:
+            raise UsageError(f"{flag} {count}: must be at least 0. It counts iterations.")
 
 
 def preference_of(session: Session, personalization: Any) -> np.ndarray | None:

@@ -59,9 +59,9 @@ def drawn(session: Session, k: int | None, seed: int) -> np.ndarray:
     vertices = session.meta.vertices
     if k is None or k == vertices:
         return np.arange(vertices, dtype=np.uint64)
-    if not 1 <= k < vertices or int(k) != k:
+    if not 1 <= k < vertices:
         raise UsageError(f"--k {k}: must be 1 to {vertices}, the number of vertices. Leave it out for all of them.")
-    natural = np.random.default_rng(_seeded(seed)).choice(vertices, int(k), replace=False)
+    natural = np.random.default_rng(_seeded(seed)).choice(vertices, k, replace=False)
     return np.sort(np.array([session.store.store_ids(int(n), int(n) + 1)[0] for n in natural], np.uint64))
 
 
@@ -130,8 +130,8 @@ def program_of_radius(session: Session, sketches: int, max_iter: int, seed: int)
     """The program of two sketches. Raises UsageError on numbers that mean nothing."""
     if sketches < 2 or sketches % 2 or sketches > 1024:
         raise UsageError(f"--sketches {sketches}: must be an even number from 2 to 1024. The default is 32.")
-    if max_iter < 0 or int(max_iter) != max_iter:
-        raise UsageError(f"--max-iter {max_iter}: must be a whole number of at least 0.")
+    if max_iter < 0:
+        raise UsageError(f"--max-iter {max_iter}: must be at least 0. It counts hops.")
     _seeded(seed)
     return Sketches(low=np.zeros(session.meta.vertices), high=np.zeros(session.meta.vertices))
 
@@ -153,10 +153,10 @@ def effective(levels: list[np.ndarray], sketches: int) -> tuple[np.ndarray, floa
     return radius, after - 1 + (wanted - sums[after - 1]) / (sums[after] - sums[after - 1])
 
 
-def _seeded(seed: Any) -> int:
-    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
-        raise UsageError(f"--seed {seed}: must be a whole number of at least 0.")
-    return int(seed)
+def _seeded(seed: int) -> int:
+    if seed < 0:
+        raise UsageError(f"--seed {seed}: must be at least 0. It is where the draw begins.")
+    return seed
 
 
 def _column(name: str, values: np.ndarray) -> Column:

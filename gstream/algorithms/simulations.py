@@ -66,8 +66,8 @@ def _simulate(session: Session, program: Program, iterations: int, name: str) ->
 
 def check_iterations(iterations: int) -> None:
     """Raise UsageError for a number of steps that means nothing."""
-    if iterations < 0 or int(iterations) != iterations:
-        raise UsageError(f"--iterations {iterations}: must be a whole number of at least 0.")
+    if iterations < 0:
+        raise UsageError(f"--iterations {iterations}: must be at least 0. It counts steps.")
 
 
 def initial_values(session: Session, initial: Any, algorithm: str) -> tuple[np.ndarray, np.ndarray]:

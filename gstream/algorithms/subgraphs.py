@@ -33,7 +33,8 @@ from gstream.algorithms.session import Session, SharedKernel
 from gstream.edgetable import Chosen, EdgeTable
 from gstream.hostcode.bitmaps import bitmap, count_bits
 from gstream.vertexfiles import find_vertices
-from pagestore.errors import UsageError
+from pagestore.errors import InputError, UsageError
+from pagestore.inputs.streams import STDIN
 
 
 def run_subgraph(session: Session, nodes: Any) -> tuple[Chosen, dict[str, Any]]:
@@ -105,6 +106,8 @@ def _members(session: Session, given: Any, algorithm: str, word: str) -> np.ndar
     if given is None:
         raise UsageError(f"{algorithm}: no vertices were given. Pass --{word}s FILE, a vertex a line, or --{word} ID.")
     if isinstance(given, (str, os.PathLike)):
+        if not os.path.lexists(given) and os.fspath(given) != STDIN:
+            raise InputError(f"{given}: no such file. Pass --{word}s FILE, a vertex a line, or --{word} ID.")
         stored = find_vertices(session.store, given, word)
     elif isinstance(given, np.ndarray):
         stored = session.store.lookup(given, word)

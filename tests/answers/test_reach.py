@@ -138,7 +138,7 @@ def test_sketches_are_within_their_error(tmp_path):
     [
         ("closeness", {"k": 0}, "k 0: must be 1 to 3, the number of vertices."),
         ("harmonic", {"k": 4}, "k 4: must be 1 to 3"),
-        ("harmonic", {"k": 2, "seed": -1}, "seed -1: must be a whole number of at least 0."),
+        ("harmonic", {"k": 2, "seed": -1}, "seed -1: must be at least 0."),
         ("radius", {"sketches": 3}, "sketches 3: must be an even number from 2 to 1024."),
         ("radius", {"max_iter": -1}, "max_iter -1"),
         ("radius", {"seed": 0.5}, "seed 0.5"),

@@ -259,11 +259,11 @@ def test_wrong_use(tmp_path):
             (lambda: graph.cross([1], [5000]), "target 5000 is not a vertex of .*; its 1600 IDs run from 0 to 1599"),
             (lambda: graph.subgraph([1, -4]), "node -4 is not a vertex of"),
             (lambda: graph.egonet(None), "egonet: no source was given"),
-            (lambda: graph.egonet(3, radius=-1), "radius -1: must be a whole number"),
+            (lambda: graph.egonet(3, radius=-1), "radius -1: must be at least 0"),
         ):
             with pytest.raises(UsageError, match=message):
                 call()
-        with pytest.raises(InputError, match="absent.txt: no such file. Check the path."):
+        with pytest.raises(InputError, match="absent.txt: no such file. Pass nodes=FILE, a vertex a line"):
             graph.subgraph(tmp_path / "absent.txt")
         with pytest.raises(InputError, match="nodes.txt:4: node 'x' is not a vertex of .*whose IDs are whole numbers"):
             graph.subgraph(listed)
