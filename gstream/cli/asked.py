@@ -129,7 +129,9 @@ def check_asked(given: dict[str, Any], own: dict[str, Any], parameters: dict[str
     """UsageError, in the command line's words, for an option that the algorithm does not have."""
     from gstream.loading import is_program_path
 
-    algorithm, certify = given["algorithm"], given["certify"]
+    algorithm, certify, store = given["algorithm"], given["certify"], str(given["store"])
+    if store in ALGORITHMS and algorithm not in ALGORITHMS:
+        raise UsageError(f"{algorithm} {store}: the algorithm comes first. Write {store} {algorithm}.")
     typed = {several: name for name, several in NAMED.items() if given[name]}  # what an own option was given as
     if is_program_path(algorithm):
         for name in own:

@@ -183,6 +183,13 @@ def test_what_can_not_be_run(store: Path, gstream: Command, arguments: list[str]
     assert sorted(path.name for path in Path().iterdir()) == ["edges.txt", "graph.gs"]
 
 
+def test_the_store_ahead_of_the_algorithm(store: Path, gstream: Command) -> None:
+    for command in ("run", "plan"):
+        done = gstream(command, store, "pagerank")
+        said = "graph.gs pagerank: the algorithm comes first. Write pagerank graph.gs.\n"
+        assert (done.returncode, done.stderr) == (2, said)
+
+
 def test_plan_tells_what_a_cap_changes(store: Path, gstream: Command) -> None:
     free = json.loads(gstream("plan", "pagerank", store, "--json").stdout)
     assert (free["case"], free["supersteps"], free["bytes_moved"]) == (1, 20, 20 << 20)
