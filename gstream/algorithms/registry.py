@@ -26,6 +26,7 @@ KINDS: dict[str, Callable[[str, Any], Any]] = {
         ("predecessors", "normalized", "float64", "weighted", "wf_improved", "center", "propagate"), given.switch
     ),
 }  # of options; vertices, and files or mappings of them, are read where they are used
+ENDS = ("depth_limit", "radius", "max_iter", "predecessors", "normalized")  # may be others when a run is gone on with
 KEPT = ("bfs", "khop", "pagerank", "rwr", "sssp", "widest", "hcc", "katz", "eigenvector")
 
 
@@ -108,7 +109,8 @@ class Algorithm:
         self.check_ends(engine.options)
         if engine.options.checkpoint is not None:
             self.check_checkpoint(options)
-        with Session(engine, self.name, self.options | options) as session:
+        asked = {name: value for name, value in (self.options | options).items() if name not in ENDS}
+        with Session(engine, self.name, asked) as session:
             columns, found = _function(self.runs)(session, **options)
             summary = {"algorithm": self.name, "store": session.store.path, "options": _shown(options)} | found
             if certify:

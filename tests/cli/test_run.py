@@ -151,6 +151,11 @@ def test_a_program_that_diverges_is_said_to(
         (["bfs", "--source", "1", "--devices", "abacus"], 2, "--devices abacus: not a device"),
         (["bfs", "--source", "1", "-o", "out.doc"], 2, "out.doc: the ending says the format"),
         (["bfs", "--source", "1", "-o", "no/out.csv"], 2, "no/out.csv: its folder no does not exist."),
+        (
+            ["bfs", "--source", "1", "-o", "a.csv", "--trace", "./a.csv"],
+            2,
+            "a.csv: is named twice; the second file would",
+        ),
         (["bfs", "--source", "1", "--ldbc"], 2, "--ldbc says how a file is written."),
         (["degrees", "-o", "out", "--ldbc"], 2, "--ldbc: is for answers with a row a vertex"),
         (["bfs", "--source", "1", "--param", "x=1"], 2, "--param x=1: is for programs of your own"),

@@ -70,7 +70,7 @@ def test_refusals_name_what_the_user_gave(store, tmp_path):
         with pytest.raises(UsageError, match="its checkpoint is of bfs; this run is of khop. Name another folder"):
             graph.khop(source=7, radius=50, resume=True)
         with pytest.raises(UsageError, match="with source=7; this one has source=7, 8. Pass the same"):
-            graph.bfs(source=[7, 8], predecessors=False, resume=True)
+            graph.bfs(source=[7, 8], resume=True)
         assert graph.bfs(source=["7"], resume=True).summary["stats"]["kept"]["resumed"]
 
 
