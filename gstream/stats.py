@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 SUMMED = (
     "pages_moved", "pages_in_place", "bytes_moved", "attribute_bytes_moved", "bytes_read_disk", "edges_visited",
