@@ -44,14 +44,20 @@ def program_of_bfs(source: Any, depth_limit: int | None) -> BFS:
 def run_khop(session: Session, source: Any, radius: int = 1) -> tuple[list[Column], dict[str, Any]]:
     """Column distance of the vertices within `radius` edges of the nearest source (NetworkX's ego_graph along
     out-edges), null elsewhere; and the summary. Raises UsageError (no source, negative radius)."""
-    if radius < 0:
-        raise UsageError(f"--radius {radius}: must be at least 0; it counts edges from the source.")
+    check_radius(radius)
     source_ids(source, "khop")
     return run_bfs(session, source, radius, predecessors=False)
 
 
+def check_radius(radius: int) -> None:
+    """Raise UsageError for a number of edges that is none."""
+    if radius < 0:
+        raise UsageError(f"--radius {radius}: must be at least 0; it counts edges from the source.")
+
+
 def program_of_khop(session: Session, source: Any, radius: int) -> BFS:
-    """The program of a search. Raises UsageError where there is no source."""
+    """The program of a search. Raises UsageError (no source, negative radius)."""
+    check_radius(radius)
     return BFS(source=source_ids(source, "khop"))
 
 

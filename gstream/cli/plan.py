@@ -52,7 +52,7 @@ def plan(**given: Any) -> None:
 
 def planned_supersteps(algorithm: str, own: dict[str, Any], max_supersteps: int | None) -> int:
     """How many supersteps are planned for: as many as the options say, at most 20 of an iteration, else 1."""
-    given = [own.get("iterations"), own.get("depth_limit"), max_supersteps]
+    given = [own.get(name) for name in ("iterations", "depth_limit", "radius")] + [max_supersteps]
     iterates = is_iterated(algorithm)
     usual = min(USUAL_ITERATIONS, own.get("max_iter", USUAL_ITERATIONS)) if iterates else 1
     return next((number for number in given if number is not None), usual)

@@ -220,6 +220,9 @@ def test_plan_tells_what_a_cap_changes(store: Path, gstream: Command) -> None:
         ["pagerank", "--personalization", "likes.txt", "--float64", "--gpus", "0"],
         ["pagerank", "--personalization", "likes.txt"],
         ["sssp", "--source", "1"],
+        ["khop", "--source", "1", "--radius", "-1"],
+        ["closeness", "--k", "99"],
+        ["harmonic", "--k", "3", "--seed", "-1"],
         ["wcc", "--tol", "1"],
         ["wcc", "--param", "a=1"],
         ["least.py:Least", "--param", "bias=10", "--max-supersteps", "3", "--threads", "1"],
@@ -247,6 +250,7 @@ def test_plan_counts_the_supersteps_that_were_asked_for(store: Path, gstream: Co
         (["pagerank", "--max-iter", "7"], 7),
         (["bfs", "--source", "1", "--depth-limit", "2"], 2),
         (["bfs"], 1),
+        (["khop", "--source", "1", "--radius", "3"], 3),
     ):
         found = json.loads(gstream("plan", arguments[0], store, *arguments[1:], "--json").stdout)
         assert found["supersteps"] == supersteps, arguments
