@@ -16,12 +16,13 @@ import numpy as np
 
 from bench.ordeals import Bad, Cases, Ended, Property, at_call, calls_of, command, die, in_child, names_in, quietly
 from bench.torture_stores import make_store
-from gstream.driver import Engine, RunOutcome
+from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
 from gstream.programs.wcc import WCC
+from gstream.stats import RunOutcome
 from pagestore import open_store
 from pagestore.convert import ConvertOptions, convert
 from pagestore.memory import ArraySource

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from gstream.hostcode.generate import BLOCK
-from gstream.keeping import Every, RunStopped, StopRequest, parse_every
+from gstream.keeping import Asked, Every, RunStopped, StopRequest, parse_every
 from gstream.program import Program
 from gstream.slots import Saved, SlotFolder
 from gstream.stats import Kept
@@ -32,7 +32,7 @@ from pagestore.errors import InputError, UsageError
 DEFAULT_SECONDS = 60.0
 SHARE = 0.05  # of a run's time, at most, goes into checkpoints that nobody asked a number of
 MOST_SHOWN = 80  # characters of a parameter; longer ones are told apart by their hash
-VERSION = 1
+VERSION = 2
 
 
 @dataclass
@@ -133,18 +133,21 @@ class Keeper:
 
 
 @contextmanager
-def make_keeper(options: Any, meta: Any, program: Program, limit: int | None) -> Iterator[Keeper | None]:
+def make_keeper(options: Any, meta: Any, program: Program, limit: int | None, asked: Asked) -> Iterator[Keeper | None]:
     """The keeper that the options ask for, None where they ask for none.
 
-    meta: the store's. limit: supersteps that the run may make. Raises UsageError (the folder; a checkpoint that is
-    there though nobody asked to go on from it, or of another store, program or parameter), InputError (damaged).
+    meta: the store's. limit: supersteps that the run may make. asked: what the run is, for messages. Raises UsageError
+    (the folder; a checkpoint that is there though nobody asked to go on from it, or of another store, program or
+    parameter), InputError (damaged).
     """
     if options.checkpoint is None:
         yield None
         return
+    parameters = {name: shown(getattr(program, name)) for name in type(program).parameters}
+    said = parameters if asked.options is None else {name: say(value) for name, value in asked.options.items()}
     identity = {
-        "store": meta.uuid, "program": type(program).__name__, "hash": hash_of(type(program)),
-        "parameters": {name: shown(getattr(program, name)) for name in type(program).parameters},
+        "store": meta.uuid, "run": asked.name, "options": said, "program": type(program).__name__,
+        "hash": hash_of(type(program)), "parameters": parameters,
     }  # fmt: skip
     with SlotFolder(options.checkpoint) as slots:
         keeper = Keeper(slots, identity, parse_every(options.checkpoint_every), options.stop)
@@ -188,18 +191,25 @@ def _refuse_others(where: str, found: dict[str, Any], identity: dict[str, Any]) 
             f"{where}: its checkpoint is of the store with UUID {found['store']}; this one's is {identity['store']} "
             f"(gstream info shows it). {start}"
         )
-    if found["program"] != identity["program"] or found["hash"] != identity["hash"]:
-        changed = ", whose text has changed since" if found["program"] == identity["program"] else ""
+    if found["run"] != identity["run"]:
+        raise UsageError(f"{where}: its checkpoint is of {found['run']}; this run is of {identity['run']}. {start}")
+    if all(found[what] == identity[what] for what in ("program", "hash", "parameters")):
+        return  # options may differ that say when the run ends
+    before, now = found["options"], identity["options"]
+    others = [name for name in now if before.get(name) != now[name]]
+    if others:
         raise UsageError(
-            f"{where}: its checkpoint is of the program {found['program']}{changed}; this run is of "
-            f"{identity['program']}. {start}"
+            f"{where}: its checkpoint is of a run with {_list(before, others)}; this one has {_list(now, others)}. "
+            "Pass the same, or start afresh: pass --force instead of --resume."
         )
-    for name, value in identity["parameters"].items():
-        if found["parameters"][name] != value:
-            raise UsageError(
-                f"{where}: its checkpoint is of a run with {name}={found['parameters'][name]}; this one has "
-                f"{name}={value}. Pass the same, or start afresh: pass --force instead of --resume."
-            )
+    changed = "text has changed" if found["hash"] != identity["hash"] else "input, a file that it reads, has changed"
+    raise UsageError(f"{where}: its checkpoint is of {found['run']}, whose {changed} since. {start}")
+
+
+def _list(options: dict[str, str | None], names: list[str]) -> str:
+    """Options with their values, for a message."""
+    said = [f"no {name}" if options.get(name) is None else f"{name}={options[name]}" for name in names]
+    return " and ".join(said) if len(said) < 3 else ", ".join(said)
 
 
 def _read(slots: SlotFolder, program: Program, vertices: int) -> State | None:
@@ -226,7 +236,7 @@ def _refuse_unfinished(slots: SlotFolder) -> None:
     found = slots.description()
     if found is not None:
         raise UsageError(
-            f"--checkpoint {slots.folder}: holds a checkpoint of {found.get('program')} after superstep "
+            f"--checkpoint {slots.folder}: holds a checkpoint of {found.get('run')} after superstep "
             f"{found.get('state', {}).get('superstep')}. Pass --resume to go on from it, --force to start afresh, or "
             "name another folder."
         )
@@ -246,3 +256,13 @@ def shown(value: Any) -> str:
         return f"array {hashlib.blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16).hexdigest()}"
     text = repr(tuple(map(str, value)) if isinstance(value, tuple) else value)  # vertices: 7 is "7"
     return text if len(text) <= MOST_SHOWN else hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def say(value: Any) -> str | None:
+    """An option as a message says it, None for one that was left out: the same text for equal values only."""
+    if value is None or isinstance(value, np.ndarray):
+        return None if value is None else shown(value)
+    text = ", ".join(map(str, value)) if isinstance(value, (list, tuple, set, range)) else str(value)
+    if len(text) <= MOST_SHOWN:
+        return text
+    return f"{text[: MOST_SHOWN // 2]}... ({hashlib.blake2b(text.encode(), digest_size=4).hexdigest()})"

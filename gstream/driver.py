@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +30,7 @@ from gstream.devices.threads import Workers
 from gstream.feeding import exhaust, feed, in_turn
 from gstream.fit import graph_of, work_list_bytes
 from gstream.hostcode.compile import GraphShape, compile_host
+from gstream.keeping import Asked
 from gstream.machine import memory
 from gstream.options import RunOptions, parse_devices
 from gstream.ownership import share
@@ -38,7 +39,7 @@ from gstream.pagetable import PageTable
 from gstream.plan import Plan, make_plan, make_sweep_plan, out_of_memory, plan_sources
 from gstream.predict import CostModel, what_is_there
 from gstream.sources import Sources
-from gstream.stats import RunStats
+from gstream.stats import RunOutcome, RunStats
 from gstream.superstep import Run, Watch
 from gstream.sweep import PageKernel
 from pagestore.io import aligned_empty
@@ -46,17 +47,6 @@ from pagestore.io import aligned_empty
 ROOM_SECONDS = 1.0  # what is free is asked no more often: that takes 0.4 ms
 LESS = 0.75  # of what a device had no room for: the next try
 SPARE = 0.85  # of the memory that is free at the start: what a run may take where no cap is given
-
-
-@dataclass
-class RunOutcome:
-    """What a run gave: value[V] in store-ID order, supersteps made, whether it ended by itself, last totals."""
-
-    value: np.ndarray
-    supersteps: int
-    converged: bool
-    totals: dict[str, float]
-    stats: RunStats
 
 
 class Engine:
@@ -155,9 +145,12 @@ class Engine:
                 return measure.with_disk(constants, reader, table, self.store.path, self._readers, threads)
         return constants
 
-    def run(self, program: Any, max_supersteps: int | None = None, watch: Watch | None = None) -> RunOutcome:
+    def run(
+        self, program: Any, max_supersteps: int | None = None, watch: Watch | None = None, asked: Asked | None = None
+    ) -> RunOutcome:
         """Run a Program to its end, or for max_supersteps (default: the options').
 
+        asked: what the user asked for, where that is not the program itself.
         watch(superstep, value[V]) is called after the start (0) and after every superstep; it may not keep the array.
         Raises UsageError (also for a source that is not in the graph), ResourceError, StoreError (a page that fails its
         checksum).
@@ -165,11 +158,12 @@ class Engine:
         began = time.perf_counter()
         code = self.compile(program)
         limit = self.options.max_supersteps if max_supersteps is None else max_supersteps
-        with make_keeper(self.options, self.store.meta, program, limit) as keeper:
+        asked = asked or Asked(type(program).__name__)
+        with make_keeper(self.options, self.store.meta, program, limit, asked) as keeper:
             while True:
                 plan = self.plan(program, code)
                 try:
-                    outcome = self._run(code, plan, limit, watch, keeper)
+                    outcome = self._run(code, plan, limit, asked.exactly, watch, keeper)
                     break
                 except DeviceMemoryError:  # cache, batches and chunk shrink, in this order, until nothing fits
                     self._most_device_bytes = int(sum(plan.device_bytes.values()) * LESS)
@@ -177,8 +171,9 @@ class Engine:
         return outcome
 
     def _run(
-        self, code: Any, plan: Plan, max_supersteps: int | None, watch: Watch | None, keeper: Keeper | None
-    ) -> RunOutcome:
+        self, code: Any, plan: Plan, max_supersteps: int | None, exactly: bool, watch: Watch | None,
+        keeper: Keeper | None,
+    ) -> RunOutcome:  # fmt: skip
         """Run a compiled program as planned."""
         if self.options.host_memory is not None:  # what the plan has no room for goes
             needed = code.reads() | ({"degree"} if code.idempotent else set())
@@ -195,7 +190,7 @@ class Engine:
                     undo.callback(device.detach)
                     device.attach(job)
                 run = Run(self, code, plan, job, watch, keeper)
-                supersteps, converged = run.go(max_supersteps)
+                supersteps, converged = run.go(max_supersteps, exactly)
                 value = run.values()
                 self._sources.settle()
                 self._note_peak(plan)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import weakref
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from gstream.algorithms.registry import find_algorithm
+from gstream.keeping import StopRequest, interrupts_keep
 from gstream.methods import Methods
 from gstream.options import RunOptions
 from gstream.program import Program
 from gstream.results import Column, Result
+from gstream.wording import in_python
 from pagestore import open_store
 from pagestore.errors import UsageError
 
@@ -41,6 +44,7 @@ class Graph(Methods):
         self._options(options)
         self._store = open_store(path)
         self._engine: Any = None
+        self._stop = StopRequest()
         self._closed = False
 
     def __enter__(self) -> Graph:
@@ -116,10 +120,14 @@ class Graph(Methods):
         """
         return self.execute("wcc", {"propagate": propagate}, certify, **options)
 
+    @in_python()
     def execute(self, algorithm: str, own: dict[str, Any], certify: bool = False, **options: Any) -> Result:
         """Run an algorithm by name with its own options and RunOptions; what the methods above call."""
-        return find_algorithm(algorithm).execute(self.engine(**options), own, certify)
+        engine = self.engine(**options)
+        with self._interrupts(engine):
+            return find_algorithm(algorithm).execute(engine, own, certify)
 
+    @in_python()
     def run(self, program: type[Program] | Program | str, **given: Any) -> Result:
         """Run a program of your own: a class, an instance, or "file.py:CLASS". Columns vertex, value.
 
@@ -130,6 +138,8 @@ class Graph(Methods):
 
         if isinstance(program, str):
             program = load_program(program)
+        if not isinstance(program, (type, Program)):
+            raise UsageError(f"{program!r}: is no program. Pass a class that inherits from gstream.Program.")
         parameters: dict[str, Any] = {}
         if isinstance(program, type):
             if not issubclass(program, Program):
@@ -137,13 +147,18 @@ class Graph(Methods):
             own = [name for name in given if name in program.parameters or name not in RUN_OPTIONS]
             parameters = {name: given.pop(name) for name in own}
             program = program(**parameters)
-        return run_program_on(self.engine(**given), program, parameters)
+        engine = self.engine(**given)
+        with self._interrupts(engine):
+            return run_program_on(engine, program, parameters)
 
+    @in_python()
     def engine(self, **options: Any) -> Any:
         """The engine for these RunOptions; the last one is kept, with its pages, while the options stay the same."""
         if self._closed:
             raise UsageError(f"{self._store.path}: the graph was closed. Open it again with gstream.open.")
         wanted = self._options({**self._defaults, **options})
+        if wanted.checkpoint is not None and wanted.stop is None:
+            wanted.stop = self._stop
         if self._engine is None or self._engine.options != wanted:
             from gstream.driver import Engine
 
@@ -151,6 +166,10 @@ class Graph(Methods):
             self._engine = Engine(self._store, wanted)
             self._finalizer = weakref.finalize(self, self._engine.close)
         return self._engine
+
+    def _interrupts(self, engine: Any) -> AbstractContextManager[None]:
+        """What a call that keeps checkpoints does about Ctrl-C, unless the caller's own request to stop does."""
+        return interrupts_keep(self._stop) if engine.options.stop is self._stop else nullcontext()
 
     def _drop_engine(self) -> None:
         if self._engine is not None:
@@ -163,8 +182,6 @@ class Graph(Methods):
         if unknown:
             known = ", ".join(sorted(RUN_OPTIONS))
             raise UsageError(f"{unknown[0]}: no such option; beside an algorithm's own there are {known}.")
-        if isinstance(options.get("devices"), str):
-            options = {**options, "devices": options["devices"].split(",")}
         return RunOptions(**options)
 
 

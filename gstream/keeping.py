@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+from gstream.wording import say_in_python
 from pagestore.errors import GstreamError, UsageError
 
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -33,6 +39,19 @@ def parse_every(given: int | str | None) -> Every:
     return Every(supersteps=int(number))
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a run is in its user's words: an algorithm, or a program of the user's own, and its options by name.
+
+    options: None where they are the program's parameters. exactly: as many supersteps as its limit says, though nothing
+    may change any more.
+    """
+
+    name: str
+    options: dict[str, Any] | None = None
+    exactly: bool = False
+
+
 class RunStopped(GstreamError):
     """A run that was asked to end has done so after a superstep, and left a checkpoint."""
 
@@ -54,3 +73,26 @@ class StopRequest:
         """
         self.asked = True
         return self.heeded
+
+
+@contextmanager
+def interrupts_keep(stop: StopRequest) -> Iterator[None]:
+    """For a call from Python: Ctrl-C in a superstep ends it, keeps the run, and is KeyboardInterrupt then; the second
+    is at once. So it is where Python's own handler would have had it; others, and other threads, are left alone."""
+    stop.asked = False
+    own = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not own or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ask(number: int, frame: Any) -> None:
+        if stop.asked or not stop.ask():
+            signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    except RunStopped as stopped:
+        raise KeyboardInterrupt(say_in_python(stopped.line)) from None
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

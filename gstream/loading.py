@@ -35,7 +35,9 @@ def load_program(name: str) -> type[Program]:
         return next(iter(found.values()))
     if wanted in found:
         return found[wanted]
-    known = ", ".join(found) or "none"
+    if not found:
+        raise UsageError(f"{path}: defines no program. A program is a class that inherits from gstream.Program.")
+    known = ", ".join(found)
     if not wanted:
         raise UsageError(f"{path}: defines {len(found)} programs ({known}). Name one: {path}:CLASS")
     if hasattr(module, wanted):
@@ -72,5 +74,9 @@ def _run_file(path: Path) -> ModuleType:
 
 def _place(error: Exception, path: Path) -> str:
     """`file:line` of the innermost line of the user's file that led to the error."""
-    mine = [entry for entry in traceback.extract_tb(error.__traceback__) if Path(entry.filename) == path]
+    mine = [
+        entry
+        for entry in traceback.extract_tb(error.__traceback__)
+        if Path(entry.filename).absolute() == path.absolute()
+    ]
     return f"{path}:{mine[-1].lineno}" if mine else str(path)

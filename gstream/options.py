@@ -6,10 +6,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gstream.given import whole
 from gstream.keeping import StopRequest, parse_every
 from gstream.machine import total_memory
 from gstream.stats import StepStats
 from gstream.trace import Trace
+from gstream.wording import in_python
 from pagestore.cores import checked_threads, usable_cores
 from pagestore.errors import UsageError
 from pagestore.sizes import parse_size, show_bytes
@@ -62,7 +64,7 @@ class RunOptions:
     read_threads: threads that read ahead from disk
     checkpoint: folder for checkpoints of a program's run (gstream.checkpoint); None: none. checkpoint_every: so many
         supersteps (10), or a time ("30s", "5m"); None: a minute. resume: go on from the checkpoint that is there, on
-        any devices; replace_checkpoint: start afresh though there is one; stop: gstream.checkpoint.StopRequest
+        any devices; replace_checkpoint: start afresh though there is one; stop: gstream.keeping.StopRequest
     trace: takes what happened when; progress: called after each superstep with its number, from 1, and figures
     """
 
@@ -88,12 +90,17 @@ class RunOptions:
     trace: Trace | None = None
     progress: Callable[[int, StepStats], None] | None = None
 
+    @in_python()
     def __post_init__(self) -> None:
         for name in SIZES:
             setattr(self, name, parse_size(getattr(self, name), _flag(name)))
         for name, least in LEAST.items():
+            if getattr(self, name) is not None:
+                setattr(self, name, whole(_flag(name), getattr(self, name)))
             _check_limits(_flag(name), getattr(self, name), least, MOST.get(name), name in SIZES)
+        self.threads = None if self.threads is None else whole("--threads", self.threads)
         checked_threads(self.threads)
+        self._check_devices()
         if self.host_memory is not None and self.host_memory > (total := total_memory()):
             raise UsageError(
                 f"--host-memory {show_bytes(self.host_memory)}: more than the {show_bytes(total)} that this machine, "
@@ -104,7 +111,16 @@ class RunOptions:
         _check_choice("--micro", self.micro, MICRO)
         self._check_checkpoint()
 
+    def _check_devices(self) -> None:
+        if isinstance(self.devices, str):
+            self.devices = [self.devices]
+        if not isinstance(self.devices, (list, tuple)) or not all(isinstance(name, str) for name in self.devices):
+            raise UsageError(f"--devices {self.devices!r}: is no name of a device, and no list of names. Pass one, as "
+                             "--devices host.")  # fmt: skip
+
     def _check_checkpoint(self) -> None:
+        if not isinstance(self.checkpoint, (str, os.PathLike, type(None))):
+            raise UsageError(f"--checkpoint {self.checkpoint!r}: is no folder's name. Pass one, as --checkpoint kept.")
         if self.checkpoint is None:
             asked = {"--checkpoint-every": self.checkpoint_every is not None, "--resume": self.resume}
             for flag in (name for name, given in asked.items() if given):

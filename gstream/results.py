@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gstream.naming import Naming, plain
+from gstream.wording import in_python
 
 if TYPE_CHECKING:
     import pandas
@@ -117,6 +118,7 @@ class Result:
             return self._largest_groups(count)
         return self._describe(self._best_natural(count))
 
+    @in_python()
     def write(self, path: str | os.PathLike, ldbc: bool = False) -> None:
         """Write every row to `path`: .parquet, .csv, .npy or .arrow by its ending; with ldbc, Graphalytics' text.
 

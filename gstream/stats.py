@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
 
 SUMMED = (
     "pages_moved", "pages_in_place", "bytes_moved", "attribute_bytes_moved", "bytes_read_disk", "edges_visited",
@@ -122,3 +125,14 @@ class RunStats:
         rates = ("edges_per_second", "bytes_per_second", "r_hit", "d_skew")
         plain["kept"] = None if self.kept is None else dict(vars(self.kept))
         return plain | {name: getattr(self, name) for name in rates}
+
+
+@dataclass
+class RunOutcome:
+    """What a run gave: value[V] in store-ID order, supersteps made, whether it ended by itself, last totals."""
+
+    value: np.ndarray
+    supersteps: int
+    converged: bool
+    totals: dict[str, float]
+    stats: RunStats

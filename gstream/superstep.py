@@ -69,13 +69,13 @@ class Run:
         self.watch, self.keeper = watch, keeper
         self.began_at = 0  # the superstep that was restored; 0: this run started
 
-    def go(self, max_supersteps: int | None) -> tuple[int, bool]:
-        """Run to the end; (supersteps, converged)."""
+    def go(self, max_supersteps: int | None, exactly: bool = False) -> tuple[int, bool]:
+        """Run to the end, or to max_supersteps though nothing changes any more (exactly); (supersteps, converged)."""
         supersteps, frontier = self.begin()
         while True:
             if self.watch is not None:
                 self.watch(supersteps, self.values())
-            converged = bool(supersteps and self.code.halt()) or self.still(frontier, supersteps)
+            converged = bool(supersteps and self.code.halt()) or self.still(frontier, supersteps, exactly)
             ended = converged or supersteps == max_supersteps
             if self.keeper is not None:
                 self.keeper.between(self, supersteps, ended)
@@ -130,9 +130,9 @@ class Run:
             for device in self.devices:
                 device.hold_back(self.near.step, self.near.least_edges)
 
-    def still(self, frontier: Frontier, supersteps: int) -> bool:
+    def still(self, frontier: Frontier, supersteps: int, exactly: bool) -> bool:
         """Whether nothing is active. SUM sweeps every edge, so at its start all vertices are, whatever their value."""
-        if not self.code.idempotent and supersteps == 0:
+        if exactly or not self.code.idempotent and supersteps == 0:
             return self.plan.graph.vertices == 0
         return frontier.vertices == 0
 

@@ -17,9 +17,21 @@ from __future__ import annotations
 
 
 class GstreamError(Exception):
-    """Base of every error that is shown as one plain line, without a traceback."""
+    """Base of every error that is shown as one plain line, without a traceback.
+
+    spoken: what str() gives instead of `line`, where other words than the command line's were used (gstream.wording).
+    """
 
     exit_code = 1
+    spoken = ""
+
+    def __str__(self) -> str:
+        return self.spoken or self.line
+
+    @property
+    def line(self) -> str:
+        """The message with options as the command line has them."""
+        return super().__str__()
 
 
 class UsageError(GstreamError):

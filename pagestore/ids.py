@@ -20,9 +20,16 @@ from pagestore.meta import REBUILD
 if TYPE_CHECKING:
     from pagestore.store import Store
 
+Where = Callable[[int], str]  # what stands ahead of a message about the ID of that index
+
 BLOCK_IDS = BLOCK_BYTES // 8  # IDs a step of the search: one checked block of int64
 FEW_SHIFT = 6  # up to 1/64 of a block's names are searched for one by one
 MANY = 1 << 16  # from here on whole arrays are gathered from, not single elements
+
+
+def nowhere(index: int) -> str:
+    """IDs that no file says."""
+    return ""
 
 
 class UserIds:
@@ -74,11 +81,13 @@ class UserIds:
             self._inverse = inverse
         return self._inverse
 
-    def lookup(self, ids: Sequence[Any], what: str = "source", error: type[GstreamError] = UsageError) -> np.ndarray:
+    def lookup(
+        self, ids: Sequence[Any], what: str = "source", error: type[GstreamError] = UsageError, where: Where = nowhere
+    ) -> np.ndarray:
         """Store IDs (u8[n]) of the user's IDs, given as integers or strings (numbers in strings are converted).
 
         An integer array is translated without a Python loop. Raises `error` naming the first ID that is not a
-        vertex; `what` is the word for it in the message.
+        vertex; `what` is the word for it in the message, and `where` of its index stands ahead (a file and a line).
         """
         store, meta = self._store, self._store.meta
         wanted: Any
@@ -86,7 +95,7 @@ class UserIds:
             wanted = np.array([str(value) for value in ids], object)
             natural = self._search(wanted, self._string_block)
         else:
-            wanted = self._numbers(ids, what, error)
+            wanted = self._numbers(ids, what, error, where)
             if wanted.dtype == object:
                 known = np.array([v if -1 <= v < 1 << 63 else -1 for v in wanted], np.int64)
             else:
@@ -98,23 +107,24 @@ class UserIds:
                 natural = self._search(known, lambda a, b: store.array("vertices/ids").read(a, b))
         missing = np.flatnonzero(natural < 0)
         if len(missing):
-            raise error(f"{what} {wanted[missing[0]]} is not a vertex of {store.path}{self._range_text()}")
+            at = missing[0]
+            raise error(f"{where(at)}{what} {wanted[at]} is not a vertex of {store.path}{self._range_text()}")
         return self._stored(natural.astype(np.int64)).astype(np.uint64)
 
-    def _numbers(self, ids: Sequence[Any], what: str, error: type[GstreamError]) -> np.ndarray:
+    def _numbers(self, ids: Sequence[Any], what: str, error: type[GstreamError], where: Where) -> np.ndarray:
         """Integers as they are in an integer array, else Python's, which have no limit."""
         if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
             return ids
-        return np.array([self._number(value, what, error) for value in ids], object)
+        return np.array([self._number(value, what, error, where, at) for at, value in enumerate(ids)], object)
 
-    def _number(self, value: Any, what: str, error: type[GstreamError]) -> int:
+    def _number(self, value: Any, what: str, error: type[GstreamError], where: Where, at: int) -> int:
         try:
             number = int(value)
         except (TypeError, ValueError, OverflowError):
             number = None
         if number is not None and (isinstance(value, str | bytes) or number == value):
             return number
-        raise error(f"{what} {value!r} is not a vertex of {self._store.path}, whose IDs are whole numbers.")
+        raise error(f"{where(at)}{what} {value!r} is not a vertex of {self._store.path}, whose IDs are whole numbers.")
 
     def _range_text(self) -> str:
         count = self._store.meta.vertices

@@ -13,7 +13,7 @@ from pagestore.arrays import CheckedArray, block_count, checksum_name, datasets_
 from pagestore.crc import crc32
 from pagestore.errors import GstreamError, StoreError, UsageError
 from pagestore.hdf5 import Extent
-from pagestore.ids import UserIds
+from pagestore.ids import UserIds, Where, nowhere
 from pagestore.io import read_into
 from pagestore.layout import PageLayout
 from pagestore.meta import FORMAT, META_BYTES, REBUILD, VERSIONS, Meta, decode_meta
@@ -104,9 +104,11 @@ class Store:
         """Natural indices (u4 or u8[n]) of store IDs [first, last); reordered stores hold the inverse from then on."""
         return self._ids.natural_ids(first, self.meta.vertices if last is None else last)
 
-    def lookup(self, ids: Sequence[Any], what: str = "source", error: type[GstreamError] = UsageError) -> np.ndarray:
-        """Store IDs (u8[n]) of user IDs. Raises `error` for one that is not a vertex."""
-        return self._ids.lookup(ids, what, error)
+    def lookup(
+        self, ids: Sequence[Any], what: str = "source", error: type[GstreamError] = UsageError, where: Where = nowhere
+    ) -> np.ndarray:
+        """Store IDs (u8[n]) of user IDs. Raises `error` for one that is not a vertex; where(its index) stands ahead."""
+        return self._ids.lookup(ids, what, error, where)
 
     def array(self, name: str) -> CheckedArray:
         """An array of the store by its dataset's name, such as "vertices/out_degree"."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -43,27 +44,35 @@ def program_of_bfs(source: Any, depth_limit: int | None) -> BFS:
 def run_khop(session: Session, source: Any, radius: int = 1) -> tuple[list[Column], dict[str, Any]]:
     """Column distance of the vertices within `radius` edges of the nearest source (NetworkX's ego_graph along
     out-edges), null elsewhere; and the summary. Raises UsageError (no source, negative radius)."""
-    if radius < 0 or int(radius) != radius:
-        raise UsageError(f"--radius {radius}: must be a whole number of at least 0; it counts edges from the source.")
+    check_radius(radius)
     source_ids(source, "khop")
-    return run_bfs(session, source, int(radius), predecessors=False)
+    return run_bfs(session, source, radius, predecessors=False)
+
+
+def check_radius(radius: int) -> None:
+    """Raise UsageError for a number of edges that is none."""
+    if radius < 0:
+        raise UsageError(f"--radius {radius}: must be at least 0; it counts edges from the source.")
 
 
 def program_of_khop(session: Session, source: Any, radius: int) -> BFS:
-    """The program of a search. Raises UsageError where there is no source."""
+    """The program of a search. Raises UsageError (no source, negative radius)."""
+    check_radius(radius)
     return BFS(source=source_ids(source, "khop"))
 
 
 def source_ids(source: Any, algorithm: str) -> tuple[Any, ...]:
     """The user's sources as a tuple, each once. Raises UsageError when there is none."""
     if source is None:
-        ids: tuple[Any, ...] = ()
-    elif isinstance(source, (str, bytes)) or not isinstance(source, Iterable):
-        ids = (source,)
+        given: tuple[Any, ...] = ()
     else:
-        ids = tuple(dict.fromkeys(source))
+        given = (source,) if isinstance(source, (str, bytes)) or not isinstance(source, Iterable) else tuple(source)
+    for vertex in given:
+        if not isinstance(vertex, (str, Integral)) or isinstance(vertex, bool):
+            raise UsageError(f"source {vertex!r} is no vertex ID: those are whole numbers or names. Pass --source ID.")
+    ids = tuple(dict.fromkeys(given))
     if not ids:
-        raise UsageError(f"{algorithm}: no source was given. Pass --source ID (in Python source=ID), or several.")
+        raise UsageError(f"{algorithm}: no source was given. Pass --source ID, or several.")
     return ids
 
 

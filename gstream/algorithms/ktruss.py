@@ -40,8 +40,8 @@ def run_ktruss(session: Session, k: int | None = None) -> tuple[list[Column], di
         raise UsageError(
             f"{session.store.path}: is directed, and trusses are those of undirected graphs. Convert with --undirected."
         )
-    if k is not None and (k < 0 or int(k) != k):
-        raise UsageError(f"--k {k}: must be a whole number of at least 0, as k - 2 counts triangles. Or leave it out.")
+    if k is not None and k < 0:
+        raise UsageError(f"--k {k}: must be at least 0, as k - 2 counts triangles. Or leave it out.")
     edges = Edges(session)
     if k is not None:
         level = min(k, session.meta.vertices + 2)  # past what any edge can reach; numbers of any size are asked for

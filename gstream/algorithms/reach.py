@@ -57,12 +57,19 @@ def run_harmonic(session: Session, k: int | None = None, seed: int = 0) -> Answe
 def drawn(session: Session, k: int | None, seed: int) -> np.ndarray:
     """uint64[k]: store IDs of the sources, ascending: all, or k drawn without replacement."""
     vertices = session.meta.vertices
+    check_drawn(session, k, seed)
     if k is None or k == vertices:
         return np.arange(vertices, dtype=np.uint64)
-    if not 1 <= k < vertices or int(k) != k:
-        raise UsageError(f"--k {k}: must be 1 to {vertices}, the number of vertices. Leave it out for all of them.")
-    natural = np.random.default_rng(_seeded(seed)).choice(vertices, int(k), replace=False)
+    natural = np.random.default_rng(seed).choice(vertices, k, replace=False)
     return np.sort(np.array([session.store.store_ids(int(n), int(n) + 1)[0] for n in natural], np.uint64))
+
+
+def check_drawn(session: Session, k: int | None, seed: int) -> None:
+    """Raise UsageError where so many sources can't be drawn, or not from that seed."""
+    vertices = session.meta.vertices
+    if k is not None and k != vertices and not 1 <= k < vertices:
+        raise UsageError(f"--k {k}: must be 1 to {vertices}, the number of vertices. Leave it out for all of them.")
+    _check_seed(seed)
 
 
 def _search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -83,8 +90,9 @@ def _search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndar
     return score, reached
 
 
-def program_of_reach(session: Session, **options: Any) -> Reach:
-    """The program of 64 searches."""
+def program_of_reach(session: Session, k: int | None, seed: int, **options: Any) -> Reach:
+    """The program of 64 searches. Raises UsageError as the runs do."""
+    check_drawn(session, k, seed)
     return Reach(bit=np.zeros(session.meta.vertices))
 
 
@@ -102,7 +110,7 @@ def run_radius(session: Session, sketches: int = 32, max_iter: int = 256, seed: 
     """
     program_of_radius(session, sketches, max_iter, seed)
     vertices, converged = session.meta.vertices, True
-    random, natural = np.random.default_rng(_seeded(seed)), session.natural_ids()
+    random, natural = np.random.default_rng(seed), session.natural_ids()
     low, high, finals = np.zeros(vertices), np.zeros(vertices), np.zeros(vertices, np.uint16)
     session.hold(low, high, finals)
     levels: list[np.ndarray] = []  # sums of R after so many hops, uint16[V] each
@@ -130,9 +138,9 @@ def program_of_radius(session: Session, sketches: int, max_iter: int, seed: int)
     """The program of two sketches. Raises UsageError on numbers that mean nothing."""
     if sketches < 2 or sketches % 2 or sketches > 1024:
         raise UsageError(f"--sketches {sketches}: must be an even number from 2 to 1024. The default is 32.")
-    if max_iter < 0 or int(max_iter) != max_iter:
-        raise UsageError(f"--max-iter {max_iter}: must be a whole number of at least 0.")
-    _seeded(seed)
+    if max_iter < 0:
+        raise UsageError(f"--max-iter {max_iter}: must be at least 0. It counts hops.")
+    _check_seed(seed)
     return Sketches(low=np.zeros(session.meta.vertices), high=np.zeros(session.meta.vertices))
 
 
@@ -153,10 +161,9 @@ def effective(levels: list[np.ndarray], sketches: int) -> tuple[np.ndarray, floa
     return radius, after - 1 + (wanted - sums[after - 1]) / (sums[after] - sums[after - 1])
 
 
-def _seeded(seed: Any) -> int:
-    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
-        raise UsageError(f"--seed {seed}: must be a whole number of at least 0.")
-    return int(seed)
+def _check_seed(seed: int) -> None:
+    if seed < 0:
+        raise UsageError(f"--seed {seed}: must be at least 0. It is where the draw begins.")
 
 
 def _column(name: str, values: np.ndarray) -> Column:

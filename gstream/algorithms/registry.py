@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from gstream import given
 from gstream.algorithms.entries import ENTRIES, EXTRACTS
 from pagestore.errors import UsageError
 
@@ -16,6 +18,15 @@ if TYPE_CHECKING:
 
 
 # Those whose answer is one run of one program; others are several runs, or page kernels.
+LIKE = 0.75  # how like a name must be to be meant: k-core is kcore, dfs not bfs
+KINDS: dict[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(("depth_limit", "iterations", "max_iter", "radius", "k", "seed", "sketches"), given.whole),
+    **dict.fromkeys(("alpha", "beta", "tol", "rate"), given.number),
+    **dict.fromkeys(
+        ("predecessors", "normalized", "float64", "weighted", "wf_improved", "center", "propagate"), given.switch
+    ),
+}  # of options; vertices, and files or mappings of them, are read where they are used
+ENDS = ("depth_limit", "radius", "max_iter", "predecessors", "normalized")  # may be others when a run is gone on with
 KEPT = ("bfs", "khop", "pagerank", "rwr", "sssp", "widest", "hcc", "katz", "eigenvector")
 
 
@@ -44,12 +55,19 @@ class Algorithm:
     plans: str = ""
     table: str = ""
 
-    def check_options(self, given: dict[str, Any]) -> None:
-        """Raise UsageError for an option that this algorithm does not have."""
-        for name in given:
+    def checked(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options of their types. Raises UsageError for one that this algorithm does not have, or of no such type.
+
+        None is for those alone whose default it is.
+        """
+        for name in options:
             if name not in self.options:
                 known = ", ".join(self.options) or "none"
                 raise UsageError(f"{self.name}: has no option {name!r}; it has {known}. Check the spelling.")
+        return {
+            name: value if name not in KINDS or value is self.options[name] else KINDS[name](_flag(name), value)
+            for name, value in options.items()
+        }
 
     def check_certificate(self) -> None:
         """Raise UsageError where the answer can't be proved."""
@@ -85,13 +103,14 @@ class Algorithm:
         from gstream.results import Result
         from gstream.tables import Table
 
-        self.check_options(options)
+        options = self.checked(options)
         if certify:
             self.check_certificate()
         self.check_ends(engine.options)
         if engine.options.checkpoint is not None:
             self.check_checkpoint(options)
-        with Session(engine) as session:
+        asked = {name: value for name, value in (self.options | options).items() if name not in ENDS}
+        with Session(engine, self.name, asked) as session:
             columns, found = _function(self.runs)(session, **options)
             summary = {"algorithm": self.name, "store": session.store.path, "options": _shown(options)} | found
             if certify:
@@ -99,6 +118,10 @@ class Algorithm:
         if self.table:
             return (EdgeTable if self.table == "edges" else Table)(session.store, columns, summary)
         return Result(session.store, columns, summary, self.best, self.groups)
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _function(path: str) -> Callable[..., Any]:
@@ -187,6 +210,9 @@ ALGORITHMS = {
 def find_algorithm(name: str) -> Algorithm:
     """The algorithm called `name`. Raises UsageError naming the ones there are."""
     if name not in ALGORITHMS:
+        like = get_close_matches(name.lower().replace("-", "").replace("_", ""), ALGORITHMS, 1, LIKE)
+        if like:
+            raise UsageError(f"{name}: no such algorithm. Did you mean {like[0]}?")
         known = ", ".join(ALGORITHMS)
         raise UsageError(f"{name}: no such algorithm; there are {known}, and your own as FILE.py:CLASS.")
     return ALGORITHMS[name]

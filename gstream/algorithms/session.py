@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from gstream.stats import RunStats
+from gstream.keeping import Asked
+from gstream.stats import RunOutcome, RunStats
 from pagestore.errors import ResourceError
 from pagestore.layout import HEAD_NEIGHBOURS
 
@@ -49,8 +50,10 @@ class SharedKernel:
 class Session:
     """One call of an algorithm on an engine; use it as a context manager."""
 
-    def __init__(self, engine: Any) -> None:
+    def __init__(self, engine: Any, name: str = "", options: dict[str, Any] | None = None) -> None:
+        """name, options: of the algorithm, as the user knows them; none where programs are run as they are."""
         self.engine = engine
+        self.asked = Asked(name, options) if name else None
         self.store = engine.store
         self.meta = engine.store.meta
         self.stats = RunStats()
@@ -94,9 +97,12 @@ class Session:
         """The store ID that means "no vertex"."""
         return self.store.layout.none
 
-    def run(self, program: Any, max_supersteps: int | None = None, watch: Any = None) -> Any:
-        """engine.run; its figures are added to the session's. Returns the RunOutcome."""
-        outcome = self.engine.run(program, max_supersteps, watch)
+    def run(
+        self, program: Any, max_supersteps: int | None = None, watch: Any = None, exactly: bool = False
+    ) -> RunOutcome:
+        """engine.run; its figures are added to the session's. exactly: all max_supersteps, whatever changes in them."""
+        asked = replace(self.asked or Asked(type(program).__name__), exactly=exactly)
+        outcome = self.engine.run(program, max_supersteps, watch, asked)
         self.stats = outcome.stats.after(self.stats)
         return outcome
 

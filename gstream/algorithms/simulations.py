@@ -9,14 +9,10 @@ by default 1 / (greatest sum of weights into a vertex), with which temperatures 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.pagerank import read_values
 from gstream.algorithms.session import Session
 from gstream.algorithms.sssp import check_weights, need_weights
 from gstream.program import Program
@@ -25,7 +21,8 @@ from gstream.programs.heat import Heat
 from gstream.programs.inflow import Inflow
 from gstream.programs.neural import Neural
 from gstream.results import Column
-from pagestore.errors import InputError, UsageError
+from gstream.vertexfiles import find_numbers
+from pagestore.errors import UsageError
 
 Answer = tuple[list[Column], dict[str, Any]]
 
@@ -62,15 +59,15 @@ def run_neural(session: Session, initial: Any, iterations: int = 10) -> Answer:
 
 
 def _simulate(session: Session, program: Program, iterations: int, name: str) -> Answer:
-    outcome = session.run(program, max_supersteps=iterations)
+    outcome = session.run(program, max_supersteps=iterations, exactly=True)
     column = Column(name, outcome.value, dtype=np.dtype(np.float64))
     return [column], session.finish(outcome.supersteps, True)
 
 
 def check_iterations(iterations: int) -> None:
     """Raise UsageError for a number of steps that means nothing."""
-    if iterations < 0 or int(iterations) != iterations:
-        raise UsageError(f"--iterations {iterations}: must be a whole number of at least 0.")
+    if iterations < 0:
+        raise UsageError(f"--iterations {iterations}: must be at least 0. It counts steps.")
 
 
 def initial_values(session: Session, initial: Any, algorithm: str) -> tuple[np.ndarray, np.ndarray]:
@@ -80,25 +77,10 @@ def initial_values(session: Session, initial: Any, algorithm: str) -> tuple[np.n
             f"{algorithm}: no first values were given. Pass --initial FILE with lines `vertex value` (in Python a "
             "mapping)."
         )
-    given, where = initial, "initial"
-    if isinstance(initial, (str, os.PathLike)):
-        given, where = read_values(Path(initial), "value", _number), str(initial)
-    if not isinstance(given, Mapping):
-        raise UsageError("initial: must be a mapping from vertices to numbers, or a file with such lines.")
-    stored = session.store.lookup(list(given), "initial vertex", InputError) if len(given) else np.zeros(0, np.uint64)
+    stored, numbers = find_numbers(session.store, initial, "initial", "value")
     values = np.zeros(session.meta.vertices)
-    values[stored] = [_number(where, vertex, number) for vertex, number in given.items()]
+    values[stored] = numbers
     return values, stored
-
-
-def _number(where: str, vertex: Any, text: Any) -> float:
-    try:
-        number = float(text)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise InputError(f"{where}: the value of {vertex} is {text!r}; it must be a finite number.")
-    return number
 
 
 def program_of_heat(session: Session, initial: Any, iterations: int, rate: float | None) -> Heat:

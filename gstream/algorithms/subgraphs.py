@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,9 @@ from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.edgetable import Chosen, EdgeTable
 from gstream.hostcode.bitmaps import bitmap, count_bits
+from gstream.vertexfiles import find_vertices
 from pagestore.errors import InputError, UsageError
+from pagestore.inputs.streams import STDIN
 
 
 def run_subgraph(session: Session, nodes: Any) -> tuple[Chosen, dict[str, Any]]:
@@ -103,35 +104,19 @@ def _as_bits(members: np.ndarray) -> np.ndarray:
 def _members(session: Session, given: Any, algorithm: str, word: str) -> np.ndarray:
     """bool[V]: the vertices that are given, by user IDs or the path of a file with a vertex a line."""
     if given is None:
-        raise UsageError(
-            f"{algorithm}: no vertices were given. Pass --{word}s FILE, a vertex a line, or --{word} ID (in Python "
-            f"{word}s=[...])."
-        )
+        raise UsageError(f"{algorithm}: no vertices were given. Pass --{word}s FILE, a vertex a line, or --{word} ID.")
     if isinstance(given, (str, os.PathLike)):
-        given = _read_ids(session, Path(given), word)
-    elif not isinstance(given, np.ndarray):
-        given = list(given) if isinstance(given, Iterable) else [given]
+        if not os.path.lexists(given) and os.fspath(given) != STDIN:
+            raise InputError(f"{given}: no such file. Pass --{word}s FILE, a vertex a line, or --{word} ID.")
+        stored = find_vertices(session.store, given, word)
+    elif isinstance(given, np.ndarray):
+        stored = session.store.lookup(given, word)
+    else:
+        stored = session.store.lookup(list(given) if isinstance(given, Iterable) else [given], word)
     members = np.zeros(session.meta.vertices, np.bool_)
     session.hold(members)
-    members[session.store.lookup(given, word)] = True
+    members[stored] = True
     return members
-
-
-def _read_ids(session: Session, path: Path, word: str) -> Any:
-    """User IDs of a file, a vertex a line (# and % begin comments): int64[n], or texts where one is no number."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise InputError(f"{path}: can't be read ({reason}). --{word}s takes a file with a vertex a line.") from None
-    lines = [line.strip().strip('"') for line in text.splitlines()]
-    names = [line for line in lines if line and not line.startswith(("#", "%"))]
-    if session.meta.id_kind != "strings":
-        try:
-            return np.array(names, dtype=str).astype(np.int64)
-        except (ValueError, OverflowError):
-            pass  # the look-up names the one that is no number
-    return names
 
 
 def certify_subgraph(session: Session, chosen: Chosen, options: dict[str, Any], found: dict[str, Any]) -> dict:

@@ -13,6 +13,7 @@ from gstream.algorithms.registry import ALGORITHMS, find_algorithm
 from pagestore.errors import UsageError
 
 MOST_GPUS = 1024  # no machine has more
+NAMED = {"node": "nodes", "target": "targets"}  # vertices one by one -> those of a file, which they stand for
 OWN_OPTIONS = (  # of the algorithms, that the command line has
     "source", "depth_limit", "predecessors", "alpha", "beta", "iterations", "tol", "max_iter", "personalization",
     "normalized", "float64", "radius", "weighted", "wf_improved", "k", "seed", "sketches", "initial", "rate",
@@ -37,7 +38,7 @@ def _declared(
     predecessors: bool = typer.Option(None, "--predecessors/--no-predecessors", help="bfs, sssp: default yes."),
     alpha: float = typer.Option(None, help="pagerank, rwr: share of rank that follows edges; katz: of each edge."),
     beta: float = typer.Option(None, help="katz: of each vertex. Default: 1."),
-    iterations: int = typer.Option(None, metavar="N", help="pagerank, cdlp, simulations: exactly N iterations."),
+    iterations: int = typer.Option(None, metavar="N", help="pagerank, simulations: exactly N; cdlp: N at most."),
     tol: float = typer.Option(None, help="Centralities: end at this L1 change, not times n as NetworkX."),
     max_iter: int = typer.Option(None, metavar="N", help="Centralities: end after N iterations."),
     personalization: Path = typer.Option(None, metavar="FILE", help="pagerank: lines of `vertex weight`."),
@@ -95,7 +96,7 @@ def takes_run_options(command: Callable[..., None]) -> Callable[..., None]:
 def own_options(given: dict[str, Any]) -> dict[str, Any]:
     """What was given of the algorithms' own options; vertices that were named one by one stand for those of a file."""
     own = {name: given[name] for name in OWN_OPTIONS if given[name] not in (None, [])}
-    for name, several in (("node", "nodes"), ("target", "targets")):
+    for name, several in NAMED.items():
         if given[name] and several in own:
             raise UsageError(f"--{name} and --{several} both say which vertices. Pass one of the two.")
         if given[name]:
@@ -124,13 +125,17 @@ def checkpoint_options(given: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None} | asked
 
 
-def check_asked(algorithm: str, own: dict[str, Any], parameters: dict[str, str], certify: bool) -> None:
-    """UsageError, in the command line's words, for an option that `algorithm` does not have."""
+def check_asked(given: dict[str, Any], own: dict[str, Any], parameters: dict[str, str]) -> None:
+    """UsageError, in the command line's words, for an option that the algorithm does not have."""
     from gstream.loading import is_program_path
 
+    algorithm, certify, store = given["algorithm"], given["certify"], str(given["store"])
+    if store in ALGORITHMS and algorithm not in ALGORITHMS:
+        raise UsageError(f"{algorithm} {store}: the algorithm comes first. Write {store} {algorithm}.")
+    typed = {several: name for name, several in NAMED.items() if given[name]}  # what an own option was given as
     if is_program_path(algorithm):
-        if own:
-            raise UsageError(f"{flag(next(iter(own)))}: is no option of {algorithm}. Pass --param NAME=VALUE.")
+        for name in own:
+            raise UsageError(f"{flag(typed.get(name, name))}: is no option of {algorithm}. Pass --param NAME=VALUE.")
         if certify:
             raise UsageError(f"--certify: {algorithm} has no certificate; algorithms of gstream's have. Leave it out.")
         return
@@ -143,7 +148,8 @@ def check_asked(algorithm: str, own: dict[str, Any], parameters: dict[str, str],
     for name in own:
         if name not in known:
             flags = ", ".join(flag(option) for option in known if option in OWN_OPTIONS) or "none of its own"
-            raise UsageError(f"{flag(name)}: is no option of {algorithm}, which has {flags}. Leave it out.")
+            asked = flag(typed.get(name, name))
+            raise UsageError(f"{asked}: is no option of {algorithm}, which has {flags}. Leave it out.")
     check_ends(own)
 
 

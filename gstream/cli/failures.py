@@ -17,7 +17,6 @@ from gstream.keeping import RunStopped, StopRequest
 from pagestore.errors import GstreamError
 
 EXIT_INTERNAL, EXIT_USAGE, EXIT_INPUT, EXIT_RESOURCE = 1, 2, 4, 5
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NO_HANDLES = (errno.EMFILE, errno.ENFILE)
 AGAIN_SECONDS = 0.01
 SECOND_SIGNAL_SECONDS = 2.0  # `timeout` and terminals often deliver one signal twice: only a later one is impatience
@@ -90,7 +89,7 @@ def stops_when_kept() -> Iterator[StopRequest]:
     try:
         yield stop
     except RunStopped as stopped:
-        raise Interrupted(SIGNALS.number, str(stopped)) from stopped
+        raise Interrupted(SIGNALS.number, stopped.line) from stopped
     finally:
         SIGNALS.stop = None
 
@@ -98,7 +97,7 @@ def stops_when_kept() -> Iterator[StopRequest]:
 def describe(error: BaseException) -> tuple[int, str]:
     """Exit code and the one line that says where, what, the limit and the remedy."""
     if isinstance(error, GstreamError):
-        return error.exit_code, " ".join(str(error).split("\n"))
+        return error.exit_code, " ".join(error.line.split("\n"))
     if isinstance(error, MemoryError):
         detail = f" ({error})" if str(error) else ""
         return EXIT_RESOURCE, (
@@ -113,10 +112,12 @@ def describe(error: BaseException) -> tuple[int, str]:
 
 
 def _describe_os(error: OSError) -> tuple[int, str]:
+    from pagestore.io import no_space  # with NumPy, which --help does without
+
     where = f"{error.filename}: " if error.filename else ""
     what = error.strerror or str(error)
-    if error.errno in NO_SPACE:
-        return EXIT_RESOURCE, f"{where}disk full ({what}). Free some space, or pass --workdir on another disk."
+    if full := no_space(error):  # of standard output, where no file is named
+        return EXIT_RESOURCE, f"{where or 'writing failed: '}{full[0]}. {full[1]}, or write to another disk."
     if error.errno in NO_HANDLES:
         return EXIT_RESOURCE, f"{where}too many open files ({what}). Raise the limit with `ulimit -n 65536`."
     if error.errno == errno.EIO:

@@ -77,6 +77,9 @@ def _report_usage(error: Exception) -> int:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "gstream"
     text = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+    if context and "argument" in text:  # one is missing, or too many are there: which is which?
+        pieces = [piece.replace("{", "").replace("}", "") for piece in context.command.collect_usage_pieces(context)]
+        text += f". Write {command} {' '.join(pieces)}"
     print(f"{command}: {text}. See {command} --help.", file=sys.stderr)
     return EXIT_USAGE
 

@@ -47,6 +47,15 @@ def refuse_overwriting(written: Iterable[Path], read: Iterable[str | Path]) -> N
                     raise UsageError(f"{target}: is {shown}; writing would destroy what is read. Name another file.")
 
 
+def refuse_twice(written: Iterable[Path]) -> None:
+    """UsageError when one file is to hold two answers."""
+    seen: set[Path] = set()
+    for path in written:
+        if path.resolve() in seen:
+            raise UsageError(f"{path}: is named twice; the second file would replace the first. Name two files.")
+        seen.add(path.resolve())
+
+
 def _stat(path: str | Path) -> os.stat_result | None:
     """Stat of a file, or of standard input for "-"; None when there is none."""
     try:

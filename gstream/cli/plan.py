@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gstream.plan import Plan
     from gstream.program import Program
 
+PLANNED_HERE = ("bfs", "pagerank", "sssp", "wcc")  # by program_of; others have a function that makes their program
 USUAL_ITERATIONS = 20  # of PageRank until the default --tol, about
 
 
@@ -37,7 +38,7 @@ def plan(**given: Any) -> None:
 
     algorithm, store, own = given["algorithm"], given["store"], own_options(given)
     parameters = parse_parameters(given["param"] or [])
-    check_asked(algorithm, own, parameters, given["certify"])
+    check_asked(given, own, parameters)
     supersteps = planned_supersteps(algorithm, own, given["max_supersteps"])
     with open_store(store) as opened, Engine(opened, RunOptions(**engine_options(given))) as engine:
         program = program_of(algorithm, engine, own, parameters)
@@ -51,7 +52,7 @@ def plan(**given: Any) -> None:
 
 def planned_supersteps(algorithm: str, own: dict[str, Any], max_supersteps: int | None) -> int:
     """How many supersteps are planned for: as many as the options say, at most 20 of an iteration, else 1."""
-    given = [own.get("iterations"), own.get("depth_limit"), max_supersteps]
+    given = [own.get(name) for name in ("iterations", "depth_limit", "radius")] + [max_supersteps]
     iterates = is_iterated(algorithm)
     usual = min(USUAL_ITERATIONS, own.get("max_iter", USUAL_ITERATIONS)) if iterates else 1
     return next((number for number in given if number is not None), usual)
@@ -97,11 +98,19 @@ def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: 
             check_weights(session)
             return program_for(meta, options["float64"])(source=source)
     if algorithm != "wcc":
-        raise UsageError(f"{algorithm}: runs no program, so there is nothing to plan. Run it.")
+        raise UsageError(f"{algorithm}: has no plan; {planned_names()} and programs of your own have one. Run it.")
     from gstream.programs.wcc import WCC, WCC64
 
     # Union-find visits each edge at most once: one sweep of label propagation is its upper bound.
     return WCC() if meta.id_bytes == 4 else WCC64()
+
+
+def planned_names() -> str:
+    """The algorithms that run programs; the others sweep pages with kernels of their own."""
+    from gstream.algorithms.registry import ALGORITHMS
+
+    found = [name for name, algorithm in ALGORITHMS.items() if algorithm.plans or name in PLANNED_HERE]
+    return ", ".join(found)
 
 
 def plan_facts(planned: Plan, supersteps: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from gstream.cli.asked import (
     takes_run_options,
 )
 from gstream.cli.failures import stops_when_kept
-from gstream.cli.paths import refuse_existing, refuse_overwriting
+from gstream.cli.paths import refuse_existing, refuse_overwriting, refuse_twice
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_count, show_seconds
@@ -73,11 +73,11 @@ def run(**given: Any) -> None:
     algorithm, store, output, trace = given["algorithm"], given["store"], given["output"], given["trace"]
     own, options, parameters = own_options(given), engine_options(given), parse_parameters(given["param"] or [])
     start_gpus(options)
-    check_asked(algorithm, own, parameters, given["certify"])
+    check_asked(given, own, parameters)
     options |= checkpoint_options(given)
     check_kept(algorithm, options)
     inputs = [given[name] for name in ("personalization", "initial", "nodes", "targets")]
-    check_written(store, algorithm, inputs, output, trace, given["ldbc"], given["force"])
+    check_written(store, algorithm, inputs, output, trace, given["plot"], given["ldbc"], given["force"])
     check_plot(algorithm, given["plot"], given["force"])
 
     from numba.core.event import install_timer
@@ -125,8 +125,8 @@ def start_gpus(options: dict[str, Any]) -> None:
 
 
 def check_written(
-    store: Path, algorithm: str, inputs: Sequence[Path | None], output: Path | None, trace: Path | None, ldbc: bool,
-    force: bool,
+    store: Path, algorithm: str, inputs: Sequence[Path | None], output: Path | None, trace: Path | None,
+    plot: Path | None, ldbc: bool, force: bool,
 ) -> None:  # fmt: skip
     """Raise, before anything is computed, where a file of the run can't be written or is one that the run reads."""
     from gstream.algorithms.registry import find_algorithm
@@ -135,7 +135,9 @@ def check_written(
 
     program = Path(algorithm.rpartition(":")[0] or algorithm)
     read = [path for path in (store, program, *inputs) if path is not None]
-    refuse_overwriting([path for path in (output, trace) if path is not None], read)
+    written = [path for path in (output, trace, plot) if path is not None]
+    refuse_overwriting(written, read)
+    refuse_twice(written)
     if output is not None:
         check_output(output, ldbc)
         if ldbc and not is_program_path(algorithm) and find_algorithm(algorithm).table:
@@ -166,12 +168,14 @@ def tracing(path: Path | None) -> Iterator[ChromeTrace | None]:
         yield None
         return
     from gstream.trace import ChromeTrace
-    from pagestore.convert.storage import disk_errors
+    from pagestore.io import disk_error
 
     spans = ChromeTrace()
     yield spans
-    with disk_errors(path):
+    try:
         spans.write(path)
+    except OSError as error:
+        raise disk_error(error, str(path)) from error
 
 
 class StepLine:

@@ -102,8 +102,8 @@ def _decoder(kind: str) -> Decoder:
     return bz2.BZ2Decompressor() if kind == "bzip2" else lzma.LZMADecompressor(lzma.FORMAT_XZ)
 
 
-def check_file(path: str | Path) -> os.stat_result:
-    """Stat of an input; InputError when it is missing, a folder or unreadable."""
+def check_file(path: str | Path, may_be_empty: bool = False) -> os.stat_result:
+    """Stat of an input; InputError when it is missing, a folder or unreadable, or empty where it may not be."""
     try:
         info = os.stat(path)
     except FileNotFoundError:
@@ -114,7 +114,7 @@ def check_file(path: str | Path) -> os.stat_result:
         raise InputError(f"{path}: is a folder; an input is a file. Name the files in it, e.g. {path}/*.txt.")
     if not os.access(path, os.R_OK):
         raise InputError(f"{path}: permission denied. Make the file readable.")
-    if stat.S_ISREG(info.st_mode) and info.st_size == 0:
+    if stat.S_ISREG(info.st_mode) and info.st_size == 0 and not may_be_empty:
         raise InputError(f"{path}: is empty (0 bytes); an input has at least one edge. Check how it was made.")
     return info
 
@@ -131,7 +131,7 @@ class ByteStream:
     Raises InputError for whatever can't be read in full.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, may_be_empty: bool = False) -> None:
         self.name = "stdin" if str(path) == STDIN else str(path)
         self.total_bytes: int | None = None
         self.replayable = False
@@ -139,7 +139,7 @@ class ByteStream:
             self._file = sys.stdin.fileno()
             self._owned = False
         else:
-            info = check_file(path)
+            info = check_file(path, may_be_empty)
             if stat.S_ISREG(info.st_mode):
                 self.total_bytes, self.replayable = info.st_size, True
             try:
@@ -153,12 +153,12 @@ class ByteStream:
         self._ahead = b""  # decompressed, not handed out yet
         self._raw = b""  # read, not decompressed yet
         try:
-            self._begin()
+            self._begin(may_be_empty)
         except BaseException:
             self.close()
             raise
 
-    def _begin(self) -> None:
+    def _begin(self, may_be_empty: bool) -> None:
         """Find the compression and decompress something."""
         self._raw = self._read_raw(READ_BYTES)
         self.compression = next((kind for magic, kind in MAGIC.items() if self._raw.startswith(magic)), None)
@@ -169,7 +169,7 @@ class ByteStream:
                 f"{self._raw[:4]!r}. Rename it, or make it again if it was damaged."
             )
         self._decoder = _decoder(self.compression) if self.compression else None
-        if not self.peek(1):
+        if not self.peek(1) and not may_be_empty:
             raise InputError(f"{self.name}: is empty (0 bytes); an input has at least one edge. Check how it was made.")
 
     def position(self) -> int:

@@ -74,10 +74,10 @@ def test_schedules_change_nothing(directed, options, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "--k 0: out of range; 1 to 1600 sources"),
-        ({"k": 1601}, "--k 1601: out of range"),
-        ({"k": 2, "source": 5}, "--k and --source contradict"),
-        ({"seed": 2}, "--seed: is for sources that --k draws"),
+        ({"k": 0}, "k 0: out of range; 1 to 1600 sources"),
+        ({"k": 1601}, "k 1601: out of range"),
+        ({"k": 2, "source": 5}, "k and source contradict"),
+        ({"seed": 2}, "seed: is for sources that k draws"),
         ({"source": 5000}, "source 5000 is not a vertex|5000"),
     ],
 )

@@ -70,9 +70,9 @@ def test_rounds_end_where_nothing_changes(tmp_path):
 
 def test_wrong_use(tmp_path):
     with gstream.open(hub_example().stored(tmp_path)) as graph:
-        with pytest.raises(UsageError, match="--iterations -1: is negative"):
+        with pytest.raises(UsageError, match="iterations -1: is negative"):
             graph.cdlp(iterations=-1)
-        with pytest.raises(UsageError, match="--certify: cdlp has no certificate"):
+        with pytest.raises(UsageError, match="certify=True: cdlp has no certificate"):
             graph.cdlp(certify=True)
         with pytest.raises(ResourceError, match="too little"):
             graph.cdlp(host_memory=40_000)

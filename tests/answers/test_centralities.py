@@ -177,16 +177,16 @@ def test_hits_not_normalized(tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("katz", {"alpha": float("nan")}, "--alpha nan: must be a number. The default is 0.1."),
-        ("katz", {"beta": float("inf")}, "--beta inf: must be a number. The default is 1.0."),
-        ("katz", {"alpha": 5.0}, "--alpha 5.0: sums over walks grow without end on this graph"),
-        ("katz", {"tol": -1.0}, "--tol -1.0"),
-        ("eigenvector", {"max_iter": -1}, "--max-iter -1"),
+        ("katz", {"alpha": float("nan")}, "alpha nan: must be a number. The default is 0.1."),
+        ("katz", {"beta": float("inf")}, "beta inf: must be a number. The default is 1.0."),
+        ("katz", {"alpha": 5.0}, "alpha 5.0: sums over walks grow without end on this graph"),
+        ("katz", {"tol": -1.0}, "tol -1.0"),
+        ("eigenvector", {"max_iter": -1}, "max_iter -1"),
         ("eigenvector", {"alpha": 0.5}, "eigenvector: has no option 'alpha'; it has max_iter, tol."),
-        ("hits", {"tol": float("inf")}, "--tol inf"),
-        ("rwr", {"source": None}, "rwr: no source was given. Pass --source ID"),
+        ("hits", {"tol": float("inf")}, "tol inf"),
+        ("rwr", {"source": None}, "rwr: no source was given. Pass source=ID"),
         ("rwr", {"source": 99}, "source 99 is not a vertex of"),
-        ("rwr", {"source": 0, "alpha": 1.0}, "--alpha 1.0: must be at least 0 and less than 1."),
+        ("rwr", {"source": 0, "alpha": 1.0}, "alpha 1.0: must be at least 0 and less than 1."),
     ],
 )
 def test_wrong_use(name, options, message, tmp_path):

@@ -68,7 +68,7 @@ def test_a_program_by_path(graph, tmp_path):
         (HOPS, "my.py:Hop", UsageError, "has no Hop; its programs are: Hops"),
         (HOPS, "my.py:INF", UsageError, "INF is not a program of this file; its programs are: Hops"),
         (HOPS + HOPS.replace("Hops", "More"), "my.py", UsageError, r"defines 2 programs \(Hops, More\)"),
-        ("x = 1\n", "my.py", UsageError, r"defines 0 programs \(none\)"),
+        ("x = 1\n", "my.py", UsageError, "my.py: defines no program. A program is a class"),
         ("def f(:\n", "my.py:F", UsageError, r"my.py:1: .*Fix the file"),
         ("\nx = y\n", "my.py:F", UsageError, r"my.py:2: NameError: name 'y' is not defined"),
         (HOPS.replace("u.value + 1", "print(u)"), "my.py:Hops", UsageError, r"my.py:12: `print\(u\)`"),
@@ -79,6 +79,13 @@ def test_programs_that_cannot_be_loaded(text, name, error, message, tmp_path):
     (tmp_path / "my.py").write_text(text)
     with pytest.raises(error, match=message):
         load_program(f"{tmp_path}/{name}")
+
+
+def test_the_line_of_a_program_that_is_named_from_its_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.py").write_text("\nx = y\n")
+    with pytest.raises(UsageError, match=r"^my.py:2: NameError: name 'y' is not defined. Fix the file.$"):
+        load_program("my.py")
 
 
 def test_results_outlive_their_graph(tmp_path):
@@ -100,7 +107,7 @@ def test_options(graph, tmp_path):
         graph.execute("bfs", {"source": 3, "alpha": 1})
     with pytest.raises(UsageError, match="dfs: no such algorithm; there are bfs, pagerank, sssp, wcc"):
         graph.execute("dfs", {})
-    with pytest.raises(UsageError, match="max-supersteps: is for programs of your own; bfs would stop"):
+    with pytest.raises(UsageError, match="max_supersteps: is for programs of your own; bfs would stop"):
         graph.bfs(source=3, max_supersteps=1)
     with pytest.raises(StoreError):
         gstream.open(tmp_path / "absent.gs")

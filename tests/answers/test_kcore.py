@@ -124,7 +124,7 @@ def test_wrong_use(tmp_path):
         with pytest.raises(GstreamError, match="topology"):
             graph.kcore()
     with gstream.open(whole(example).stored(tmp_path)) as graph:
-        with pytest.raises(UsageError, match="--k -1: is negative"):
+        with pytest.raises(UsageError, match="k -1: is negative"):
             graph.kcore(k=-1)
         assert set(column(graph.kcore(k=1 << 62, certify=True), "in_core").values()) == {0}
 

@@ -78,6 +78,18 @@ def test_iterations_are_counted_exactly(tmp_path):
             assert np.allclose(result.to_numpy()["pagerank"], rank, rtol=1e-12)
 
 
+@pytest.mark.parametrize("devices", ["host", "host:2", "fake:3"])
+def test_iterations_go_on_where_nothing_changes(devices, tmp_path):
+    """A ring's first ranks are its last."""
+    ring = Example(4, np.arange(4), (np.arange(4) + 1) % 4, np.ones(4))
+    with gstream.open(ring.stored(tmp_path), devices=devices) as graph:
+        assert graph.pagerank().summary["supersteps"] == 1
+        result = graph.pagerank(iterations=7)
+        assert result.summary["supersteps"] == 7 and result.summary["converged"]
+        assert result.to_numpy()["pagerank"].tolist() == [0.25] * 4
+        assert graph.heat(dict.fromkeys(range(4), 1), iterations=6).summary["supersteps"] == 6
+
+
 def test_the_tolerance_is_absolute(tmp_path):
     with gstream.open(hub_example().stored(tmp_path)) as graph:
         loose, tight = graph.pagerank(tol=1e-2).summary, graph.pagerank(tol=1e-5).summary
@@ -109,9 +121,9 @@ def test_personalization_from_a_file(tmp_path):
     [
         ("3\n", r"preference.txt:1: `3` has one field"),
         ("3 1\n3 2\n", r"preference.txt:2: 3 stands there for the second time"),
-        ("3 -1\n", r"the weight of 3 is -1; it must be a finite number"),
-        ("3 nan\n", r"the weight of 3 is nan; it must be a finite number"),
-        ("3 much\n", r"the weight of 3 is 'much'; it must be a number"),
+        ("3 -1\n", r"the weight of 3 is '-1'; it must be a finite number"),
+        ("3 nan\n", r"the weight of 3 is 'nan'; it must be a finite number"),
+        ("3 much\n", r"the weight of 3 is 'much'; it must be a finite number of at least 0"),
         ("99 1\n", r"personalization vertex 99 is not a vertex of"),
         ("3 0\n", r"its weights sum to 0; the sum must be positive"),
         ("", r"its weights sum to 0"),
@@ -128,12 +140,12 @@ def test_bad_personalizations(text, message, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"alpha": 1.0}, "--alpha 1.0: must be at least 0 and less than 1"),
-        ({"alpha": float("nan")}, "--alpha nan"),
-        ({"tol": -1e-3}, "--tol -0.001"),
-        ({"tol": float("inf")}, "--tol inf"),
-        ({"max_iter": -1}, "--max-iter -1"),
-        ({"iterations": -2}, "--iterations -2"),
+        ({"alpha": 1.0}, "alpha 1.0: must be at least 0 and less than 1"),
+        ({"alpha": float("nan")}, "alpha nan"),
+        ({"tol": -1e-3}, "tol -0.001"),
+        ({"tol": float("inf")}, "tol inf"),
+        ({"max_iter": -1}, "max_iter -1"),
+        ({"iterations": -2}, "iterations -2"),
         ({"personalization": [1, 2]}, "must be a mapping"),
         ({"damping": 0.5}, "damping: no such option"),
     ],

@@ -136,12 +136,12 @@ def test_sketches_are_within_their_error(tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("closeness", {"k": 0}, "--k 0: must be 1 to 3, the number of vertices."),
-        ("harmonic", {"k": 4}, "--k 4: must be 1 to 3"),
-        ("harmonic", {"k": 2, "seed": -1}, "--seed -1: must be a whole number of at least 0."),
-        ("radius", {"sketches": 3}, "--sketches 3: must be an even number from 2 to 1024."),
-        ("radius", {"max_iter": -1}, "--max-iter -1"),
-        ("radius", {"seed": 0.5}, "--seed 0.5"),
+        ("closeness", {"k": 0}, "k 0: must be 1 to 3, the number of vertices."),
+        ("harmonic", {"k": 4}, "k 4: must be 1 to 3"),
+        ("harmonic", {"k": 2, "seed": -1}, "seed -1: must be at least 0."),
+        ("radius", {"sketches": 3}, "sketches 3: must be an even number from 2 to 1024."),
+        ("radius", {"max_iter": -1}, "max_iter -1"),
+        ("radius", {"seed": 0.5}, "seed 0.5"),
     ],
 )
 def test_wrong_use(name, options, message, tmp_path):

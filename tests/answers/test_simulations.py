@@ -80,13 +80,13 @@ def test_first_values_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "error", "message"),
     [
-        ("heat", {"initial": None}, UsageError, "heat: no first values were given. Pass --initial FILE"),
+        ("heat", {"initial": None}, UsageError, "heat: no first values were given. Pass initial=FILE"),
         ("neural", {"initial": [1]}, UsageError, "initial: must be a mapping from vertices to numbers"),
         ("heat", {"initial": {9: 1}}, InputError, "initial vertex 9 is not a vertex of"),
         ("circuit", {"initial": {0: "x"}}, InputError, "initial: the value of 0 is 'x'; it must be a finite number."),
         ("circuit", {"initial": {0: float("nan")}}, InputError, "the value of 0 is nan; it must be a finite number."),
-        ("heat", {"initial": {}, "iterations": -1}, UsageError, "--iterations -1: must be a whole number"),
-        ("heat", {"initial": {}, "rate": -0.5}, UsageError, "--rate -0.5: must be a number of at least 0."),
+        ("heat", {"initial": {}, "iterations": -1}, UsageError, "iterations -1: must be at least 0. It counts steps."),
+        ("heat", {"initial": {}, "rate": -0.5}, UsageError, "rate -0.5: must be a number of at least 0."),
     ],
 )
 def test_wrong_use(name, options, error, message, tmp_path):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter
 from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -191,6 +193,19 @@ def test_rows_of_other_ends_or_weights_are_caught(tmp_path, monkeypatch):
                 certify_subgraph(session, chosen, options, found)
 
 
+def test_files_are_compressed_or_not(tmp_path):
+    text = b"\xef\xbb\xbf1\r\n3\r\n"
+    written = {"nodes.gz": gzip.compress(text), "nodes.zst": zstandard.compress(text), "plain.txt": text}
+    with gstream.open(hub_example().stored(tmp_path)) as graph:
+        expected = graph.subgraph([1, 3]).to_numpy()
+        for name, data in written.items():
+            (tmp_path / name).write_bytes(data)
+            assert graph.subgraph(tmp_path / name).to_numpy().tolist() == expected.tolist()
+        (tmp_path / "nodes.gz").write_bytes(text)
+        with pytest.raises(InputError, match="nodes.gz: is not gzip data although its name ends in .gz"):
+            graph.subgraph(tmp_path / "nodes.gz")
+
+
 def test_files(tmp_path):
     """Vertices from a file, rows to files of every kind."""
     example = Example(5, np.array([0, 1, 3, 3]), np.array([1, 3, 0, 4]), np.array([0.5, 1, 2, 4]), kind="names")
@@ -237,20 +252,29 @@ def test_a_page_that_was_damaged_since(tmp_path):
 
 def test_wrong_use(tmp_path):
     listed = tmp_path / "nodes.txt"
-    listed.write_text("1\nx\n")
+    listed.write_text("# some\n1\n\nx\n")
     with gstream.open(hub_example().stored(tmp_path)) as graph:
         for call, message in (
-            (lambda: graph.subgraph(None), "subgraph: no vertices were given. Pass --nodes FILE"),
+            (lambda: graph.subgraph(None), r"subgraph: no vertices were given. Pass nodes=FILE, .* or nodes=\[ID\]."),
             (lambda: graph.cross([1], [5000]), "target 5000 is not a vertex of .*; its 1600 IDs run from 0 to 1599"),
             (lambda: graph.subgraph([1, -4]), "node -4 is not a vertex of"),
-            (lambda: graph.subgraph(listed), "node 'x' is not a vertex of .*whose IDs are whole numbers"),
             (lambda: graph.egonet(None), "egonet: no source was given"),
-            (lambda: graph.egonet(3, radius=-1), "--radius -1: must be a whole number"),
+            (lambda: graph.egonet(3, radius=-1), "radius -1: must be at least 0"),
         ):
             with pytest.raises(UsageError, match=message):
                 call()
-        with pytest.raises(InputError, match="absent.txt: can't be read .*--nodes takes a file with a vertex a line"):
+        with pytest.raises(InputError, match="absent.txt: no such file. Pass nodes=FILE, a vertex a line"):
             graph.subgraph(tmp_path / "absent.txt")
+        with pytest.raises(InputError, match="nodes.txt:4: node 'x' is not a vertex of .*whose IDs are whole numbers"):
+            graph.subgraph(listed)
+        listed.write_text("1\n5000\n")
+        with pytest.raises(InputError, match="nodes.txt:2: target 5000 is not a vertex of .* from 0 to 1599"):
+            graph.cross([1], listed)
+        listed.write_bytes(b"1\n2\n\xff\n")
+        with pytest.raises(InputError, match="nodes.txt:3: is not UTF-8 text; the file holds a vertex a line"):
+            graph.subgraph(listed)
+        listed.write_bytes(b"")
+        assert len(graph.subgraph(listed)) == 0
         assert len(graph.subgraph([])) == 0 and graph.subgraph(np.array([], np.int64)).top() == []
         assert graph.subgraph(7).summary["chosen_vertices"] == 1
 

@@ -121,7 +121,7 @@ def test_a_program_of_ones_own(tmp_path: Path, store: Path, gstream: Command) ->
     assert "its checkpoint is of a run with bias=2; this one has bias=3." in done.stderr
     (tmp_path / "least.py").write_text(PROGRAM.replace("v.id + self.bias", "v.id + self.bias + 0 * v.id"))
     done = gstream(*command, "--param", "bias=2")
-    assert "is of the program Least, whose text has changed since; this run is of Least." in done.stderr
+    assert "its checkpoint is of Least, whose text has changed since. Name another folder, or " in done.stderr
     assert done.returncode == 2
 
 

@@ -44,7 +44,7 @@ def test_exit_code_and_one_line(error: Exception, code: int, capsys: pytest.Capt
 def test_messages_say_where_and_remedy() -> None:
     assert describe(OSError(errno.ENOSPC, "No space left on device", "/mnt/out.gs")) == (
         5,
-        "/mnt/out.gs: disk full (No space left on device). Free some space, or pass --workdir on another disk.",
+        "/mnt/out.gs: no space left. Free some space, or write to another disk.",
     )
     assert describe(FileNotFoundError(errno.ENOENT, "No such file or directory", "web.txt"))[1].startswith("web.txt: ")
     assert describe(InputError("a.txt:1: two\nlines"))[1] == "a.txt:1: two lines"

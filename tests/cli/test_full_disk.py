@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import resource
@@ -12,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gstream.cli.run import tracing
+from pagestore.errors import ResourceError
 from tests.cli.command import ROOT
 
 LIMIT = 300_000  # bytes a file; the store of nothing takes 2 MiB
@@ -39,6 +42,30 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     return path
+
+
+def test_standard_output(folder: Path) -> None:
+    """Neither has anything to do with --workdir, which only commands that make temporary files have."""
+    for options in ([], ["--trace", "run.json"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "gstream", "run", "degrees", "graph.gs", *options], cwd=folder, stdout=full,
+                stderr=subprocess.PIPE, text=True, timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)},
+            )  # fmt: skip
+        said = "writing failed: no space left. Free some space, or write to another disk.\n"
+        assert (done.returncode, done.stderr) == (5, said)
+    (folder / "run.json").unlink()
+
+
+def test_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*names: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    said = "run.json: no space left. Free some space, or write to another disk."
+    with pytest.raises(ResourceError, match=said), tracing(tmp_path / "run.json"):
+        pass
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize(

@@ -161,3 +161,16 @@ def test_threads_have_a_limit_everywhere(store: Path, gstream: Command) -> None:
             done = gstream(*command, "--threads", threads)
             assert done.returncode == 2, command
             assert done.stderr.startswith(f"--threads {threads}: it must be 1 to "), command
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["convert", "edges.txt"], "Missing argument 'INPUT'. Write gstream convert [OPTIONS] INPUT... STORE."),
+        (["run", "bfs"], "Missing argument 'STORE'. Write gstream run [OPTIONS] ALGORITHM STORE."),
+        (["info", "a.gs", "b.gs"], "Got unexpected extra argument(s) (b.gs). Write gstream info [OPTIONS] STORE."),
+    ],
+)
+def test_arguments_that_are_missing_or_too_many(gstream: Command, arguments: list[str], said: str) -> None:
+    done = gstream(*arguments)
+    assert (done.returncode, done.stderr) == (2, f"gstream {arguments[0]}: {said} See gstream {arguments[0]} --help.\n")

@@ -151,6 +151,11 @@ def test_a_program_that_diverges_is_said_to(
         (["bfs", "--source", "1", "--devices", "abacus"], 2, "--devices abacus: not a device"),
         (["bfs", "--source", "1", "-o", "out.doc"], 2, "out.doc: the ending says the format"),
         (["bfs", "--source", "1", "-o", "no/out.csv"], 2, "no/out.csv: its folder no does not exist."),
+        (
+            ["bfs", "--source", "1", "-o", "a.csv", "--trace", "./a.csv"],
+            2,
+            "a.csv: is named twice; the second file would",
+        ),
         (["bfs", "--source", "1", "--ldbc"], 2, "--ldbc says how a file is written."),
         (["degrees", "-o", "out", "--ldbc"], 2, "--ldbc: is for answers with a row a vertex"),
         (["bfs", "--source", "1", "--param", "x=1"], 2, "--param x=1: is for programs of your own"),
@@ -159,7 +164,17 @@ def test_a_program_that_diverges_is_said_to(
         (["bfs", "--source", "1", "--cache", "big"], 2, "--cache: 'big' is unknown"),
         (["sssp", "--source", "1"], 2, "graph.gs: has no edge weights, which sssp needs."),
         (["pagerank", "--alpha", "2"], 2, "--alpha 2.0: must be at least 0 and less than 1."),
-        (["pagerank", "--personalization", "none.txt"], 4, "none.txt: can't be read"),
+        (["pagerank", "--personalization", "none.txt"], 4, "none.txt: no such file. Check the path."),
+        (["bfs", "--source", "1", "--node", "2"], 2, "--node: is no option of bfs, which has --source"),
+        (
+            ["subgraph", "--nodes", "none.txt"],
+            4,
+            "none.txt: no such file. Pass --nodes FILE, a vertex a line, or --node ID.",
+        ),
+        (["subgraph", "--nodes", "edges.txt"], 4, "edges.txt:2: node '1 2' is not a vertex of graph.gs, whose IDs are"),
+        (["cross", "--node", "1", "--targets", "-"], 2, "-: standard input is for graphs. Name a file that holds"),
+        (["PageRank"], 2, "PageRank: no such algorithm. Did you mean pagerank?"),
+        (["k-core"], 2, "k-core: no such algorithm. Did you mean kcore?"),
         (["walk"], 2, "walk: no such algorithm; there are bfs, pagerank, sssp, wcc"),
         (["none.py:Walk"], 4, "none.py: no such file."),
     ],
@@ -171,6 +186,13 @@ def test_what_can_not_be_run(store: Path, gstream: Command, arguments: list[str]
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
     assert sorted(path.name for path in Path().iterdir()) == ["edges.txt", "graph.gs"]
+
+
+def test_the_store_ahead_of_the_algorithm(store: Path, gstream: Command) -> None:
+    for command in ("run", "plan"):
+        done = gstream(command, store, "pagerank")
+        said = "graph.gs pagerank: the algorithm comes first. Write pagerank graph.gs.\n"
+        assert (done.returncode, done.stderr) == (2, said)
 
 
 def test_plan_tells_what_a_cap_changes(store: Path, gstream: Command) -> None:
@@ -198,6 +220,9 @@ def test_plan_tells_what_a_cap_changes(store: Path, gstream: Command) -> None:
         ["pagerank", "--personalization", "likes.txt", "--float64", "--gpus", "0"],
         ["pagerank", "--personalization", "likes.txt"],
         ["sssp", "--source", "1"],
+        ["khop", "--source", "1", "--radius", "-1"],
+        ["closeness", "--k", "99"],
+        ["harmonic", "--k", "3", "--seed", "-1"],
         ["wcc", "--tol", "1"],
         ["wcc", "--param", "a=1"],
         ["least.py:Least", "--param", "bias=10", "--max-supersteps", "3", "--threads", "1"],
@@ -225,6 +250,7 @@ def test_plan_counts_the_supersteps_that_were_asked_for(store: Path, gstream: Co
         (["pagerank", "--max-iter", "7"], 7),
         (["bfs", "--source", "1", "--depth-limit", "2"], 2),
         (["bfs"], 1),
+        (["khop", "--source", "1", "--radius", "3"], 3),
     ):
         found = json.loads(gstream("plan", arguments[0], store, *arguments[1:], "--json").stdout)
         assert found["supersteps"] == supersteps, arguments

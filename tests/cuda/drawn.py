@@ -17,13 +17,14 @@ from written import VARIED, program
 
 import gstream
 from gstream.costs import Constants
-from gstream.driver import Engine, RunOutcome
+from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.program import Program
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
 from gstream.programs.wcc import WCC
+from gstream.stats import RunOutcome
 from gstream.trace import ChromeTrace
 
 PAGE = 4096  # hubs meet large pages, and there are many small ones

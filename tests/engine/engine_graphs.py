@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from gstream import SUM, Program, f64, total
-from gstream.driver import Engine, RunOutcome
+from gstream.driver import Engine
 from gstream.options import RunOptions
+from gstream.stats import RunOutcome
 from pagestore.memory import convert_arrays
 from pagestore.planning import PagePlanner
 from pagestore.store import Store, open_store

@@ -18,13 +18,14 @@ import numpy as np
 from engine_graphs import Balance, make_store, skewed_edges
 
 from gstream.costs import Constants
-from gstream.driver import Engine, RunOutcome
+from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.plan import Plan
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank, PageRank64
 from gstream.programs.sssp import SSSP
 from gstream.programs.wcc import WCC
+from gstream.stats import RunOutcome
 from pagestore.errors import ResourceError
 
 CHUNK = 75  # schedules of one test

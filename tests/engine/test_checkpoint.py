@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from engine_graphs import Balance, make_store, skewed_edges
 
-import gstream
 from gstream import MIN, Program, u32
 from gstream.checkpoint import Keeper, hash_of
 from gstream.devices.base import DeviceMemoryError
@@ -260,10 +259,12 @@ def test_others_are_refused(store, tmp_path):
     assert attempt(Least(bias=3)).stats.kept.resumed
     with pytest.raises(UsageError, match="is of a run with bias=3; this one has bias=4. Pass the same, or start"):
         attempt(Least(bias=4))
-    with pytest.raises(UsageError, match="is of the program Least; this run is of BFS. Name another folder"):
+    with pytest.raises(UsageError, match="its checkpoint is of Least; this run is of BFS. Name another folder"):
         attempt(BFS(source=7))
     Other.__name__ = "Least"
-    with pytest.raises(UsageError, match="is of the program Least, whose text has changed since; this run is of Least"):
+    with pytest.raises(
+        UsageError, match="its checkpoint is of Least, whose text has changed since. Name another folder"
+    ):
         attempt(Other(bias=3))
     source, target = skewed_edges(V, E, seed=5)
     with (
@@ -293,13 +294,13 @@ def test_arrays_are_told_apart(store, tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"resume": True}, "--resume: is about checkpoints. Pass --checkpoint FOLDER too."),
-        ({"checkpoint_every": 3}, "--checkpoint-every: is about checkpoints"),
-        ({"checkpoint": ""}, "--checkpoint: names no folder"),
-        ({"checkpoint": "x", "checkpoint_every": "often"}, "--checkpoint-every often: must be supersteps, as 10"),
-        ({"checkpoint": "x", "checkpoint_every": 0}, "--checkpoint-every 0: supersteps are a whole number"),
+        ({"resume": True}, "resume=True: is about checkpoints. Pass checkpoint=FOLDER too."),
+        ({"checkpoint_every": 3}, "checkpoint_every: is about checkpoints"),
+        ({"checkpoint": ""}, 'checkpoint: names no folder. Pass one, as checkpoint="kept".'),
+        ({"checkpoint": "x", "checkpoint_every": "often"}, "checkpoint_every often: must be supersteps, as 10"),
+        ({"checkpoint": "x", "checkpoint_every": 0}, "checkpoint_every 0: supersteps are a whole number"),
         ({"checkpoint": "x", "checkpoint_every": "1.5"}, "A time has a unit: 1.5s."),
-        ({"checkpoint": "x", "checkpoint_every": -1}, "--checkpoint-every -1: must be"),
+        ({"checkpoint": "x", "checkpoint_every": -1}, "checkpoint_every -1: must be"),
         ({"checkpoint": "x", "resume": True, "replace_checkpoint": True}, "resume and replace_checkpoint"),
     ],
 )
@@ -337,21 +338,6 @@ def test_the_default_takes_a_twentieth_of_the_time_at_most(monkeypatch, tmp_path
         now[0] += 0.2
         assert keeper._due(5)
         keeper.slots.close()
-
-
-def test_from_python(store, tmp_path):
-    with gstream.open(store.path, checkpoint=tmp_path / "kept", checkpoint_every="0s") as graph:
-        first = graph.bfs(source=7)
-        again = graph.bfs(source=7, resume=True)
-        assert first.summary["stats"]["kept"]["resumed"] is None
-        assert again.summary["stats"]["kept"]["resumed"] == first.summary["supersteps"]
-        assert again.to_numpy().tobytes() == first.to_numpy().tobytes(), "predecessors, too"
-        with pytest.raises(UsageError, match="is of the program BFS; this run is of Least"):
-            graph.run(Least, bias=1, resume=True)
-        graph.run(Least, bias=1, checkpoint=tmp_path / "other")
-        for name in ("wcc", "kcore", "hits", "heat"):
-            with pytest.raises(UsageError, match=f"--checkpoint: {name} is not one run of one program"):
-                graph.execute(name, {})
 
 
 def test_another_attempt_with_less_memory_goes_on(store, whole, tmp_path):

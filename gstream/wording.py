@@ -1,0 +1,59 @@
+"""What a message calls an option: `--host-memory` on the command line, `host_memory` in a call from Python.
+
+Messages are written in the command line's words. Where a call of Python's led to them, `in_python` lets str(error) say
+that call's words; `error.line` keeps the command line's. Options of `gstream convert`, which is a command, stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+from pagestore.errors import GstreamError
+
+OTHERS = {"force": "replace_checkpoint", "batch": "batch_bytes", "node": "nodes", "target": "targets"}
+SWITCHES = ("resume", "replace_checkpoint", "certify", "float64", "weighted", "ldbc")
+OPTION = re.compile(r"--([a-z][a-z0-9-]*)(?: (FOLDER|FILE|ID|N|host|kept)(?![:\w]))?")
+NO_KEYWORD = " or --gpus"  # Python has devices for it
+
+
+@contextmanager
+def in_python() -> Iterator[None]:
+    """For what Python calls: errors that leave the block speak of keywords."""
+    try:
+        yield
+    except GstreamError as error:
+        error.spoken = say_in_python(error.line)
+        raise
+
+
+def say_in_python(line: str) -> str:
+    """A message of the command line with its options as keywords of a call."""
+    return OPTION.sub(_keyword, line.replace(NO_KEYWORD, ""))
+
+
+def _keyword(found: re.Match[str]) -> str:
+    written, value = found.groups()
+    name = OTHERS.get(written, written.replace("-", "_"))
+    if name not in _keywords():
+        return found.group()
+    if name in SWITCHES:
+        return f"{name}=True" + (f" {value}" if value else "")
+    if value is None:
+        return name
+    if written in ("node", "target"):
+        return f"{name}=[{value}]"
+    return f"{name}={value}" if value.isupper() else f'{name}="{value}"'
+
+
+@cache
+def _keywords() -> frozenset[str]:
+    from dataclasses import fields
+
+    from gstream.algorithms.registry import ALGORITHMS
+    from gstream.options import RunOptions
+
+    own = {name for algorithm in ALGORITHMS.values() for name in algorithm.options}
+    return frozenset(own | {entry.name for entry in fields(RunOptions)} | {"certify", "ldbc"})

@@ -1,0 +1,65 @@
+"""What calls from Python may give for an option: numbers of NumPy's, and nothing that would be taken for another."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import gstream
+from gstream.algorithms.registry import ALGORITHMS, KINDS
+from pagestore.errors import UsageError
+from tests.answers.graphs import hub_example
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    with gstream.open(hub_example().stored(tmp_path_factory.mktemp("store"))) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda g: g.bfs(1, depth_limit="2"), "depth_limit '2': must be a whole number. Pass one, as 3."),
+        (lambda g: g.bfs(1, depth_limit=1.5), "depth_limit 1.5: must be a whole number."),
+        (lambda g: g.bfs(1, depth_limit=True), "depth_limit True: must be a whole number."),
+        (lambda g: g.bfs(1, predecessors="no"), "predecessors 'no': must be True or False. Pass one of them."),
+        (lambda g: g.pagerank(alpha="0.5"), "alpha '0.5': must be a number. Pass one, as 0.5."),
+        (lambda g: g.pagerank(tol=None), "tol None: must be a number."),
+        (lambda g: g.kcore(k=1.5), "k 1.5: must be a whole number."),
+        (lambda g: g.cdlp(iterations=float("nan")), "iterations nan: must be a whole number."),
+        (lambda g: g.bfs(1.0), "source 1.0 is no vertex ID: those are whole numbers or names. Pass source=ID."),
+        (lambda g: g.bfs([1, [2]]), "source [2] is no vertex ID"),
+        (lambda g: g.bfs(b"1"), "source b'1' is no vertex ID"),
+        (lambda g: g.egonet(True), "source True is no vertex ID"),
+        (lambda g: g.bfs(1, threads="4"), "threads '4': must be a whole number."),
+        (lambda g: g.bfs(1, streams=2.5), "streams 2.5: must be a whole number."),
+        (
+            lambda g: g.bfs(1, devices=2),
+            'devices 2: is no name of a device, and no list of names. Pass one, as devices="',
+        ),
+        (lambda g: g.bfs(1, devices=["host", 2]), "devices ['host', 2]: is no name of a device"),
+        (lambda g: g.bfs(1, checkpoint=5), 'checkpoint 5: is no folder\'s name. Pass one, as checkpoint="kept".'),
+        (lambda g: g.run(5), "5: is no program. Pass a class that inherits from gstream.Program."),
+    ],
+)
+def test_other_types_are_refused(graph, call, message):
+    with pytest.raises(UsageError) as caught:
+        call(graph)
+    assert str(caught.value).startswith(message)
+
+
+def test_numbers_of_any_kind_are_taken(graph):
+    found = graph.pagerank(alpha=np.float32(0.5), iterations=np.uint8(3), float64=np.bool_(True), threads=np.int64(1))
+    assert found.to_numpy()["pagerank"].dtype == np.float64
+    assert found.summary["options"]["iterations"] == found.summary["supersteps"] == 3
+    assert graph.katz(alpha=Fraction(1, 1000), beta=1, max_iter=5.0).summary["options"]["beta"] == 1.0
+    assert graph.bfs(np.array([3, 4])).summary["reached"] == graph.bfs(("3", "4")).summary["reached"]
+
+
+def test_every_option_has_a_kind_or_is_vertices():
+    options = {name for algorithm in ALGORITHMS.values() for name in algorithm.options}
+    assert options - set(KINDS) == {"source", "nodes", "targets", "personalization", "initial"}
+    assert set(KINDS) <= options

@@ -1,0 +1,126 @@
+"""Checkpoints as `graph.pagerank(checkpoint=...)` keeps them: refusals in the user's words, and Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from engine_graphs import make_store, skewed_edges
+
+import gstream
+from gstream import MIN, Program, u32
+from gstream.keeping import RunStopped, StopRequest
+from pagestore.errors import UsageError
+
+
+class Least(Program):
+    """The least vertex that reaches v."""
+
+    combine, value = MIN, u32
+    bias: int = 0
+
+    def start(self, v, g):
+        return v.id + self.bias
+
+    def send(self, u, e, g):
+        return u.value
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    source, target = skewed_edges(2000, 16000, seed=3)
+    with make_store(tmp_path_factory.mktemp("stores"), source, target, np.ones(len(source)), vertices=2000) as made:
+        yield made
+
+
+def test_from_python(store, tmp_path):
+    with gstream.open(store.path, checkpoint=tmp_path / "kept", checkpoint_every="0s") as graph:
+        first = graph.bfs(source=7)
+        again = graph.bfs(source=7, resume=True)
+        assert first.summary["stats"]["kept"]["resumed"] is None
+        assert again.summary["stats"]["kept"]["resumed"] == first.summary["supersteps"]
+        assert again.to_numpy().tobytes() == first.to_numpy().tobytes(), "predecessors, too"
+        with pytest.raises(UsageError, match="its checkpoint is of bfs; this run is of Least"):
+            graph.run(Least, bias=1, resume=True)
+        graph.run(Least, bias=1, checkpoint=tmp_path / "other")
+        for name in ("wcc", "kcore", "hits", "heat"):
+            with pytest.raises(UsageError, match=f"checkpoint: {name} is not one run of one program"):
+                graph.execute(name, {})
+
+
+def test_refusals_name_what_the_user_gave(store, tmp_path):
+    """Not the program's own parameters; khop and bfs run one program, and are not each other's."""
+    with gstream.open(store.path, checkpoint=tmp_path, checkpoint_every=1) as graph:
+        graph.pagerank(max_iter=3)
+        for given, said in (
+            ({"alpha": 0.9}, "with alpha=0.85; this one has alpha=0.9. Pass the same, or start afresh: pass "
+             "replace_checkpoint=True instead of resume=True."),
+            ({"tol": 0.5}, "with tol=1e-06; this one has tol=0.5."),
+            ({"float64": True}, "with float64=False; this one has float64=True."),
+            ({"iterations": 9}, "with no iterations; this one has iterations=9."),
+            ({"personalization": {3: 1}}, "with no personalization; this one has personalization={3: 1}."),
+        ):  # fmt: skip
+            with pytest.raises(UsageError) as caught:
+                graph.pagerank(resume=True, **{"max_iter": 3, **given})
+            assert f"checkpoint {tmp_path}: its checkpoint is of a run {said}" in str(caught.value)
+        assert graph.pagerank(max_iter=5, resume=True).summary["supersteps"] == 5, "when it ends may change"
+        graph.bfs(source=7, predecessors=False, replace_checkpoint=True)
+        with pytest.raises(UsageError, match="its checkpoint is of bfs; this run is of khop. Name another folder"):
+            graph.khop(source=7, radius=50, resume=True)
+        with pytest.raises(UsageError, match="with source=7; this one has source=7, 8. Pass the same"):
+            graph.bfs(source=[7, 8], resume=True)
+        assert graph.bfs(source=["7"], resume=True).summary["stats"]["kept"]["resumed"]
+
+
+def test_a_file_that_changed_since_is_named(store, tmp_path):
+    likes = tmp_path / "likes.txt"
+    likes.write_text("3 1\n")
+    with gstream.open(store.path, checkpoint=tmp_path / "kept", checkpoint_every=1) as graph:
+        graph.pagerank(personalization=likes)
+        likes.write_text("4 1\n")
+        with pytest.raises(UsageError, match="is of pagerank, whose input, a file that it reads, has changed since"):
+            graph.pagerank(personalization=likes, resume=True)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_in_python(store, tmp_path, times):
+    """The first ends the superstep and keeps the run; the second is at once."""
+
+    def press(number, step):
+        for _ in range(times if number == 3 else 0):
+            signal.raise_signal(signal.SIGINT)
+
+    with gstream.open(store.path, checkpoint=tmp_path, checkpoint_every=100) as graph:
+        with pytest.raises(KeyboardInterrupt) as caught:
+            graph.pagerank(iterations=9, progress=press)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if times == 2:
+            assert list(tmp_path.iterdir()) == []
+            return
+        assert str(caught.value) == (
+            f"{tmp_path}: holds the run's checkpoint after superstep 3. Go on with resume=True."
+        )  # fmt: skip
+        with pytest.raises(UsageError, match="holds a checkpoint of pagerank after superstep 3. Pass resume=True to"):
+            graph.pagerank(iterations=9)
+        again = graph.pagerank(iterations=9, resume=True)
+        assert again.summary["stats"]["kept"]["resumed"] == 3 and again.summary["supersteps"] == 9
+
+
+def test_ctrl_c_that_others_handle_is_theirs(store, tmp_path):
+    """A handler of the caller's own, a thread, a request of the caller's own: none of them is changed."""
+    seen = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    try:
+        with gstream.open(store.path, checkpoint=tmp_path / "handler", checkpoint_every=1) as graph:
+            found = graph.pagerank(iterations=2, progress=lambda number, step: signal.raise_signal(signal.SIGINT))
+            assert found.summary["supersteps"] == 2
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen == [signal.SIGINT] * 2
+    with gstream.open(store.path, checkpoint=tmp_path / "thread") as graph, ThreadPoolExecutor(1) as pool:
+        assert pool.submit(graph.pagerank, iterations=2).result().summary["supersteps"] == 2
+    stop = StopRequest()
+    with gstream.open(store.path, checkpoint=tmp_path / "own", stop=stop) as graph, pytest.raises(RunStopped):
+        graph.pagerank(iterations=5, progress=lambda number, step: stop.ask())
