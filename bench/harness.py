@@ -62,17 +62,41 @@ def load(path: Path) -> tuple[dict[str, Any], list[Figure]]:
 
 
 def join(files: Sequence[Path]) -> tuple[dict[str, Any], list[Figure]]:
-    """Results of runs on one machine (each on cores of its own, say) as one; facts are those of the first
-    that has figures."""
+    """Results of several runs as one; facts are those of the first that has figures.
+
+    What a later run measured again replaces what earlier ones did. runs: command, date, commit, cores and GPUs of each
+    that was not on the same machine at the same commit as the one before.
+    """
     loaded = [load(file) for file in files]
     wholes = [whole for whole, _ in loaded]
     facts = next((whole for whole, figures in loaded if figures), wholes[0])
+    runs: list[dict[str, Any]] = []
+    for run in [run for whole in wholes for run in whole.get("runs") or [_run(whole)]]:
+        if runs and all(runs[-1][key] == run[key] for key in ("commit", "cores", "gpus")):
+            runs[-1]["command"] = _commands([runs[-1]["command"], run["command"]])
+        else:
+            runs.append(dict(run))
+    figures: list[Figure] = []
+    for _, later in loaded:
+        again = {(figure.what, figure.graph) for figure in later}
+        figures = [figure for figure in figures if (figure.what, figure.graph) not in again] + later
     return facts | {
-        "command": "; ".join(dict.fromkeys(whole["command"] for whole in wholes)),
+        "command": _commands(whole["command"] for whole in wholes),
+        "runs": runs,
         "seconds": sum(whole["seconds"] for whole in wholes),
         "failures": [failure for whole in wholes for failure in whole["failures"]],
         "skipped": [skip for whole in wholes for skip in whole.get("skipped", [])],
-    }, [figure for _, figures in loaded for figure in figures]
+    }, figures
+
+
+def _run(whole: dict[str, Any]) -> dict[str, Any]:
+    facts = whole["machine"]
+    found = {key: facts.get(key) for key in ("date", "commit", "cores")}
+    return {"command": whole["command"], **found, "gpus": len(facts.get("gpus", []))}
+
+
+def _commands(commands: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(one for command in commands for one in command.split("; ")))
 
 
 def record(part: Path, task: Task, facts: dict[str, Any], figures: Iterable[Figure]) -> int:

@@ -138,6 +138,11 @@ def markdown(name: str, result: dict[str, Any], figures: list[Figure]) -> str:
     lines = [f"# {title}", "", f"Made by `{result['command']}` in {result['seconds']:.0f} s.", ""]
     lines += _machine_lines(result["machine"])
     lines += [
+        f"- measured later, commit {run['commit'][:12]}, {run['date']}; {run['cores']} cores, {run['gpus']} GPUs: "
+        f"`{run['command']}`"
+        for run in result.get("runs", [])[1:]
+    ]
+    lines += [
         f"- {result['graphs']}",
         "",
         "A ratio above 1 means that ours is better. Every figure that ours stands against was measured in the same run",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +55,22 @@ def test_results_are_joined_as_they_were_saved(tmp_path: Path) -> None:
     result, figures = harness.join(paths)
     assert figures == FIGURES
     assert (result["command"], result["seconds"]) == (RESULT["command"], 2.0)
+
+
+def test_what_a_later_run_measured_again_replaces_the_first(tmp_path: Path) -> None:
+    later = RESULT | {"command": "again", "machine": RESULT["machine"] | {"commit": "f" * 40}}
+    changed = [replace(figure, value=2 * figure.value) for figure in FIGURES[1:]]
+    paths = [tmp_path / name for name in ("a.json", "b.json", "both.json")]
+    for path, result, figures in zip(paths[:2], (RESULT, later), (FIGURES, changed), strict=True):
+        harness.save(path, result, figures)
+    result, figures = harness.join(paths[:2])
+    assert figures == [*FIGURES[:1], *changed]
+    assert [(run["command"], run["commit"]) for run in result["runs"]] == [
+        (RESULT["command"], RESULT["machine"]["commit"]), ("again", "f" * 40)
+    ]  # fmt: skip
+    harness.save(paths[2], result, figures)
+    assert harness.join(paths[2:])[0]["runs"] == result["runs"]
+    assert "- measured later, commit ffffffffffff, " in report.markdown("gpu", result, figures)
 
 
 def of_a_curve(series: str, unit: str, values: dict[float, float], busy: float = 0.0) -> list[Figure]:
