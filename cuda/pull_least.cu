@@ -61,13 +61,14 @@ __device__ __forceinline__ u32 pull_stretch(const Sources& sources, const Word* 
 }
 
 // Combine the messages of active sources into the parts' own vertices in [dst_first, dst_last), where their bit of
-// open_bits is set (programs with `done`). `carry`, `place_of` and `hot` are only for SUM.
+// open_bits is set (programs with `done`). `carry`, `place_of`, `hot` and `slices` are only for SUM.
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
             u64 base, u64 far, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, const Source* source, u64 source_first,
             const Degree* __restrict__ degree,
             const u64* __restrict__ active_bits, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits,
-            const u64* __restrict__ open_bits, Got* carry, const u32* place_of, u64 hot, u64* edges, Context ctx) {
+            const u64* __restrict__ open_bits, Got* carry, const u32* place_of, u64 hot,
+            const void* slices, u64 slice_count, u64* edges, Context ctx) {
     const Sources sources = {source, source_first, degree, active_bits};
     const u64 span = dst_last - dst_first;
     const auto wanted = [&](u64 v) { return v - dst_first < span && (!HAS_DONE || is_set(open_bits, v)); };

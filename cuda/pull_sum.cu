@@ -41,6 +41,19 @@ struct HotSources : Sources {
     }
 };
 
+// Where a slice of what vertices got ends, and where it lies: `got` of its owner among the peers, from the same vertex on.
+struct Slice {
+    u64 end;
+    Got* got;
+};
+
+// Where vertex `at`, counted from the first one of dst, has its sum: in its owner's memory, which may be a peer's.
+__device__ __forceinline__ Got* place_of_sum(Got* dst, const Slice* slices, u64 count, u64 at) {
+    for (u64 k = 0; k < count; k++)
+        if (at < slices[k].end) return slices[k].got + at;
+    return dst + at;
+}
+
 // Neighbours of the list's words `word`, word + size, ..., SUM_STEP of them; 0 where the list has ended.
 struct Turn {
     Word u[SUM_STEP];
@@ -81,13 +94,14 @@ __device__ __forceinline__ Got sum_of(const HotSources& sources, const Word* pag
 }
 
 // dst[v] = sum over the in-edges of the parts, which have all of a vertex's; those of pieces of lists into carry.
-// Vertices outside [dst_first, dst_last) are passed over. active_bits, next_bits and open_bits are not read: all sources send. hot: 0, or source_first is.
+// Vertices outside [dst_first, dst_last) are passed over. active_bits, next_bits and open_bits are not read: all sources
+// send. hot: 0, or source_first is. slices: of all peers, ascending; none where dst takes all.
 KERNEL __launch_bounds__(PULL_THREADS, ONE_BLOCK)
 pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
             u64 base, u64 far, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, const Source* __restrict__ source,
             u64 source_first, const Degree* __restrict__ degree, const u64* __restrict__ active_bits, Got* dst,
             u64 dst_first, u64 dst_last, u64* next_bits, const u64* __restrict__ open_bits, Got* carry,
-            const u32* place_of, u64 hot, u64* edges, Context ctx) {
+            const u32* place_of, u64 hot, const Slice* slices, u64 slice_count, u64* edges, Context ctx) {
     DYNAMIC_SHARED(Source, nearest);
     for (u32 u = threadIdx.x; u < hot; u += PULL_THREADS) nearest[u] = source[u];
     __syncthreads();
@@ -103,7 +117,7 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
     const auto columns = [&](Part part, const Page& page, const Weight* beside) {
         return for_columns(page, part, wanted, [&](List list, u32 stride) {
             if (list.first == list.stop) return u32(0);
-            dst[list.vertex - dst_first] = sum_of_lane(sources, page.words, beside, list, 0, stride, ctx);
+            *place_of_sum(dst, slices, slice_count, list.vertex - dst_first) = sum_of_lane(sources, page.words, beside, list, 0, stride, ctx);
             return (list.stop - list.first) / stride;
         });
     };
@@ -112,7 +126,7 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
         return for_lists<PULL_THREADS / 32>(page, part, wanted, [&](List list) {
             const Got sum = sum_of(sources, page.words, beside, list, rank, part.group, ctx);
             if (rank != 0 || list.first == list.stop) return u32(0);
-            dst[list.vertex - dst_first] = sum;
+            *place_of_sum(dst, slices, slice_count, list.vertex - dst_first) = sum;
             return list.stop - list.first;
         });
     };

@@ -132,7 +132,8 @@ def lessons(stats: RunStats, plan: Plan, gpus: bool) -> list[tuple[str, float]]:
     first = [step for step in stats.per_superstep if step.bytes_read >= LOAD_BYTES]
     if first and all(source.resident for source in plan.sources.values()):
         found.append(("load", sum(step.bytes_read for step in first) / sum(step.seconds for step in first)))
-    if gpus and merge > 0 and plan.merged_bytes >= MERGE_BYTES:
+    reduced = plan.directions != ("pull",)  # where all reach all, pulls of sums leave nothing to reduce
+    if gpus and merge > 0 and reduced and plan.merged_bytes >= MERGE_BYTES:
         at_rate_1 = replace(plan.constants, merge=1.0).sync_seconds(plan.merged_bytes, plan.devices)
         found.append(("merge", at_rate_1 / merge))
     return found

@@ -62,12 +62,18 @@ class Run:
         self.near = Near(plan) if plan.device.held_bits else None
         zero_copy = engine.options.zero_copy and self.devices[0].zero_copy
         self.chooser = Chooser(plan, code.has_done, self.devices, zero_copy, self.near is not None)
+        self.spread = not code.idempotent and plan.device.resident and self._spread()
         self.stats = RunStats(kept=None if keeper is None else keeper.kept)
         self.stale = False  # open bits may hold vertices that are done
         self.last = False  # this superstep is known to be the last
         self.trace = engine.options.trace
         self.watch, self.keeper = watch, keeper
         self.began_at = 0  # the superstep that was restored; 0: this run started
+
+    def _spread(self) -> bool:
+        """Whether pulls write what a vertex got to the device whose slice has it."""
+        slices = self.plan.slices(self.plan.chunks[0])
+        return len(self.devices) > 1 and all(device.spread(slices, self.devices) for device in self.devices)
 
     def go(self, max_supersteps: int | None, exactly: bool = False) -> tuple[int, bool]:
         """Run to the end, or to max_supersteps though nothing changes any more (exactly); (supersteps, converged)."""
@@ -271,7 +277,7 @@ class Run:
 
         def renew(number: int) -> None:  # no device touches another's slice
             device, part = self.devices[number], slices[number]
-            if several:
+            if several and not (pulled and self.spread):
                 device.reduce(part, self.devices)
             if pulled:
                 device.add_hubs(step.table, part, self.devices)

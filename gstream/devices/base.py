@@ -182,6 +182,13 @@ class Device(ABC):
         """How many of the peers have memory that this device can't read."""
         return 0
 
+    def spread(self, slices: list[Range], peers: Sequence[Device]) -> bool:
+        """Let pulls of SUM write what a vertex got to the peer whose slice has it, so that none needs to `reduce`.
+
+        False where that can't be done; all peers say the same. Holds until `detach`.
+        """
+        return False
+
     def pin(self, array: np.ndarray, touched: bool = False) -> Callable[[], None]:
         """Make host memory that batches will come from quick to copy; returns what undoes it.
 

@@ -281,6 +281,13 @@ class GpuDevice(Device):
         with self.gpu:
             self.state.heads(step, part)
 
+    def spread(self, slices: list[Range], peers: Sequence[Device]) -> bool:
+        if any(peer.apart(peers) for peer in peers):
+            return False
+        with self.gpu:
+            gpumerge.spread(self.state, slices, states(peers))
+        return True
+
     def reduce(self, part: Range, peers: Sequence[Device]) -> None:
         with self.gpu:
             with self._merges.over(self.state.stream):

@@ -17,6 +17,14 @@ from gstream.devices.state import bit_words
 from gstream.fit import piece_bytes
 
 
+def spread(state: GpuState, slices: Sequence[Range], peers: Sequence[GpuState]) -> None:
+    """Let pulls of SUM write to the owner of each slice, one a peer: (end, address) of cuda/pull_sum.cu."""
+    table = [(last - state.chunk[0], peer.got.address) for (_, last), peer in zip(slices, peers, strict=True)]
+    array = state.gpu.upload(np.array(table, np.uint64))
+    state.arrays.append(array)
+    state.slices = array.address, len(table)
+
+
 def reduce(state: GpuState, part: Range, peers: Sequence[GpuState]) -> None:
     """Queue that a slice of every peer's WA, and its next bits, are combined into this one's; `peers` has it, too."""
     words = bit_words(part)

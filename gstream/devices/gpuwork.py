@@ -53,7 +53,7 @@ class ProgramWork:
         bits = state.remain if step.remain else state.open
         carry = state.carry[name].address, table.place_of.address
         hot, shared = state.hot
-        kernel(stream, pages.blocks(kernel), *common, bits.address, *carry, hot, *tail, shared=shared)
+        kernel(stream, pages.blocks(kernel), *common, bits.address, *carry, hot, *state.slices, *tail, shared=shared)
 
     def _copy_source(self, pages: Launch, lane: Lane) -> tuple[int, int, int]:
         """(address, first vertex, address of degrees) of the RA of the pages' own vertices, copied to the lane."""

@@ -146,7 +146,23 @@ class EmulatedRun(Loop):
         work = self.parts[id(pages)]
         hot = 0 if code.idempotent else min(n, 70)  # the first vertices' values come from shared memory
         carry, place_of = np.full(len(work), code.identity, code.got_dtype), np.arange(len(work), dtype=np.uint32)
-        rest = (source, 0, self.degrees[0], self.active, dst, 0, n, self.next, bits, carry, place_of, hot, self.edges)
+        rest = (
+            source,
+            0,
+            self.degrees[0],
+            self.active,
+            dst,
+            0,
+            n,
+            self.next,
+            bits,
+            carry,
+            place_of,
+            hot,
+            np.zeros(0),
+            0,
+            self.edges,
+        )
         self.launch("pull_kernel", self.grid, *self.work(pages), *rest)
         if not code.idempotent:
             self.launch("add_hub_sums_kernel", self.grid, *hub_sums(pages, work, carry), dst, 0, n)

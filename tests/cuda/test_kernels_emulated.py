@@ -19,6 +19,7 @@ from gstream.programs.sssp import SSSP, SSSPLong
 from gstream.programs.wcc import WCC
 
 pytestmark = needs_gxx
+NOWHERE = np.zeros(0, np.uint64)  # no slices of peers
 
 
 def graph_of(key, columns=1):
@@ -147,9 +148,8 @@ def test_slices_and_chunks(units, way):
             if way == "push":
                 launcher("push_kernel", 3, *pool, *some, run.claims, *rest, run.edges)
             else:
-                launcher(
-                    "pull_kernel", 3, *pool, *some, run.claims, *rest, run.open, carry, places, first // 3, run.edges
-                )
+                only = (run.open, carry, places, first // 3, NOWHERE, 0)
+                launcher("pull_kernel", 3, *pool, *some, run.claims, *rest, *only, run.edges)
         if way == "push":
             continue
         launcher("add_hub_sums_kernel", 1, *hub_sums(pages, work, carry), dst, first, last)
@@ -161,6 +161,29 @@ def test_slices_and_chunks(units, way):
         np.testing.assert_array_equal(run.value, whole.value)
     np.testing.assert_allclose(run.value, whole.value, rtol=1e-6)
     assert not got.any()
+
+
+def test_sums_go_to_the_owners_of_their_slices(units):
+    """Three owners, one of them of nothing: each sum is where its slice is, and nowhere else."""
+    given, graph, launcher = units["pagerank"]
+    run, n, pages = EmulatedRun(launcher, given, graph, "pull", 4), graph.vertices, graph.into
+    run.run(0)
+    run.code.set_superstep(1)
+    run.bind()
+    work = run.parts[id(pages)]
+    launcher("message_kernel", 2, run.value, 0, run.degrees[0], run.msg, 0, 0, n)
+    pool = (pages.words, run.code.no_weights, pages.layout.words, 0, 0, 0, pages.first_vertex, work, 0, len(work))
+    places, cuts, sums = np.arange(len(work), dtype=np.uint32), [n // 3, n // 3, n], []
+    for owners in (0, 3):
+        got = [np.zeros(n) for _ in range(4)]  # dst, and what the owners have
+        slices = np.array([(end, mine.ctypes.data) for end, mine in zip(cuts, got[1:], strict=True)], np.uint64)
+        head = (run.msg, 0, run.degrees[0], run.active, got[0], 0, n, run.next, run.open, np.zeros(len(work)))
+        launcher("pull_kernel", 3, *pool, run.claims, *head, places, 0, slices, owners, run.edges)
+        sums.append(got)
+    (whole, *none), (empty, first, nothing, last) = sums
+    assert whole[: cuts[0]].any() and whole[cuts[0] :].any()
+    assert not any(array.any() for array in (*none, empty, nothing, first[cuts[0] :], last[: cuts[0]]))
+    np.testing.assert_array_equal(first + last, whole)
 
 
 def test_totals_of_several_blocks(units):
