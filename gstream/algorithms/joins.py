@@ -8,9 +8,10 @@ Lists of a block (gstream.algorithms.blocks) are filled in any order, then sorte
 from __future__ import annotations
 
 from gstream.algorithms.listsort import new_stack, sort_range
-from gstream.algorithms.records import claim, part_of, record, slots_end, u64
+from gstream.algorithms.records import claim, u64
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper, kernel
+from gstream.records import record_kernel
 
 RUN = 64  # vertices that one claim takes
 
@@ -27,51 +28,33 @@ def arcs_of(entry):
     return (u64(entry) & u64(1)) + ((u64(entry) >> u64(1)) & u64(1))
 
 
-@kernel
-def count_higher(words, parts, counter, both, size, higher):
+@record_kernel(higher="sum")
+def count_higher(record, both, size, higher):
     """higher[v] += entries in v's list of higher neighbours, with repeated ones. both: as in gather_higher."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            edges += count
-            found = u64(0)
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                if is_higher(size, u, v):
-                    found += u64(1)
-                elif both and u != v:
-                    atomic_add(higher, u, higher.dtype.type(1))
-            atomic_add(higher, v, higher.dtype.type(found))
+    v, found = record.vertex, u64(0)
+    for u in record.neighbours():
+        if is_higher(size, u, v):
+            found += u64(1)
+        elif both and u != v:
+            atomic_add(higher, u, higher.dtype.type(1))
+    atomic_add(higher, v, higher.dtype.type(found))
 
 
-@kernel
-def gather_higher(words, parts, counter, first, end, cursor, way, both, size, entries):
+@record_kernel(cursor="own", entries="own")
+def gather_higher(record, first, end, cursor, way, both, size, entries):
     """entries: the higher neighbours of vertices [first, end), each at its vertex's cursor (see blocks.gather)."""
-    edges, back = u64(0), u64(3) if way == 3 else u64(3 - way)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, stop, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, stop, large)):
-            v, word, count = record(words, row, slot, begin, stop, large, stride)
-            mine = v >= first and v < end
-            if not mine and not both:
-                continue
-            edges += count
-            for k in range(count):
-                u = u64(words[row, word + k * stride])
-                if mine and is_higher(size, u, v):
-                    place = atomic_add(cursor, v - first, u64(1))
-                    entries[place] = entries.dtype.type((u << u64(2)) | u64(way))
-                elif both and u >= first and u < end and is_higher(size, v, u):
-                    place = atomic_add(cursor, u - first, u64(1))
-                    entries[place] = entries.dtype.type((v << u64(2)) | back)
+    v = record.vertex
+    mine = v >= first and v < end
+    if not mine and not both:
+        return
+    back = u64(3) if way == 3 else u64(3 - way)
+    for u in record.neighbours():
+        if mine and is_higher(size, u, v):
+            place = atomic_add(cursor, v - first, u64(1))
+            entries[place] = entries.dtype.type((u << u64(2)) | u64(way))
+        elif both and u >= first and u < end and is_higher(size, v, u):
+            place = atomic_add(cursor, u - first, u64(1))
+            entries[place] = entries.dtype.type((v << u64(2)) | back)
 
 
 @kernel

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from gstream.devices.base import DeviceMemoryError
+from gstream.records import RecordKernel
 from gstream.stats import RunStats
 from pagestore.errors import ResourceError
 from pagestore.layout import HEAD_NEIGHBOURS
@@ -25,14 +27,18 @@ HEADS_SHARE = (
 class SharedKernel:
     """A page kernel (gstream.sweep) whose devices all work on the same arrays: `function` changes them by atomics only.
 
-    function(words, parts, counter, *arrays), with weights after words if needs_weights, compiled and without the GIL.
+    function(words, parts, counter, *arrays), with weights after words if needs_weights, compiled and without the GIL;
+    a RecordKernel, where GPUs are to run it, too.
     """
 
     function: Callable[..., int]
     arrays: tuple[Any, ...]
     needs_weights: bool = False
+    join: Callable[[dict[str, Any], list[dict[str, Any]]], None] | None = None  # of a RecordKernel's "own" arrays
 
     def make_state(self) -> tuple[Any, ...]:
+        if isinstance(self.function, RecordKernel):
+            self.function.host  # noqa: B018  # made by this thread alone, before others call it
         return self.arrays
 
     def run(
@@ -55,6 +61,7 @@ class Session:
         self.meta = engine.store.meta
         self.stats = RunStats()
         self._counter = np.zeros(1, np.int64)
+        self._sent_back = 0  # the most bytes of arrays that GPUs had no room for
         self._read_before = engine.bytes_read()
         self._began = time.perf_counter()
 
@@ -62,7 +69,7 @@ class Session:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.engine.beside_bytes = 0
+        self.engine.beside_bytes = self.engine.beside_device_bytes = 0
 
     def hold(self, *arrays: np.ndarray) -> None:
         """Count arrays of all vertices as held: sweeps have so much less for pages. Raises ResourceError."""
@@ -100,9 +107,38 @@ class Session:
         self.stats = outcome.stats.after(self.stats)
         return outcome
 
+    @property
+    def on_gpus(self) -> bool:
+        """Whether all devices are GPUs, so that they run record kernels themselves."""
+        return all(spec.kind == "cuda" for spec in self.engine.specs)
+
     def sweep(self, name: str, kernel: Any, wanted: np.ndarray | None = None) -> Any:
-        """engine.sweep over topology `name`; wanted: bool[pages], None for all pages."""
-        return self.engine.sweep(name, kernel, wanted)
+        """engine.sweep over topology `name`; wanted: bool[pages], None for all pages.
+
+        GPUs run record kernels where they hold the arrays beside some pages; else the host's cores do, and a note in
+        the run's summary says so.
+        """
+        if not (self.on_gpus and isinstance(kernel, SharedKernel) and isinstance(kernel.function, RecordKernel)):
+            return self.engine.sweep(name, kernel, wanted)
+        needed, engine = sum(np.asarray(array).nbytes for array in kernel.arrays), self.engine
+        room = engine.device_memory
+        if room is None or needed <= room // 2:
+            try:
+                return self._sweep_gpus(name, kernel, wanted, needed)
+            except DeviceMemoryError:  # GPUs turned out to have less; nothing was written
+                pass
+        self._sent_back = max(self._sent_back, needed)
+        return engine.sweep(name, kernel, wanted)
+
+    def _sweep_gpus(self, name: str, kernel: SharedKernel, wanted: np.ndarray | None, needed: int) -> Any:
+        from gstream.cudacode.generate import UnitShape
+        from gstream.devices.gpusweep import GpuSweep
+
+        # No less than for the sweep before: caches stay while plans do.
+        self.engine.beside_device_bytes = max(self.engine.beside_device_bytes, needed)
+        weight = self.engine.graph.tables[name].weight_dtype if kernel.needs_weights else None
+        shape = UnitShape(self.id_dtype, weight)
+        return self.engine.sweep(name, GpuSweep(kernel.function, kernel.arrays, shape, kernel.join), wanted)
 
     def each(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Call a compiled kernel on all threads with a fresh counter as its last argument; the sum of its results."""
@@ -176,4 +212,10 @@ class Session:
         self.engine.add_counts(self.stats)
         self.stats.bytes_read_disk = self.engine.bytes_read() - self._read_before
         self.stats.seconds = time.perf_counter() - self._began
-        return {"supersteps": supersteps, "converged": converged, "stats": self.stats.as_dict()}
+        found = {"supersteps": supersteps, "converged": converged, "stats": self.stats.as_dict()}
+        if self._sent_back:
+            found["note"] = (
+                f"{self._sent_back} bytes of attributes had no room beside pages in the GPUs' memory, so the host's cores "
+                "swept the pages"
+            )
+        return found

@@ -19,9 +19,10 @@ from gstream.algorithms.listsort import new_stack, sort_range
 from gstream.algorithms.records import claim, part_of, record, slots_end, u64
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
-from gstream.algorithms.simple import before, both_ways, simple_degrees
+from gstream.algorithms.simple import both_ways, simple_degrees
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.templates.walk import before
 from gstream.results import Column
 
 NONE = u64(0xFFFFFFFFFFFFFFFF)
