@@ -117,10 +117,10 @@ def gather(
             wanted = np.zeros(tables[name].pages, np.bool_)
             wanted[tables[name].pages_of_range(block.first, block.end)] = True
         given = (np.uint64(block.first), np.uint64(block.end), cursor, way, both, *arrays)
-        session.sweep(name, SharedKernel(kernel, given, join=_join_lists), wanted)
+        session.sweep(name, SharedKernel(kernel, given, join=join_lists), wanted)
 
 
-def _join_lists(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+def join_lists(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
     """Put what GPUs' copies of `entries` have, each from where the cursors stood before, one after the other."""
     cursor, entries = arrays["cursor"], arrays["entries"]
     start = cursor.astype(np.int64)

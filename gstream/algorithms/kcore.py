@@ -78,7 +78,7 @@ def _take_off(session: Session, lists: list[Simple], first: np.ndarray, kernel: 
 
 
 def _join_falls(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
-    """What GPUs' copies come to, each of which lowered counts by its own pages: who fell may be seen in none of them."""
+    """What GPUs' copies come to; each lowered counts by its own pages, so who fell may be seen in none of them."""
     layers = "left" in arrays
     count = arrays["left" if layers else "degree"]
     floor = arrays["core"] if layers else arrays["level"]

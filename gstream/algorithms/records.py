@@ -8,11 +8,19 @@
             v, first, count = record(words, row, slot, begin, end, large, stride)
             for k in range(count):
                 neighbour = words[row, first + k * stride]     # stride: 1, or that of a column page
+
+Kernels that can are gstream.records instead, which have the walk made around them.
 """
 
 from __future__ import annotations
 
-from gstream.hostcode.casts import i64, u64
+from typing import Any
+
+import numpy as np
+
 from gstream.hostcode.templates.walk import claim, part_of, record, slots_end
 
 __all__ = ["claim", "i64", "part_of", "record", "slots_end", "u64"]
+
+u64: Any = np.uint64
+i64: Any = np.int64

@@ -124,21 +124,23 @@ class Session:
         room = engine.device_memory
         if room is None or needed <= room // 2:
             try:
-                return self._sweep_gpus(name, kernel, wanted, needed)
+                return self._sweep_gpus(name, kernel, kernel.function, wanted, needed)
             except DeviceMemoryError:  # GPUs turned out to have less; nothing was written
                 pass
         self._sent_back = max(self._sent_back, needed)
         return engine.sweep(name, kernel, wanted)
 
-    def _sweep_gpus(self, name: str, kernel: SharedKernel, wanted: np.ndarray | None, needed: int) -> Any:
+    def _sweep_gpus(
+        self, name: str, shared: SharedKernel, kernel: RecordKernel, wanted: np.ndarray | None, needed: int
+    ) -> Any:
         from gstream.cudacode.generate import UnitShape
         from gstream.devices.gpusweep import GpuSweep
 
         # No less than for the sweep before: caches stay while plans do.
         self.engine.beside_device_bytes = max(self.engine.beside_device_bytes, needed)
-        weight = self.engine.graph.tables[name].weight_dtype if kernel.needs_weights else None
-        shape = UnitShape(self.id_dtype, weight)
-        return self.engine.sweep(name, GpuSweep(kernel.function, kernel.arrays, shape, kernel.join), wanted)
+        weight = self.engine.graph.tables[name].weight_dtype if shared.needs_weights else None
+        sweep = GpuSweep(kernel, shared.arrays, UnitShape(self.id_dtype, weight), shared.join)
+        return self.engine.sweep(name, sweep, wanted)
 
     def each(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Call a compiled kernel on all threads with a fresh counter as its last argument; the sum of its results."""
@@ -215,7 +217,7 @@ class Session:
         found = {"supersteps": supersteps, "converged": converged, "stats": self.stats.as_dict()}
         if self._sent_back:
             found["note"] = (
-                f"{self._sent_back} bytes of attributes had no room beside pages in the GPUs' memory, so the host's cores "
-                "swept the pages"
+                f"{self._sent_back} bytes of attributes had no room beside pages in the GPUs' memory, so the host's "
+                "cores swept the pages"
             )
         return found

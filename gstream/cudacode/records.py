@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from gstream.cudacode.generate import Unit, UnitShape, flattened, kernels_in, program_text
 from gstream.cudacode.emit import cuda_emitter_of
+from gstream.cudacode.generate import Unit, UnitShape, flattened, kernels_in, program_text
 from gstream.cudacode.scalar_text import Printer, first_test
 from gstream.records import RecordKernel
 from gstream.scalars import type_of_dtype
@@ -24,7 +24,7 @@ PAGES = """const Word* __restrict__ words, const Weight* __restrict__ weights, u
 
 
 def unit_of_records(kernel: RecordKernel, shape: UnitShape, arrays: Sequence[Any]) -> Unit:
-    """The unit of a kernel for arrays and numbers of these types. shape.weight_dtype: None where it reads no weights."""
+    """The unit of a kernel for arrays and numbers of these types. shape.weight_dtype: None if it reads no weights."""
     from gstream.programs.bfs import BFS
     from gstream.programs.sssp import SSSP
 

@@ -243,5 +243,3 @@ def _number(value: Any) -> str:
     if isinstance(value, float):
         return repr(value)
     return f"{value}{'ull' if value >= 1 << 31 else ''}"
-
-

@@ -3,7 +3,7 @@
 submit_held(pages) runs one launch over all wanted pages that are in the cache. submit(batch) queues the copies of its
 pages on the one stream for copies, and on the batch's own the kernel, which waits for them. Before a stream is used
 again its last batch must be over, which bounds what is in flight to one batch a stream. Sweeps of page kernels that
-have no GPU code run on the host's cores.
+have no `gpu_work` run on the host's cores.
 """
 
 from __future__ import annotations

@@ -31,12 +31,12 @@ class GpuSweep:
         self.kernel, self.needs_weights, self.join = kernel, shape.weight_dtype is not None, join
         self.arrays = dict(zip(kernel.parameters, arrays, strict=True))
         self.unit = unit_of_records(kernel, shape, arrays)
-        self._works: dict[str, RecordWork] = {}
+        self._works: dict[int, RecordWork] = {}  # by id of the device
 
     def gpu_work(self, device: GpuDevice) -> RecordWork:
         """The work of a device; a sweep that is tried again has it anew."""
         device.uploads.keep(set())  # arrays of programs have no room in the sweep's plan
-        self._works[device.name] = work = RecordWork(device, self)
+        self._works[id(device)] = work = RecordWork(device, self)
         return work
 
     def merge(self, states: list[Any]) -> None:

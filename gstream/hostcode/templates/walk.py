@@ -1,9 +1,10 @@
 """How threads walk a batch of pages: parts are claimed from a counter, slots lead to records (pagestore/layout.py).
 
-`walk` is the frame of every record kernel (gstream.records), whose own text takes the place of `visit()`; the kernel's
-arrays follow the counter. Indices are unsigned: signed ones keep Python's negative-index test in the inner loop. As a
-generator the walk takes a fifth more time (RMAT 20, one thread: 136 instead of 113 ms), and a kernel made from a
-function that is handed in is compiled anew by each process, for Numba keeps none that encloses another.
+`walk` is the frame of every record kernel (gstream.records), whose own text takes the place of `visit`, and whose
+arrays follow the counter; names that begin with record_ are the walk's. Indices are unsigned: signed ones keep Python's
+negative-index test in the inner loop. As a generator the walk takes a fifth more time (RMAT 20, one thread: 136 instead
+of 113 ms), and a kernel made from a function that is handed in is compiled anew by each process, for Numba keeps none
+that encloses another.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pagestore.layout import HEADER_BYTES
 
 
 @helper
-def visit():
+def visit(vertex, first, count, shared):
     """What a kernel does at a record."""
 
 
@@ -111,13 +112,15 @@ def page_of(words, row, large, first_vertex, small_pages):
 @kernel
 def walk(words, parts, counter):
     """One kernel over a batch, by every thread at the same time; returns the edges it looked at."""
-    edges = u64(0)
+    record_edges = u64(0)
     while True:
         record_part = claim(counter)
         if record_part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, record_part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            record_vertex, record_first, record_count = record(words, row, slot, begin, end, large, stride)
-            record_shared = large
-            visit()
+            return record_edges
+        record_row, record_begin, record_end, record_large, record_stride = part_of(words, parts, record_part)
+        for record_slot in range(record_begin, slots_end(record_begin, record_end, record_large)):
+            record_vertex, record_first, record_count = record(
+                words, record_row, record_slot, record_begin, record_end, record_large, record_stride
+            )
+            record_shared = record_large
+            visit(record_vertex, record_first, record_count, record_shared)
