@@ -170,4 +170,32 @@ __device__ __forceinline__ void for_records(const Pool& pool, const Part* parts,
     };
     count_up(edges, for_parts<BLOCK_WARPS>(pool, parts, part_first, part_count, claims, open, wide_list, small, columns));
 }
+
+// -- items ------------------------------------------------------------------------------------------------------------
+
+// What one lane does of an item that a warp has: lane 2 of 32 takes [20, 30) of [0, 320).
+struct Item {
+    u64 number;
+    u32 rank;
+    struct Bounds {
+        u64 first, second;
+    };
+    __device__ __forceinline__ Bounds part(u64 low, u64 high) const {
+        const u64 size = (high - low + 31) / 32, begin = min2(low + rank * size, high);
+        return {begin, min2(begin + size, high)};
+    }
+};
+
+// each(item) for items first, first + step, ... below count, a warp an item. `edges` goes up by what `each` returns.
+template <class Each>
+__device__ __forceinline__ void for_items(u64 first, u64 step, u64 count, u64* edges, Each each) {
+    u64 sum = 0;
+    const u64 warps = threads_of_grid() / 32;
+    for (u64 number = first + thread_of_grid() / 32 * step; number < count; number += warps * step) {
+        const Item item = {number, lane_of()};
+        sum += each(item);
+    }
+    __syncwarp();
+    count_up(edges, sum);
+}
 #endif

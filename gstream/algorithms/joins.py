@@ -11,7 +11,7 @@ from gstream.algorithms.listsort import new_stack, sort_range
 from gstream.algorithms.records import claim, u64
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper, kernel
-from gstream.records import record_kernel
+from gstream.records import item_kernel, record_kernel
 
 RUN = 64  # vertices that one claim takes
 
@@ -91,35 +91,31 @@ def count_ends(first, starts, after, entries, degree, counter):
             atomic_add(degree, u64(first) + k, degree.dtype.type(after[k] - starts[k]))
 
 
-@kernel
-def close_triangles(one_first, one_starts, one_after, one, two_first, two_starts, two_after, two, arcs, counter):
+@item_kernel(arcs="sum")
+def close_triangles(item, one_first, one_starts, one_after, one, two_first, two_starts, two_after, two, arcs):
     """arcs[v] += edges between two neighbours of v, for triangles v < u < w with v in block `one`, u in block `two`.
 
-    w is in both their lists, which ascend: a merge finds it.
+    An item is a vertex of `one`. w is in both their lists, which ascend: a merge finds it.
     """
-    steps = u64(0)
-    while True:
-        begin = claim(counter) * u64(RUN)
-        if begin >= u64(len(one_after)):
-            return steps
-        for k in range(begin, min(begin + u64(RUN), u64(len(one_after)))):
-            low, high, of_v = one_starts[k], one_after[k], u64(0)
-            for index in range(low, high):
-                u = u64(one[index]) >> u64(2)
-                if u < two_first or u - two_first >= u64(len(two_after)):
-                    continue
-                place, stop = two_starts[u - two_first], two_after[u - two_first]
-                mine, of_u, vu = low, u64(0), arcs_of(one[index])
-                while mine < high and place < stop:
-                    a, b = u64(one[mine]) >> u64(2), u64(two[place]) >> u64(2)
-                    if a == b:
-                        of_v += arcs_of(two[place])
-                        of_u += arcs_of(one[mine])
-                        atomic_add(arcs, a, vu)
-                    mine += u64(a <= b)
-                    place += u64(b <= a)
-                    steps += u64(1)
-                if of_u:
-                    atomic_add(arcs, u, of_u)
-            if of_v:
-                atomic_add(arcs, u64(one_first) + k, of_v)
+    k, of_v = item.number, u64(0)
+    low, high = one_starts[k], one_after[k]
+    begin, end = item.part(low, high)
+    for index in range(begin, end):
+        u = u64(one[index]) >> u64(2)
+        if u < two_first or u - two_first >= u64(len(two_after)):
+            continue
+        place, stop = two_starts[u - two_first], two_after[u - two_first]
+        mine, of_u, vu = low, u64(0), arcs_of(one[index])
+        while mine < high and place < stop:
+            a, b = u64(one[mine]) >> u64(2), u64(two[place]) >> u64(2)
+            if a == b:
+                of_v += arcs_of(two[place])
+                of_u += arcs_of(one[mine])
+                atomic_add(arcs, a, vu)
+            mine += u64(a <= b)
+            place += u64(b <= a)
+            item.step()
+        if of_u:
+            atomic_add(arcs, u, of_u)
+    if of_v:
+        atomic_add(arcs, u64(one_first) + k, of_v)

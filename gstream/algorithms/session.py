@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.base import DeviceMemoryError
-from gstream.records import RecordKernel
+from gstream.records import ItemKernel, RecordKernel
 from gstream.stats import RunStats
 from pagestore.errors import ResourceError
 from pagestore.layout import HEAD_NEIGHBOURS
@@ -120,24 +120,43 @@ class Session:
         """
         if not (self.on_gpus and isinstance(kernel, SharedKernel) and isinstance(kernel.function, RecordKernel)):
             return self.engine.sweep(name, kernel, wanted)
-        needed, engine = sum(np.asarray(array).nbytes for array in kernel.arrays), self.engine
-        room = engine.device_memory
-        if room is None or needed <= room // 2:
+        if self._fits(kernel.arrays):
             try:
-                return self._sweep_gpus(name, kernel, kernel.function, wanted, needed)
+                return self._sweep_gpus(name, kernel, kernel.function, wanted)
             except DeviceMemoryError:  # GPUs turned out to have less; nothing was written
-                pass
-        self._sent_back = max(self._sent_back, needed)
-        return engine.sweep(name, kernel, wanted)
+                self._send_back(kernel.arrays)
+        return self.engine.sweep(name, kernel, wanted)
 
-    def _sweep_gpus(
-        self, name: str, shared: SharedKernel, kernel: RecordKernel, wanted: np.ndarray | None, needed: int
-    ) -> Any:
+    def join(self, kernel: ItemKernel, count: int, *arrays: Any) -> None:
+        """Run an item kernel over `count` items, on GPUs as `sweep`; the edges it looked at count among the run's."""
+        if self.on_gpus and self._fits(arrays):
+            from gstream.devices.gpusweep import run_items
+
+            try:
+                room = self.engine.device_memory
+                self.stats.edges_visited += run_items(self.engine.devices, kernel, count, arrays, room)
+                return
+            except DeviceMemoryError:
+                self._send_back(arrays)
+        self.look(kernel.host, count, *arrays)
+
+    def _fits(self, arrays: tuple[Any, ...]) -> bool:
+        """Whether the GPUs hold arrays beside some pages; where not, that is noted."""
+        room = self.engine.device_memory
+        fits = room is None or sum(np.asarray(array).nbytes for array in arrays) <= room // 2
+        if not fits:
+            self._send_back(arrays)
+        return fits
+
+    def _send_back(self, arrays: tuple[Any, ...]) -> None:
+        self._sent_back = max(self._sent_back, sum(np.asarray(array).nbytes for array in arrays))
+
+    def _sweep_gpus(self, name: str, shared: SharedKernel, kernel: RecordKernel, wanted: np.ndarray | None) -> Any:
         from gstream.cudacode.generate import UnitShape
-        from gstream.devices.gpusweep import GpuSweep
+        from gstream.devices.gpusweep import GpuSweep, bytes_of
 
         # No less than for the sweep before: caches stay while plans do.
-        self.engine.beside_device_bytes = max(self.engine.beside_device_bytes, needed)
+        self.engine.beside_device_bytes = max(self.engine.beside_device_bytes, bytes_of(shared.arrays))
         weight = self.engine.graph.tables[name].weight_dtype if shared.needs_weights else None
         sweep = GpuSweep(kernel, shared.arrays, UnitShape(self.id_dtype, weight), shared.join)
         return self.engine.sweep(name, sweep, wanted)
@@ -218,6 +237,6 @@ class Session:
         if self._sent_back:
             found["note"] = (
                 f"{self._sent_back} bytes of attributes had no room beside pages in the GPUs' memory, so the host's "
-                "cores swept the pages"
+                "cores did the work"
             )
         return found

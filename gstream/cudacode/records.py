@@ -2,7 +2,8 @@
 
     unit = unit_of_records(kernel, UnitShape(id_dtype, weight_dtype), arrays)
     launch(stream, blocks, *pages.arguments(), edges, *values_of(arrays))
-An array goes as its address and its count, a number as 64 bits.
+Of an item kernel: launch(stream, blocks, first, step, count, edges, *values), for items first, first + step, ... below
+count. An array goes as its address and its count, a number as 64 bits.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ import numpy as np
 from gstream.cudacode.emit import cuda_emitter_of
 from gstream.cudacode.generate import Unit, UnitShape, flattened, kernels_in, program_text
 from gstream.cudacode.scalar_text import Printer, first_test
-from gstream.records import RecordKernel
+from gstream.records import ItemKernel, RecordKernel
 from gstream.scalars import type_of_dtype
 
 PAGES = """const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
         u64 base, u64 far, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims,
         u64* edges"""
+ITEMS = "u64 first, u64 step, u64 count, u64* edges"
 
 
 def unit_of_records(kernel: RecordKernel, shape: UnitShape, arrays: Sequence[Any]) -> Unit:
@@ -41,7 +43,9 @@ def kernel_text(kernel: RecordKernel, arrays: Sequence[Any]) -> str:
     lines = ["namespace page {", *printer.constants(), ""]
     for tree in kernel.names.functions.values():
         lines += printer.helper(tree)
-    lines += printer.kernel(kernel.tree, "wanted", first_test(kernel.tree), "bool")
+    of_items = isinstance(kernel, ItemKernel)
+    if not of_items:
+        lines += printer.kernel(kernel.tree, "wanted", first_test(kernel.tree), "bool")
     lines += printer.kernel(kernel.tree, "visit", kernel.tree.body, "u32")
     lines += ["}  // namespace page", ""]
     given, made = [], []
@@ -54,19 +58,25 @@ def kernel_text(kernel: RecordKernel, arrays: Sequence[Any]) -> str:
             given.append(f"u64 bits_{name}")
             made.append(f"const auto x_{name} = {number_from(value)}(bits_{name});")
     names = ", ".join(["at", *(f"x_{name}" for name in kernel.parameters)])
+    launched = ITEMS if of_items else PAGES
     lines += [
         "KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)",
-        f"{kernel.name}_kernel({', '.join([PAGES, *given])}) {{",
+        f"{kernel.name}_kernel({', '.join([launched, *given])}) {{",
         *(f"    {line}" for line in made),
-        "    const Pool pool = {words, weights, page_words, entries, base, far != 0, first_vertex};",
-        "    for_records(",
-        "        pool, parts, part_first, part_count, claims, edges,",
-        f"        [&](const Stretch& at) {{ return page::wanted({names}); }},",
-        f"        [&](const Stretch& at) {{ return page::visit({names}); }});",
-        "}",
-        "",
     ]
-    return "\n".join(lines)
+    if of_items:
+        lines.append(
+            f"    for_items(first, step, count, edges, [&](const Item& at) {{ return page::visit({names}); }});"
+        )
+    else:
+        lines += [
+            "    const Pool pool = {words, weights, page_words, entries, base, far != 0, first_vertex};",
+            "    for_records(",
+            "        pool, parts, part_first, part_count, claims, edges,",
+            f"        [&](const Stretch& at) {{ return page::wanted({names}); }},",
+            f"        [&](const Stretch& at) {{ return page::visit({names}); }});",
+        ]
+    return "\n".join([*lines, "}", ""])
 
 
 def number_from(value: Any) -> str:

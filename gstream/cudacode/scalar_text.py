@@ -23,7 +23,7 @@ BINARY = {
     ast.LShift: "<<", ast.RShift: ">>",
 }  # fmt: skip
 COMPARED = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-RECORD = "const Stretch& record"
+RECORDS = {"record": "const Stretch& record", "item": "const Item& item"}
 
 
 class Printer:
@@ -48,7 +48,7 @@ class Printer:
         """A record kernel's text, or its first test, as a template over its arrays that returns `result`."""
         names = [argument.arg for argument in tree.args.args[1:]]
         classes = ", ".join(f"class T{k}" for k in range(len(names)))
-        given = ", ".join([RECORD, *(f"T{k} {each}" for k, each in enumerate(names))])
+        given = ", ".join([RECORDS[tree.args.args[0].arg], *(f"T{k} {each}" for k, each in enumerate(names))])
         head = [f"template <{classes}>", f"__device__ __forceinline__ {result} {name}({given}) {{"]
         if result == "bool":
             return [*head, *Body(self, names, "false").block(body, 1), "    return true;", "}", ""]
@@ -104,6 +104,8 @@ class Body:
         if isinstance(node, ast.Return):
             value = self.result if node.value is None else self._text(node.value)
             return [f"return {value};"]
+        if isinstance(node, ast.Expr) and is_of_record(node.value, "step"):
+            return ["edges++;"]
         if isinstance(node, ast.Expr):
             return [f"{self._text(node.value)};"]
         if isinstance(node, (ast.Continue, ast.Break)):
@@ -184,7 +186,7 @@ class Body:
                 return f"{inner}.{'first' if self._text(node.slice) == '0' else 'second'}"
             return f"{inner}[{self._text(node.slice)}]"
         if isinstance(node, ast.Attribute) and is_of_record(node):
-            return f"record.{node.attr}"
+            return ast.unparse(node)
         if isinstance(node, ast.Call):
             return self._call(node)
         raise refused(node)
@@ -200,7 +202,7 @@ class Body:
         arguments = [self._text(argument) for argument in node.args]
         if is_of_record(node):
             assert isinstance(node.func, ast.Attribute)
-            return f"record.{node.func.attr}({', '.join(arguments) if node.func.attr != 'weight' else 'record_k'})"
+            return f"{ast.unparse(node.func)}({', '.join(arguments) if node.func.attr != 'weight' else 'record_k'})"
         if isinstance(node.func, ast.Attribute):
             return f"{self._type(node.func)}({arguments[0]})"
         assert isinstance(node.func, ast.Name)

@@ -1,4 +1,4 @@
-"""Record kernels on GPUs: each has copies of the arrays for one sweep; what they wrote becomes one on the host.
+"""Record and item kernels on GPUs: each has copies of the arrays for one sweep; what they wrote becomes one again.
 
 The arrays are of all vertices, little beside the pages: copied before a sweep, and those that the kernel writes back
 after it. Where a GPU does not hold them, the host's cores sweep (gstream.algorithms.session).
@@ -6,7 +6,7 @@ after it. Where a GPU does not hold them, the host's cores sweep (gstream.algori
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -14,19 +14,65 @@ import numpy as np
 
 from gstream.cudacode.generate import UnitShape
 from gstream.cudacode.records import bits_of, unit_of_records
-from gstream.devices.cuda import Array
+from gstream.devices.cuda import Array, DeviceError
 from gstream.devices.gpu import GpuDevice
 from gstream.devices.gpuqueue import Launch
-from gstream.records import RecordKernel
+from gstream.records import ItemKernel, RecordKernel
 
 Arrays = dict[str, Any]  # a kernel's arrays and numbers by name
 Join = Callable[[Arrays, list[Arrays]], None]  # writes to the first what several GPUs' copies of it come to
 
 
+class Copies:
+    """A kernel's arrays on one GPU. arguments: what its launches take; edges: of what they looked at, a counter."""
+
+    def __init__(self, device: GpuDevice, arrays: Arrays) -> None:
+        self.gpu, self.arguments = device.gpu, list[int]()
+        self._held: dict[str, Array] = {}
+        known: dict[int, str] = {}  # an array may be given twice: a block that meets itself
+        try:
+            self.edges = self._upload("", np.zeros(1, np.uint64))
+            for name, value in arrays.items():
+                if isinstance(value, np.ndarray):
+                    if id(value) in known:
+                        self._held[name] = self._held[known[id(value)]]
+                    else:
+                        self._upload(name, value)
+                    known[id(value)] = name
+                    self.arguments += [self._held[name].address, value.size]
+                else:
+                    self.arguments.append(bits_of(value))
+            self.stream = self.gpu.stream()
+        except BaseException:
+            self.free()
+            raise
+
+    def _upload(self, name: str, values: np.ndarray) -> Array:
+        self._held[name] = array = self.gpu.empty(values.size, values.dtype)
+        self.gpu.write(array.address, np.ascontiguousarray(values))
+        return array
+
+    def take_edges(self) -> int:
+        """Edges looked at, once what is queued is over."""
+        return int(self.gpu.read(self.edges.address, np.zeros(1, np.uint64), self.stream)[0])
+
+    def read(self, names: Iterable[str]) -> Arrays:
+        """The arrays of these names."""
+        held = {name: self._held[name] for name in names}
+        return {name: self.gpu.fetch(a.address, a.count, a.dtype, self.stream) for name, a in held.items()}
+
+    def free(self) -> None:
+        """Raises nothing: an error of CUDA that shows here follows one that is on its way."""
+        with suppress(self.gpu.cuda.Error):
+            for array in self._held.values():
+                array.free()
+        self.stream = None
+
+
 class GpuSweep:
     """A page kernel (gstream.sweep) for one sweep by GPUs alone."""
 
-    def __init__(self, kernel: RecordKernel, arrays: tuple[Any, ...], shape: UnitShape, join: Join | None) -> None:
+    def __init__(self, kernel: RecordKernel, arrays: Sequence[Any], shape: UnitShape, join: Join | None) -> None:
         """shape.weight_dtype: None where the kernel reads no weights. join: merges the arrays that are its "own"."""
         self.kernel, self.needs_weights, self.join = kernel, shape.weight_dtype is not None, join
         self.arrays = dict(zip(kernel.parameters, arrays, strict=True))
@@ -41,72 +87,84 @@ class GpuSweep:
 
     def merge(self, states: list[Any]) -> None:
         """Write what the GPUs made of the arrays to the caller's."""
-        copies = [work.copies for work in self._works.values()]
-        if len(copies) == 1:
-            for name, copy in copies[0].items():
-                self.arrays[name][...] = copy
-            return
-        for name, how in self.kernel.merges.items():
-            if how != "own":
-                merge_copies(how, self.arrays[name], [copy[name] for copy in copies])
-        if "own" in self.kernel.merges.values():
-            assert self.join is not None, f"{self.kernel.name}: nobody merges its arrays"
-            self.join(self.arrays, copies)
+        merge_into(self.kernel, self.arrays, [work.found for work in self._works.values()], self.join)
 
 
 class RecordWork:
-    """Batches of one sweep on one GPU (gstream.devices.gpuqueue.Work); `copies`: what it wrote, after `close`."""
+    """Batches of one sweep on one GPU (gstream.devices.gpuqueue.Work); found: what it wrote, after `close`."""
 
     reach, ready = 0, None
 
     def __init__(self, device: GpuDevice, sweep: GpuSweep) -> None:
-        self.gpu, self.sweep, self.queued = device.gpu, sweep, list[str]()
-        self.name = f"{sweep.kernel.name}_kernel"
-        self.copies: Arrays = {}
-        self._launch = self.gpu.load(sweep.unit)[self.name]
-        self._held: list[Array] = []
-        self._arrays: dict[str, Array] = {}
-        self._arguments: list[int] = []
-        try:
-            self._edges = self._upload(np.zeros(1, np.uint64))
-            for name, value in sweep.arrays.items():
-                if isinstance(value, np.ndarray):
-                    self._arrays[name] = self._upload(value)
-                    self._arguments += [self._arrays[name].address, value.size]
-                else:
-                    self._arguments.append(bits_of(value))
-            self.stream = self.gpu.stream()
-        except BaseException:
-            self._free()
-            raise
-
-    def _upload(self, values: np.ndarray) -> Array:
-        array = self.gpu.empty(values.size, values.dtype)
-        self._held.append(array)
-        self.gpu.write(array.address, np.ascontiguousarray(values))
-        return array
+        self.sweep, self.queued, self.name = sweep, list[str](), f"{sweep.kernel.name}_kernel"
+        self._launch = device.gpu.load(sweep.unit)[self.name]
+        self._copies = Copies(device, sweep.arrays)
+        self.stream, self.found = self._copies.stream, Arrays()
 
     def launch(self, pages: Launch, stream: Any) -> None:
-        blocks = pages.blocks(self._launch)
-        self._launch(stream, blocks, *pages.arguments(), self._edges.address, *self._arguments)
+        copies, blocks = self._copies, pages.blocks(self._launch)
+        self._launch(stream, blocks, *pages.arguments(), copies.edges.address, *copies.arguments)
 
     def take_edges(self) -> int:
-        return int(self.gpu.read(self._edges.address, np.zeros(1, np.uint64), self.stream)[0])
+        return self._copies.take_edges()
 
     def close(self) -> None:
         try:
-            for name in self.sweep.kernel.merges:
-                array = self._arrays[name]
-                self.copies[name] = self.gpu.fetch(array.address, array.count, array.dtype, self.stream)
+            self.found = self._copies.read(self.sweep.kernel.merges)
         finally:
-            self._free()
+            self.stream = None
+            self._copies.free()
 
-    def _free(self) -> None:
-        """Raises nothing: an error of CUDA that shows here follows one that is on its way."""
-        with suppress(self.gpu.cuda.Error):
-            for array in self._held:
-                array.free()
-        self.stream = None
+
+def run_items(
+    devices: Sequence[GpuDevice], kernel: ItemKernel, count: int, arrays: Sequence[Any], room: int | None
+) -> int:
+    """Run an item kernel over `count` items, which the GPUs share; returns the edges that it looked at.
+
+    room: bytes that each may hold; pages that are cached go where the arrays would not fit beside them.
+    """
+    named = dict(zip(kernel.parameters, arrays, strict=True))
+    unit, needed = unit_of_records(kernel, UnitShape(np.dtype("<u4")), arrays), bytes_of(arrays)
+    found, edges = list[Copies](), 0
+    try:
+        for number, device in enumerate(devices):
+            if room is not None and device.memory_bytes + needed > room:
+                device.release()
+            with device.gpu:
+                found.append(Copies(device, named))
+                launch = device.gpu.load(unit)[f"{kernel.name}_kernel"]
+                split = (number, len(devices), count)
+                launch(found[-1].stream, launch.blocks(count), *split, found[-1].edges.address, *found[-1].arguments)
+        made = []
+        for copies in found:
+            with copies.gpu:
+                edges += copies.take_edges()
+                made.append(copies.read(kernel.merges))
+    finally:
+        for copies in found:
+            with suppress(DeviceError), copies.gpu:
+                copies.free()
+    merge_into(kernel, named, made, None)
+    return edges
+
+
+def bytes_of(arrays: Sequence[Any]) -> int:
+    """What a GPU holds of a kernel's arrays and numbers."""
+    return sum(np.asarray(array).nbytes for array in arrays)
+
+
+def merge_into(kernel: RecordKernel, arrays: Arrays, copies: list[Arrays], join: Join | None) -> None:
+    """Write what GPUs' copies of arrays come to, to the arrays."""
+    if len(copies) == 1:
+        for name, copy in copies[0].items():
+            arrays[name][...] = copy
+        return
+    for name, how in kernel.merges.items():
+        if how != "own":
+            merge_copies(how, arrays[name], [copy[name] for copy in copies])
+    if "own" in kernel.merges.values():
+        assert join is not None, f"{kernel.name}: nobody merges its arrays"
+        join(arrays, copies)
 
 
 def merge_copies(how: str, array: np.ndarray, copies: list[np.ndarray]) -> None:

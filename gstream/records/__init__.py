@@ -19,9 +19,20 @@ are named with how copies of several GPUs become one: "or", "min", "max", "sum" 
 changed an element is right), "note" (gstream.algorithms.proofs), "own" (the caller of the sweep merges them).
 A test at its beginning that leaves the record lets GPUs pass over a list before they read it.
 
+An item kernel is the same for items of any kind, such as the lists of a block (gstream.algorithms.blocks):
+
+    @item_kernel(sums="sum")
+    def add_up(item, starts, entries, sums):
+        begin, end = item.part(starts[item.number], starts[item.number + u64(1)])
+        for index in range(begin, end): ...
+
+    item.number               which one it is, below the count that it is run for, u64
+    item.part(low, high)      the part of [low, high) that is to be done here: several may share an item
+    item.step()               counts an edge that is looked at, as a statement
+
 Functions that it calls are gstream.hostcode.jit helpers; gstream.cudacode.scalar_text says what these may be made of.
 """
 
-from gstream.records.declare import MERGES, RecordKernel, record_kernel
+from gstream.records.declare import ItemKernel, RecordKernel, item_kernel, record_kernel
 
-__all__ = ["MERGES", "RecordKernel", "record_kernel"]
+__all__ = ["ItemKernel", "RecordKernel", "item_kernel", "record_kernel"]

@@ -57,6 +57,10 @@ class RecordKernel:
         return self.host(*arguments)
 
 
+class ItemKernel(RecordKernel):
+    """An item kernel: `host` is function(count, *arguments, counter)."""
+
+
 class Names:
     """Functions (in the order that they need each other), constants and scalar types that texts name."""
 
@@ -105,13 +109,13 @@ def tree_of(function: Callable[..., Any]) -> ast.FunctionDef:
 
 
 def is_of_record(node: ast.AST, name: str = "") -> bool:
-    """Whether a node is `record.NAME` (of any name) or a call of it."""
+    """Whether a node is `record.NAME` or `item.NAME` (of any name), or a call of it."""
     if isinstance(node, ast.Call):
         node = node.func
     return (
         isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
-        and node.value.id == "record"
+        and node.value.id in ("record", "item")
         and name in ("", node.attr)
     )
 
@@ -133,3 +137,8 @@ def stops_early(loop: ast.For) -> bool:
 def record_kernel(**merges: str) -> Callable[[Callable[..., None]], RecordKernel]:
     """Declare a record kernel; merges: array -> how copies of it become one (see the package)."""
     return lambda function: RecordKernel(function, merges)
+
+
+def item_kernel(**merges: str) -> Callable[[Callable[..., None]], ItemKernel]:
+    """Declare an item kernel; merges as of record_kernel."""
+    return lambda function: ItemKernel(function, merges)
