@@ -49,10 +49,26 @@ template <class T> struct Swapped {
     bool first;
     T second;
 };
+// A byte, by the word that it is in: arrays of bytes end with a word.
+__device__ __forceinline__ Swapped<u8> swap_byte(u8* where, u8 expected, u8 fresh) {
+    const u64 address = reinterpret_cast<u64>(where);
+    u32* const word = reinterpret_cast<u32*>(address & ~u64(3));
+    const u32 shift = u32(address & 3) * 8;
+    u32 seen = *const_cast<volatile u32*>(word);
+    while (true) {
+        const u8 old = u8(seen >> shift);
+        if (old != expected) return {false, old};
+        const u32 before = atomicCAS(word, seen, (seen & ~(255u << shift)) | u32(fresh) << shift);
+        if (before == seen) return {true, old};
+        seen = before;
+    }
+}
 template <class T, bool W, class X, class Y>
 __device__ __forceinline__ Swapped<T> compare_and_swap(Array<T, W> array, u64 at, X given, Y fresh) {
     const T expected = T(given);
-    if constexpr (T(0.5) != T(0)) {
+    if constexpr (sizeof(T) == 1) {
+        return swap_byte(array.data + at, expected, u8(fresh));
+    } else if constexpr (T(0.5) != T(0)) {
         typedef decltype(bits_of(expected)) Bits;
         const Bits seen = atomicCAS(reinterpret_cast<Bits*>(array.data + at), bits_of(expected), bits_of(T(fresh)));
         return {seen == bits_of(expected), float_of(seen)};

@@ -70,6 +70,7 @@ class Session:
 
     def __exit__(self, *error: object) -> None:
         self.engine.beside_bytes = self.engine.beside_device_bytes = 0
+        self.engine.swept.clear()
 
     def hold(self, *arrays: np.ndarray) -> None:
         """Count arrays of all vertices as held: sweeps have so much less for pages. Raises ResourceError."""
@@ -223,7 +224,7 @@ class Session:
     def prove(self, certificate: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
         """certificate(self, *arguments) with its seconds; what it moves is not counted as the run's."""
         began = time.perf_counter()
-        self.engine.beside_bytes = 0
+        self.engine.beside_bytes = self.engine.beside_device_bytes = 0
         proof = certificate(self, *arguments)
         self.engine.add_counts(RunStats())
         return {**proof, "seconds": time.perf_counter() - began}

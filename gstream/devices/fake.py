@@ -363,10 +363,10 @@ class FakeDevice(MemoryDevice):
         if operation.ticket >= 0:
             self._over.add(operation.ticket)
 
-    def begin_sweep(self, kernel: PageKernel, table: PageTable, plan: DevicePlan) -> None:
-        self._make_pool(plan, {table.name: table}, kernel.needs_weights)
+    def begin_sweep(self, kernel: PageKernel, tables: dict[str, PageTable], plan: DevicePlan) -> None:
+        self._make_pool(plan, tables, kernel.needs_weights)
         self._sources = []
-        super().begin_sweep(kernel, table, plan)
+        super().begin_sweep(kernel, tables, plan)
 
     def end_sweep(self) -> object:
         state = super().end_sweep()

@@ -29,6 +29,7 @@ class Copies:
     def __init__(self, device: GpuDevice, arrays: Arrays) -> None:
         self.gpu, self.arguments = device.gpu, list[int]()
         self._held: dict[str, Array] = {}
+        self._sizes = {name: value.size for name, value in arrays.items() if isinstance(value, np.ndarray)}
         known: dict[int, str] = {}  # an array may be given twice: a block that meets itself
         try:
             self.edges = self._upload("", np.zeros(1, np.uint64))
@@ -48,7 +49,8 @@ class Copies:
             raise
 
     def _upload(self, name: str, values: np.ndarray) -> Array:
-        self._held[name] = array = self.gpu.empty(values.size, values.dtype)
+        whole = -(-values.nbytes // 4) * 4  # a word at the end of bytes, too: that is how one is swapped
+        self._held[name] = array = self.gpu.empty(whole // values.itemsize, values.dtype)
         self.gpu.write(array.address, np.ascontiguousarray(values))
         return array
 
@@ -58,8 +60,11 @@ class Copies:
 
     def read(self, names: Iterable[str]) -> Arrays:
         """The arrays of these names."""
-        held = {name: self._held[name] for name in names}
-        return {name: self.gpu.fetch(a.address, a.count, a.dtype, self.stream) for name, a in held.items()}
+        found = Arrays()
+        for name in names:
+            array = self._held[name]
+            found[name] = self.gpu.fetch(array.address, self._sizes[name], array.dtype, self.stream)
+        return found
 
     def free(self) -> None:
         """Raises nothing: an error of CUDA that shows here follows one that is on its way."""
