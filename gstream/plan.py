@@ -259,9 +259,10 @@ def make_sweep_plan(
     owned = {name: largest_share(table.pages, table.stretch, devices) for name, table in tables.items()}
     slots = max(0, capacity // page - streams * batch) if options.cache_policy else 0
     part = min(1.0, slots / max(1, sum(owned.values())))
+    cached = {name: int(pages * part) for name, pages in owned.items()}
     return DevicePlan(
         resident=True, message=False, source_copy=False, chunk=0, reach=0, heads=False, open_bits=False,
-        streams=streams, batch_pages=batch, cache_pages={name: int(pages * part) for name, pages in owned.items()}, policy=options.cache_policy,
+        streams=streams, batch_pages=batch, cache_pages=cached, policy=options.cache_policy,
         micro=options.micro,
     )  # fmt: skip
 
