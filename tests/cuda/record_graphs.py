@@ -10,18 +10,24 @@ from engine_graphs import make_store, skewed_edges
 import gstream
 
 ASKED = {
+    "bfs": {"source": 3},  # what finds predecessors, and what proves answers, are kernels, too
+    "sssp": {"source": 3},
+    "katz": {"alpha": 0.001, "max_iter": 4},
     "betweenness": {"k": 3, "seed": 1},
     "cdlp": {"iterations": 3},
     "subgraph": {"nodes": range(0, 400, 3)},
     "egonet": {"source": 3},
     "cross": {"nodes": range(0, 400, 3)},
 }
-DIRECTED = ("betweenness", "cdlp", "coloring", "cross", "egonet", "kcore", "lcc", "mis", "scc", "subgraph")
+DIRECTED = (
+    "betweenness", "bfs", "cdlp", "coloring", "cross", "egonet", "katz", "kcore", "lcc", "mis", "scc", "sssp",
+    "subgraph",
+)  # fmt: skip
 UNDIRECTED = (
     "betweenness", "cdlp", "coloring", "cross", "kcore", "ktruss", "lcc", "mis", "msf", "scc", "subgraph", "triangles",
 )  # fmt: skip
-PROVEN = ("kcore", "scc", "coloring", "mis", "subgraph", "cross", "egonet", "msf")
-ROUNDED = ("betweenness",)  # sums of doubles, in any order
+PROVEN = ("bfs", "sssp", "katz", "kcore", "scc", "coloring", "mis", "subgraph", "cross", "egonet", "msf", "ktruss")
+ROUNDED = ("betweenness", "katz")  # sums of doubles, in any order
 
 
 def make_path(folder: Path, kind: str, vertices: int, edges: int, page_bytes: int) -> str:
