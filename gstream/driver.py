@@ -66,11 +66,11 @@ class Engine:
         self._arrays: dict[str, np.ndarray] = {}
         self._unpin: dict[str, Callable[[], None]] = {}
         self._costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
-        self._peak = 0
         self._most_device_bytes: int | None = None  # what a device turned out to have
         self._room = (float("-inf"), 0)  # when host_memory was looked at, and what it was
-        self.beside_device_bytes = 0  # the same on each device
-        self.beside_bytes = 0  # host memory that the caller of `sweep` holds for its kernels' state
+        self.swept: dict[str, PageTable] = {}  # topologies that the caller sweeps in turn
+        # What the caller of `sweep` holds for its kernels' state, in host memory and on each device.
+        self._peak = self.beside_bytes = self.beside_device_bytes = 0
 
     def __enter__(self) -> Engine:
         return self
@@ -124,10 +124,9 @@ class Engine:
     def plan(self, program: Any, code: Any = None) -> Plan:
         """What running `program` will hold and move. Raises UsageError or ResourceError where it can't be run."""
         code = code or self.compile(program)
-        room = self.host_memory - self.beside_bytes
         options = replace(self.options, device_memory=self.device_memory)
         graph = self.graph.turn() if type(program).backward else self.graph
-        plan = make_plan(code, graph, options, self.specs, room, Constants())
+        plan = make_plan(code, graph, options, self.specs, self.host_memory - self.beside_bytes, Constants())
         plan = what_is_there(plan, _by_name(self.graph.tables), self._sources, self.devices)
         return replace(plan, constants=self._measured(plan))
 
@@ -211,6 +210,7 @@ class Engine:
         """
         self.store.topology(name)  # names the converter's option where the topology is missing
         table = self.graph.tables[name]
+        self.swept[table.name] = table
         if not self._fits(table, kernel.needs_weights):
             left = self.host_memory - self.beside_bytes - sum(array.nbytes for array in self._arrays.values())
             cap, devices = self.host_memory, len(self.devices)
@@ -219,7 +219,7 @@ class Engine:
         pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)
         while True:
             room = None if self.device_memory is None else self.device_memory - self.beside_device_bytes
-            plan = make_sweep_plan(table, kernel.needs_weights, self.options, len(self.devices), room)
+            plan = make_sweep_plan(self.swept, kernel.needs_weights, self.options, len(self.devices), room)
             try:
                 return self._sweep(kernel, table, pages, plan)
             except DeviceMemoryError:
@@ -233,7 +233,7 @@ class Engine:
             with ExitStack() as undo:
                 for device in self.devices:
                     undo.callback(device.detach)
-                    device.begin_sweep(kernel, table, plan)
+                    device.begin_sweep(kernel, self.swept, plan)
                 self.stream(Demand.whole(table).among(pages), kernel.needs_weights)
                 states = [device.end_sweep() for device in self.devices]
                 undo.pop_all()

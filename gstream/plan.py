@@ -240,20 +240,29 @@ def make_plan(
     )  # fmt: skip
 
 
-def make_sweep_plan(table: PageTable, weights: bool, options: RunOptions, devices: int, room: int | None) -> DevicePlan:
-    """Batch buffers and page cache of a device that copies, for a sweep without attributes of the driver's.
+def make_sweep_plan(
+    tables: dict[str, PageTable], weights: bool, options: RunOptions, devices: int, room: int | None
+) -> DevicePlan:
+    """Batch buffers and page caches of a device that copies, for sweeps without attributes of the driver's.
 
-    room: bytes that the device has for them; None: no limit.
+    tables: topologies that are swept in turn; each has its part of what may be cached. room: bytes that the device has
+    for them; None: no limit.
     """
-    page = table.bytes_of(1, weights)
-    capacity = max(0, (room if room is not None else 1 << 62) - work_list_bytes(table))
-    batch = max(1, min(options.batch_on(devices) // page, table.stretch, capacity // (4 * page)))
+    page = max(table.bytes_of(1, weights) for table in tables.values())
+    lists = sum(work_list_bytes(table) for table in tables.values())
+    capacity, stretch = (
+        max(0, (1 << 62 if room is None else room) - lists),
+        min(table.stretch for table in tables.values()),
+    )
+    batch = max(1, min(options.batch_on(devices) // page, stretch, capacity // (4 * page)))
     streams = max(1, min(options.streams or busy_streams(page * batch), capacity // (2 * page * batch)))
-    owned = largest_share(table.pages, table.stretch, devices)
-    slots = min(owned, capacity // page - streams * batch) if options.cache_policy else 0
+    owned = {name: largest_share(table.pages, table.stretch, devices) for name, table in tables.items()}
+    slots = max(0, capacity // page - streams * batch) if options.cache_policy else 0
+    part = min(1.0, slots / max(1, sum(owned.values())))
+    cached = {name: int(pages * part) for name, pages in owned.items()}
     return DevicePlan(
         resident=True, message=False, source_copy=False, chunk=0, reach=0, heads=False, open_bits=False,
-        streams=streams, batch_pages=batch, cache_pages={table.name: max(0, slots)}, policy=options.cache_policy,
+        streams=streams, batch_pages=batch, cache_pages=cached, policy=options.cache_policy,
         micro=options.micro,
     )  # fmt: skip
 

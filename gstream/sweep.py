@@ -20,7 +20,8 @@ class PageKernel(Protocol):
 
     needs_weights: bool
     # gpu_work(device) -> gstream.devices.gpuqueue.Work, where there is one: what a GPU does instead of `run`, with a
-    # state of its own; end_sweep then gives None. Without it a GPU's pages are swept by the host's cores.
+    # state of its own; end_sweep then gives None. Without it a GPU's pages are swept by the host's cores. Record
+    # kernels (gstream.records) have both.
 
     def make_state(self) -> Any:
         """State of one device. Devices that share the host's memory may be given the same arrays by the kernel if

@@ -116,8 +116,19 @@ def gather(
         if not both:
             wanted = np.zeros(tables[name].pages, np.bool_)
             wanted[tables[name].pages_of_range(block.first, block.end)] = True
-        shared = SharedKernel(kernel, (np.uint64(block.first), np.uint64(block.end), cursor, way, both, *arrays))
-        session.sweep(name, shared, wanted)
+        given = (np.uint64(block.first), np.uint64(block.end), cursor, way, both, *arrays)
+        session.sweep(name, SharedKernel(kernel, given, join=join_lists), wanted)
+
+
+def join_lists(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+    """Put what GPUs' copies of `entries` have, each from where the cursors stood before, one after the other."""
+    cursor, entries = arrays["cursor"], arrays["entries"]
+    start = cursor.astype(np.int64)
+    for copy in copies:
+        count = copy["cursor"].astype(np.int64) - start
+        within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        entries[np.repeat(cursor.astype(np.int64), count) + within] = copy["entries"][np.repeat(start, count) + within]
+        cursor += count.astype(np.uint64)
 
 
 def neighbours(session: Session) -> np.ndarray:

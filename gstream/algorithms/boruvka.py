@@ -12,10 +12,11 @@ same in any order of work. Of one vertex's edges, that is the order of (weight, 
 from __future__ import annotations
 
 from gstream.algorithms.nearest import BLOCK
-from gstream.algorithms.records import claim, part_of, record, slots_end, u64
+from gstream.algorithms.records import claim, u64
 from gstream.algorithms.shared import is_set, lower
 from gstream.hostcode.intrinsics import compare_and_swap
 from gstream.hostcode.jit import helper, kernel
+from gstream.records import record_kernel
 
 NONE = u64(0xFFFFFFFFFFFFFFFF)
 
@@ -41,64 +42,45 @@ def comes_before(natural, least, other, a, b):
     return ends(natural, a, other[a]) < ends(natural, b, other[b])
 
 
-@kernel
-def scan_lists(words, weights, parts, counter, due, comp, natural, least, other):
-    """least, other of vertices that are due; of hubs only `least`, as threads share their lists: then settle_hubs."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            if not is_set(due, v):
-                continue
-            mine, found, low = comp[v], NONE, least[v]
-            edges += count
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                if comp[u] == mine:
-                    continue
-                weight = weights[row, first + k * stride]
-                if found == NONE or weight < low:
-                    found, low = u, weight
-                elif weight == low and named(natural, u) < named(natural, found):
-                    found = u
-            if found == NONE:
-                continue
-            if large:
-                lower(least, v, low)
-            else:
-                least[v], other[v] = low, found
+@record_kernel(least="min", other="min")
+def scan_lists(record, due, comp, natural, least, other):
+    """least, other of vertices that are due; of lists that are shared only `least`: then settle_shared."""
+    v = record.vertex
+    if not is_set(due, v):
+        return
+    mine, found, low = comp[v], NONE, least[v]
+    for u in record.neighbours():
+        if comp[u] == mine:
+            continue
+        weight = record.weight()
+        if found == NONE or weight < low:
+            found, low = u, weight
+        elif weight == low and named(natural, u) < named(natural, found):
+            found = u
+    if found == NONE:
+        return
+    if record.shared:
+        lower(least, v, low)
+    else:
+        least[v], other[v] = low, found
 
 
-@kernel
-def settle_hubs(words, weights, parts, counter, due, comp, natural, least, other):
-    """other of due vertices in large pages: the least end of their edges out that weigh `least`."""
-    edges, none = u64(0), ~other.dtype.type(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            if not is_set(due, v):
-                continue
-            found = NONE
-            edges += count
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                if weights[row, first + k * stride] != least[v] or comp[u] == comp[v]:
-                    continue
-                if found == NONE or named(natural, u) < named(natural, found):
-                    found = u
-            seen = other[v]
-            while found != NONE and (seen == none or named(natural, found) < named(natural, u64(seen))):
-                written, seen = compare_and_swap(other, v, seen, other.dtype.type(found))
-                if written:
-                    break
+@record_kernel(other="own")
+def settle_shared(record, due, comp, natural, least, other):
+    """other of due vertices whose lists are shared: the least end of their edges out that weigh `least`."""
+    v, found, none = record.vertex, NONE, ~other.dtype.type(0)
+    if not is_set(due, v):
+        return
+    for u in record.neighbours():
+        if record.weight() != least[v] or comp[u] == comp[v]:
+            continue
+        if found == NONE or named(natural, u) < named(natural, found):
+            found = u
+    seen = other[v]
+    while found != NONE and (seen == none or named(natural, found) < named(natural, u64(seen))):
+        written, seen = compare_and_swap(other, v, seen, other.dtype.type(found))
+        if written:
+            break
 
 
 @kernel

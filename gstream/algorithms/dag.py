@@ -5,96 +5,51 @@ They walk out-pages: the owner of a list is the source of its edges.
 
 from __future__ import annotations
 
-from gstream.algorithms.records import claim, part_of, record, slots_end, u64
 from gstream.algorithms.shared import is_set, raise_to, set_bit
 from gstream.hostcode.intrinsics import atomic_add
-from gstream.hostcode.jit import kernel
+from gstream.records import record_kernel
 
 
-@kernel
-def peel(words, parts, counter, bits, left, following):
+@record_kernel(left="own", following="own")
+def peel(record, bits, left, following):
     """Take the vertices of `bits` away: left[v] of each edge's target falls by 1, and at 0 it is in `following`."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, count = record(words, row, slot, begin, end, large, stride)
-            if is_set(bits, owner):
-                edges += count
-                for k in range(count):
-                    v = u64(words[row, first + k * stride])
-                    if atomic_add(left, v, left.dtype.type(-1)) == 1:
-                        set_bit(following, v)
+    if not is_set(bits, record.vertex):
+        return
+    for v in record.neighbours():
+        if atomic_add(left, v, left.dtype.type(-1)) == 1:
+            set_bit(following, v)
 
 
-@kernel
-def reach_out(words, weights, parts, counter, bits, distance):
+@record_kernel(distance="max")
+def reach_out(record, bits, distance):
     """distance[v] of each edge's target, float64[V], grows to distance[u] + weight; for u in `bits`."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, count = record(words, row, slot, begin, end, large, stride)
-            if is_set(bits, owner):
-                edges += count
-                for k in range(count):
-                    word = first + k * stride
-                    raise_to(distance, u64(words[row, word]), distance[owner] + weights[row, word])
+    u = record.vertex
+    if not is_set(bits, u):
+        return
+    for v in record.neighbours():
+        raise_to(distance, v, distance[u] + record.weight())
 
 
-@kernel
-def find_above(words, parts, counter, left, above):
+@record_kernel(above="one")
+def find_above(record, left, above):
     """above[v] = some u -> v, of vertices that peeling left over."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, count = record(words, row, slot, begin, end, large, stride)
-            edges += count
-            if left[owner]:
-                for k in range(count):
-                    v = u64(words[row, first + k * stride])
-                    if left[v]:
-                        above[v] = owner
+    u = record.vertex
+    if left[u] == 0:
+        return
+    for v in record.neighbours():
+        if left[v] != 0:
+            above[v] = u
 
 
-@kernel
-def levels_again(words, parts, counter, level, again):
+@record_kernel(again="max")
+def levels_again(record, level, again):
     """again[v] (int64[V], 0 at first) = the greatest level[u] + 1 over u -> v, of all edges."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, count = record(words, row, slot, begin, end, large, stride)
-            edges += count
-            for k in range(count):
-                raise_to(again, u64(words[row, first + k * stride]), level[owner] + 1)
+    for v in record.neighbours():
+        raise_to(again, v, level[record.vertex] + 1)
 
 
-@kernel
-def distances_again(words, weights, parts, counter, distance, again):
+@record_kernel(again="max")
+def distances_again(record, distance, again):
     """again[v] (float64[V], 0 at first) = the greatest distance[u] + weight over u -> v, of all edges."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, count = record(words, row, slot, begin, end, large, stride)
-            edges += count
-            for k in range(count):
-                word = first + k * stride
-                raise_to(again, u64(words[row, word]), distance[owner] + weights[row, word])
+    for v in record.neighbours():
+        raise_to(again, v, distance[record.vertex] + record.weight())

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from gstream.algorithms.boruvka import named
 from gstream.algorithms.independent import mixed
-from gstream.algorithms.records import claim, i64, part_of, record, slots_end, u64
+from gstream.algorithms.records import i64, part_of, record, slots_end, u64
 from gstream.algorithms.shared import is_set
-from gstream.algorithms.simple import large_page
-from gstream.hostcode.intrinsics import atomic_add
+from gstream.hostcode.intrinsics import atomic_add, bits_of
 from gstream.hostcode.jit import helper, kernel
+from gstream.records import record_kernel
 
 
 @helper
@@ -24,41 +24,16 @@ def is_taken(near, far, once, natural, v, u):
     return not once or not is_set(near, u) or not is_set(far, v) or named(natural, v) <= named(natural, u)
 
 
-@helper
-def page_of(words, row, large, first_vertex, small_pages):
-    """The number of the page in a row: small pages and large ones come in ascending order of vertices."""
-    if large:
-        first, full = large_page(words, row, first_vertex[small_pages:])
-        return u64(small_pages) + first + full
-    v, low, high = u64(words[row, u64(words.shape[1]) - u64(2)]), u64(0), u64(small_pages)
-    while low < high:
-        middle = (low + high) >> u64(1)
-        if u64(first_vertex[middle]) < v:
-            low = middle + u64(1)
-        else:
-            high = middle
-    return low
-
-
-@kernel
-def count_edges(words, parts, counter, near, far, once, natural, first_vertex, small_pages, counts):
+@record_kernel(counts="sum")
+def count_edges(record, near, far, once, natural, first_vertex, small_pages, counts):
     """counts (i8[pages]) += edges that each page has. first_vertex: u8[pages]."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        found = i64(0)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            if not is_set(near, v):
-                continue
-            edges += count
-            for k in range(count):
-                found += is_taken(near, far, once, natural, v, u64(words[row, first + k * stride]))
-        if found:
-            atomic_add(counts, page_of(words, row, large, first_vertex, small_pages), found)
+    v, found = record.vertex, i64(0)
+    if not is_set(near, v):
+        return
+    for u in record.neighbours():
+        found += is_taken(near, far, once, natural, v, u)
+    if found:
+        atomic_add(counts, record.page(first_vertex, small_pages), found)
 
 
 @kernel
@@ -100,52 +75,36 @@ def is_wanted(sources, targets, directed, u, w):
     return u <= w and ((sources[u] != 0 and targets[w] != 0) or (sources[w] != 0 and targets[u] != 0))
 
 
-@kernel
-def sum_edges(words, weights, parts, counter, sources, targets, directed, pull, kind, sums):
+@record_kernel(sums="sum")
+def sum_edges(record, sources, targets, directed, pull, sums):
     """sums (u8[2]) += (edges from a vertex of one set to one of the other, their hashes), all pages looked at.
 
-    sources, targets: u1[V], 1 in the set. pull: pages hold in-lists. kind: an array of unsigned integers as wide as a
-    weight. Of an edge without direction the lesser store ID stands for the source.
+    sources, targets: u1[V], 1 in the set. pull: pages hold in-lists. Of an edge without direction the lesser store ID
+    stands for the source.
     """
-    edges, found, total, bits = u64(0), u64(0), u64(0), weights.view(kind.dtype)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            atomic_add(sums, 0, found)
-            atomic_add(sums, 1, total)
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            edges += count
-            for k in range(count):
-                other = u64(words[row, first + k * stride])
-                u, w = (other, v) if pull else (v, other)
-                if is_wanted(sources, targets, directed, u, w):
-                    found += u64(1)
-                    total += hashed(u, w, u64(bits[row, first + k * stride]))
+    v, found, total = record.vertex, u64(0), u64(0)
+    for other in record.neighbours():
+        u, w = (other, v) if pull else (v, other)
+        if is_wanted(sources, targets, directed, u, w):
+            found += u64(1)
+            total += hashed(u, w, bits_of(record.weight()))
+    if found:
+        atomic_add(sums, 0, found)
+        atomic_add(sums, 1, total)
 
 
-@kernel
-def sum_plain_edges(words, parts, counter, sources, targets, directed, pull, kind, sums):
+@record_kernel(sums="sum")
+def sum_plain_edges(record, sources, targets, directed, pull, sums):
     """`sum_edges` of a store without weights."""
-    edges, found, total = u64(0), u64(0), u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            atomic_add(sums, 0, found)
-            atomic_add(sums, 1, total)
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            edges += count
-            for k in range(count):
-                other = u64(words[row, first + k * stride])
-                u, w = (other, v) if pull else (v, other)
-                if is_wanted(sources, targets, directed, u, w):
-                    found += u64(1)
-                    total += hashed(u, w, u64(0))
+    v, found, total = record.vertex, u64(0), u64(0)
+    for other in record.neighbours():
+        u, w = (other, v) if pull else (v, other)
+        if is_wanted(sources, targets, directed, u, w):
+            found += u64(1)
+            total += hashed(u, w, u64(0))
+    if found:
+        atomic_add(sums, 0, found)
+        atomic_add(sums, 1, total)
 
 
 @kernel

@@ -16,9 +16,10 @@ import numpy as np
 
 from gstream.algorithms.nearest import BLOCK
 from gstream.algorithms.proofs import note
-from gstream.algorithms.records import claim, part_of, record, slots_end, u64
+from gstream.algorithms.records import claim, u64
 from gstream.algorithms.shared import is_set, set_bit
 from gstream.hostcode.jit import helper, kernel
+from gstream.records import record_kernel
 
 u8: Any = np.uint8
 UNDECIDED, INSIDE, OUT, JOINING, GONE = u8(0), u8(1), u8(2), u8(3), u8(4)
@@ -41,33 +42,24 @@ def is_ahead(size, descending, u, v):
     return mixed(u) < mixed(v)
 
 
-@kernel
-def hold_up(words, parts, counter, single, state, size, descending, held):
+@record_kernel(held="or")
+def hold_up(record, single, state, size, descending, held):
     """held: bits of undecided vertices that have an undecided neighbour ahead of them."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            if state[v] != UNDECIDED:
-                continue
-            behind = False
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                edges += u64(1)
-                if u == v or state[u] != UNDECIDED:
-                    continue
-                if is_ahead(size, descending, u, v):
-                    behind = True
-                    if not single:
-                        break
-                elif single:
-                    set_bit(held, u)
-            if behind:
-                set_bit(held, v)
+    v = record.vertex
+    if state[v] != UNDECIDED:
+        return
+    behind = False
+    for u in record.neighbours():
+        if u == v or state[u] != UNDECIDED:
+            continue
+        if is_ahead(size, descending, u, v):
+            behind = True
+            if not single:
+                break
+        elif single:
+            set_bit(held, u)
+    if behind:
+        set_bit(held, v)
 
 
 @kernel
@@ -84,29 +76,20 @@ def join(state, held, counter):
                 held[v >> u64(6)] = u64(0)
 
 
-@kernel
-def push_out(words, parts, counter, single, state):
+@record_kernel(state="max")
+def push_out(record, single, state):
     """Undecided neighbours of joining vertices are out."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            joining = state[v] == JOINING
-            if state[v] != UNDECIDED and not (joining and single):
-                continue
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                edges += u64(1)
-                if joining:
-                    if state[u] == UNDECIDED:
-                        state[u] = OUT
-                elif state[u] == JOINING:
-                    state[v] = OUT
-                    break
+    v = record.vertex
+    joining = state[v] == JOINING
+    if state[v] != UNDECIDED and not (joining and single):
+        return
+    for u in record.neighbours():
+        if joining:
+            if state[u] == UNDECIDED:
+                state[u] = OUT
+        elif state[u] == JOINING:
+            state[v] = OUT
+            break
 
 
 @kernel
@@ -144,43 +127,25 @@ def give_color(state, color, number, counter):
                 left += u64(1)
 
 
-@kernel
-def check_colors(words, parts, counter, color, failure):
+@record_kernel(failure="note")
+def check_colors(record, color, failure):
     """failure (gstream.algorithms.proofs): edges between vertices of one color."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            edges += count
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                if u != v and color[u] == color[v]:
-                    note(failure, v, u)
+    v = record.vertex
+    for u in record.neighbours():
+        if u != v and color[u] == color[v]:
+            note(failure, v, u)
 
 
-@kernel
-def check_set(words, parts, counter, inside, failure, covered):
+@record_kernel(failure="note", covered="max")
+def check_set(record, inside, failure, covered):
     """failure: edges inside the set; covered (u1[V]): 1 for neighbours of its vertices."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            edges += count
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                if u == v:
-                    continue
-                if inside[u] and inside[v]:
-                    note(failure, v, u)
-                elif inside[u]:
-                    covered[v] = 1
-                elif inside[v]:
-                    covered[u] = 1
+    v = record.vertex
+    for u in record.neighbours():
+        if u == v:
+            continue
+        if inside[u] and inside[v]:
+            note(failure, v, u)
+        elif inside[u]:
+            covered[v] = 1
+        elif inside[v]:
+            covered[u] = 1

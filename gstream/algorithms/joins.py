@@ -8,9 +8,10 @@ Lists of a block (gstream.algorithms.blocks) are filled in any order, then sorte
 from __future__ import annotations
 
 from gstream.algorithms.listsort import new_stack, sort_range
-from gstream.algorithms.records import claim, part_of, record, slots_end, u64
+from gstream.algorithms.records import claim, u64
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper, kernel
+from gstream.records import item_kernel, record_kernel
 
 RUN = 64  # vertices that one claim takes
 
@@ -27,51 +28,33 @@ def arcs_of(entry):
     return (u64(entry) & u64(1)) + ((u64(entry) >> u64(1)) & u64(1))
 
 
-@kernel
-def count_higher(words, parts, counter, both, size, higher):
+@record_kernel(higher="sum")
+def count_higher(record, both, size, higher):
     """higher[v] += entries in v's list of higher neighbours, with repeated ones. both: as in gather_higher."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            edges += count
-            found = u64(0)
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                if is_higher(size, u, v):
-                    found += u64(1)
-                elif both and u != v:
-                    atomic_add(higher, u, higher.dtype.type(1))
-            atomic_add(higher, v, higher.dtype.type(found))
+    v, found = record.vertex, u64(0)
+    for u in record.neighbours():
+        if is_higher(size, u, v):
+            found += u64(1)
+        elif both and u != v:
+            atomic_add(higher, u, higher.dtype.type(1))
+    atomic_add(higher, v, higher.dtype.type(found))
 
 
-@kernel
-def gather_higher(words, parts, counter, first, end, cursor, way, both, size, entries):
+@record_kernel(cursor="own", entries="own")
+def gather_higher(record, first, end, cursor, way, both, size, entries):
     """entries: the higher neighbours of vertices [first, end), each at its vertex's cursor (see blocks.gather)."""
-    edges, back = u64(0), u64(3) if way == 3 else u64(3 - way)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, stop, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, stop, large)):
-            v, word, count = record(words, row, slot, begin, stop, large, stride)
-            mine = v >= first and v < end
-            if not mine and not both:
-                continue
-            edges += count
-            for k in range(count):
-                u = u64(words[row, word + k * stride])
-                if mine and is_higher(size, u, v):
-                    place = atomic_add(cursor, v - first, u64(1))
-                    entries[place] = entries.dtype.type((u << u64(2)) | u64(way))
-                elif both and u >= first and u < end and is_higher(size, v, u):
-                    place = atomic_add(cursor, u - first, u64(1))
-                    entries[place] = entries.dtype.type((v << u64(2)) | back)
+    v = record.vertex
+    mine = v >= first and v < end
+    if not mine and not both:
+        return
+    back = u64(3) if way == 3 else u64(3 - way)
+    for u in record.neighbours():
+        if mine and is_higher(size, u, v):
+            place = atomic_add(cursor, v - first, u64(1))
+            entries[place] = entries.dtype.type((u << u64(2)) | u64(way))
+        elif both and u >= first and u < end and is_higher(size, v, u):
+            place = atomic_add(cursor, u - first, u64(1))
+            entries[place] = entries.dtype.type((v << u64(2)) | back)
 
 
 @kernel
@@ -108,35 +91,31 @@ def count_ends(first, starts, after, entries, degree, counter):
             atomic_add(degree, u64(first) + k, degree.dtype.type(after[k] - starts[k]))
 
 
-@kernel
-def close_triangles(one_first, one_starts, one_after, one, two_first, two_starts, two_after, two, arcs, counter):
+@item_kernel(arcs="sum")
+def close_triangles(item, one_first, one_starts, one_after, one, two_first, two_starts, two_after, two, arcs):
     """arcs[v] += edges between two neighbours of v, for triangles v < u < w with v in block `one`, u in block `two`.
 
-    w is in both their lists, which ascend: a merge finds it.
+    An item is a vertex of `one`. w is in both their lists, which ascend: a merge finds it.
     """
-    steps = u64(0)
-    while True:
-        begin = claim(counter) * u64(RUN)
-        if begin >= u64(len(one_after)):
-            return steps
-        for k in range(begin, min(begin + u64(RUN), u64(len(one_after)))):
-            low, high, of_v = one_starts[k], one_after[k], u64(0)
-            for index in range(low, high):
-                u = u64(one[index]) >> u64(2)
-                if u < two_first or u - two_first >= u64(len(two_after)):
-                    continue
-                place, stop = two_starts[u - two_first], two_after[u - two_first]
-                mine, of_u, vu = low, u64(0), arcs_of(one[index])
-                while mine < high and place < stop:
-                    a, b = u64(one[mine]) >> u64(2), u64(two[place]) >> u64(2)
-                    if a == b:
-                        of_v += arcs_of(two[place])
-                        of_u += arcs_of(one[mine])
-                        atomic_add(arcs, a, vu)
-                    mine += u64(a <= b)
-                    place += u64(b <= a)
-                    steps += u64(1)
-                if of_u:
-                    atomic_add(arcs, u, of_u)
-            if of_v:
-                atomic_add(arcs, u64(one_first) + k, of_v)
+    k, of_v = item.number, u64(0)
+    low, high = one_starts[k], one_after[k]
+    begin, end = item.part(low, high)
+    for index in range(begin, end):
+        u = u64(one[index]) >> u64(2)
+        if u < two_first or u - two_first >= u64(len(two_after)):
+            continue
+        place, stop = two_starts[u - two_first], two_after[u - two_first]
+        mine, of_u, vu = low, u64(0), arcs_of(one[index])
+        while mine < high and place < stop:
+            a, b = u64(one[mine]) >> u64(2), u64(two[place]) >> u64(2)
+            if a == b:
+                of_v += arcs_of(two[place])
+                of_u += arcs_of(one[mine])
+                atomic_add(arcs, a, vu)
+            mine += u64(a <= b)
+            place += u64(b <= a)
+            item.step()
+        if of_u:
+            atomic_add(arcs, u, of_u)
+    if of_v:
+        atomic_add(arcs, u64(one_first) + k, of_v)

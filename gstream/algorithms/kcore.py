@@ -21,7 +21,7 @@ from gstream.algorithms import peeling
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.simple import Simple, both_ways, simple_degrees
-from gstream.hostcode.bitmaps import bitmap
+from gstream.hostcode.bitmaps import bitmap, bits_where
 from gstream.results import Column
 from pagestore.errors import UsageError
 
@@ -69,11 +69,27 @@ def _take_off(session: Session, lists: list[Simple], first: np.ndarray, kernel: 
         for each, mine, other in zip(lists, todo, others, strict=True):
             now = mine.copy()
             if now.any():
-                shared = SharedKernel(kernel, (mine, other, now, each.hubs, each.ends, *arrays))
+                given = (mine, other, now, each.hubs, each.ends, *arrays)
+                shared = SharedKernel(kernel, given, join=_join_falls)
                 session.sweep(each.name, shared, session.pages_of(each.name, now))
                 mine &= ~now  # large pages', and those of vertices without a list
     session.let_go(*bits)
     return rounds
+
+
+def _join_falls(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+    """What GPUs' copies come to; each lowered counts by its own pages, so who fell may be seen in none of them."""
+    layers = "left" in arrays
+    count = arrays["left" if layers else "degree"]
+    floor = arrays["core"] if layers else arrays["level"]
+    lost = sum((count - copy["left" if layers else "degree"]).astype(np.int64) for copy in copies)
+    if not layers:  # a degree never falls below the level
+        lost = np.minimum(lost, np.maximum(count, floor) - floor)
+    before = count > floor
+    count -= lost.astype(count.dtype)
+    fallen = bits_where(before & (count <= floor))
+    arrays["mine"] |= fallen
+    arrays["other"] |= fallen
 
 
 def certify_kcore(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:

@@ -89,7 +89,7 @@ class Edges:
             for other in range(len(self.blocks)):
                 one = two if other == number else self.outer.lists(other)
                 arrays = (*one.arrays[1:], self._base(one), *two.arrays, self._base(two))
-                session.look(truss.count_supports, *arrays, self.support)
+                session.join(truss.count_supports, len(one.after), *arrays, self.support)
 
     def _base(self, lists: Lists) -> np.uint64:
         return np.uint64(self.blocks.before[lists.block.first])
@@ -111,7 +111,7 @@ class Edges:
                 for other in range(len(self.blocks)):
                     one = two if other == number else self._dying(self.outer.lists(other))
                     arrays = (*one.arrays[1:], *two.arrays, self.alive, self.dying, self.support)
-                    session.look(truss.lose_triangles, *arrays)
+                    session.join(truss.lose_triangles, len(one.lists.after), *arrays)
             session.each(truss.take_dying, self.alive, self.dying, self.support, kind(level - 1))
 
     def _dying(self, lists: Lists) -> Dying:

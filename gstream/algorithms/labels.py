@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 from gstream.algorithms.listsort import new_stack, sort_range
-from gstream.algorithms.records import claim, part_of, record, slots_end, u64
+from gstream.algorithms.records import claim, u64
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import kernel
+from gstream.records import record_kernel
 
 RUN = 64  # vertices that one claim takes
 
 
-@kernel
-def gather_labels(words, parts, counter, first, end, cursor, way, both, label, entries):
+@record_kernel(cursor="own", entries="own")
+def gather_labels(record, first, end, cursor, way, both, label, entries):
     """entries: labels of the neighbours of vertices [first, end), each at its vertex's cursor (see blocks.gather)."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, stop, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, stop, large)):
-            v, word, count = record(words, row, slot, begin, stop, large, stride)
-            mine = v >= first and v < end
-            if not mine and not both:
-                continue
-            edges += count
-            place = atomic_add(cursor, v - first, count) if mine else u64(0)
-            for k in range(count):
-                u = u64(words[row, word + k * stride])
-                if mine:
-                    entries[place + k] = label[u]
-                if both and u >= first and u < end:
-                    entries[atomic_add(cursor, u - first, u64(1))] = label[v]
+    v = record.vertex
+    mine = v >= first and v < end
+    if not mine and not both:
+        return
+    place = atomic_add(cursor, v - first, record.count) if mine else u64(0)
+    for u in record.neighbours():
+        if mine:
+            entries[place] = label[u]
+            place += u64(1)
+        if both and u >= first and u < end:
+            entries[atomic_add(cursor, u - first, u64(1))] = label[v]
 
 
 @kernel

@@ -18,7 +18,7 @@ from gstream.algorithms import dag
 from gstream.algorithms.certify import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.sssp import need_weights
-from gstream.hostcode.bitmaps import bitmap, list_bits, set_bits
+from gstream.hostcode.bitmaps import bitmap, bits_where, list_bits, set_bits
 from gstream.results import Column
 from pagestore.errors import InputError, UsageError
 
@@ -49,7 +49,7 @@ def run_levels(session: Session, weighted: bool = False) -> tuple[list[Column], 
         following, wanted = bitmap(vertices), session.pages_of("out", bits)
         if weighted:
             session.sweep("out", SharedKernel(dag.reach_out, (bits, distance), True), wanted)
-        session.sweep("out", SharedKernel(dag.peel, (bits, left, following)), wanted)
+        session.sweep("out", SharedKernel(dag.peel, (bits, left, following), join=_join_falls), wanted)
         bits = following
     if taken < vertices:
         raise _cycle(session, left)
@@ -58,6 +58,15 @@ def run_levels(session: Session, weighted: bool = False) -> tuple[list[Column], 
     if weighted:
         columns.append(Column("distance", distance, dtype=distance.dtype))
     return columns, {"levels": rounds, "longest": longest} | session.finish(rounds, True)
+
+
+def _join_falls(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+    """What GPUs' copies come to: what each took away, and who fell to 0 by all of them."""
+    left = arrays["left"]
+    before = left.copy()
+    for copy in copies:
+        left -= before - copy["left"]
+    arrays["following"] |= bits_where((before > 0) & (left == 0))
 
 
 def _cycle(session: Session, left: np.ndarray) -> InputError:

@@ -72,8 +72,9 @@ def _grow(session: Session) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     while True:
         wanted, lists = session.pages_of(name, due), (due, comp, natural, least, other)
         session.sweep(name, SharedKernel(boruvka.scan_lists, lists, True), wanted)
-        if (wanted & hubs).any():
-            session.sweep(name, SharedKernel(boruvka.settle_hubs, lists, True), wanted & hubs)
+        shared = wanted if session.on_gpus else wanted & hubs
+        if shared.any():
+            session.sweep(name, SharedKernel(boruvka.settle_shared, lists, True, _join_ends), shared)
         session.each(boruvka.offer_edges, comp, natural, least, other, best)
         if not session.each(boruvka.choose_edges, comp, least, other, best, hook, source, target, weight):
             return source, target, weight, rounds
@@ -83,6 +84,17 @@ def _grow(session: Session) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
             if not session.each(boruvka.shorten, comp):
                 break
         session.each(boruvka.open_inner, comp, least, other, best, top, due)
+
+
+def _join_ends(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+    """The least by natural index of what GPUs' copies of `other` have."""
+    other, natural = arrays["other"], arrays["natural"]
+
+    def named(ends: np.ndarray) -> np.ndarray:  # all bits set where there is none
+        return ends if len(natural) == 0 else np.append(natural, ~natural.dtype.type(0))[np.minimum(ends, len(natural))]
+
+    for copy in copies:
+        np.copyto(other, copy["other"], where=named(copy["other"]) < named(other))
 
 
 def natural_names(session: Session) -> np.ndarray:

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.records import claim, part_of, record, slots_end, u64
+from gstream.algorithms.records import claim, u64
 from gstream.algorithms.shared import is_set, lower
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import helper, kernel
+from gstream.records import record_kernel
 
 BLOCK = 1 << 14  # vertices that one claim takes, a multiple of 64
 u32: Any = np.uint32
@@ -87,88 +88,68 @@ def nearest_heads(heads, first, distance, predecessor, bits, counter):
                     break
 
 
-@kernel
-def nearest_by_hops(words, parts, counter, distance, predecessor, open_bits, pull):
+@record_kernel(predecessor="min")
+def nearest_by_hops(record, distance, predecessor, open_bits, pull):
     """Breadth-first search: the least in-neighbour one step nearer, of every open vertex."""
-    edges, none = u64(0), ~distance.dtype.type(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, count = record(words, row, slot, begin, end, large, stride)
-            if pull:
-                if not is_set(open_bits, owner):
-                    continue
-                wanted = distance[owner] - u32(1)
-                for k in range(count):
-                    word = first + k * stride
-                    edges += u64(1)
-                    if distance[words[row, word]] == wanted:
-                        lower(predecessor, owner, u64(words[row, word]))
-                        break
-            elif distance[owner] != none:
-                edges += count
-                wanted = distance[owner] + u32(1)
-                for k in range(count):
-                    word = first + k * stride
-                    v = u64(words[row, word])
-                    if distance[v] == wanted:
-                        lower(predecessor, v, owner)
+    owner = record.vertex
+    if (pull and not is_set(open_bits, owner)) or (not pull and distance[owner] == ~distance.dtype.type(0)):
+        return
+    if pull:
+        wanted = distance[owner] - u32(1)
+        for u in record.neighbours():
+            if distance[u] == wanted:
+                lower(predecessor, owner, u)
+                break
+    else:
+        onward = distance[owner] + u32(1)
+        for v in record.neighbours():
+            if distance[v] == onward:
+                lower(predecessor, v, owner)
 
 
-@kernel
-def nearest_by_weight(words, weights, parts, counter, distance, hops, predecessor, open_bits, pull):
+@record_kernel(predecessor="own")
+def nearest_by_weight(record, distance, hops, predecessor, open_bits, pull):
     """The in-neighbour of least (distance, hops, ID) among those on tight edges that come before v in that order."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, count = record(words, row, slot, begin, end, large, stride)
-            if pull and not is_set(open_bits, owner):
-                continue
-            edges += count
-            for k in range(count):
-                word = first + k * stride
-                other = u64(words[row, word])
-                u, v = (other, owner) if pull else (owner, other)
-                if not tight(distance, u, v, weights[row, word]):  # most edges end here
-                    continue
-                if distance[u] > distance[v] or not is_set(open_bits, v):
-                    continue
-                if distance[u] < distance[v] or hops[u] < hops[v]:
-                    offer(predecessor, v, u, distance, hops)
+    owner = record.vertex
+    if pull and not is_set(open_bits, owner):
+        return
+    for other in record.neighbours():
+        u, v = (other, owner) if pull else (owner, other)
+        if not tight(distance, u, v, record.weight()):  # most edges end here
+            continue
+        if distance[u] > distance[v] or not is_set(open_bits, v):
+            continue
+        if distance[u] < distance[v] or hops[u] < hops[v]:
+            offer(predecessor, v, u, distance, hops)
 
 
 @kernel
-def spread_hops(words, weights, parts, counter, distance, hops, open_bits, pull, changed):
+def take_offers(predecessor, other, distance, hops, counter):
+    """Of two copies of `predecessor` the one that comes first."""
+    while True:
+        begin = claim(counter) * u64(BLOCK)
+        if begin >= u64(len(predecessor)):
+            return u64(0)
+        for v in range(begin, min(begin + u64(BLOCK), u64(len(predecessor)))):
+            if other[v] != ~predecessor.dtype.type(0):
+                offer(predecessor, v, u64(other[v]), distance, hops)
+
+
+@record_kernel(hops="min", changed="sum")
+def spread_hops(record, distance, hops, open_bits, pull, changed):
     """One round over tight edges between equal distances: hops[v] = min(hops[v], hops[u] + 1).
 
     Rounds are repeated until `changed` (int64[1]) stays 0; the least solution is the same in any order of work.
     """
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, count = record(words, row, slot, begin, end, large, stride)
-            if pull and not is_set(open_bits, owner):
-                continue
-            edges += count
-            for k in range(count):
-                word = first + k * stride
-                other = u64(words[row, word])
-                u, v = (other, owner) if pull else (owner, other)
-                if distance[u] != distance[v] or hops[u] == FAR or not is_set(open_bits, v):
-                    continue
-                if tight(distance, u, v, weights[row, word]) and lower(hops, v, hops[u] + u32(1)):
-                    atomic_add(changed, 0, 1)
+    owner = record.vertex
+    if pull and not is_set(open_bits, owner):
+        return
+    for other in record.neighbours():
+        u, v = (other, owner) if pull else (owner, other)
+        if distance[u] != distance[v] or hops[u] == FAR or not is_set(open_bits, v):
+            continue
+        if tight(distance, u, v, record.weight()) and lower(hops, v, hops[u] + u32(1)):
+            atomic_add(changed, 0, 1)
 
 
 @kernel

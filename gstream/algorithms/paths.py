@@ -7,62 +7,40 @@ f8[V]. here: u64[ceil(V / 64)], the vertices of one level; only their lists are 
 from __future__ import annotations
 
 from gstream.algorithms.nearest import BLOCK, FAR, u32
-from gstream.algorithms.records import claim, part_of, record, slots_end, u64
+from gstream.algorithms.records import claim, u64
 from gstream.algorithms.shared import is_set, set_bit
-from gstream.algorithms.simple import before
 from gstream.hostcode.casts import f64
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import kernel
+from gstream.records import record_kernel
 
 
-@kernel
-def count_paths(words, parts, counter, hubs, ends, here, level, distance, paths, following):
+@record_kernel(distance="min", paths="sum", following="or")
+def count_paths(record, hubs, ends, here, level, distance, paths, following):
     """From level `level` to the next one, whose bits go to `following`: paths[u] += paths[v] over edges v -> u."""
-    edges, onward = u64(0), u32(level + 1)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            if not is_set(here, v):
-                continue
-            last, mine = before(words, row, begin, large, hubs, ends), paths[v]
-            edges += count
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                if u == last:
-                    continue
-                last = u
-                if distance[u] == FAR and compare_and_swap(distance, u, FAR, onward)[0]:
-                    set_bit(following, u)
-                if distance[u] == onward:
-                    atomic_add(paths, u, mine)
+    v = record.vertex
+    if not is_set(here, v):
+        return
+    mine, onward = paths[v], u32(level + 1)
+    for u in record.distinct(hubs, ends):
+        if distance[u] == FAR and compare_and_swap(distance, u, FAR, onward)[0]:
+            set_bit(following, u)
+        if distance[u] == onward:
+            atomic_add(paths, u, mine)
 
 
-@kernel
-def add_dependencies(words, parts, counter, hubs, ends, here, level, distance, paths, depends):
+@record_kernel(depends="sum")
+def add_dependencies(record, hubs, ends, here, level, distance, paths, depends):
     """depends[v] += paths[v] / paths[u] * (1 + depends[u]) over edges from v in `level` to u one level on."""
-    edges, onward = u64(0), u32(level + 1)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            if not is_set(here, v):
-                continue
-            last, found = before(words, row, begin, large, hubs, ends), f64(0)
-            edges += count
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                if u != last and distance[u] == onward:
-                    found += (1.0 + depends[u]) / paths[u]
-                last = u
-            if found != 0.0:
-                atomic_add(depends, v, found * paths[v])
+    v = record.vertex
+    if not is_set(here, v):
+        return
+    found, onward = f64(0), u32(level + 1)
+    for u in record.distinct(hubs, ends):
+        if distance[u] == onward:
+            found += (1.0 + depends[u]) / paths[u]
+    if found != 0.0:
+        atomic_add(depends, v, found * paths[v])
 
 
 @kernel

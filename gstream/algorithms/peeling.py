@@ -2,19 +2,20 @@
 
 degree: u4 or u8[V]. A vertex is there while its degree is above the level; taking one off lowers each neighbour by one,
 never below the level, so that degrees end as core numbers (Batagelj, Zaversnik 2003; by levels as Kabir, Madduri 2017).
-todo: u64[ceil(V / 64)] for each topology, vertices taken off whose list in it has yet to be looked at. A list in a
-small page is looked at as soon as its bit is seen, so a chain that goes up in IDs falls in one sweep; a hub's large
-pages go by `now`, the bits as they were before the sweep, so that all of them are looked at in the same one.
+todo: u64[ceil(V / 64)] for each topology, vertices taken off whose list in it has yet to be looked at. A list that
+one thread has alone is looked at as soon as its bit is seen, so a chain that goes up in IDs falls in one sweep; lists
+that are shared (a hub's, and all of them on GPUs) go by `now`, the bits as they were before the sweep, so that all of
+a list is looked at in the same one.
 """
 
 from __future__ import annotations
 
 from gstream.algorithms.nearest import BLOCK
-from gstream.algorithms.records import claim, i64, part_of, record, slots_end, u64
+from gstream.algorithms.records import claim, i64, u64
 from gstream.algorithms.shared import is_set, lower
-from gstream.algorithms.simple import before
 from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap
 from gstream.hostcode.jit import helper, kernel
+from gstream.records import record_kernel
 
 
 @helper
@@ -24,9 +25,9 @@ def bit(v):
 
 
 @helper
-def is_due(mine, now, v, large):
-    """Whether v's list is to be looked at; that of a small page is then not due any more."""
-    if large:
+def is_due(mine, now, v, shared):
+    """Whether v's list is to be looked at; one that is not shared is then not due any more."""
+    if shared:
         return is_set(now, v)
     if not is_set(mine, v):
         return False
@@ -77,49 +78,27 @@ def open_level(degree, level, newly, todo, counter):
             todo[index] = word
 
 
-@kernel
-def peel(words, parts, counter, mine, other, now, hubs, ends, degree, level):
+@record_kernel(mine="own", other="own", degree="own")
+def peel(record, mine, other, now, hubs, ends, degree, level):
     """Take off the vertices that are due: mine, other: `todo` of this topology and of the other one, which are not the
     same array: between the two bits that make a vertex due another thread may look at its list."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            if not is_due(mine, now, v, large):
-                continue
-            last = before(words, row, begin, large, hubs, ends)
-            edges += count
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                if u != last and u != v and drop(degree, u, level):
-                    atomic_or(mine, u >> u64(6), bit(u))
-                    atomic_or(other, u >> u64(6), bit(u))
-                last = u
+    v = record.vertex
+    if not is_due(mine, now, v, record.shared):
+        return
+    for u in record.distinct(hubs, ends):
+        if u != v and drop(degree, u, level):
+            atomic_or(mine, u >> u64(6), bit(u))
+            atomic_or(other, u >> u64(6), bit(u))
 
 
-@kernel
-def count_not_below(words, parts, counter, hubs, ends, core, left):
+@record_kernel(left="sum")
+def count_not_below(record, hubs, ends, core, left):
     """left[v] += neighbours of v whose core number is not below v's."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            last, found = before(words, row, begin, large, hubs, ends), i64(0)
-            edges += count
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                if u != last and u != v and core[u] >= core[v]:
-                    found += 1
-                last = u
-            atomic_add(left, v, found)
+    v, found = record.vertex, i64(0)
+    for u in record.distinct(hubs, ends):
+        if u != v and core[u] >= core[v]:
+            found += 1
+    atomic_add(left, v, found)
 
 
 @kernel
@@ -137,26 +116,15 @@ def open_settled(core, left, todo, counter):
             todo[index] = word
 
 
-@kernel
-def take_layers(words, parts, counter, mine, other, now, hubs, ends, core, left):
+@record_kernel(mine="own", other="own", left="own")
+def take_layers(record, mine, other, now, hubs, ends, core, left):
     """Take off the vertices that are due, in all layers (vertices of one core number) at once: `left` (i8[V]) of their
     neighbours in the same layer goes down; who has no more left than its core number is due.
     """
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            if not is_due(mine, now, v, large):
-                continue
-            last = before(words, row, begin, large, hubs, ends)
-            edges += count
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                if u != last and u != v and core[u] == core[v] and atomic_add(left, u, i64(-1)) == core[u] + i64(1):
-                    atomic_or(mine, u >> u64(6), bit(u))
-                    atomic_or(other, u >> u64(6), bit(u))
-                last = u
+    v = record.vertex
+    if not is_due(mine, now, v, record.shared):
+        return
+    for u in record.distinct(hubs, ends):
+        if u != v and core[u] == core[v] and atomic_add(left, u, i64(-1)) == core[u] + i64(1):
+            atomic_or(mine, u >> u64(6), bit(u))
+            atomic_or(other, u >> u64(6), bit(u))

@@ -62,7 +62,13 @@ def _by_weight(
     name, pull = session.gathers()
     hops = np.zeros(len(distance), np.uint32)
     session.hold(hops)
-    kernel = SharedKernel(nearest.nearest_by_weight, (distance, hops, predecessor, open_bits, pull), True)
+
+    def join(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+        for copy in copies:
+            session.each(nearest.take_offers, predecessor, copy["predecessor"], distance, hops)
+
+    arrays = (distance, hops, predecessor, open_bits, pull)
+    kernel = SharedKernel(nearest.nearest_by_weight, arrays, True, join)
     wanted = session.pages_of(name, open_bits) if pull else None
     session.sweep(name, kernel, wanted)
     plateau = np.empty_like(open_bits)

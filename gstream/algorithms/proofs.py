@@ -10,6 +10,7 @@ from gstream.algorithms.records import claim, i64, part_of, record, slots_end, u
 from gstream.algorithms.shared import set_bit
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import helper, kernel
+from gstream.records import record_kernel
 
 
 @helper
@@ -37,49 +38,27 @@ def check_step(distance, none, last, predecessor, proven, u, v, reach, failure):
         set_bit(proven, v)
 
 
-@kernel
-def check_hops(words, parts, counter, distance, none, last, predecessor, proven, pull, failure):
+@record_kernel(proven="or", failure="note")
+def check_hops(record, distance, none, last, predecessor, proven, pull, failure):
     """Breadth-first distances u4[V]; `last`: steps from vertices so far are not taken (depth limit). proven: bits of
     vertices whose predecessor is an in-neighbour one step nearer.
     """
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, count = record(words, row, slot, begin, end, large, stride)
-            edges += count
-            for k in range(count):
-                word = first + k * stride
-                other = u64(words[row, word])
-                u, v = (other, owner) if pull else (owner, other)
-                reach = onward(distance, u, 1)
-                # Tested here because most edges end here, and a call with seven arrays costs 30 ns.
-                if reach <= distance[v]:
-                    check_step(distance, none, last, predecessor, proven, u, v, reach, failure)
+    for other in record.neighbours():
+        u, v = (other, record.vertex) if pull else (record.vertex, other)
+        reach = onward(distance, u, 1)
+        # Tested here because most edges end here, and a call with seven arrays costs 30 ns.
+        if reach <= distance[v]:
+            check_step(distance, none, last, predecessor, proven, u, v, reach, failure)
 
 
-@kernel
-def check_paths(words, weights, parts, counter, distance, none, last, predecessor, proven, pull, failure):
+@record_kernel(proven="or", failure="note")
+def check_paths(record, distance, none, last, predecessor, proven, pull, failure):
     """The same for weighted distances, in their own arithmetic."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, count = record(words, row, slot, begin, end, large, stride)
-            edges += count
-            for k in range(count):
-                word = first + k * stride
-                other = u64(words[row, word])
-                u, v = (other, owner) if pull else (owner, other)
-                reach = onward(distance, u, weights[row, word])
-                if reach <= distance[v]:
-                    check_step(distance, none, last, predecessor, proven, u, v, reach, failure)
+    for other in record.neighbours():
+        u, v = (other, record.vertex) if pull else (record.vertex, other)
+        reach = onward(distance, u, record.weight())
+        if reach <= distance[v]:
+            check_step(distance, none, last, predecessor, proven, u, v, reach, failure)
 
 
 @kernel
@@ -151,25 +130,15 @@ def check_labels(words, parts, counter, label, tree, failure):
                         break
 
 
-@kernel
-def spread_rank(words, parts, counter, share, received, pull):
+@record_kernel(received="sum")
+def spread_rank(record, share, received, pull):
     """received[v] += sum of share[u] over u -> v; both float64[V]."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, count = record(words, row, slot, begin, end, large, stride)
-            edges += count
-            if pull:
-                total = 0.0
-                for k in range(count):
-                    word = first + k * stride
-                    total += share[words[row, word]]
-                atomic_add(received, owner, total)
-            else:
-                for k in range(count):
-                    word = first + k * stride
-                    atomic_add(received, u64(words[row, word]), share[owner])
+    owner = record.vertex
+    if pull:
+        total = 0.0
+        for u in record.neighbours():
+            total += share[u]
+        atomic_add(received, owner, total)
+    else:
+        for v in record.neighbours():
+            atomic_add(received, v, share[owner])

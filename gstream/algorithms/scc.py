@@ -21,7 +21,7 @@ import numpy as np
 from gstream.algorithms import strong, unionfind
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
-from gstream.hostcode.bitmaps import bitmap
+from gstream.hostcode.bitmaps import bitmap, bits_where
 from gstream.results import Column
 
 TRIMS = 3  # sweeps of trimming in each round, as long as they find something; long chains fall by colours, too
@@ -34,13 +34,18 @@ def run_scc(session: Session) -> tuple[list[Column], dict[str, Any]]:
     part, color = np.zeros_like(label), np.zeros_like(label)
     here, following, rounds = bitmap(vertices), bitmap(vertices), 0
     session.hold(label, part, color, here, following)
+
+    def join(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+        for copy in copies:
+            session.each(strong.take_brighter, arrays["color"], copy["color"])
+
     while session.each(strong.start_round, label, color, part, rounds == 0, here):
         rounds += 1
         open_pages = session.pages_of(name, here)
         _trim(session, name, label, part, open_pages)
         while here.any():
             following[:] = 0
-            shared = SharedKernel(strong.spread_colors, (label, part, here, color, following))
+            shared = SharedKernel(strong.spread_colors, (label, part, here, color, following), join=join)
             session.sweep(name, shared, session.pages_of(name, here))
             here, following = following, here
         session.each(strong.name_roots, label, color)
@@ -100,9 +105,7 @@ def _check_acyclic(session: Session, name: str, label: np.ndarray) -> None:
         if not free.any():
             break
         left &= ~free
-        due.view(np.uint8)[:] = 0
-        packed = np.packbits(free, bitorder="little")
-        due.view(np.uint8)[: len(packed)] = packed
+        due[:] = bits_where(free)
         session.sweep(name, SharedKernel(kernel, (label, entries, due, np.int64(-1))), session.pages_of(name, due))
     if left.any():
         v = np.flatnonzero(left)[:1]

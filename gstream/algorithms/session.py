@@ -12,28 +12,33 @@ from typing import Any
 
 import numpy as np
 
+from gstream.devices.base import DeviceMemoryError
 from gstream.keeping import Asked
+from gstream.records import ItemKernel, RecordKernel
 from gstream.stats import RunOutcome, RunStats
 from pagestore.errors import ResourceError
 from pagestore.layout import HEAD_NEIGHBOURS
 
-HEADS_SHARE = (
-    4  # heads are kept where they take at most this part of the memory cap, else read by parts a tenth as large
-)
+# Heads are kept where they take at most this part of the memory cap, else read by parts a tenth as large.
+HEADS_SHARE = 4
 
 
 @dataclass(frozen=True)
 class SharedKernel:
     """A page kernel (gstream.sweep) whose devices all work on the same arrays: `function` changes them by atomics only.
 
-    function(words, parts, counter, *arrays), with weights after words if needs_weights, compiled and without the GIL.
+    function(words, parts, counter, *arrays), with weights after words if needs_weights, compiled and without the GIL;
+    a RecordKernel, where GPUs are to run it, too.
     """
 
     function: Callable[..., int]
     arrays: tuple[Any, ...]
     needs_weights: bool = False
+    join: Callable[[dict[str, Any], list[dict[str, Any]]], None] | None = None  # of a RecordKernel's "own" arrays
 
     def make_state(self) -> tuple[Any, ...]:
+        if isinstance(self.function, RecordKernel):
+            self.function.host  # noqa: B018  # made by this thread alone, before others call it
         return self.arrays
 
     def run(
@@ -58,6 +63,7 @@ class Session:
         self.meta = engine.store.meta
         self.stats = RunStats()
         self._counter = np.zeros(1, np.int64)
+        self._sent_back = 0  # the most bytes of arrays that GPUs had no room for
         self._read_before = engine.bytes_read()
         self._began = time.perf_counter()
 
@@ -65,7 +71,8 @@ class Session:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.engine.beside_bytes = 0
+        self.engine.beside_bytes = self.engine.beside_device_bytes = 0
+        self.engine.swept.clear()
 
     def hold(self, *arrays: np.ndarray) -> None:
         """Count arrays of all vertices as held: sweeps have so much less for pages. Raises ResourceError."""
@@ -106,9 +113,59 @@ class Session:
         self.stats = outcome.stats.after(self.stats)
         return outcome
 
+    @property
+    def on_gpus(self) -> bool:
+        """Whether all devices are GPUs, so that they run record kernels themselves."""
+        return all(spec.kind == "cuda" for spec in self.engine.specs)
+
     def sweep(self, name: str, kernel: Any, wanted: np.ndarray | None = None) -> Any:
-        """engine.sweep over topology `name`; wanted: bool[pages], None for all pages."""
+        """engine.sweep over topology `name`; wanted: bool[pages], None for all pages.
+
+        GPUs run record kernels where they hold the arrays beside some pages; else the host's cores do, and a note in
+        the run's summary says so.
+        """
+        if not (self.on_gpus and isinstance(kernel, SharedKernel) and isinstance(kernel.function, RecordKernel)):
+            return self.engine.sweep(name, kernel, wanted)
+        if self._fits(kernel.arrays):
+            try:
+                return self._sweep_gpus(name, kernel, kernel.function, wanted)
+            except DeviceMemoryError:  # GPUs turned out to have less; nothing was written
+                self._send_back(kernel.arrays)
         return self.engine.sweep(name, kernel, wanted)
+
+    def join(self, kernel: ItemKernel, count: int, *arrays: Any) -> None:
+        """Run an item kernel over `count` items, on GPUs as `sweep`; the edges it looked at count among the run's."""
+        if self.on_gpus and self._fits(arrays):
+            from gstream.devices.gpusweep import run_items
+
+            try:
+                room = self.engine.device_memory
+                self.stats.edges_visited += run_items(self.engine.devices, kernel, count, arrays, room)
+                return
+            except DeviceMemoryError:
+                self._send_back(arrays)
+        self.look(kernel.host, count, *arrays)
+
+    def _fits(self, arrays: tuple[Any, ...]) -> bool:
+        """Whether the GPUs hold arrays beside some pages; where not, that is noted."""
+        room = self.engine.device_memory
+        fits = room is None or sum(np.asarray(array).nbytes for array in arrays) <= room // 2
+        if not fits:
+            self._send_back(arrays)
+        return fits
+
+    def _send_back(self, arrays: tuple[Any, ...]) -> None:
+        self._sent_back = max(self._sent_back, sum(np.asarray(array).nbytes for array in arrays))
+
+    def _sweep_gpus(self, name: str, shared: SharedKernel, kernel: RecordKernel, wanted: np.ndarray | None) -> Any:
+        from gstream.cudacode.generate import UnitShape
+        from gstream.devices.gpusweep import GpuSweep, bytes_of
+
+        # No less than for the sweep before: caches stay while plans do.
+        self.engine.beside_device_bytes = max(self.engine.beside_device_bytes, bytes_of(shared.arrays))
+        weight = self.engine.graph.tables[name].weight_dtype if shared.needs_weights else None
+        sweep = GpuSweep(kernel, shared.arrays, UnitShape(self.id_dtype, weight), shared.join)
+        return self.engine.sweep(name, sweep, wanted)
 
     def each(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Call a compiled kernel on all threads with a fresh counter as its last argument; the sum of its results."""
@@ -172,7 +229,7 @@ class Session:
     def prove(self, certificate: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
         """certificate(self, *arguments) with its seconds; what it moves is not counted as the run's."""
         began = time.perf_counter()
-        self.engine.beside_bytes = 0
+        self.engine.beside_bytes = self.engine.beside_device_bytes = 0
         proof = certificate(self, *arguments)
         self.engine.add_counts(RunStats())
         return {**proof, "seconds": time.perf_counter() - began}
@@ -182,4 +239,10 @@ class Session:
         self.engine.add_counts(self.stats)
         self.stats.bytes_read_disk = self.engine.bytes_read() - self._read_before
         self.stats.seconds = time.perf_counter() - self._began
-        return {"supersteps": supersteps, "converged": converged, "stats": self.stats.as_dict()}
+        found = {"supersteps": supersteps, "converged": converged, "stats": self.stats.as_dict()}
+        if self._sent_back:
+            found["note"] = (
+                f"{self._sent_back} bytes of attributes had no room beside pages in the GPUs' memory, so the host's "
+                "cores did the work"
+            )
+        return found

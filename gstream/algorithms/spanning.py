@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from gstream.algorithms.boruvka import named
 from gstream.algorithms.proofs import note
-from gstream.algorithms.records import claim, part_of, record, slots_end, u64
+from gstream.algorithms.records import u64
 from gstream.algorithms.shared import set_bit
 from gstream.hostcode.jit import kernel
+from gstream.records import record_kernel
 
 
 @kernel
@@ -35,42 +36,33 @@ def join_trees(source, target, up, link, size):
     return u64(len(source))
 
 
-@kernel
-def check_edges(words, weights, parts, counter, natural, up, link, source, target, weight, met, across, less):
+@record_kernel(met="or", across="note", less="note")
+def check_edges(record, natural, up, link, source, target, weight, met, across, less):
     """Hold every edge against the greatest one on the forest's path between its ends.
 
     across, less: failure as in proofs, of edges that join two trees, and of edges that come before that one in the
     order of (weight, lesser end, greater end). met: bits of the forest's edges that are there.
     """
-    edges, none = u64(0), ~link.dtype.type(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            mine = named(natural, v)
-            edges += count
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                theirs, heavy = named(natural, u), weights[row, first + k * stride]
-                if theirs <= mine:  # the other end's list has it
-                    continue
-                a, b, last = mine, theirs, none
-                while a != b and (link[a] != none or link[b] != none):
-                    if link[a] < link[b]:
-                        last, a = link[a], u64(up[a])
-                    else:
-                        last, b = link[b], u64(up[b])
-                if a != b:
-                    note(across, v, u)
-                    continue
-                place = u64(last)
-                if heavy != weight[place]:
-                    if heavy < weight[place]:
-                        note(less, v, u)
-                elif (mine, theirs) < (u64(source[place]), u64(target[place])):
-                    note(less, v, u)
-                elif mine == source[place] and theirs == target[place]:
-                    set_bit(met, place)
+    v, none = record.vertex, ~link.dtype.type(0)
+    mine = named(natural, v)
+    for u in record.neighbours():
+        theirs, heavy = named(natural, u), record.weight()
+        if theirs <= mine:  # the other end's list has it
+            continue
+        a, b, last = mine, theirs, none
+        while a != b and (link[a] != none or link[b] != none):
+            if link[a] < link[b]:
+                last, a = link[a], u64(up[a])
+            else:
+                last, b = link[b], u64(up[b])
+        if a != b:
+            note(across, v, u)
+            continue
+        place = u64(last)
+        if heavy != weight[place]:
+            if heavy < weight[place]:
+                note(less, v, u)
+        elif (mine, theirs) < (u64(source[place]), u64(target[place])):
+            note(less, v, u)
+        elif mine == source[place] and theirs == target[place]:
+            set_bit(met, place)

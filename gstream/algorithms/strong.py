@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from gstream.algorithms.independent import mixed
 from gstream.algorithms.nearest import BLOCK
-from gstream.algorithms.records import claim, part_of, record, slots_end, u64
+from gstream.algorithms.records import claim, u64
 from gstream.algorithms.shared import is_set, set_bit
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import helper, kernel
+from gstream.records import record_kernel
 
 
 @helper
@@ -21,25 +22,16 @@ def is_inner(label, part, v, u):
     return u != v and label[u] == ~label.dtype.type(0) and part[u] == part[v]
 
 
-@kernel
-def mark_ends(words, parts, counter, label, part, leads, met):
+@record_kernel(leads="or", met="or")
+def mark_ends(record, label, part, leads, met):
     """leads, met: bits of vertices without a label that an inner edge leaves, or leads to."""
-    edges, none = u64(0), ~label.dtype.type(0)
-    while True:
-        claimed = claim(counter)
-        if claimed >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, claimed)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            if label[v] != none:
-                continue
-            edges += count
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                if is_inner(label, part, v, u):
-                    set_bit(leads, v)
-                    set_bit(met, u)
+    v = record.vertex
+    if label[v] != ~label.dtype.type(0):
+        return
+    for u in record.neighbours():
+        if is_inner(label, part, v, u):
+            set_bit(leads, v)
+            set_bit(met, u)
 
 
 @kernel
@@ -79,32 +71,35 @@ def start_round(label, color, part, first, open_bits, counter):
             open_bits[index] = word
 
 
-@kernel
-def spread_colors(words, parts, counter, label, part, here, color, following):
+@record_kernel(color="own", following="or")
+def spread_colors(record, label, part, here, color, following):
     """Over inner edges from vertices of `here`: u takes v's color where its hash is higher; following: who did."""
-    edges = u64(0)
+    v = record.vertex
+    if not is_set(here, v):
+        return
+    mine = color[v]
+    rank = mixed(u64(mine))
+    for u in record.neighbours():
+        if not is_inner(label, part, v, u):
+            continue
+        seen = color[u]
+        while mixed(u64(seen)) < rank:
+            written, seen = compare_and_swap(color, u, seen, mine)
+            if written:
+                set_bit(following, u)
+                break
+
+
+@kernel
+def take_brighter(color, other, counter):
+    """Of two copies of `color` the one whose hash is higher."""
     while True:
-        claimed = claim(counter)
-        if claimed >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, claimed)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            if not is_set(here, v):
-                continue
-            mine = color[v]
-            rank = mixed(u64(mine))
-            edges += count
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                if not is_inner(label, part, v, u):
-                    continue
-                seen = color[u]
-                while mixed(u64(seen)) < rank:
-                    written, seen = compare_and_swap(color, u, seen, mine)
-                    if written:
-                        set_bit(following, u)
-                        break
+        begin = claim(counter) * u64(BLOCK)
+        if begin >= u64(len(color)):
+            return u64(0)
+        for v in range(begin, min(begin + u64(BLOCK), u64(len(color)))):
+            if mixed(u64(other[v])) > mixed(u64(color[v])):
+                color[v] = other[v]
 
 
 @kernel
@@ -120,66 +115,40 @@ def name_roots(label, color, counter):
                 label[v] = v
 
 
-@kernel
-def collect(words, parts, counter, label, color, changed):
+@record_kernel(label="min", changed="sum")
+def collect(record, label, color, changed):
     """Who has an edge to a vertex of the component that its color names is in it: color reaches v, v reaches color."""
-    edges, none = u64(0), ~label.dtype.type(0)
-    while True:
-        claimed = claim(counter)
-        if claimed >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, claimed)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            if label[v] != none:
-                continue
-            for k in range(count):
-                edges += u64(1)
-                if label[u64(words[row, first + k * stride])] == color[v]:
-                    label[v] = color[v]
-                    atomic_add(changed, 0, 1)
-                    break
+    v = record.vertex
+    if label[v] != ~label.dtype.type(0):
+        return
+    for u in record.neighbours():
+        if label[u] == color[v]:
+            label[v] = color[v]
+            atomic_add(changed, 0, 1)
+            break
 
 
-@kernel
-def check_reach(words, parts, counter, label, ahead, back, changed):
+@record_kernel(ahead="max", back="max", changed="sum")
+def check_reach(record, label, ahead, back, changed):
     """One round within components: ahead (u1[V]): 1 where the root reaches v; back: where v reaches the root."""
-    edges = u64(0)
-    while True:
-        claimed = claim(counter)
-        if claimed >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, claimed)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            edges += count
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                if label[u] != label[v]:
-                    continue
-                if ahead[v] > ahead[u]:
-                    ahead[u] = 1
-                    atomic_add(changed, 0, 1)
-                if back[u] > back[v]:
-                    back[v] = 1
-                    atomic_add(changed, 0, 1)
+    v = record.vertex
+    for u in record.neighbours():
+        if label[u] != label[v]:
+            continue
+        if ahead[v] > ahead[u]:
+            ahead[u] = 1
+            atomic_add(changed, 0, 1)
+        if back[u] > back[v]:
+            back[v] = 1
+            atomic_add(changed, 0, 1)
 
 
-@kernel
-def count_entries(words, parts, counter, label, entries, due, step):
+@record_kernel(entries="sum")
+def count_entries(record, label, entries, due, step):
     """entries (i8[V], by label) += step for each edge that leads into the component from another; from due vertices."""
-    edges = u64(0)
-    while True:
-        claimed = claim(counter)
-        if claimed >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, claimed)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            if not is_set(due, v):
-                continue
-            edges += count
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                if label[u] != label[v]:
-                    atomic_add(entries, u64(label[u]), step)
+    v = record.vertex
+    if not is_set(due, v):
+        return
+    for u in record.neighbours():
+        if label[u] != label[v]:
+            atomic_add(entries, u64(label[u]), step)

@@ -31,7 +31,7 @@ from gstream.algorithms.predecessors import unreached
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.edgetable import Chosen, EdgeTable
-from gstream.hostcode.bitmaps import bitmap, count_bits
+from gstream.hostcode.bitmaps import bits_where, count_bits
 from gstream.vertexfiles import find_vertices
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.streams import STDIN
@@ -42,7 +42,7 @@ def run_subgraph(session: Session, nodes: Any) -> tuple[Chosen, dict[str, Any]]:
 
     Raises UsageError (no vertices, or one that is not in the graph), InputError (a file that can't be read).
     """
-    inside = _as_bits(_members(session, nodes, "subgraph", "node"))
+    inside = bits_where(_members(session, nodes, "subgraph", "node"))
     return _choose(session, inside, inside, 1, {"chosen_vertices": int(count_bits(inside))})
 
 
@@ -60,8 +60,8 @@ def run_cross(session: Session, nodes: Any, targets: Any = None) -> tuple[Chosen
 
     Raises UsageError (no vertices, or one that is not in the graph), InputError (a file that can't be read).
     """
-    here = _as_bits(_members(session, nodes, "cross", "node"))
-    there = ~here if targets is None else _as_bits(_members(session, targets, "cross", "target"))
+    here = bits_where(_members(session, nodes, "cross", "node"))
+    there = ~here if targets is None else bits_where(_members(session, targets, "cross", "target"))
     return _choose(session, here, there, 1, {})
 
 
@@ -90,15 +90,7 @@ def _near(session: Session, source: Any, radius: int, center: bool) -> tuple[np.
     inside = distance != unreached(distance.dtype)
     inside[sources] = center
     session.hold(inside)
-    return _as_bits(inside), found["supersteps"]
-
-
-def _as_bits(members: np.ndarray) -> np.ndarray:
-    """u64[ceil(V / 64)] of bool[V]."""
-    bits = bitmap(len(members))
-    packed = np.packbits(members, bitorder="little")
-    bits.view(np.uint8)[: len(packed)] = packed
-    return bits
+    return bits_where(inside), found["supersteps"]
 
 
 def _members(session: Session, given: Any, algorithm: str, word: str) -> np.ndarray:
@@ -151,7 +143,7 @@ def _certify(session: Session, chosen: Chosen, sources: np.ndarray, targets: np.
     session.hold(sources, targets)
     sets = sources.view(np.uint8), targets.view(np.uint8)
     function = extract.sum_edges if weighted else extract.sum_plain_edges
-    session.sweep(name, SharedKernel(function, (*sets, directed, name == "in", kind, seen), weighted))
+    session.sweep(name, SharedKernel(function, (*sets, directed, name == "in", seen), weighted))
     if rows[0] != seen[0]:
         raise refuse(f"there are {rows[0]} rows and {seen[0]} such edges")
     if rows[1] != seen[1]:

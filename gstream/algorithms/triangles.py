@@ -77,7 +77,7 @@ def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]
             session.each(joins.count_ends, *two.arrays, degree)
         for other in range(len(blocks)):
             one = two if other == number else outer.lists(other)
-            session.look(joins.close_triangles, *one.arrays, *two.arrays, arcs)
+            session.join(joins.close_triangles, len(one.after), *one.arrays, *two.arrays, arcs)
     return arcs, degree, len(blocks)
 
 

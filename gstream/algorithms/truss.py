@@ -15,6 +15,7 @@ from gstream.algorithms.records import claim, u64
 from gstream.algorithms.shared import is_set, lower, set_bit
 from gstream.hostcode.intrinsics import atomic_add, trailing_zeros
 from gstream.hostcode.jit import helper, kernel
+from gstream.records import item_kernel
 
 NONE = u64(0xFFFFFFFFFFFFFFFF)
 
@@ -31,35 +32,30 @@ def open_edges(starts, after, base, alive, counter):
                 set_bit(alive, base + index)
 
 
-@kernel
+@item_kernel(support="sum")
 def count_supports(
-    one_starts, one_after, one, one_base, two_first, two_starts, two_after, two, two_base, support, counter
-):
-    """support += triangles v < u < w, v in block `one`, u in block `two`, of the whole graph."""
-    steps, unit = u64(0), support.dtype.type(1)
-    while True:
-        begin = claim(counter) * u64(RUN)
-        if begin >= u64(len(one_after)):
-            return steps
-        for k in range(begin, min(begin + u64(RUN), u64(len(one_after)))):
-            low, high = one_starts[k], one_after[k]
-            for index in range(low, high):
-                u = u64(one[index]) >> u64(2)
-                if u < two_first or u - two_first >= u64(len(two_after)):
-                    continue
-                mine, closed = low, u64(0)
-                place, stop = two_starts[u - two_first], two_after[u - two_first]
-                while mine < high and place < stop:
-                    a, b = u64(one[mine]) >> u64(2), u64(two[place]) >> u64(2)
-                    if a == b:
-                        closed += u64(1)
-                        atomic_add(support, one_base + mine, unit)
-                        atomic_add(support, two_base + place, unit)
-                    mine += u64(a <= b)
-                    place += u64(b <= a)
-                    steps += u64(1)
-                if closed:
-                    atomic_add(support, one_base + index, support.dtype.type(closed))
+    item, one_starts, one_after, one, one_base, two_first, two_starts, two_after, two, two_base, support
+):  # fmt: skip
+    """support += triangles v < u < w, v in block `one`, u in block `two`, of the whole graph. An item: a v."""
+    low, high, unit = one_starts[item.number], one_after[item.number], support.dtype.type(1)
+    begin, end = item.part(low, high)
+    for index in range(begin, end):
+        u = u64(one[index]) >> u64(2)
+        if u < two_first or u - two_first >= u64(len(two_after)):
+            continue
+        mine, closed = low, u64(0)
+        place, stop = two_starts[u - two_first], two_after[u - two_first]
+        while mine < high and place < stop:
+            a, b = u64(one[mine]) >> u64(2), u64(two[place]) >> u64(2)
+            if a == b:
+                closed += u64(1)
+                atomic_add(support, one_base + mine, unit)
+                atomic_add(support, two_base + place, unit)
+            mine += u64(a <= b)
+            place += u64(b <= a)
+            item.step()
+        if closed:
+            atomic_add(support, one_base + index, support.dtype.type(closed))
 
 
 @kernel
@@ -151,54 +147,50 @@ def lose(support, dying, edge):
         atomic_add(support, edge, ~support.dtype.type(0))
 
 
-@kernel
+@item_kernel(support="sum")
 def lose_triangles(
-    one_starts, one_after, one, one_base, one_low_starts, one_low_places,
-    two_first, two_starts, two_after, two, two_base, two_low_starts, two_low_places, alive, dying, support, counter,
+    item, one_starts, one_after, one, one_base, one_low_starts, one_low_places,
+    two_first, two_starts, two_after, two, two_base, two_low_starts, two_low_places, alive, dying, support,
 ):  # fmt: skip
     """support -= triangles v < u < w that lose an edge, v in block `one`, u in block `two`; each is met once.
 
-    Where v - u dies, at all w in both lists; else at the dying edges v - w whose w is in u's list, and at the dying
-    edges u - w whose v - w is there and stays.
+    An item is a v. Where v - u dies, at all w in both lists; else at the dying edges v - w whose w is in u's list, and
+    at the dying edges u - w whose v - w is there and stays.
     """
-    steps = u64(0)
-    while True:
-        begin = claim(counter) * u64(RUN)
-        if begin >= u64(len(one_after)):
-            return steps
-        for k in range(begin, min(begin + u64(RUN), u64(len(one_after)))):
-            low, high = one_starts[k], one_after[k]
-            following, end = next_set(alive, one_base + low, one_base + high), one_base + high
-            while following < end:
-                edge = following
-                following = next_set(alive, edge + u64(1), end)
-                u = u64(one[edge - one_base]) >> u64(2)
-                if u < two_first or u - two_first >= u64(len(two_after)):
-                    continue
-                row = u - two_first
-                mine, place, stop = low, two_starts[row], two_after[row]
-                if is_set(dying, edge):
-                    while mine < high and place < stop:
-                        a, b = u64(one[mine]) >> u64(2), u64(two[place]) >> u64(2)
-                        if a == b and is_set(alive, one_base + mine) and is_set(alive, two_base + place):
-                            lose(support, dying, one_base + mine)
-                            lose(support, dying, two_base + place)
-                        mine += u64(a <= b)
-                        place += u64(b <= a)
-                        steps += u64(1)
-                    continue
-                for each in range(one_low_starts[k], one_low_starts[k + u64(1)]):
-                    found = place_of(two, place, stop, u64(one[one_low_places[each]]) >> u64(2))
-                    steps += u64(1)
-                    if found != NONE and is_set(alive, two_base + found):
-                        lose(support, dying, edge)
-                        lose(support, dying, two_base + found)
-                for each in range(two_low_starts[row], two_low_starts[row + u64(1)]):
-                    found = place_of(one, low, high, u64(two[two_low_places[each]]) >> u64(2))
-                    steps += u64(1)
-                    if found != NONE and is_set(alive, one_base + found) and not is_set(dying, one_base + found):
-                        lose(support, dying, edge)
-                        lose(support, dying, one_base + found)
+    k = item.number
+    low, high = one_starts[k], one_after[k]
+    begin, end = item.part(one_base + low, one_base + high)
+    following = next_set(alive, begin, end)
+    while following < end:
+        edge = following
+        following = next_set(alive, edge + u64(1), end)
+        u = u64(one[edge - one_base]) >> u64(2)
+        if u < two_first or u - two_first >= u64(len(two_after)):
+            continue
+        row = u - two_first
+        mine, place, stop = low, two_starts[row], two_after[row]
+        if is_set(dying, edge):
+            while mine < high and place < stop:
+                a, b = u64(one[mine]) >> u64(2), u64(two[place]) >> u64(2)
+                if a == b and is_set(alive, one_base + mine) and is_set(alive, two_base + place):
+                    lose(support, dying, one_base + mine)
+                    lose(support, dying, two_base + place)
+                mine += u64(a <= b)
+                place += u64(b <= a)
+                item.step()
+            continue
+        for each in range(one_low_starts[k], one_low_starts[k + u64(1)]):
+            found = place_of(two, place, stop, u64(one[one_low_places[each]]) >> u64(2))
+            item.step()
+            if found != NONE and is_set(alive, two_base + found):
+                lose(support, dying, edge)
+                lose(support, dying, two_base + found)
+        for each in range(two_low_starts[row], two_low_starts[row + u64(1)]):
+            found = place_of(one, low, high, u64(two[two_low_places[each]]) >> u64(2))
+            item.step()
+            if found != NONE and is_set(alive, one_base + found) and not is_set(dying, one_base + found):
+                lose(support, dying, edge)
+                lose(support, dying, one_base + found)
 
 
 @kernel

@@ -15,37 +15,28 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.blocks import join_lists
 from gstream.algorithms.listsort import new_stack, sort_range
-from gstream.algorithms.records import claim, part_of, record, slots_end, u64
+from gstream.algorithms.records import claim, u64
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
-from gstream.algorithms.simple import before, both_ways, simple_degrees
+from gstream.algorithms.simple import both_ways, simple_degrees
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper, kernel
+from gstream.records import record_kernel
 from gstream.results import Column
 
 NONE = u64(0xFFFFFFFFFFFFFFFF)
 GONE = 0xFFFFFFFF  # the number of an edge that was taken off
 
 
-@kernel
-def copy_lists(words, parts, counter, hubs, ends, cursor, lists):
-    """lists: the neighbours of each vertex, each once, not itself; cursor: u8[V], where the next one goes."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
-            last = before(words, row, begin, large, hubs, ends)
-            edges += count
-            for k in range(count):
-                u = u64(words[row, first + k * stride])
-                if u != last and u != v:
-                    lists[atomic_add(cursor, v, u64(1))] = u
-                last = u
+@record_kernel(cursor="own", entries="own")
+def copy_lists(record, hubs, ends, cursor, entries):
+    """entries: the neighbours of each vertex, each once, not itself; cursor: u8[V], where the next one goes."""
+    v = record.vertex
+    for u in record.distinct(hubs, ends):
+        if u != v:
+            entries[atomic_add(cursor, v, u64(1))] = u
 
 
 @kernel
@@ -181,7 +172,9 @@ def _whole_lists(session: Session) -> tuple[np.ndarray, np.ndarray]:
     np.cumsum(degree, out=starts[1:])
     cursor, lists = starts[:-1].copy(), np.empty(int(starts[-1]), session.id_dtype)
     session.hold(starts, cursor, lists)
-    session.sweep(simple[0].name, SharedKernel(copy_lists, (simple[0].hubs, simple[0].ends, cursor, lists)))
+    session.sweep(
+        simple[0].name, SharedKernel(copy_lists, (simple[0].hubs, simple[0].ends, cursor, lists), join=join_lists)
+    )
     session.each(sort_lists, starts, lists, len(degree).bit_length())
     return starts, lists
 

@@ -3,49 +3,26 @@
 from __future__ import annotations
 
 from gstream.algorithms.proofs import note
-from gstream.algorithms.records import claim, part_of, record, slots_end, u64
 from gstream.algorithms.shared import is_set, set_bit
-from gstream.hostcode.jit import kernel
+from gstream.records import record_kernel
 
 
-@kernel
-def check_widths(words, weights, parts, counter, width, pull, failure):
+@record_kernel(failure="note")
+def check_widths(record, width, pull, failure):
     """No edge u -> v leads to a wider path: min(width[u], weight) <= width[v]. failure: as in proofs."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, count = record(words, row, slot, begin, end, large, stride)
-            edges += count
-            for k in range(count):
-                word = first + k * stride
-                other = u64(words[row, word])
-                u, v = (other, owner) if pull else (owner, other)
-                if min(width[u], width.dtype.type(weights[row, word])) > width[v]:
-                    note(failure, u, v)
+    for other in record.neighbours():
+        u, v = (other, record.vertex) if pull else (record.vertex, other)
+        if min(width[u], width.dtype.type(record.weight())) > width[v]:
+            note(failure, u, v)
 
 
-@kernel
-def bear_widths(words, weights, parts, counter, width, reached, changed, pull):
+@record_kernel(reached="or", changed="max")
+def bear_widths(record, width, reached, changed, pull):
     """Set v's bit in `reached` where u's is set and u -> v bears its width: min(width[u], weight) == width[v]."""
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, count = record(words, row, slot, begin, end, large, stride)
-            edges += count
-            for k in range(count):
-                word = first + k * stride
-                other = u64(words[row, word])
-                u, v = (other, owner) if pull else (owner, other)
-                there = is_set(reached, u)
-                new = not is_set(reached, v)
-                if there and new and min(width[u], width.dtype.type(weights[row, word])) == width[v]:
-                    set_bit(reached, v)
-                    changed[0] = 1
+    for other in record.neighbours():
+        u, v = (other, record.vertex) if pull else (record.vertex, other)
+        there = is_set(reached, u)
+        fresh = not is_set(reached, v)
+        if there and fresh and min(width[u], width.dtype.type(record.weight())) == width[v]:
+            set_bit(reached, v)
+            changed[0] = 1

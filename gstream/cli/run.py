@@ -210,6 +210,8 @@ def show(summary: dict[str, Any], result: Result, output: Path | None, json: boo
     nothing to go on from."""
     if not summary.get("converged", True):
         note(f"not converged after {summary['supersteps']} supersteps: the result is as far as it came.")
+    if "note" in summary:
+        note(f"{summary['note']}.")
     if summary.get("not_finite"):
         note(
             f"diverged: {summary['not_finite']:,} of {len(result):,} values are inf or NaN, and mean nothing. Pass "

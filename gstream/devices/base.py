@@ -362,7 +362,7 @@ class Device(ABC):
         held back, all are open. Done when the device has finished."""
 
     @abstractmethod
-    def begin_sweep(self, kernel: PageKernel, table: PageTable, plan: DevicePlan) -> None:
+    def begin_sweep(self, kernel: PageKernel, tables: dict[str, PageTable], plan: DevicePlan) -> None:
         """The batches that follow go to a page kernel with a fresh state; no job is attached."""
 
     @abstractmethod

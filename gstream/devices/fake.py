@@ -354,10 +354,10 @@ class FakeDevice(MemoryDevice):
     def _later(self, kind: str, run: Callable[[], None]) -> None:
         self._schedule.put(-1, Operation(kind, run))
 
-    def begin_sweep(self, kernel: PageKernel, table: PageTable, plan: DevicePlan) -> None:
-        self._make_pool(plan, {table.name: table}, kernel.needs_weights)
+    def begin_sweep(self, kernel: PageKernel, tables: dict[str, PageTable], plan: DevicePlan) -> None:
+        self._make_pool(plan, tables, kernel.needs_weights)
         self._sources = []
-        super().begin_sweep(kernel, table, plan)
+        super().begin_sweep(kernel, tables, plan)
 
     def end_sweep(self) -> object:
         state = super().end_sweep()

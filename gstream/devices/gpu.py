@@ -3,7 +3,7 @@
 submit_held(pages) runs one launch over all wanted pages that are in the cache. submit(batch) queues the copies of its
 pages on the one stream for copies, and on the batch's own the kernel, which waits for them. Before a stream is used
 again its last batch must be over, which bounds what is in flight to one batch a stream. Sweeps of page kernels that
-have no GPU code run on the host's cores.
+have no `gpu_work` run on the host's cores.
 """
 
 from __future__ import annotations
@@ -360,17 +360,17 @@ class GpuDevice(Device):
         with self.gpu:
             self.state.restore(values, active)
 
-    def begin_sweep(self, kernel: PageKernel, table: PageTable, plan: DevicePlan) -> None:
+    def begin_sweep(self, kernel: PageKernel, tables: dict[str, PageTable], plan: DevicePlan) -> None:
         self._check()
         on_gpu = getattr(kernel, "gpu_work", None)
         if on_gpu is not None:
             with self.gpu:
-                self._make_pool(plan, {table.name: table}, kernel.needs_weights)
+                self._make_pool(plan, dict(tables), kernel.needs_weights)
                 self._queue = BatchQueue(self.gpu, self, self.pool, on_gpu(self), self._spans)
             return
         if self._sweeper is None:
             self._sweeper = HostDevice(self.name, self._threads)
-        self._sweeper.begin_sweep(kernel, table, plan)
+        self._sweeper.begin_sweep(kernel, tables, plan)
 
     def end_sweep(self) -> Any:
         if self._queue is not None:

@@ -137,7 +137,7 @@ class MemoryDevice(Device):
     def restore(self, values: np.ndarray, active: np.ndarray) -> None:
         self.state.restore(values, active)
 
-    def begin_sweep(self, kernel: PageKernel, table: PageTable, plan: DevicePlan) -> None:
+    def begin_sweep(self, kernel: PageKernel, tables: dict[str, PageTable], plan: DevicePlan) -> None:
         self._sweep = (kernel, kernel.make_state())
 
     def end_sweep(self) -> Any:

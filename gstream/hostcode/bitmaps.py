@@ -10,12 +10,20 @@ from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.intrinsics import population, trailing_zeros
 from gstream.hostcode.jit import kernel
 
-__all__ = ["bitmap", "count_bits", "count_pages", "list_bits", "set_bits"]
+__all__ = ["bitmap", "bits_where", "count_bits", "count_pages", "list_bits", "set_bits"]
 
 
 def bitmap(vertices: int) -> np.ndarray:
     """An empty bitmap of `vertices` bits: uint64[ceil(vertices / 64)]."""
     return np.zeros((vertices + 63) >> 6, np.uint64)
+
+
+def bits_where(mask: np.ndarray) -> np.ndarray:
+    """The bitmap of bool[vertices]."""
+    bits = bitmap(len(mask))
+    packed = np.packbits(mask, bitorder="little")
+    bits.view(np.uint8)[: len(packed)] = packed
+    return bits
 
 
 @kernel

@@ -144,9 +144,13 @@ def _helpers_hash() -> bytes:
 @lru_cache(maxsize=64)  # making the text again took a millisecond of every run
 def load_module(program: Any, emitter: Emitter) -> ModuleType:
     """Import the generated module of a program, writing it first where it is not in the cache folder."""
-    text = module_text(program, emitter)
+    return load_text(f"gstream_{program.__name__}", module_text(program, emitter))
+
+
+def load_text(name: str, text: str) -> ModuleType:
+    """Import a generated module whose name begins with `name`, writing it first where it is not in the cache folder."""
     digest = hashlib.sha256(text.encode() + _helpers_hash()).hexdigest()[:16]
-    name = f"gstream_{program.__name__}_{digest}"
+    name = f"{name}_{digest}"
     if name in sys.modules:
         return sys.modules[name]
     path = cache_folder() / f"{name}.py"

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["atomic_add", "atomic_or", "compare_and_swap", "population", "trailing_zeros"]
+__all__ = ["atomic_add", "atomic_or", "bits_of", "compare_and_swap", "population", "trailing_zeros"]
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
@@ -85,3 +85,16 @@ def population(typingctx, word):
         return builder.ctpop(args[0])
 
     return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def bits_of(typingctx, x):
+    """The bits of an integer or a float, as u64."""
+
+    def generate(context, builder, sig, args):
+        bits = args[0]
+        if isinstance(sig.args[0], types.Float):
+            bits = builder.bitcast(bits, ir.IntType(sig.args[0].bitwidth))
+        return bits if bits.type.width == 64 else builder.zext(bits, ir.IntType(64))
+
+    return types.uint64(x), generate

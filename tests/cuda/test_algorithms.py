@@ -66,16 +66,3 @@ def test_the_device_is_the_host(path, options):
             for column in expected.columns:
                 mine, theirs = found.to_numpy()[column], expected.to_numpy()[column]
                 np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-15, err_msg=name)
-
-
-@pytest.mark.parametrize("options", OPTIONS)
-def test_rows_of_edges_are_the_hosts(path, options):
-    """What sweeps pages with kernels of its own leaves that to the host's cores; an egonet's search is the device's."""
-    path, kind = path
-    asked = {"subgraph": {"nodes": range(0, V, 2)}, "egonet": {"source": 3}, "cross": {"nodes": range(0, V, 3)}}
-    if kind == "undirected":
-        asked |= {"msf": {}, "ktruss": {}}
-    with gstream.open(path) as graph:
-        for name, own in asked.items():
-            found = graph.execute(name, own, certify=True, **OPTIONS[options])
-            assert len(found) > 0 and found.to_arrow() == graph.execute(name, own).to_arrow(), name

@@ -58,7 +58,7 @@ def sweep(store):
             streams=streams, batch_pages=batch_pages, cache_pages={table.name: cache_pages}, policy=policy,
         )  # fmt: skip
         devices.append(fake.FakeDevice("fake:0", seed=1))
-        devices[-1].begin_sweep(Noted(), table, plan)
+        devices[-1].begin_sweep(Noted(), {table.name: table}, plan)
         return devices[-1]
 
     def batch(*numbers, done=lambda: None):

@@ -1,0 +1,192 @@
+"""Record and item kernels on GPUs: each has copies of the arrays for one sweep; what they wrote becomes one again.
+
+The arrays are of all vertices, little beside the pages: copied before a sweep, and those that the kernel writes back
+after it. Where a GPU does not hold them, the host's cores sweep (gstream.algorithms.session).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from gstream.cudacode.generate import UnitShape
+from gstream.cudacode.records import bits_of, unit_of_records
+from gstream.devices.cuda import Array, DeviceError
+from gstream.devices.gpu import GpuDevice
+from gstream.devices.gpuqueue import Launch
+from gstream.records import ItemKernel, RecordKernel
+
+Arrays = dict[str, Any]  # a kernel's arrays and numbers by name
+Join = Callable[[Arrays, list[Arrays]], None]  # writes to the first what several GPUs' copies of it come to
+
+
+class Copies:
+    """A kernel's arrays on one GPU. arguments: what its launches take; edges: of what they looked at, a counter."""
+
+    def __init__(self, device: GpuDevice, arrays: Arrays) -> None:
+        self.gpu, self.arguments = device.gpu, list[int]()
+        self._held: dict[str, Array] = {}
+        self._sizes = {name: value.size for name, value in arrays.items() if isinstance(value, np.ndarray)}
+        known: dict[int, str] = {}  # an array may be given twice: a block that meets itself
+        try:
+            self.edges = self._upload("", np.zeros(1, np.uint64))
+            for name, value in arrays.items():
+                if isinstance(value, np.ndarray):
+                    if id(value) in known:
+                        self._held[name] = self._held[known[id(value)]]
+                    else:
+                        self._upload(name, value)
+                    known[id(value)] = name
+                    self.arguments += [self._held[name].address, value.size]
+                else:
+                    self.arguments.append(bits_of(value))
+            self.stream = self.gpu.stream()
+        except BaseException:
+            self.free()
+            raise
+
+    def _upload(self, name: str, values: np.ndarray) -> Array:
+        whole = -(-values.nbytes // 4) * 4  # a word at the end of bytes, too: that is how one is swapped
+        self._held[name] = array = self.gpu.empty(whole // values.itemsize, values.dtype)
+        self.gpu.write(array.address, np.ascontiguousarray(values))
+        return array
+
+    def take_edges(self) -> int:
+        """Edges looked at, once what is queued is over."""
+        return int(self.gpu.read(self.edges.address, np.zeros(1, np.uint64), self.stream)[0])
+
+    def read(self, names: Iterable[str]) -> Arrays:
+        """The arrays of these names."""
+        found = Arrays()
+        for name in names:
+            array = self._held[name]
+            found[name] = self.gpu.fetch(array.address, self._sizes[name], array.dtype, self.stream)
+        return found
+
+    def free(self) -> None:
+        """Raises nothing: an error of CUDA that shows here follows one that is on its way."""
+        with suppress(self.gpu.cuda.Error):
+            for array in self._held.values():
+                array.free()
+        self.stream = None
+
+
+class GpuSweep:
+    """A page kernel (gstream.sweep) for one sweep by GPUs alone."""
+
+    def __init__(self, kernel: RecordKernel, arrays: Sequence[Any], shape: UnitShape, join: Join | None) -> None:
+        """shape.weight_dtype: None where the kernel reads no weights. join: merges the arrays that are its "own"."""
+        self.kernel, self.needs_weights, self.join = kernel, shape.weight_dtype is not None, join
+        self.arrays = dict(zip(kernel.parameters, arrays, strict=True))
+        self.unit = unit_of_records(kernel, shape, arrays)
+        self._works: dict[int, RecordWork] = {}  # by id of the device
+
+    def gpu_work(self, device: GpuDevice) -> RecordWork:
+        """The work of a device; a sweep that is tried again has it anew."""
+        device.uploads.keep(set())  # arrays of programs have no room in the sweep's plan
+        self._works[id(device)] = work = RecordWork(device, self)
+        return work
+
+    def merge(self, states: list[Any]) -> None:
+        """Write what the GPUs made of the arrays to the caller's."""
+        merge_into(self.kernel, self.arrays, [work.found for work in self._works.values()], self.join)
+
+
+class RecordWork:
+    """Batches of one sweep on one GPU (gstream.devices.gpuqueue.Work); found: what it wrote, after `close`."""
+
+    reach, ready = 0, None
+
+    def __init__(self, device: GpuDevice, sweep: GpuSweep) -> None:
+        self.sweep, self.queued, self.name = sweep, list[str](), f"{sweep.kernel.name}_kernel"
+        self._launch = device.gpu.load(sweep.unit)[self.name]
+        self._copies = Copies(device, sweep.arrays)
+        self.stream, self.found = self._copies.stream, Arrays()
+
+    def launch(self, pages: Launch, stream: Any) -> None:
+        copies, blocks = self._copies, pages.blocks(self._launch)
+        self._launch(stream, blocks, *pages.arguments(), copies.edges.address, *copies.arguments)
+
+    def take_edges(self) -> int:
+        return self._copies.take_edges()
+
+    def close(self) -> None:
+        try:
+            self.found = self._copies.read(self.sweep.kernel.merges)
+        finally:
+            self.stream = None
+            self._copies.free()
+
+
+def run_items(
+    devices: Sequence[GpuDevice], kernel: ItemKernel, count: int, arrays: Sequence[Any], room: int | None
+) -> int:
+    """Run an item kernel over `count` items, which the GPUs share; returns the edges that it looked at.
+
+    room: bytes that each may hold; pages that are cached go where the arrays would not fit beside them.
+    """
+    named = dict(zip(kernel.parameters, arrays, strict=True))
+    unit, needed = unit_of_records(kernel, UnitShape(np.dtype("<u4")), arrays), bytes_of(arrays)
+    found, edges = list[Copies](), 0
+    try:
+        for number, device in enumerate(devices):
+            if room is not None and device.memory_bytes + needed > room:
+                device.release()
+            with device.gpu:
+                found.append(Copies(device, named))
+                launch = device.gpu.load(unit)[f"{kernel.name}_kernel"]
+                split = (number, len(devices), count)
+                launch(found[-1].stream, launch.blocks(count), *split, found[-1].edges.address, *found[-1].arguments)
+        made = []
+        for copies in found:
+            with copies.gpu:
+                edges += copies.take_edges()
+                made.append(copies.read(kernel.merges))
+    finally:
+        for copies in found:
+            with suppress(DeviceError), copies.gpu:
+                copies.free()
+    merge_into(kernel, named, made, None)
+    return edges
+
+
+def bytes_of(arrays: Sequence[Any]) -> int:
+    """What a GPU holds of a kernel's arrays and numbers."""
+    return sum(np.asarray(array).nbytes for array in arrays)
+
+
+def merge_into(kernel: RecordKernel, arrays: Arrays, copies: list[Arrays], join: Join | None) -> None:
+    """Write what GPUs' copies of arrays come to, to the arrays."""
+    if len(copies) == 1:
+        for name, copy in copies[0].items():
+            arrays[name][...] = copy
+        return
+    for name, how in kernel.merges.items():
+        if how != "own":
+            merge_copies(how, arrays[name], [copy[name] for copy in copies])
+    if "own" in kernel.merges.values():
+        assert join is not None, f"{kernel.name}: nobody merges its arrays"
+        join(arrays, copies)
+
+
+def merge_copies(how: str, array: np.ndarray, copies: list[np.ndarray]) -> None:
+    """array becomes what its copies come to, each changed by one GPU (gstream.records says how)."""
+    before = array.copy()
+    if how == "note":
+        array[0] += sum(int(copy[0] - before[0]) for copy in copies)
+        found = [copy for copy in copies if copy[0] > before[0]]
+        if before[0] == 0 and found:
+            array[1:] = found[0][1:]
+        return
+    for copy in copies:
+        if how == "or":
+            array |= copy
+        elif how in ("min", "max"):
+            (np.minimum if how == "min" else np.maximum)(array, copy, out=array)
+        elif how == "sum":
+            array += copy - before
+        else:  # one
+            np.copyto(array, copy, where=copy != before)

@@ -1,0 +1,144 @@
+"""The declaration of a record kernel: its text as a tree, and the functions and constants that the text names."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import textwrap
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+MERGES = ("or", "min", "max", "sum", "one", "note", "own")
+INTRINSICS = "gstream.hostcode.intrinsics"
+
+
+class RecordKernel:
+    """A record kernel; called like a page kernel's function, it runs on the host (gstream.hostcode.records)."""
+
+    def __init__(self, function: Callable[..., None], merges: dict[str, str]) -> None:
+        self.name, self.module, self.__doc__ = function.__name__, function.__module__, function.__doc__
+        self._function, self.merges = function, merges
+        unknown = set(merges.values()) - set(MERGES)
+        assert not unknown, f"{self.name}: there is no merge {unknown}"
+
+    @cached_property
+    def tree(self) -> ast.FunctionDef:
+        """The text, without decorator and docstring."""
+        return tree_of(self._function)
+
+    @cached_property
+    def parameters(self) -> list[str]:
+        """Names of arrays and numbers, without the record."""
+        return [argument.arg for argument in self.tree.args.args[1:]]
+
+    @cached_property
+    def names(self) -> Names:
+        """What the text calls and reads beside its parameters."""
+        names = Names()
+        names.add(self.tree, self._function)
+        return names
+
+    @cached_property
+    def uses_weights(self) -> bool:
+        return any(isinstance(node, ast.Attribute) and node.attr == "weight" for node in ast.walk(self.tree))
+
+    @cached_property
+    def host(self) -> Callable[..., int]:
+        """function(words, [weights,] parts, counter, *arguments) for the host's threads."""
+        from gstream.hostcode.records import load_kernel
+
+        return load_kernel(self)
+
+    def __call__(self, *arguments: Any) -> int:
+        return self.host(*arguments)
+
+
+class ItemKernel(RecordKernel):
+    """An item kernel: `host` is function(count, *arguments, counter)."""
+
+
+class Names:
+    """Functions (in the order that they need each other), constants and scalar types that texts name."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, ast.FunctionDef] = {}
+        self.constants: dict[str, Any] = {}
+        self.types: dict[str, np.dtype] = {}
+        self.intrinsics: set[str] = set()
+        self._known: dict[str, Any] = {}
+
+    def add(self, tree: ast.FunctionDef, function: Any) -> None:
+        """Take in what the text of `function` names."""
+        space, nodes = function.__globals__, list(ast.walk(tree))
+        own = {node.arg for node in nodes if isinstance(node, ast.arg)}
+        own |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        for node in nodes:
+            if isinstance(node, ast.Name) and node.id in space.keys() - own and not hasattr(builtins, node.id):
+                self._name(node.id, space[node.id])
+
+    def _name(self, name: str, value: Any) -> None:
+        if name in self._known:
+            assert self._known[name] is value or self._known[name] == value, f"{name} stands for two things"
+            return
+        self._known[name] = value
+        if isinstance(value, type):
+            self.types[name] = np.dtype(value)
+        elif hasattr(value, "py_func"):
+            tree = tree_of(value.py_func)
+            self.add(tree, value.py_func)
+            self.functions[name] = tree
+        elif isinstance(value, (int, np.generic)):
+            self.constants[name] = value
+        else:
+            assert getattr(value, "__module__", "") == INTRINSICS or callable(value), f"{name}: {value!r}"
+            self.intrinsics.add(name)
+
+
+def tree_of(function: Callable[..., Any]) -> ast.FunctionDef:
+    """A function's text, without decorators and docstring."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    tree.decorator_list = []
+    if ast.get_docstring(tree) is not None:
+        tree.body = tree.body[1:] or [ast.Pass()]
+    return tree
+
+
+def is_of_record(node: ast.AST, name: str = "") -> bool:
+    """Whether a node is `record.NAME` or `item.NAME` (of any name), or a call of it."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in ("record", "item")
+        and name in ("", node.attr)
+    )
+
+
+def stops_early(loop: ast.For) -> bool:
+    """Whether a loop over neighbours may end before the last one, by a `break` of its own."""
+
+    def breaks(body: list[ast.stmt]) -> bool:
+        for node in body:
+            if isinstance(node, ast.Break):
+                return True
+            if isinstance(node, ast.If) and (breaks(node.body) or breaks(node.orelse)):
+                return True
+        return False
+
+    return breaks(loop.body)
+
+
+def record_kernel(**merges: str) -> Callable[[Callable[..., None]], RecordKernel]:
+    """Declare a record kernel; merges: array -> how copies of it become one (see the package)."""
+    return lambda function: RecordKernel(function, merges)
+
+
+def item_kernel(**merges: str) -> Callable[[Callable[..., None]], ItemKernel]:
+    """Declare an item kernel; merges as of record_kernel."""
+    return lambda function: ItemKernel(function, merges)

@@ -1,0 +1,64 @@
+"""Graphs and questions for algorithms with kernels of their own; tests/gpu asks a GPU the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from engine_graphs import make_store, skewed_edges
+
+import gstream
+
+ASKED = {
+    "bfs": {"source": 3},  # what finds predecessors, and what proves answers, are kernels, too
+    "sssp": {"source": 3},
+    "katz": {"alpha": 0.001, "max_iter": 4},
+    "betweenness": {"k": 3, "seed": 1},
+    "cdlp": {"iterations": 3},
+    "subgraph": {"nodes": range(0, 400, 3)},
+    "egonet": {"source": 3},
+    "cross": {"nodes": range(0, 400, 3)},
+}
+DIRECTED = (
+    "betweenness", "bfs", "cdlp", "coloring", "cross", "egonet", "katz", "kcore", "lcc", "mis", "scc", "sssp",
+    "subgraph",
+)  # fmt: skip
+UNDIRECTED = (
+    "betweenness", "cdlp", "coloring", "cross", "kcore", "ktruss", "lcc", "mis", "msf", "scc", "subgraph", "triangles",
+)  # fmt: skip
+PROVEN = ("bfs", "sssp", "katz", "kcore", "scc", "coloring", "mis", "subgraph", "cross", "egonet", "msf", "ktruss")
+ROUNDED = ("betweenness", "katz")  # sums of doubles, in any order
+
+
+def make_path(folder: Path, kind: str, vertices: int, edges: int, page_bytes: int) -> str:
+    """A weighted store with hubs in large pages, self-loops and repeated edges."""
+    random = np.random.default_rng(62)
+    source, target = skewed_edges(vertices, edges, 61)
+    hubs = np.repeat([vertices // 2, 5], page_bytes // 2)  # two large pages of 4-byte IDs each
+    source, target = np.append(source, hubs), np.append(target, random.integers(0, vertices, len(hubs)))
+    weight = random.integers(1, 9, len(source)).astype(np.float64)
+    directed = kind == "directed"
+    with make_store(
+        folder, source, target, weight, vertices=vertices, directed=directed, page_bytes=page_bytes,
+        order="natural" if kind == "undirected" else "degree", id_bytes=8 if kind == "undirected" else 4,
+        columns=8 if kind == "columns" else 1,
+    ) as store:  # fmt: skip
+        topology = store.topology("out")
+        assert topology.pages > topology.small_pages and store.meta.duplicates and store.meta.self_loops
+        return store.path
+
+
+def check(graph: gstream.Graph, name: str, own: dict, options: dict) -> None:
+    """An algorithm gives with these options what the host's cores give, and proves it."""
+    expected = graph.execute(name, own)
+    found = graph.execute(name, own, certify=name in PROVEN, **options)
+    assert "note" not in found.summary
+    if name in ("subgraph", "egonet", "cross", "msf", "ktruss"):
+        assert len(found) > 0 and found.to_arrow() == expected.to_arrow(), name
+        return
+    mine, theirs = found.to_numpy(), expected.to_numpy()
+    for column in expected.columns:
+        if name in ROUNDED:
+            np.testing.assert_allclose(mine[column], theirs[column], rtol=1e-12, atol=1e-15, err_msg=name)
+        else:
+            assert np.array_equal(mine[column], theirs[column]), name

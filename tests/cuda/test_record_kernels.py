@@ -1,0 +1,81 @@
+"""Algorithms that sweep pages with kernels of their own, over the stand-in for the driver: the host's answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compilers import needs_gxx
+from record_graphs import ASKED, DIRECTED, UNDIRECTED, check, make_path
+
+import gstream
+from gstream.devices import gpusweep
+from gstream.devices.gpusweep import merge_copies
+
+pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
+V, E, PAGE = 400, 7000, 4096
+OPTIONS = {
+    "as it is": {"devices": "cuda"},
+    "streamed": {"devices": "cuda", "cache": "0", "batch_bytes": 2 * PAGE, "streams": 2},
+    "two": {"devices": "cuda:0,2", "batch_bytes": 2 * PAGE},
+    "four, one stream": {"devices": "cuda:0,1,2,3", "batch_bytes": PAGE, "streams": 1, "cache": "lru"},
+}
+
+
+@pytest.fixture(scope="module", params=["directed", "undirected", "columns"])
+def path(request, tmp_path_factory):
+    return make_path(tmp_path_factory.mktemp("stores"), request.param, V, E, PAGE), request.param
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """Names of the record kernels that GPUs have run."""
+    names, close = set(), gpusweep.RecordWork.close
+
+    def closed(work):
+        names.add(work.sweep.kernel.name)
+        close(work)
+
+    monkeypatch.setattr(gpusweep.RecordWork, "close", closed)
+    return names
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("name", sorted({*DIRECTED, *UNDIRECTED}))
+def test_gpus_are_the_host(path, name, options, launched):
+    path, kind = path
+    if name not in (DIRECTED if kind == "directed" else UNDIRECTED):
+        pytest.skip("for the other kind of graph")
+    with gstream.open(path) as graph:
+        check(graph, name, ASKED.get(name, {}), OPTIONS[options])
+    assert launched
+
+
+def test_without_room_the_cores_sweep(path, launched):
+    with gstream.open(path[0]) as graph:
+        expected = graph.kcore().to_numpy()
+        found = graph.kcore(devices="cuda", device_memory=V * 4)
+    assert np.array_equal(found.to_numpy(), expected) and "peel" not in launched
+    assert "had no room" in found.summary["note"]
+
+
+@pytest.mark.parametrize(
+    ("how", "copies", "expected"),
+    [
+        ("or", [[1, 2, 4], [3, 0, 4]], [3, 2, 4]),
+        ("min", [[1, 2, 4], [0, 2, 3]], [0, 2, 3]),
+        ("max", [[1, 2, 4], [3, 0, 5]], [3, 2, 5]),
+        ("sum", [[1, 5, 4], [2, 2, 3]], [2, 5, 3]),
+        ("one", [[9, 2, 4], [1, 2, 0]], [9, 2, 0]),
+    ],
+)
+def test_copies_become_one(how, copies, expected):
+    array = {"or": [1, 0, 4], "min": [1, 2, 4], "max": [1, 0, 4], "sum": [1, 2, 4], "one": [1, 2, 4]}[how]
+    array = np.array(array, np.uint32)
+    merge_copies(how, array, [np.array(copy, np.uint32) for copy in copies])
+    assert array.tolist() == expected
+
+
+def test_notes_become_one():
+    failure = np.zeros(3, np.int64)
+    merge_copies("note", failure, [np.array(copy) for copy in ([0, 0, 0], [2, 7, 8], [1, 5, 6])])
+    assert failure.tolist() == [3, 7, 8]

@@ -1,0 +1,152 @@
+"""Record and item kernels: all of them compile for a GPU, for narrow and wide IDs; what has no C++ twin is refused."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from compilers import needs_nvcc
+from sass import text_sections
+
+import gstream.algorithms
+from gstream.cudacode import generate
+from gstream.cudacode.emit import cuda_emitter_of
+from gstream.cudacode.generate import Unit, UnitShape, flattened, kernels_in, program_text
+from gstream.cudacode.records import bits_of, kernel_text
+from gstream.cudacode.scalar_text import first_test
+from gstream.hostcode.records import module_text
+from gstream.programs.sssp import SSSP
+from gstream.records import RecordKernel, item_kernel, record_kernel
+
+# Types of the arrays and numbers by name: "id", "weight", or NumPy's; those of a module or a kernel come before.
+BITS = ("leads", "met", "here", "following", "due", "mine", "now", "held", "near", "far", "bits", "reached", "proven")
+BITS += ("open_bits", "alive", "dying")
+TYPES = dict.fromkeys(BITS, "u8")
+TYPES |= dict.fromkeys(("label", "part", "ends", "natural", "comp", "predecessor", "up", "link", "source"), "id")
+TYPES |= dict.fromkeys(("target", "entries", "one", "two", "one_low_places", "two_low_places", "above"), "id")
+TYPES |= dict.fromkeys(("hubs", "first_vertex", "sums", "cursor", "one_starts", "one_after", "two_starts"), "u8")
+TYPES |= dict.fromkeys(("two_after", "one_low_starts", "two_low_starts", "arcs"), "u8")
+TYPES |= dict.fromkeys(("changed", "failure", "across", "less", "core", "left", "counts"), "i8")
+TYPES |= dict.fromkeys(("ahead", "back", "state", "inside", "covered", "sources", "targets"), "u1")
+TYPES |= dict.fromkeys(("degree", "size", "higher", "support", "distance", "hops"), "u4")
+TYPES |= dict.fromkeys(("paths", "depends", "again", "share", "received"), "f8")
+TYPES |= {"least": "weight", "weight": "weight", "width": "f4", "color": "id", "other": "u8"}
+OWN = {
+    "boruvka": {"other": "id"},
+    "independent": {"color": "u4"},
+    "count_entries": {"entries": "i8"},
+    "dag": {"distance": "f8", "level": "i8", "left": "u4"},
+    "find_above": {"left": "u4"},
+}
+NUMBERS = {
+    "step": np.int64(-1), "level": np.uint32(3), "single": True, "descending": False, "once": True, "small_pages": 5,
+    "directed": True, "pull": False, "both": True, "first": np.uint64(0), "end": np.uint64(9), "way": 3,
+    "none": np.uint32(5), "last": np.uint32(3), "one_base": np.uint64(0), "two_base": np.uint64(0),
+    "one_first": np.uint64(0), "two_first": np.uint64(0),
+}  # fmt: skip
+
+
+def shipped():
+    """Every record and item kernel of the algorithms."""
+    folder = Path(gstream.algorithms.__file__).parent
+    modules = [import_module(f"gstream.algorithms.{path.stem}") for path in sorted(folder.glob("[a-z]*.py"))]
+    return [
+        kernel
+        for module in modules
+        for kernel in vars(module).values()
+        if isinstance(kernel, RecordKernel) and kernel.module == module.__name__
+    ]
+
+
+def arrays_of(kernel, ids, weight):
+    own = OWN.get(kernel.module.rsplit(".")[-1], {}) | OWN.get(kernel.name, {})
+    kinds = {"id": ids, "weight": weight}
+    found = []
+    for name in kernel.parameters:
+        kind = own.get(name, TYPES.get(name) if name not in NUMBERS else None)
+        found.append(NUMBERS[name] if kind is None else np.zeros(4, kinds.get(kind, kind)))
+    return found
+
+
+@needs_nvcc
+@pytest.mark.parametrize(("ids", "weight"), [("u4", "f4"), ("u8", "u1")])
+def test_all_kernels_compile(tmp_path, monkeypatch, ids, weight):
+    monkeypatch.setattr(generate, "cache_folder", lambda: tmp_path)
+    shape = UnitShape(np.dtype(ids), np.dtype(weight))
+    texts = [
+        flattened(
+            "tests",
+            ["records.cuh"],
+            program_text(SSSP, cuda_emitter_of(SSSP, {"f4": "f32", "u1": "u8"}[weight]), shape),
+        )
+    ]
+    kernels = shipped()
+    assert len(kernels) > 35
+    for number, kernel in enumerate(kernels):  # of one name there may be several
+        text = kernel_text(kernel, arrays_of(kernel, ids, weight)).replace(
+            f"\n{kernel.name}_kernel(", f"\nk{number}_kernel("
+        )
+        texts.append(f"namespace k{number} {{\n{text}\n}}\n")
+    text = "\n".join(texts)
+    unit = Unit("tests", text, kernels_in(text), 0)
+    assert len(unit.kernels) == len(kernels)
+    assert set(text_sections(unit.compile("sm_90"))) == set(unit.kernels)
+
+
+def test_numbers_are_their_bits():
+    assert bits_of(True) == 1 and bits_of(-1) == bits_of(np.int64(-1)) == (1 << 64) - 1
+    assert bits_of(np.float32(1)) == 0x3F800000 and bits_of(np.float64(1)) == 0x3FF0 << 48
+
+
+@record_kernel(found="sum")
+def formats(record, found):
+    for u in record.neighbours():
+        found[u] = f"{u}"
+
+
+@record_kernel(found="sum")
+def leaves_a_loop(record, found):
+    for u in record.neighbours():
+        if found[u]:
+            return
+
+
+@record_kernel(words="sum")
+def takes_a_name_of_the_walk(record, words):
+    for u in record.neighbours():
+        words[u] = 1
+
+
+@record_kernel(found="max")
+def passes_over(record, found, open):
+    mine = open[record.vertex]
+    if mine == 0:
+        return
+    for u in record.neighbours():
+        found[u] = mine
+
+
+@record_kernel(found="max")
+def reads_first(record, found, open):
+    for u in record.neighbours():
+        if open[u] == 0:
+            found[u] = 1
+
+
+def test_what_has_no_twin_is_refused():
+    with pytest.raises(TypeError, match="no C.. is made of"):
+        kernel_text(formats, [np.zeros(1, np.uint32)])
+    with pytest.raises(AssertionError, match="leaves a record"):
+        module_text(leaves_a_loop)
+    with pytest.raises(AssertionError, match="names of the walk"):
+        module_text(takes_a_name_of_the_walk)
+    with pytest.raises(AssertionError, match="there is no merge"):
+        item_kernel(found="mean")(lambda item, found: None)
+
+
+def test_a_first_test_is_asked_before_a_list_is_read():
+    assert len(first_test(passes_over.tree)) == 2 and first_test(reads_first.tree) == []
+    text = kernel_text(passes_over, [np.zeros(1, np.uint32), np.zeros(1, np.uint8)])
+    assert "bool wanted" in text and text.count("return false;") == 1

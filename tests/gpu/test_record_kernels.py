@@ -1,0 +1,45 @@
+"""Algorithms that sweep pages with kernels of their own: one, two and four GPUs give the host's answers."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from record_graphs import ASKED, DIRECTED, UNDIRECTED, check, make_path
+
+import gstream
+from gstream.devices.cuda import driver
+from pagestore.errors import DeviceMissingError
+
+
+def gpus() -> int:
+    try:
+        return int(driver().Device.count())
+    except DeviceMissingError:
+        return 0
+
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not gpus(), reason="no pycuda, or no GPU here")]
+# compute-sanitizer makes kernels some 100 times slower: GSTREAM_SMALL=1 is for it
+V, E, PAGE = (1_000, 8_000, 4096) if "GSTREAM_SMALL" in os.environ else (20_000, 150_000, 4096)
+DEVICES = ["cuda:0", "cuda:0,0", *(["cuda:0,1"] if gpus() > 1 else []), *(["cuda:0,1,2,3"] if gpus() > 3 else [])]
+OPTIONS = {
+    "cached": {},
+    "streamed": {"cache": "0", "batch_bytes": 1 << 15, "streams": 2},
+}
+
+
+@pytest.fixture(scope="module", params=["directed", "undirected", "columns"])
+def path(request, tmp_path_factory):
+    return make_path(tmp_path_factory.mktemp("stores"), request.param, V, E, PAGE), request.param
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("name", sorted({*DIRECTED, *UNDIRECTED}))
+def test_gpus_are_the_host(path, name, devices, options):
+    path, kind = path
+    if name not in (DIRECTED if kind == "directed" else UNDIRECTED):
+        pytest.skip("for the other kind of graph")
+    with gstream.open(path) as graph:
+        check(graph, name, ASKED.get(name, {}), {"devices": devices, **OPTIONS[options]})
