@@ -188,6 +188,8 @@ class Engine:
                 for device in self.devices:
                     undo.callback(device.detach)
                     device.attach(job)
+                for device in self.devices:
+                    undo.callback(device.rest)  # all, before one gives memory back that others may work on
                 run = Run(self, code, plan, job, watch, keeper)
                 supersteps, converged = run.go(max_supersteps, exactly)
                 value = run.values()

@@ -205,6 +205,10 @@ class Device(ABC):
     def attach(self, job: Job) -> None:
         """Take the memory that job.plan names. Raises ResourceError when it is not there."""
 
+    def rest(self) -> None:
+        """Return when nothing that was queued is under way; raises nothing."""
+        return None
+
     @abstractmethod
     def detach(self) -> None:
         """Forget the job or sweep, and what is queued of it; give its memory back (page caches may stay)."""

@@ -148,6 +148,13 @@ class GpuDevice(Device):
         if self._pool is None:
             self._pool = PagePool(self.gpu, plan, tables, weights)
 
+    def rest(self) -> None:
+        try:
+            with self.gpu:
+                self.gpu.synchronize()
+        except DeviceError:
+            self._lose()
+
     def detach(self) -> None:
         """Raises nothing: an error of CUDA that shows here only follows one that is on its way."""
         if self._sweeper is not None:
