@@ -58,7 +58,7 @@ bench: $(VENV)/.installed-bench
 bench-gpu:
 	@$(PYTHON) bench/gpu.py $(BENCH_ARGS)
 
-torture: $(VENV)/.installed
+torture: $(VENV)/.installed-test
 	$(BIN)/python bench/torture.py $(TORTURE_ARGS)
 
 clean:

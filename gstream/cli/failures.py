@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -130,7 +130,50 @@ def report(error: BaseException) -> int:
     """Print the failure on standard error and return the exit code."""
     code, line = describe(error)
     line = line if line.endswith((".", "?", "!")) else f"{line}."
-    if os.environ.get("GSTREAM_DEBUG", "") not in ("", "0"):
-        traceback.print_exception(error)
+    show_traceback(error)
     print(line, file=sys.stderr, flush=True)
     return code
+
+
+def show_traceback(error: BaseException) -> None:
+    """On standard error, where GSTREAM_DEBUG asks for it."""
+    if os.environ.get("GSTREAM_DEBUG", "") not in ("", "0"):
+        traceback.print_exception(error)
+
+
+def exit_code_of(action: Callable[[], Any]) -> int:
+    """Do a command; every failure becomes one line on standard error. Returns the exit code, which `action` may give.
+
+    Raises SystemExit as `action` does, Interrupted and what a closed pipe makes of it apart.
+    """
+    try:
+        outcome = action()
+        sys.stdout.flush()
+        return outcome if isinstance(outcome, int) else 0
+    except Interrupted as stop:
+        print(f"stopped by {signal.Signals(stop.number).name}; {stop.left}", file=sys.stderr)
+        return 128 + stop.number
+    except BrokenPipeError:
+        return _stop_writing()
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # what typer makes of it
+            return _stop_writing()
+        raise
+    except Exception as error:
+        if hasattr(error, "format_message"):  # typer's usage errors, whichever click they come from
+            return _report_usage(error)
+        return report(error)
+
+
+def _stop_writing() -> int:
+    """The reader (`head`) has what it wants: nothing may be flushed to the pipe again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE
+
+
+def _report_usage(error: Exception) -> int:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "gstream"
+    text = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+    print(f"{command}: {text}. See {command} --help.", file=sys.stderr)
+    return EXIT_USAGE

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
 from collections.abc import Sequence
 
 import typer
 
 from gstream.cli import convert, doctor, generate, info, plan, run, show
-from gstream.cli.failures import EXIT_USAGE, Interrupted, install_signals, report
+from gstream.cli.failures import exit_code_of, install_signals
 
 # A start makes half a million objects that stay, and looking for garbage among them took a tenth of it; what BLAS (no
 # kernel of ours uses it) starts threads for spins beside our own.
@@ -48,37 +47,7 @@ def _options(
 def run_command_line(arguments: Sequence[str] | None = None) -> int:
     """Run one command; every failure becomes one line on standard error. Returns the exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    try:
-        outcome = app(args=arguments, prog_name="gstream", standalone_mode=False)
-        sys.stdout.flush()
-        return outcome if isinstance(outcome, int) else 0
-    except Interrupted as stop:
-        print(f"stopped by {signal.Signals(stop.number).name}; {stop.left}", file=sys.stderr)
-        return 128 + stop.number
-    except BrokenPipeError:
-        return _stop_writing()
-    except SystemExit as stop:
-        if isinstance(stop.__context__, BrokenPipeError):  # what typer makes of it
-            return _stop_writing()
-        raise
-    except Exception as error:
-        if hasattr(error, "format_message"):  # typer's usage errors, whichever click they come from
-            return _report_usage(error)
-        return report(error)
-
-
-def _stop_writing() -> int:
-    """The reader (`head`) has what it wants: nothing may be flushed to the pipe again at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 128 + signal.SIGPIPE
-
-
-def _report_usage(error: Exception) -> int:
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context else "gstream"
-    text = error.format_message().rstrip(".")  # type: ignore[attr-defined]
-    print(f"{command}: {text}. See {command} --help.", file=sys.stderr)
-    return EXIT_USAGE
+    return exit_code_of(lambda: app(args=arguments, prog_name="gstream", standalone_mode=False))
 
 
 def main() -> None:
