@@ -6,8 +6,8 @@
       worker 3      on the host's cores, where no GPU is left
 
 A GPU that an error names is not used again. A worker that dies by a signal (the driver's library crashes, the system
-has no memory left) names none: the next one has the same GPUs, once. So a run has at most GPUs + 2 workers. What is no
-GPU's fault (options, stores, memory, a certificate) ends the run as ever.
+has no memory left) names none: the next one has the same devices, once. So a run has at most GPUs + 2 workers. What is
+no GPU's fault (options, stores, memory, a certificate) ends the run as ever.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def supervise(numbers: list[int], files: list[Path], keeps: bool, work: Work) ->
             if signals.number:
                 note(f"{task.devices}: {ended.why}. It was asked to stop, so the run does not go on.")
                 return 128 + signals.number
-            if ended.code is None or not task.numbers:
+            if ended.code is None or not (task.numbers or again):
                 note(f"{task.devices}: {ended.why}. There is no answer. Run it again, with less memory if it ran out.")
                 return EXIT_INTERNAL
             left = _left(task.numbers, ended, again)
@@ -143,7 +143,7 @@ def supervise(numbers: list[int], files: list[Path], keeps: bool, work: Work) ->
 
 
 def _left(numbers: tuple[int, ...], ended: Ended, again: bool) -> tuple[int, ...]:
-    """GPUs of the next worker. again: after a death without a word it may have the same ones."""
+    """GPUs of the next worker. again: after a death without a word it may have the same devices."""
     if "lost" not in ended.told:
         return numbers if again else ()
     left = tuple(number for number in numbers if number != ended.gpu)

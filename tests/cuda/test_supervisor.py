@@ -95,6 +95,11 @@ CASES = {  # what happens at which superstep, what is said of each loss, and the
         [LOST + r"The run goes on on cuda:0, .*", r"cuda:0 \(stand-in\).* goes on on the host's cores, .*"],
         [("cuda:2", "cuda:0"), ("cuda:0", "host")], 5,
     ),
+    "a GPU, then a worker": (
+        {3: failing.lose_gpu(0), 5: failing.die()},
+        [r"cuda:0 .* goes on on cuda:2, .*", r"cuda:2: its process was ended by SIGKILL\. .* on on cuda:2, .*"],
+        [("cuda:0", "cuda:2"), ("worker", "cuda:2")], 4,
+    ),
     "a worker, then a GPU, then a worker": (
         {2: failing.die(), 4: failing.lose_gpu(0), 6: failing.die()},
         [DIED + ".*", r"cuda:0 .* goes on on cuda:2, .*", r"cuda:2: its process was ended by SIGKILL\. .* host's .*"],
@@ -137,6 +142,14 @@ def test_without_checkpoints_it_begins_again(command, expected, at_supersteps):
 def test_a_run_without_losses_says_so(command):
     code, out, err = command(*COMMAND, "--devices", "cuda")
     assert (code, err) == (0, "") and json.loads(out)["lost"] == []
+
+
+def test_a_worker_on_the_cores_has_a_second_try_too(command, expected, at_supersteps):
+    at_supersteps({2: failing.lose_gpu(1), 4: failing.die()})
+    code, out, err = command(*COMMAND, *KEPT, "--devices", "cuda:1")
+    assert code == 0 and "host: its process was ended by SIGKILL. The run goes on on the host's cores, " in err
+    assert [loss["devices"] for loss in json.loads(out)["lost"]] == ["host", "host"]
+    np.testing.assert_allclose(ranks(), expected, rtol=1e-6)
 
 
 def test_components_begin_again(command, monkeypatch, tmp_path):
