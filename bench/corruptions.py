@@ -227,4 +227,6 @@ def _like(values: np.ndarray, v: int, numbers: np.random.Generator) -> Any:
     with np.errstate(over="ignore"):
         near = values[v] + values.dtype.type(1) if numbers.random() < 0.5 else values[v] - values.dtype.type(1)
     info = np.iinfo(values.dtype)
-    return near if kind == 2 else numbers.choice(np.array([0, 1, len(values), info.max], values.dtype))
+    return (
+        near if kind == 2 else values.dtype.type(numbers.choice([0, 1, min(len(values), int(info.max)), int(info.max)]))
+    )

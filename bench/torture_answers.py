@@ -28,8 +28,9 @@ EACH = 10_000  # corrupted answers of each program, and right ones in all, are w
 TRIES = 25  # corruptions of one answer
 RUNS = 40  # on one graph
 WAYS: tuple[dict[str, Any], ...] = (
-    {"threads": 1}, {"threads": 2}, {"devices": ["host:2"], "threads": 2}, {"devices": ["fake:5:2"], "batch_bytes": 4096},
-    {"direction": "push", "threads": 1}, {"use_heads": False, "threads": 1}, {"host_memory": "2MiB", "threads": 1},
+    {"threads": 1}, {"threads": 2}, {"devices": ["host:2"], "threads": 2}, {"chunk_vertices": 128, "threads": 1},
+    {"devices": ["fake:5:2"], "batch_bytes": 4096}, {"use_heads": False, "threads": 1},
+    {"host_memory": "2MiB", "threads": 1},
 )  # fmt: skip
 Draw = Callable[[np.random.Generator, int], dict[str, Any]]
 
@@ -105,7 +106,8 @@ def crossing(numbers: np.random.Generator, vertices: int) -> dict[str, Any]:
     return {**chosen(numbers, vertices), **targets}
 
 
-ANY, DIRECTED, UNDIRECTED = ("directed", "undirected"), ("directed",), ("undirected",)
+KINDS = ("directed", "out only", "undirected", "acyclic")
+ANY, DIRECTED, UNDIRECTED = KINDS[:3], KINDS[:2], ("undirected",)
 PROGRAMS: dict[str, Tried] = {
     "bfs": Tried(ANY, corruptions.distances, bfs),
     "khop": Tried(ANY, corruptions.any_change, near),
@@ -120,7 +122,7 @@ PROGRAMS: dict[str, Tried] = {
     "scc": Tried(DIRECTED, corruptions.any_change),
     "widest": Tried(ANY, corruptions.any_change, sources),
     "levels": Tried(("acyclic",), corruptions.any_change, levels),
-    "kcore": Tried(ANY, corruptions.any_change, kcore),
+    "kcore": Tried(("directed", "undirected"), corruptions.any_change, kcore),
     "ktruss": Tried(UNDIRECTED, corruptions.trusses, kcore),
     "msf": Tried(UNDIRECTED, corruptions.forest),
     "mis": Tried(ANY, corruptions.independent_set),
@@ -141,7 +143,7 @@ class Drawn:
     """A graph of some hundred vertices with a hub, loops and repeated edges, of one kind, open."""
 
     def __init__(self, path: Path, kind: str, numbers: np.random.Generator) -> None:
-        self.kind, self.vertices = kind, int(numbers.integers(40, 160))
+        self.kind, self.vertices = kind, int(numbers.integers(40, 300))
         edges = int(self.vertices * numbers.uniform(1, 5))
         source, target = (self.vertices * numbers.random((2, edges)) ** numbers.choice([1, 2])).astype(np.int64)
         hub = numbers.integers(self.vertices, size=self.vertices // 2)
@@ -153,8 +155,8 @@ class Drawn:
         if numbers.random() < 0.3:
             weight += numbers.random(len(source))
         convert_arrays(
-            path, source, target, weight, vertices=self.vertices, page_bytes=int(numbers.choice([512, 4096])),
-            directed=kind != "undirected", topology=str(numbers.choice(["both", "out"])),
+            path, source, target, weight, vertices=self.vertices, page_bytes=4096,
+            directed=kind != "undirected", topology="both" if kind == "directed" else "out",
             order=str(numbers.choice(["natural", "degree"])), memory_bytes=1 << 24, threads=1,
         )  # fmt: skip
         self.graph = gstream.open(path, **WAYS[int(numbers.integers(len(WAYS)))])
@@ -179,7 +181,7 @@ def answers(folder: Path, numbers: np.random.Generator) -> Iterator[tuple[Drawn,
         if run % RUNS == 0:
             for drawn in graphs.values():
                 drawn.graph.close()
-            graphs = {k: Drawn(folder / f"{k}.gs", k, numbers) for k in ("directed", "undirected", "acyclic")}
+            graphs = {k: Drawn(folder / f"{k}.gs", k, numbers) for k in KINDS}
         for name in names:
             tried = PROGRAMS[name]
             drawn = graphs[str(numbers.choice(tried.kinds))]
