@@ -126,7 +126,7 @@ def independent_set(answer: Answer, numbers: np.random.Generator) -> Answer | No
     apart = answer.source != answer.target
     source, target = answer.source[apart], answer.target[apart]
     covered = inside == 1
-    covered[target[inside[source] == 1]] = True
+    covered[target[inside[source] == 1]] = covered[source[inside[target] == 1]] = True
     right = not np.any(inside > 1) and covered.all() and not np.any(inside[source] & inside[target])
     return None if right else answer.with_values(inside)
 
