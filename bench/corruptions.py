@@ -15,6 +15,7 @@ from gstream.algorithms.session import Session
 from gstream.results import Column
 
 ROUNDED = 1e-6  # L1 of what float32 rounds away in an iteration of ranks, at most
+AGAIN = 8  # times that a change is drawn which leaves an answer as it was: of one component most do
 SPACE = 8  # times what a tolerance allows, so that a wrong value is wrong beyond dispute
 
 
@@ -52,8 +53,11 @@ Corruption = Callable[[Answer, np.random.Generator], "Answer | None"]
 def any_change(answer: Answer, numbers: np.random.Generator) -> Answer | None:
     """Of an answer that is the only one."""
     column = int(numbers.integers(len(answer.columns)))
-    values = altered(answer.values(column), numbers)
-    return None if np.array_equal(values, answer.values(column)) else answer.with_values(values, column)
+    for _ in range(AGAIN):
+        values = altered(answer.values(column), numbers)
+        if not np.array_equal(values, answer.values(column)):
+            return answer.with_values(values, column)
+    return None
 
 
 def first_column(answer: Answer, numbers: np.random.Generator) -> Answer | None:

@@ -1,58 +1,59 @@
-"""`gstream`: turns graphs into stores, and runs programs on them."""
+"""The command line as a process: its start, and its end.
+
+Signals that come before anything was made end it at once; what is imported later takes most of a start. At the end
+Python would take everything apart, for as long as a tenth of a second, in which signals kill as they would any process,
+and libraries that met an error crash (h5py, where a disk was full): what is registered for the exit is done, no more.
+"""
 
 from __future__ import annotations
 
-import gc
 import os
+import signal
 import sys
-from collections.abc import Sequence
 
-import typer
-
-from gstream.cli import convert, doctor, generate, info, plan, run, show
-from gstream.cli.failures import exit_code_of, install_signals
+TYPE_CHECKING = False  # typing's, which takes longer to import than what is here
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import NoReturn
 
 # A start makes half a million objects that stay, and looking for garbage among them took a tenth of it; what BLAS (no
 # kernel of ours uses it) starts threads for spins beside our own.
 GC_THRESHOLD = 50_000
 
-app = typer.Typer(
-    name="gstream",
-    help="Graphs bigger than memory: convert them once, then run BFS, PageRank, SSSP, components or your own program.",
-    epilog="First steps: gstream convert edges.txt graph.gs, then gstream run pagerank graph.gs",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,  # plain help: loading rich for it would take a third of the 0.3 s that --help may take
-    pretty_exceptions_enable=False,
-)
-for register in (convert, generate, run, plan, info, doctor, show):
-    register.add_to(app)
 
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        from gstream.version import __version__
-
-        print(f"gstream {__version__}")
-        raise typer.Exit()
-
-
-@app.callback()
-def _options(
-    version: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True, callback=_version),
-) -> None:
-    """Options of gstream itself."""
-
-
-def run_command_line(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; every failure becomes one line on standard error. Returns the exit code."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    return exit_code_of(lambda: app(args=arguments, prog_name="gstream", standalone_mode=False))
-
-
-def main() -> None:
+def main() -> NoReturn:
     """Entry point of the console script."""
+    _leave_on_signals()
+
+    import gc
+
+    from gstream.cli.commands import run_command_line
+    from gstream.cli.failures import install_signals
+
     install_signals()
     gc.set_threshold(GC_THRESHOLD)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    sys.exit(run_command_line())
+    end(run_command_line())
+
+
+def _leave_on_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    os._exit(128 + number)
+
+
+def end(code: int) -> NoReturn:
+    """End the process: what was registered for its exit is done, and what was printed is out."""
+    import atexit
+
+    _leave_on_signals()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:  # whoever read it has left
+            pass
+    os._exit(code)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gstream.cli.main import run_command_line
+from gstream.cli.commands import run_command_line
 from tests.cli.command import EDGES, Command, Done
 
 

@@ -17,7 +17,7 @@ from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
 from gstream.cli import supervisor
-from gstream.cli.main import run_command_line
+from gstream.cli.commands import run_command_line
 from gstream.devices import cuda
 from pagestore.errors import DeviceMissingError, StoreError
 
