@@ -1,4 +1,4 @@
-"""`make torture`: breaks stores, disks, processes and inputs in every way, and counts what came of it.
+"""`make torture`: breaks stores, disks, memory, processes, GPUs and inputs, and counts what came of it.
 
     python bench/torture.py                               a share of 10 minutes for each property
     python bench/torture.py --seconds 3600 --seed 7       an hour, other cases

@@ -19,6 +19,7 @@ from pagestore.errors import GstreamError
 EXIT_INTERNAL, EXIT_USAGE, EXIT_INPUT, EXIT_RESOURCE = 1, 2, 4, 5
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NO_HANDLES = (errno.EMFILE, errno.ENFILE)
+NO_PROCESSES = "no further process or thread can be started. Raise the limit with `ulimit -u`, or pass fewer --threads."
 AGAIN_SECONDS = 0.01
 SECOND_SIGNAL_SECONDS = 2.0  # `timeout` and terminals often deliver one signal twice: only a later one is impatience
 
@@ -106,6 +107,8 @@ def describe(error: BaseException) -> tuple[int, str]:
         )
     if isinstance(error, OSError):
         return _describe_os(error)
+    if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
+        return EXIT_RESOURCE, NO_PROCESSES
     return EXIT_INTERNAL, (
         f"internal error: {type(error).__name__}: {' '.join(str(error).split())}. "
         "This is a bug in gstream; GSTREAM_DEBUG=1 shows the traceback."
@@ -117,6 +120,8 @@ def _describe_os(error: OSError) -> tuple[int, str]:
     what = error.strerror or str(error)
     if error.errno in NO_SPACE:
         return EXIT_RESOURCE, f"{where}disk full ({what}). Free some space, or pass --workdir on another disk."
+    if error.errno == errno.EAGAIN and not where:  # of fork
+        return EXIT_RESOURCE, NO_PROCESSES
     if error.errno in NO_HANDLES:
         return EXIT_RESOURCE, f"{where}too many open files ({what}). Raise the limit with `ulimit -n 65536`."
     if error.errno == errno.EIO:

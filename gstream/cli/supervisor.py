@@ -194,17 +194,19 @@ def _have_done(task: Task, work: Work, signals: Signals) -> Ended:
     sys.stdout.flush()
     sys.stderr.flush()
     reads, writes = os.pipe()
-    signal.pthread_sigmask(signal.SIG_BLOCK, HANDED_ON)  # until both processes have their handlers
     supervisor = os.getpid()
-    process = os.fork()
-    if process == 0:
-        os.close(reads)
-        _be_worker(lambda link: work(task, link), Link(writes), bool(task.losses), supervisor)
-    signals.worker = process
-    if signals.number:
-        os.kill(process, signals.number)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDED_ON)
-    os.close(writes)
+    signal.pthread_sigmask(signal.SIG_BLOCK, HANDED_ON)  # until both processes have their handlers
+    try:
+        process = os.fork()
+        if process == 0:
+            os.close(reads)
+            _be_worker(lambda link: work(task, link), Link(writes), bool(task.losses), supervisor)
+        signals.worker = process
+        if signals.number:
+            os.kill(process, signals.number)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDED_ON)
+        os.close(writes)
     try:
         told, over = _listen(reads, process)
     finally:

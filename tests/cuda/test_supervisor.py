@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -367,3 +368,14 @@ def test_the_worker_ends_with_its_supervisor(command, tmp_path, at_supersteps):
         time.sleep(0.02)
     assert time.monotonic() < until
     assert not Path("out.csv").exists()
+
+
+def test_a_worker_that_can_not_be_started(command, monkeypatch):
+    def fork():
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    monkeypatch.setattr(os, "fork", fork)
+    code, out, err = command(*COMMAND, "--devices", "cuda")
+    assert (code, out) == (5, "") and err.startswith("no further process or thread can be started. Raise the limit ")
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == blocked
