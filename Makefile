@@ -3,7 +3,7 @@
 #   make demo    convert the graph that ships with the project, run BFS and PageRank on it
 #   make test    the whole CPU test suite          make lint, make types    ruff and mypy
 #   make bench, make bench-gpu    benchmarks into bench/results/, on the host's cores and on GPUs (BENCH_ARGS: options)
-#   make torture    break stores, disks, processes and inputs for 10 minutes, and count (TORTURE_ARGS: options)
+#   make torture    break stores, disks, memory, processes, GPUs and inputs for 10 minutes, and count (TORTURE_ARGS: options)
 #   make clean   remove what these made
 
 PYTHON ?= python3
@@ -58,7 +58,7 @@ bench: $(VENV)/.installed-bench
 bench-gpu:
 	@$(PYTHON) bench/gpu.py $(BENCH_ARGS)
 
-torture: $(VENV)/.installed
+torture: $(VENV)/.installed-test
 	$(BIN)/python bench/torture.py $(TORTURE_ARGS)
 
 clean:

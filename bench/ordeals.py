@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gstream.cli.commands import run_command_line
 from gstream.cli.failures import install_signals
-from gstream.cli.main import run_command_line
 
 UNCOUNTED = 1 << 40  # calls that no action makes
 PIPE_BYTES = 1 << 20

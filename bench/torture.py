@@ -1,4 +1,4 @@
-"""`make torture`: breaks stores, disks, processes and inputs in every way, and counts what came of it.
+"""`make torture`: breaks stores, disks, memory, processes, GPUs and inputs, and counts what came of it.
 
     python bench/torture.py                               a share of 10 minutes for each property
     python bench/torture.py --seconds 3600 --seed 7       an hour, other cases
@@ -23,13 +23,13 @@ from typing import Any
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench import machine, torture_faults, torture_inputs, torture_kills, torture_stores
+from bench import machine, torture_answers, torture_faults, torture_gpus, torture_inputs, torture_kills, torture_stores
 from bench.ordeals import Found, Property, try_property
 
 RESULT = machine.ROOT / "bench" / "results" / "torture.json"
 SHORT_RESULT = machine.ROOT / "bench" / "scratch" / "results" / "torture.json"
 USUAL_SECONDS = 600.0
-MODULES = (torture_stores, torture_faults, torture_kills, torture_inputs)
+MODULES = (torture_stores, torture_faults, torture_kills, torture_gpus, torture_answers, torture_inputs)
 
 
 def all_properties() -> list[Property]:

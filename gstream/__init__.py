@@ -12,10 +12,10 @@ A program of your own inherits from `gstream.Program` (README: Programs). Everyt
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # typing's, which would be most of this import: Ctrl-C in it shows Python's own traceback
 if TYPE_CHECKING:
+    from typing import Any
+
     from gstream.graph import Graph
     from gstream.graph import open_graph as open
     from gstream.options import RunOptions
@@ -61,6 +61,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'gstream' has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(_WHERE[name]), "open_graph" if name == "open" else name)
 
 

@@ -145,9 +145,13 @@ class PageSource:
             self.cache = PageCache(table.pages, plan.cache_pages, plan.policy)
         self._pin, self._pinned = pin, ExitStack()
         self._segment = segment_rows(table, rows) if plan.resident else max(1, rows)
-        self._is_pinned = np.full(-(-rows // self._segment), pin is None)
+        self._pins = np.full(-(-rows // self._segment), 2 if pin is None else 0)  # of a segment's pages, weights
         if not plan.resident:  # where copies cross groups; rows that pages stay in are pinned when these are read
-            self._pin_rows(0, rows, touched=False)
+            try:
+                self._pin_rows(0, rows, touched=False)
+            except BaseException:
+                self._pinned.close()
+                raise
         self._reader = reader
         self._readers = readers
         self._lock = threading.Lock()
@@ -202,19 +206,16 @@ class PageSource:
     def _pin_rows(self, first: int, end: int, touched: bool = True) -> None:
         """Pin the segments of rows [first, end), which have been read, and what is beside them in the segments.
 
-        Raises ResourceError where that can't be done; then all is as it was.
+        Raises ResourceError where that can't be done. What was pinned stays so until all is: copies of others may be
+        queued, which nothing may be unpinned under.
         """
+        given = [array for array in (self.pages, self.weights) if array is not None]
         for number in range(first // self._segment, -(-end // self._segment)):
-            if self._is_pinned[number]:
-                continue
-            assert self._pin is not None, "nothing is to be pinned"
             part = slice(number * self._segment, (number + 1) * self._segment)
-            with ExitStack() as both:
-                for given in (self.pages, self.weights):
-                    if given is not None:
-                        both.callback(self._pin(given[part], touched))
-                self._pinned.callback(both.pop_all().close)
-            self._is_pinned[number] = True
+            for array in given[self._pins[number] :]:
+                assert self._pin is not None, "nothing is to be pinned"
+                self._pinned.callback(self._pin(array[part], touched))
+                self._pins[number] += 1
 
     def _cut(self, numbers: np.ndarray) -> list[np.ndarray]:
         return cut_batches(numbers, self.table.stretch, self.plan.batch_pages, self.table.small_pages)

@@ -200,7 +200,7 @@ def make_plan(
     cap = options.device_memory if options.device_memory is not None else 1 << 62
 
     def capacity(layout: Layout) -> int:
-        beside = _beside_bytes(code, graph, layout, len(specs), page)
+        beside = _beside_bytes(code, graph, layout, len(specs), page, options)
         return min(cap, (host_memory - beside) // len(specs)) if own else cap
 
     reach = graph.tables["out"].reach if "out" in graph.tables else 0
@@ -210,10 +210,10 @@ def make_plan(
     except TooLittleError as error:
         need, layout = error.bytes_needed, error.layout
         if own and capacity(layout) < cap:
-            beside = _beside_bytes(code, graph, layout, len(specs), page)
+            beside = _beside_bytes(code, graph, layout, len(specs), page, options)
             raise _too_little("--host-memory", host_memory, beside + len(specs) * need, graph, layout) from None
         raise _too_little("--device-memory", cap, need, graph, layout) from None
-    host = _host_bytes(code, graph, fit, copies) | (_times(fit.held, len(specs)) if own else {})
+    host = _host_bytes(code, graph, fit.layout, copies, options) | (_times(fit.held, len(specs)) if own else {})
     used = {graph.tables[name].name: graph.tables[name] for name in topologies(fit.layout)}
     left = host_memory - sum(host.values())
     cached = _device_cache(used, fit, len(specs), options, weights) if copies else {}
@@ -236,7 +236,7 @@ def make_plan(
         directions=fit.layout.directions, chunks=_ranges(graph.vertices, fit.chunk, unit),
         start_chunks=_ranges(graph.vertices, fit.chunk, BLOCK), unit=unit, device=device, devices=len(specs),
         copies=copies, sources=sources, heads=graph.tables["in"].name if fit.layout.heads else None, weights=weights,
-        double_buffer=_double(code, fit), device_bytes=held, host_bytes=host, graph=graph, constants=constants,
+        double_buffer=_double(code, fit.layout), device_bytes=held, host_bytes=host, graph=graph, constants=constants,
     )  # fmt: skip
 
 
@@ -267,9 +267,9 @@ def make_sweep_plan(
     )  # fmt: skip
 
 
-def _double(code: Any, fit: DeviceFit) -> bool:
+def _double(code: Any, layout: Layout) -> bool:
     """A push by chunks reads old values of all vertices while new ones are stored."""
-    return not fit.layout.resident and not code.in_place and "push" in fit.layout.directions
+    return not layout.resident and not code.in_place and "push" in layout.directions
 
 
 def _times(held: dict[str, int], devices: int) -> dict[str, int]:
@@ -281,24 +281,31 @@ def _ranges(vertices: int, chunk: int, unit: int) -> list[Range]:
     return [(first, min(first + step, vertices)) for first in range(0, vertices, step)]
 
 
-def _host_bytes(code: Any, graph: Graph, fit: DeviceFit, copies: bool) -> dict[str, int]:
-    """Arrays that host memory holds for all vertices, beside what host devices hold."""
+def _host_bytes(code: Any, graph: Graph, layout: Layout, copies: bool, options: RunOptions) -> dict[str, int]:
+    """Arrays that host memory holds for all vertices, beside what host devices hold.
+
+    A checkpoint takes bitmaps of who is active and who is held back, and where it is gone on from its values beside the
+    run's; those of GPUs take no more than the answer will.
+    """
     needs = code.reads() & {"degree", "in_degree"}
     if code.idempotent:
         needs |= {"degree"}  # frontiers are weighed by their edges
     held = {"degrees": graph.vertices * graph.degree_bytes * len(needs), "parameters": code.own.nbytes}
-    if fit.layout.heads:
+    if layout.heads:
         held["heads"] = graph.head_rows[graph.tables["in"].name] * HEAD_NEIGHBOURS * graph.id_bytes
-    if not fit.layout.resident:
-        held["values"] = graph.vertices * code.value_dtype.itemsize * (2 if _double(code, fit) else 1)
+    values = graph.vertices * code.value_dtype.itemsize
+    if not layout.resident:
+        held["values"] = values * (2 if _double(code, layout) else 1)
     elif copies:
-        held["values"] = graph.vertices * code.value_dtype.itemsize
+        held["values"] = values
+    if options.checkpoint is not None:
+        held["checkpoint"] = 2 * 8 * -(-graph.vertices // 64) + (0 if layout.resident and copies else values)
     return {name: size for name, size in held.items() if size}
 
 
-def _beside_bytes(code: Any, graph: Graph, layout: Layout, devices: int, page: int) -> int:
+def _beside_bytes(code: Any, graph: Graph, layout: Layout, devices: int, page: int, options: RunOptions) -> int:
     """Host memory that is needed beside what host devices hold: arrays of all vertices, and the smallest rings."""
-    held = _host_bytes(code, graph, DeviceFit(layout, 0, 0, 0, {}, 0), copies=False)
+    held = _host_bytes(code, graph, layout, False, options)
     page_sets = {graph.tables[name].name for name in topologies(layout)}
     return sum(held.values()) + devices * LEAST_GROUPS * page * len(page_sets)
 

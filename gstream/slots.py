@@ -54,7 +54,7 @@ class SlotFolder:
 
     def __init__(self, folder: str | os.PathLike) -> None:
         self.folder = Path(folder)
-        self._lock = -1
+        self._lock, self._made = -1, not self.folder.is_dir()
         self._damaged: set[Path] = set()  # slots whose arrays fail their checksums
         try:
             self.folder.mkdir(exist_ok=True)
@@ -95,8 +95,11 @@ class SlotFolder:
         self.close()
 
     def close(self) -> None:
-        """Let other processes have the folder."""
+        """Let other processes have the folder; one that was made for this run, and holds nothing, goes."""
         if self._lock >= 0:
+            with suppress(OSError):
+                if self._made:
+                    self.folder.rmdir()
             os.close(self._lock)
             self._lock = -1
 

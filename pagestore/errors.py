@@ -1,7 +1,8 @@
 """Errors a user can cause or meet; each carries the exit code of the command line. All codes:
 
     0    done; PageRank that did not converge, and a program that diverged, too: a line on standard error says so
-    1    GstreamError: a GPU that fails, a certificate that does not hold; and errors of gstream itself
+    1    GstreamError: a GPU that fails where no other process goes on, a certificate that does not hold; and errors of
+         gstream itself
     2    UsageError: change the command line. An option, name or program that can't be, by itself or for this graph; a
          file that can't be written, or is there already
     3    DeviceMissingError: a GPU, its driver or its compiler is not there

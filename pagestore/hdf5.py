@@ -80,7 +80,10 @@ def _make_group(file: Any, name: str) -> None:
 
 
 def locate(path: str) -> tuple[dict[str, Extent], dict]:
-    """Extents of all datasets and the root attributes. Raises StoreError for anything that is no intact HDF5 file."""
+    """Extents of all datasets and the root attributes.
+
+    Raises StoreError for anything that is no intact HDF5 file, MemoryError.
+    """
     size = _check_file(path)
     import h5py
 
@@ -97,6 +100,8 @@ def locate(path: str) -> tuple[dict[str, Extent], dict]:
     except StoreError:
         raise
     except Exception as error:  # h5py raises OSError, RuntimeError, KeyError, ValueError, ... for damaged metadata
+        if isinstance(error, MemoryError) and getattr(error, "_total_size", 0) <= size:
+            raise  # memory ran out; what is larger than the file is damage that says so
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         whole = re.search(r"truncated file: .*stored_eof = (\d+)", reason)
         if whole:

@@ -74,6 +74,7 @@ def _declared(
     micro: str = typer.Option("hybrid", metavar="vertex|edge|hybrid|1..32", help="Lanes of a GPU that share a list."),
     no_heads: bool = typer.Option(False, "--no-heads", help="Do without the first neighbours of each vertex."),
     no_zero_copy: bool = typer.Option(False, "--no-zero-copy", help="GPUs copy all pages; none is read in place."),
+    no_restart: bool = typer.Option(False, "--no-restart", help="A GPU that fails ends the run: no process goes on."),
     threads: int = typer.Option(None, metavar="N", help="Threads of the host. Default: all cores."),
     checkpoint: str = typer.Option(None, metavar="FOLDER", help="Keep the run there, so that --resume can go on."),
     checkpoint_every: str = typer.Option(
@@ -88,7 +89,7 @@ def _declared(
 ) -> None: ...
 
 
-def takes_run_options(command: Callable[..., None]) -> Callable[..., None]:
+def takes_run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """`command(**given)` with the arguments and options declared above: typer reads the signature that this gives."""
     return wraps(_declared, assigned=("__annotations__",))(command)
 

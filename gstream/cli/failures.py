@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -18,6 +18,7 @@ from pagestore.errors import GstreamError
 
 EXIT_INTERNAL, EXIT_USAGE, EXIT_INPUT, EXIT_RESOURCE = 1, 2, 4, 5
 NO_HANDLES = (errno.EMFILE, errno.ENFILE)
+NO_PROCESSES = "no further process or thread can be started. Raise the limit with `ulimit -u`, or pass fewer --threads."
 AGAIN_SECONDS = 0.01
 SECOND_SIGNAL_SECONDS = 2.0  # `timeout` and terminals often deliver one signal twice: only a later one is impatience
 
@@ -105,6 +106,8 @@ def describe(error: BaseException) -> tuple[int, str]:
         )
     if isinstance(error, OSError):
         return _describe_os(error)
+    if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
+        return EXIT_RESOURCE, NO_PROCESSES
     return EXIT_INTERNAL, (
         f"internal error: {type(error).__name__}: {' '.join(str(error).split())}. "
         "This is a bug in gstream; GSTREAM_DEBUG=1 shows the traceback."
@@ -118,6 +121,8 @@ def _describe_os(error: OSError) -> tuple[int, str]:
     what = error.strerror or str(error)
     if full := no_space(error):  # of standard output, where no file is named
         return EXIT_RESOURCE, f"{where or 'writing failed: '}{full[0]}. {full[1]}, or write to another disk."
+    if error.errno == errno.EAGAIN and not where:  # of fork
+        return EXIT_RESOURCE, NO_PROCESSES
     if error.errno in NO_HANDLES:
         return EXIT_RESOURCE, f"{where}too many open files ({what}). Raise the limit with `ulimit -n 65536`."
     if error.errno == errno.EIO:
@@ -131,7 +136,53 @@ def report(error: BaseException) -> int:
     """Print the failure on standard error and return the exit code."""
     code, line = describe(error)
     line = line if line.endswith((".", "?", "!")) else f"{line}."
-    if os.environ.get("GSTREAM_DEBUG", "") not in ("", "0"):
-        traceback.print_exception(error)
+    show_traceback(error)
     print(line, file=sys.stderr, flush=True)
     return code
+
+
+def show_traceback(error: BaseException) -> None:
+    """On standard error, where GSTREAM_DEBUG asks for it."""
+    if os.environ.get("GSTREAM_DEBUG", "") not in ("", "0"):
+        traceback.print_exception(error)
+
+
+def exit_code_of(action: Callable[[], Any]) -> int:
+    """Do a command; every failure becomes one line on standard error. Returns the exit code, which `action` may give.
+
+    Raises SystemExit as `action` does, Interrupted and what a closed pipe makes of it apart.
+    """
+    try:
+        outcome = action()
+        sys.stdout.flush()
+        return outcome if isinstance(outcome, int) else 0
+    except Interrupted as stop:
+        print(f"stopped by {signal.Signals(stop.number).name}; {stop.left}", file=sys.stderr)
+        return 128 + stop.number
+    except BrokenPipeError:
+        return _stop_writing()
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # what typer makes of it
+            return _stop_writing()
+        raise
+    except Exception as error:
+        if hasattr(error, "format_message"):  # typer's usage errors, whichever click they come from
+            return _report_usage(error)
+        return report(error)
+
+
+def _stop_writing() -> int:
+    """The reader (`head`) has what it wants: nothing may be flushed to the pipe again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE
+
+
+def _report_usage(error: Exception) -> int:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "gstream"
+    text = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+    if context and "argument" in text:  # one is missing, or too many are there: which is which?
+        pieces = [piece.replace("{", "").replace("}", "") for piece in context.command.collect_usage_pieces(context)]
+        text += f". Write {command} {' '.join(pieces)}"
+    print(f"{command}: {text}. See {command} --help.", file=sys.stderr)
+    return EXIT_USAGE

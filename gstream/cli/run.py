@@ -21,6 +21,7 @@ from gstream.cli.asked import (
 )
 from gstream.cli.failures import stops_when_kept
 from gstream.cli.paths import refuse_existing, refuse_overwriting, refuse_twice
+from gstream.cli.supervisor import Link, Task, supervise
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_count, show_seconds
@@ -68,24 +69,49 @@ def add_to(app: typer.Typer) -> None:
 
 
 @takes_run_options
-def run(**given: Any) -> None:
+def run(**given: Any) -> int:
     """Run an algorithm; show the top 20 vertices and the run's figures, or write every vertex with -o."""
+    numbers = gpus_of(engine_options(given))
+    if not numbers or given["no_restart"]:
+        carry_out(given, Task(tuple(numbers)), Link())
+        return 0
+    files = [given[name] for name in ("output", "trace", "plot") if given[name] is not None]
+    keeps = given["checkpoint"] is not None
+    return supervise(numbers, files, keeps, lambda task, link: carry_out(given_to(given, task), task, link))
+
+
+def given_to(given: dict[str, Any], task: Task) -> dict[str, Any]:
+    """What a worker is given: the user's options, after a loss with other devices and from the last checkpoint."""
+    if not task.losses:
+        return given
+    cap = given["device_memory"] if task.numbers else None
+    resume = given["resume"] or task.resume
+    return {**given, "devices": [task.devices], "gpus": None, "device_memory": cap, "resume": resume}
+
+
+def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
+    """The command, in the process that does the work."""
     algorithm, store, output, trace = given["algorithm"], given["store"], given["output"], given["trace"]
     own, options, parameters = own_options(given), engine_options(given), parse_parameters(given["param"] or [])
-    start_gpus(options)
+    if task.numbers:  # CUDA starts while Python imports what a run needs
+        from gstream.devices.early import start_cuda
+
+        start_cuda(list(task.numbers))
     check_asked(given, own, parameters)
     options |= checkpoint_options(given)
     check_kept(algorithm, options)
     inputs = [given[name] for name in ("personalization", "initial", "nodes", "targets")]
-    check_written(store, algorithm, inputs, output, trace, given["plot"], given["ldbc"], given["force"])
-    check_plot(algorithm, given["plot"], given["force"])
+    force = given["force"] or task.replace
+    check_written(store, algorithm, inputs, output, trace, given["plot"], given["ldbc"], force)
+    check_plot(algorithm, given["plot"], force)
+    link.tell("checked")
 
     from numba.core.event import install_timer
 
     import gstream
 
     with ProgressBar() as bar, tracing(trace) as spans, stops_when_kept() as stop:
-        options |= {"trace": spans, "progress": StepLine(bar), "stop": stop}
+        options |= {"trace": spans, "progress": StepLine(bar, link), "stop": stop}
         with gstream.open(store, **options) as graph:
             graph.engine().measure()  # its own kernels are not the run's
             began = time.perf_counter()
@@ -99,6 +125,7 @@ def run(**given: Any) -> None:
 
         plot_degrees(result, given["plot"])
     summary = apart(result.summary, seconds, timer.duration if timer.done else 0.0)
+    summary["lost"] = [loss._asdict() for loss in task.losses]
     show(summary, result, output, given["json"], given["resume"])
 
 
@@ -113,15 +140,12 @@ def check_kept(algorithm: str, options: dict[str, Any]) -> None:
         find_algorithm(algorithm).check_checkpoint({})
 
 
-def start_gpus(options: dict[str, Any]) -> None:
-    """Let CUDA start while Python imports what a run needs, where the options name GPUs."""
-    from gstream.devices.early import start_cuda
+def gpus_of(options: dict[str, Any]) -> list[int]:
+    """Numbers of the GPUs that the options name; none where they name other devices."""
     from gstream.options import parse_devices
 
     specs = parse_devices(options["devices"]) if "devices" in options else []
-    numbers = [spec.seed for spec in specs if spec.kind == "cuda"]
-    if numbers:
-        start_cuda(numbers)
+    return [spec.seed for spec in specs if spec.kind == "cuda"]
 
 
 def check_written(
@@ -179,12 +203,13 @@ def tracing(path: Path | None) -> Iterator[ChromeTrace | None]:
 
 
 class StepLine:
-    """Shows each superstep of a run on `bar`, once it is done."""
+    """Shows each superstep of a run on `bar`, once it is done; the first tells the link that the run is under way."""
 
-    def __init__(self, bar: ProgressBar) -> None:
-        self.bar, self.pages = bar, 0
+    def __init__(self, bar: ProgressBar, link: Link) -> None:
+        self.bar, self.link, self.pages = bar, link, 0
 
     def __call__(self, number: int, step: StepStats) -> None:
+        self.link.tell("stepped")
         self.pages += step.pages
         self.bar.say(
             f"superstep {number}: {show_count(step.frontier)} vertices active, {step.pages:,} pages in "
@@ -260,6 +285,7 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
         ("peak memory", f"{show_bytes(stats['peak_memory_bytes'])} of pages and attributes, "
                         f"{show_bytes(peak_rss())} in all"),
     ]  # fmt: skip
+    lines += [("lost", f"{loss['lost']}, on to {loss['devices']}: {loss['why']}") for loss in summary["lost"]]
     lines += kept_lines(stats["kept"])
     for name in FOUND:
         if name in summary:

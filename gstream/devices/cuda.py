@@ -25,6 +25,10 @@ from pagestore.errors import DeviceMissingError, GstreamError, ResourceError
 from pagestore.io import aligned_empty
 
 REMEDY = "Install pycuda beside the CUDA toolkit (gstream doctor says what is missing), or pass --devices host."
+UNTRUSTED = (
+    "There is no answer. Run it again in a new process; if that fails, too, pass --devices host, and report it with "
+    "the output of gstream doctor."
+)
 NO_DRIVER = "--devices cuda: this machine has no NVIDIA driver. Leave out --devices or --gpus to run on its cores."
 PINNED = 1 | 2  # CU_MEMHOSTREGISTER_PORTABLE: pinned for all GPUs; _DEVICEMAP: their kernels may read it
 USES_HOST_ADDRESSES = 91  # CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM; pycuda has no name for it
@@ -36,7 +40,19 @@ SHARED_UNASKED = 48 << 10  # bytes of shared memory, its own among them, that a 
 
 
 class DeviceError(GstreamError):
-    """CUDA reports an error: nothing computed since can be trusted."""
+    """CUDA reports an error: nothing computed since can be trusted. what: it, without the remedy; gpu: its number."""
+
+    def __init__(self, what: str, remedy: str = "", gpu: int | None = None) -> None:
+        super().__init__(f"{what}.{remedy and ' '}{remedy}")
+        self.what, self.gpu = what, gpu
+
+
+class NoSuchGpuError(DeviceMissingError):
+    """The machine has no GPU of that number."""
+
+    def __init__(self, gpu: int, count: int) -> None:
+        super().__init__(f"--devices cuda:{gpu}: there is no such GPU; this machine has {count}. Name one from 0 on.")
+        self.gpu = gpu
 
 
 def driver() -> Any:
@@ -73,7 +89,7 @@ def found() -> list[dict[str, Any]]:
             for number, device in enumerate(devices)
         ]
     except cuda.Error as error:
-        raise DeviceError(f"the GPUs don't say what they are: {error}.") from error
+        raise DeviceError(f"the GPUs don't say what they are: {error}") from error
 
 
 def cuda_version() -> str | None:
@@ -121,15 +137,18 @@ class Gpu:
 
     def __init__(self, index: int) -> None:
         self.cuda = driver()
-        found = self.cuda.Device.count()
-        if not 0 <= index < found:
-            raise DeviceMissingError(
-                f"--devices cuda:{index}: there is no such GPU; this machine has {found}. Name one from 0 on."
-            )
-        self.device = self.cuda.Device(index)
-        self.index, self.name = index, self.device.name()
+        self.index, self.name = index, "GPU"
         try:
+            found = self.cuda.Device.count()
+            if not 0 <= index < found:
+                raise NoSuchGpuError(index, found)
+            self.device = self.cuda.Device(index)
+            self.name = self.device.name()
             self.context = _primary_context(self.cuda, index)
+            major, minor = self.device.compute_capability()
+            attribute = self.cuda.device_attribute
+            self.processors = self.device.get_attribute(attribute.MULTIPROCESSOR_COUNT)
+            self.shared_bytes = self.device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
         except self.cuda.MemoryError as error:
             raise ResourceError(
                 f"cuda:{index} ({self.name}): its memory has no room for a program. End others on it (nvidia-smi names "
@@ -137,12 +156,8 @@ class Gpu:
             ) from error
         except self.cuda.Error as error:
             raise self.failure("", error) from error
-        major, minor = self.device.compute_capability()
         self.architecture = f"sm_{major}{minor}"
         self.reads_host = self._uses_host_addresses()
-        attribute = self.cuda.device_attribute
-        self.processors = self.device.get_attribute(attribute.MULTIPROCESSOR_COUNT)
-        self.shared_bytes = self.device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
         self._peers: dict[int, bool] = {index: True}  # GPU -> whether it can be reached
 
     def __enter__(self) -> Gpu:
@@ -168,10 +183,7 @@ class Gpu:
                 "vertices are streamed, or end other programs on it."
             )
         where = f", {what}" if what else ""
-        return DeviceError(
-            f"cuda:{self.index} ({self.name}){where}: {error}. There is no answer. Run it again in a new process; if "
-            "that fails, too, pass --devices host, and report it with the output of gstream doctor."
-        )
+        return DeviceError(f"cuda:{self.index} ({self.name}){where}: {error}", UNTRUSTED, self.index)
 
     def free_bytes(self) -> int:
         """Bytes of memory that are free now."""

@@ -259,7 +259,7 @@ class ByteStream:
                         return out
                     if not self._decoder.eof:
                         self._fail("ends in the middle of", "it was cut off")
-            except InputError:
+            except (InputError, MemoryError):
                 raise
             except Exception as error:  # isal, zlib, zstandard, bz2 and lzma each raise their own
                 self._fail("is damaged in", str(error).replace("zstd decompressor error: ", ""))

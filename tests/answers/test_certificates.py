@@ -18,15 +18,16 @@ from gstream.algorithms.wcc import run_wcc
 from pagestore.decode import decode_edges
 from tests.answers.graphs import Example, hub_example
 
-CASES = [(directed, topology) for directed in (True, False) for topology in ("both", "out", "in")]
+CASES = [(directed, topology, 1) for directed in (True, False) for topology in ("both", "out", "in")]
+CASES += [(True, "in", 32), (False, "out", 8)]
 ROUNDS = 60  # corruptions of each kind, for every case
 
 
-@pytest.fixture(params=CASES, ids=lambda case: f"{'directed' if case[0] else 'undirected'}-{case[1]}")
+@pytest.fixture(params=CASES, ids=lambda case: f"{'directed' if case[0] else 'undirected'}-{case[1]}-{case[2]}")
 def session(request, tmp_path):
     """A session on a graph with hubs, several components, zero weights and isolated vertices."""
-    directed, topology = request.param
-    example = hub_example(directed, weighted=True, topology=topology, order="degree")
+    directed, topology, columns = request.param
+    example = hub_example(directed, weighted=True, topology=topology, order="degree", columns=columns)
     with gstream.open(example.stored(tmp_path)) as graph, Session(graph.engine()) as session:
         yield session
 
@@ -54,6 +55,10 @@ def test_distances(session, run, prove):
     distance, predecessor = (column.values for column in columns)
     prove(session, columns, options, found)
     prove(session, columns[:1], options, found)
+    reached = predecessor != session.none
+    reached[session.store.lookup([11])] = True
+    farther = [replace(columns[0], values=np.where(reached, distance + 1, distance)), columns[1]]
+    assert refused(prove, session, farther, options, found), "all as far from each other as they are, none at 0"
     for number in range(ROUNDS):
         v = int(random.integers(len(distance)))
         wrong = distance.dtype.type(random.choice([0, 1, 2, 3, 5, 100, np.iinfo(distance.dtype).max]))
@@ -141,6 +146,18 @@ def test_pagerank(session, float64):
         assert refused(certify.certify_pagerank, session, changed(columns, 0, 0, wrong), options, found)
     shuffled = [replace(columns[0], values=random.permutation(columns[0].values))]
     assert refused(certify.certify_pagerank, session, shuffled, options, found)
+
+
+def test_the_first_vertex_is_named_like_others(tmp_path):
+    """Its number in the store is 0, which says nothing about whether it is to blame."""
+    example = Example(3, np.array([0, 1]), np.array([1, 2]))
+    with gstream.open(example.stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        columns, found = run_wcc(session)
+        with pytest.raises(CertificateError, match="an edge joins vertices 0 and 1, which have different components"):
+            certify.certify_wcc(session, [replace(columns[0], values=np.array([0, 1, 1], np.uint32))], {}, found)
+        columns, found = run_bfs(session, 0)
+        with pytest.raises(CertificateError, match="vertex 1 is at 7, but there is an edge from 0 at 0"):
+            certify.certify_bfs(session, changed(columns, 0, 1, 7), {"source": 0}, found)
 
 
 def test_the_message_names_users_vertices(tmp_path):

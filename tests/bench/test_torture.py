@@ -32,6 +32,7 @@ from pagestore.reader import PageReader
 ENOUGH_S = 60.0
 SHARES = {
     "bit flips": 3000, "truncation": 300, "pages": 120, "hostile stores": 150, "malformed inputs": 250, "archives": 200,
+    "wrong answers": 600, "right answers": 63,
 }  # fmt: skip
 SHARE = 16  # cases of the others, each of which takes a process or two
 

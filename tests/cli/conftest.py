@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from gstream.cli.main import run_command_line
+from gstream.cli.commands import run_command_line
 from tests.cli.command import EDGES, Command, Done
 
 
 @pytest.fixture
-def gstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+def gstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
     """Run a command in this process, in `tmp_path`."""
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments: object) -> Done:
-        capsys.readouterr()
+        capfd.readouterr()
         code = run_command_line([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
+        captured = capfd.readouterr()
         return Done(code, captured.out, captured.err)
 
     return command

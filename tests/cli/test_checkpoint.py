@@ -69,6 +69,15 @@ def test_nothing_to_go_on_from_is_said(store: Path, gstream: Command) -> None:
     done = gstream("run", "bfs", store, "--source", "1", "--checkpoint", "kept", "--resume", "-o", "a.csv")
     assert done.returncode == 0
     assert "--resume: kept held no checkpoint; the run began at its start.\n" in done.stderr
+
+
+def test_a_folder_that_nothing_was_kept_in_goes_if_it_was_made(store: Path, gstream: Command) -> None:
+    command = ["run", "bfs", store, "--source", "1", "--checkpoint", "kept"]
+    assert gstream(*command).returncode == 0
+    assert gstream(*command, "--source", "77").returncode == 2
+    assert not os.path.exists("kept")
+    os.mkdir("kept")
+    assert gstream(*command).returncode == 0
     assert os.listdir("kept") == []
 
 

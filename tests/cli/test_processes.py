@@ -34,6 +34,37 @@ def test_a_signal_removes_temporary_files(tmp_path: Path, number: signal.Signals
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_python_imports_is_no_traceback(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    """typer is the first thing of some size that is loaded, numpy the first that a run needs."""
+    for module in ("typer", "numpy"):
+        folder = tmp_path / module
+        folder.mkdir()
+        (folder / f"{module}.py").write_text(f"import os, time\nos.kill(os.getpid(), {int(number)})\ntime.sleep(9)\n")
+        paths = os.pathsep.join((str(folder), str(ROOT)))
+        done = subprocess.run(
+            [sys.executable, "-m", "gstream", "run", "wcc", "graph.gs"], cwd=tmp_path, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": paths}, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == code, done.stderr
+        said = "" if module == "typer" else f"stopped by {number.name}; temporary files are removed.\n"
+        assert (done.stdout, done.stderr) == ("", said)
+
+
+def test_the_end_of_a_process(tmp_path: Path) -> None:
+    """What is registered for it is done; a signal then ends it, with the code that signals have."""
+    script = (
+        "import atexit, os, sys; from gstream.cli.main import main; sys.argv = ['gstream', '--version'];"
+        "atexit.register(lambda: {}); main()"
+    )
+    for action, code, out in (("print('registered')", 0, "registered\n"), ("os.kill(os.getpid(), 15)", 143, "")):
+        done = subprocess.run(
+            [sys.executable, "-c", script.format(action)], cwd=tmp_path, capture_output=True, text=True, timeout=60,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == (code, f"gstream 0.1.0\n{out}", "")
+
+
 def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     assert run("generate", "uniform", "g.gs", "--scale", "14", cwd=tmp_path).returncode == 0
     process = start("export", "g.gs", "-", cwd=tmp_path)
@@ -62,7 +93,7 @@ def test_a_full_disk_is_exit_5_and_leaves_nothing(tmp_path: Path) -> None:
 
 def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
     script = (
-        "import sys; from gstream.cli.main import run_command_line; code = run_command_line(['--help']);"
+        "import sys; from gstream.cli.commands import run_command_line; code = run_command_line(['--help']);"
         "heavy = {'numpy', 'numba', 'h5py', 'pyarrow', 'polars', 'pandas', 'duckdb', 'rich'} & set(sys.modules);"
         "sys.exit(f'loaded {heavy}' if heavy else code)"
     )
@@ -76,7 +107,7 @@ def test_cuda_is_started_before_anything_heavy_is_loaded(tmp_path: Path) -> None
     script = (
         "import sys; from gstream.cli import run; from gstream.devices import early;"
         'early.start_cuda = lambda numbers: sys.exit(f\'{numbers} {bool({"numpy", "numba"} & set(sys.modules))}\');'
-        "from gstream.cli.main import run_command_line;"
+        "from gstream.cli.commands import run_command_line;"
         "run_command_line(['run', 'bfs', 'x.gs', '--gpus', '2'])"
     )
     (tmp_path / "x.gs").touch()
@@ -118,7 +149,7 @@ def test_leftovers_of_a_killed_process_go_though_nobody_has_waited_for_it(store:
 
 WITHOUT_BLAS = """
 import sys
-from gstream.cli.main import run_command_line
+from gstream.cli.commands import run_command_line
 
 assert run_command_line(["convert", "edges.txt", "graph.gs"]) == 0
 assert "scipy.linalg" not in sys.modules

@@ -32,7 +32,7 @@ def without_numbers(text: str) -> str:
     return re.sub(r"\d+(\.\d+)?", "N", text)
 
 
-def test_the_readme_from_top_to_bottom(tmp_path: Path, gstream: Command, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_readme_from_top_to_bottom(tmp_path: Path, gstream: Command, capfd: pytest.CaptureFixture[str]) -> None:
     shutil.copy(SHIPPED, tmp_path / "debian.txt.gz")
     (tmp_path / "bad.txt").write_text("1 2\n3 -4\n")
     commands = programs = 0

@@ -12,6 +12,7 @@ import pytest
 
 from gstream.cli import terminal
 from gstream.cli.run import StepLine
+from gstream.cli.supervisor import Link
 from gstream.cli.terminal import ProgressBar, print_json, print_table
 from gstream.stats import StepStats
 from tests.cli.command import Command
@@ -78,7 +79,7 @@ def test_total_unknown_and_quiet(clock: list[float]) -> None:
 def test_supersteps_on_a_terminal(clock: list[float]) -> None:
     stream = Terminal()
     with ProgressBar(stream=stream) as bar:
-        show = StepLine(bar)
+        show = StepLine(bar, Link())
         for number in range(1, 4):
             clock[0] = float(number)
             show(number, StepStats("push", frontier=1000 * number, pages=7, seconds=0.5))

@@ -7,31 +7,13 @@ import pytest
 import standin
 from drawn import make_graphs
 
-from gstream.cudacode.generate import Unit
-from gstream.devices import cuda, gpuqueue
-
-
-def only_pinned(submit):
-    """A real GPU faults on host memory that nobody pinned; the emulated kernels would read it."""
-
-    def submit_in_place(queue, batch):
-        for rows in (batch.pages, batch.weights):
-            assert rows is None or all(standin.is_pinned(rows[row]) for row in batch.rows), "rows that are not pinned"
-        submit(queue, batch)
-
-    return submit_in_place
-
 
 @pytest.fixture
 def standin_gpu(request, monkeypatch, tmp_path_factory):
     """A driver in host memory, which nothing may be left in."""
     folder = tmp_path_factory.getbasetemp() / "units"
     folder.mkdir(exist_ok=True)
-    monkeypatch.setattr(cuda, "driver", lambda: standin.DRIVER)
-    monkeypatch.setattr(cuda.Gpu, "pin", standin.pin)
-    monkeypatch.setattr(cuda.Gpu, "_uses_host_addresses", lambda gpu: True)
-    monkeypatch.setattr(gpuqueue.BatchQueue, "submit_in_place", only_pinned(gpuqueue.BatchQueue.submit_in_place))
-    monkeypatch.setattr(Unit, "compile", lambda self, architecture: compilers.compile_unit(self, folder))
+    standin.install(lambda unit: compilers.compile_unit(unit, folder), monkeypatch.setattr)
     standin.LIVE.clear()
     standin.LOST.clear()
     standin.PINNED.clear()

@@ -17,6 +17,7 @@ from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
+from gstream.programs.sssp import SSSP
 from pagestore.errors import GstreamError, ResourceError
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
@@ -200,3 +201,35 @@ def test_a_damaged_kernel_file_is_made_anew(store, expected, monkeypatch, tmp_pa
     with Engine(store, RunOptions(**PLACES["one"])) as engine:
         np.testing.assert_array_equal(engine.run(PROGRAMS["bfs"](), max_supersteps=3).value, expected["bfs"])
     assert len(made) == 2
+
+
+def test_pages_stay_pinned_where_their_weights_can_not_be(tmp_path, monkeypatch):
+    """Copies of other pages are queued then, which nothing may be unpinned under; the next run pins what is missing."""
+    source, target = skewed_edges(V, E, 31)
+    weight = np.random.default_rng(32).integers(1, 9, E).astype(np.float64)
+    usual, calls = cuda.Gpu.pin, [0]
+
+    def pin(gpu, array, touched=False):
+        calls[0] += 1
+        if calls[0] in failing:
+            raise ResourceError("made up by the test")
+        return usual(gpu, array, touched)
+
+    monkeypatch.setattr(cuda.Gpu, "pin", pin)
+    with make_store(tmp_path, source, target, weight, vertices=V, page_bytes=PAGE) as made:
+        with Engine(made) as engine:
+            expected = engine.run(SSSP(source=3)).value
+        for cap in ({}, {"host_memory": 200_000}):
+            failing, calls[0] = (), 0
+            with Engine(made, RunOptions(devices=["cuda"], cache="0", batch_bytes=PAGE, streams=2, **cap)) as engine:
+                engine.run(SSSP(source=3))
+            for number in range(1, calls[0] + 1):
+                failing, calls[0] = (number,), 0
+                standin.WORK.seed(number)
+                with Engine(
+                    made, RunOptions(devices=["cuda"], cache="0", batch_bytes=PAGE, streams=2, **cap)
+                ) as engine:
+                    with pytest.raises(ResourceError, match="made up by the test"):
+                        engine.run(SSSP(source=3))
+                    assert engine.run(SSSP(source=3)).value.tobytes() == expected.tobytes()
+                assert not standin.PINNED, f"pin {number}, {cap}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gstream.algorithms.registry import ALGORITHMS
-from gstream.cli.main import run_command_line
+from gstream.cli.commands import run_command_line
 
 MINE = """from gstream.program import *
 

@@ -31,7 +31,7 @@ def page(id_bytes=4, kind=0, records=2, first=3, edges=3, position=0, body=None,
 @pytest.mark.parametrize("id_bytes", [4, 8])
 def test_a_small_page(id_bytes):
     decoded = decode_page(page(id_bytes), id_bytes, 10)
-    assert not decoded.large
+    assert not decoded.large and decoded.padding == 0
     assert decoded.vertex.tolist() == [3, 7] and decoded.size.tolist() == [2, 1]
     assert decoded.source.tolist() == [3, 3, 7] and decoded.target.tolist() == [1, 9, 4]
 

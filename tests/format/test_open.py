@@ -210,3 +210,21 @@ def test_import_is_light():
     assert "open_store" in dir(pagestore)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         pagestore.nothing  # noqa: B018
+
+
+def short_of(size):
+    """What reads an attribute, and finds no memory for so many bytes."""
+
+    def fail(*given):
+        raise np._core._exceptions._ArrayMemoryError((size,), np.dtype(np.uint8))
+
+    return fail
+
+
+def test_memory_that_runs_out_is_no_damage(intact, monkeypatch):
+    """Not so sizes that lie: no array of a store is larger than its file."""
+    monkeypatch.setattr("pagestore.hdf5._plain", short_of(100))
+    with pytest.raises(MemoryError):
+        open_store(intact)
+    monkeypatch.setattr("pagestore.hdf5._plain", short_of(1 << 50))
+    assert "Unable to allocate 1.00 PiB" in refusal(intact)

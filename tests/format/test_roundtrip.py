@@ -153,3 +153,16 @@ def test_ids_up_to_the_largest(tmp_path):
         packed = pack_range(plan, 0, 1, np.array([1], np.uint32), np.array([target], np.uint64))
         words = packed.small.view(plan.layout.id_dtype)
         assert int(words[0, plan.layout.header_words + 1]) == target
+
+
+def test_a_hub_is_written_to_its_own_pages_only():
+    """Not to the next hub's, nor past the buffer that was given."""
+    layout = PageLayout(page_bytes=4096, id_bytes=4)
+    longest = layout.longest_list
+    plan = plan_pages(layout, np.array([longest + 1, longest + 1], np.int64))
+    keys = np.arange(longest + 1, dtype=np.uint64)
+    assert (plan.small_pages, plan.pages) == (0, 4)
+    pack_large(plan, 0, 0, keys, (1 << 32) - 1, new_pages(plan, 0, 2), 0)
+    for vertex, position, begin, end in ((0, longest, 0, 4), (0, 2 * longest, 0, 4), (1, 0, 2, 3), (1, 0, 3, 4)):
+        with pytest.raises(ValueError, match=f"of vertex {vertex} lie outside the buffer or the plan"):
+            pack_large(plan, vertex, position, keys, (1 << 32) - 1, new_pages(plan, begin, end), begin)

@@ -83,6 +83,19 @@ def test_damaged_compression(tmp_path, suffix, damage):
         assert f"ends in the middle of its {kind} data" in str(error.value)
 
 
+def test_memory_that_runs_out_is_no_damage(tmp_path, monkeypatch):
+    class Short:
+        eof, unused_data = False, b""
+
+        def decompress(self, data, max_length):
+            raise MemoryError
+
+    (tmp_path / "g.txt.gz").write_bytes(gzip.compress(TEXT))
+    monkeypatch.setattr("pagestore.inputs.streams._decoder", lambda kind: Short())
+    with pytest.raises(MemoryError):
+        edges_of(opened(tmp_path / "g.txt.gz", tmp_path))
+
+
 def test_edges_before_the_cut_are_not_taken_for_all(tmp_path):
     """A cut file gives its first edges and then the error, never a quiet end."""
     source = opened(write(tmp_path, "a.zst", zstd(TEXT)[:-3]), tmp_path)
