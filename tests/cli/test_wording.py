@@ -9,8 +9,8 @@ import pytest
 import typer
 
 from gstream import open as open_graph
+from gstream.cli.commands import app
 from gstream.cli.failures import describe
-from gstream.cli.main import app
 from gstream.wording import OPTION, say_in_python
 from pagestore.errors import GstreamError
 from tests.cli.command import ROOT, Command
