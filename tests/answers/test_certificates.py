@@ -9,7 +9,7 @@ import pytest
 
 import gstream
 from gstream.algorithms import certify
-from gstream.algorithms.bfs import run_bfs
+from gstream.algorithms.bfs import run_bfs, run_khop
 from gstream.algorithms.certify import CertificateError
 from gstream.algorithms.pagerank import run_pagerank
 from gstream.algorithms.session import Session
@@ -93,6 +93,12 @@ def test_distances_over_the_depth_limit(session):
     whole, found_whole = run_bfs(session, source=11)
     if whole[0].values[whole[0].values != np.uint32(0xFFFFFFFF)].max() > 2:
         assert refused(certify.certify_bfs, session, whole, options, found_whole)
+
+
+def test_neighbours_are_one_edge_away_unless_asked_otherwise(session):
+    columns, found = run_khop(session, source=11, radius=2)
+    certify.certify_khop(session, columns, {"source": 11, "radius": 2}, found)
+    assert refused(certify.certify_khop, session, columns, {"source": 11}, found)
 
 
 def test_a_circle_of_zero_weights_is_no_proof(tmp_path):
