@@ -66,7 +66,7 @@ class Engine:
         self._arrays: dict[str, np.ndarray] = {}
         self._unpin: dict[str, Callable[[], None]] = {}
         self._costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
-        self._most_device_bytes: int | None = None  # what a device turned out to have
+        self.most_device_bytes: int | None = None  # what a device turned out to have
         self._room = (float("-inf"), 0)  # when host_memory was looked at, and what it was
         self.swept: dict[str, PageTable] = {}  # topologies that the caller sweeps in turn
         # What the caller of `sweep` holds for its kernels' state, in host memory and on each device.
@@ -109,7 +109,7 @@ class Engine:
     @property
     def device_memory(self) -> int | None:
         """Bytes that a device may hold: the cap, or what the fullest device has left; None: no limit."""
-        given = [self.options.device_memory, self._most_device_bytes, *(device.capacity() for device in self.devices)]
+        given = [self.options.device_memory, self.most_device_bytes, *(device.capacity() for device in self.devices)]
         return min((size for size in given if size is not None), default=None)
 
     def compile(self, program: Any) -> Any:
@@ -165,7 +165,7 @@ class Engine:
                     outcome = self._run(code, plan, limit, asked.exactly, watch, keeper)
                     break
                 except DeviceMemoryError:  # cache, batches and chunk shrink, in this order, until nothing fits
-                    self._most_device_bytes = int(sum(plan.device_bytes.values()) * LESS)
+                    self.most_device_bytes = int(sum(plan.device_bytes.values()) * LESS)
         outcome.stats.seconds = time.perf_counter() - began
         return outcome
 
@@ -228,7 +228,7 @@ class Engine:
                 if plan.rows == 1:
                     raise
                 held = table.bytes_of(plan.rows, kernel.needs_weights) + work_list_bytes(table)
-                self._most_device_bytes = self.beside_device_bytes + int(held * LESS)
+                self.most_device_bytes = self.beside_device_bytes + int(held * LESS)
 
     def _sweep(self, kernel: PageKernel, table: PageTable, pages: np.ndarray, plan: DevicePlan) -> Any:
         try:

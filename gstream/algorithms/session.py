@@ -5,6 +5,7 @@ One `Session` is made for each call of an algorithm; the engine behind it keeps 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ import numpy as np
 
 from gstream.devices.base import DeviceMemoryError
 from gstream.keeping import Asked
-from gstream.records import ItemKernel, RecordKernel
+from gstream.records import ItemKernel, RecordKernel, bytes_of
 from gstream.stats import RunOutcome, RunStats
 from pagestore.errors import ResourceError
 from pagestore.layout import HEAD_NEIGHBOURS
@@ -64,6 +65,7 @@ class Session:
         self.stats = RunStats()
         self._counter = np.zeros(1, np.int64)
         self._sent_back = 0  # the most bytes of arrays that GPUs had no room for
+        self._refused: float = math.inf  # so many turned out to be too many
         self._read_before = engine.bytes_read()
         self._began = time.perf_counter()
 
@@ -127,10 +129,12 @@ class Session:
         if not (self.on_gpus and isinstance(kernel, SharedKernel) and isinstance(kernel.function, RecordKernel)):
             return self.engine.sweep(name, kernel, wanted)
         if self._fits(kernel.arrays):
+            most = self.engine.most_device_bytes
             try:
                 return self._sweep_gpus(name, kernel, kernel.function, wanted)
             except DeviceMemoryError:  # GPUs turned out to have less; nothing was written
-                self._send_back(kernel.arrays)
+                self.engine.most_device_bytes = most  # other runs have no such arrays
+                self._refused = self._send_back(kernel.arrays)
         return self.engine.sweep(name, kernel, wanted)
 
     def join(self, kernel: ItemKernel, count: int, *arrays: Any) -> None:
@@ -143,23 +147,26 @@ class Session:
                 self.stats.edges_visited += run_items(self.engine.devices, kernel, count, arrays, room)
                 return
             except DeviceMemoryError:
-                self._send_back(arrays)
+                self._refused = self._send_back(arrays)
         self.look(kernel.host, count, *arrays)
 
     def _fits(self, arrays: tuple[Any, ...]) -> bool:
         """Whether the GPUs hold arrays beside some pages; where not, that is noted."""
-        room = self.engine.device_memory
-        fits = room is None or sum(np.asarray(array).nbytes for array in arrays) <= room // 2
-        if not fits:
-            self._send_back(arrays)
-        return fits
+        room, needed = self.engine.device_memory, bytes_of(arrays)
+        if needed < self._refused and (room is None or needed <= room // 2):
+            return True
+        self._send_back(arrays)
+        return False
 
-    def _send_back(self, arrays: tuple[Any, ...]) -> None:
-        self._sent_back = max(self._sent_back, sum(np.asarray(array).nbytes for array in arrays))
+    def _send_back(self, arrays: tuple[Any, ...]) -> int:
+        """Note arrays that the GPUs had no room for; their bytes."""
+        needed = bytes_of(arrays)
+        self._sent_back = max(self._sent_back, needed)
+        return needed
 
     def _sweep_gpus(self, name: str, shared: SharedKernel, kernel: RecordKernel, wanted: np.ndarray | None) -> Any:
         from gstream.cudacode.generate import UnitShape
-        from gstream.devices.gpusweep import GpuSweep, bytes_of
+        from gstream.devices.gpusweep import GpuSweep
 
         # No less than for the sweep before: caches stay while plans do.
         self.engine.beside_device_bytes = max(self.engine.beside_device_bytes, bytes_of(shared.arrays))

@@ -17,7 +17,7 @@ from gstream.cudacode.records import bits_of, unit_of_records
 from gstream.devices.cuda import Array, DeviceError
 from gstream.devices.gpu import GpuDevice
 from gstream.devices.gpuqueue import Launch
-from gstream.records import ItemKernel, RecordKernel
+from gstream.records import ItemKernel, RecordKernel, bytes_of
 
 Arrays = dict[str, Any]  # a kernel's arrays and numbers by name
 Join = Callable[[Arrays, list[Arrays]], None]  # writes to the first what several GPUs' copies of it come to
@@ -151,11 +151,6 @@ def run_items(
                 copies.free()
     merge_into(kernel, named, made, None)
     return edges
-
-
-def bytes_of(arrays: Sequence[Any]) -> int:
-    """What a GPU holds of a kernel's arrays and numbers."""
-    return sum(np.asarray(array).nbytes for array in arrays)
 
 
 def merge_into(kernel: RecordKernel, arrays: Arrays, copies: list[Arrays], join: Join | None) -> None:

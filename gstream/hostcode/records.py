@@ -118,7 +118,7 @@ class Body(ast.NodeTransformer):
         if node.iter.func.attr == "distinct":
             hubs, ends = (ast.unparse(argument) for argument in node.iter.args)
             ahead.append(f"record_last = before(words, record_row, record_begin, record_large, {hubs}, {ends})")
-            first += [f"if {u} == record_last:\n    continue", f"record_last = {u}"]
+            first += [f"record_again = {u} == record_last", f"record_last = {u}", "if record_again:\n    continue"]
         node.target, node.iter = ast.Name("record_k"), _expression("range(record_count)")
         node.body = [*_lines(first), *node.body]
         return [*_lines(ahead), node]

@@ -33,6 +33,6 @@ An item kernel is the same for items of any kind, such as the lists of a block (
 Functions that it calls are gstream.hostcode.jit helpers; gstream.cudacode.scalar_text says what these may be made of.
 """
 
-from gstream.records.declare import ItemKernel, RecordKernel, item_kernel, record_kernel
+from gstream.records.declare import ItemKernel, RecordKernel, bytes_of, item_kernel, record_kernel
 
-__all__ = ["ItemKernel", "RecordKernel", "item_kernel", "record_kernel"]
+__all__ = ["ItemKernel", "RecordKernel", "bytes_of", "item_kernel", "record_kernel"]

@@ -6,7 +6,7 @@ import ast
 import builtins
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -142,3 +142,8 @@ def record_kernel(**merges: str) -> Callable[[Callable[..., None]], RecordKernel
 def item_kernel(**merges: str) -> Callable[[Callable[..., None]], ItemKernel]:
     """Declare an item kernel; merges as of record_kernel."""
     return lambda function: ItemKernel(function, merges)
+
+
+def bytes_of(arguments: Iterable[Any]) -> int:
+    """What arrays and numbers that a kernel is given take."""
+    return sum(np.asarray(argument).nbytes for argument in arguments)

@@ -9,6 +9,7 @@ from record_graphs import ASKED, DIRECTED, UNDIRECTED, check, make_path
 
 import gstream
 from gstream.devices import gpusweep
+from gstream.devices.base import DeviceMemoryError
 from gstream.devices.gpusweep import merge_copies
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
@@ -56,6 +57,22 @@ def test_without_room_the_cores_sweep(path, launched):
         found = graph.kcore(devices="cuda", device_memory=V * 4)
     assert np.array_equal(found.to_numpy(), expected) and "peel" not in launched
     assert "had no room" in found.summary["note"]
+
+
+def test_less_memory_than_it_seemed(path, launched, monkeypatch):
+    """The first arrays of all vertices can't be had: the host's cores go on, and later runs plan as before."""
+
+    def refuse(copies, device, arrays):
+        raise DeviceMemoryError("made up by the test")
+
+    with gstream.open(path[0]) as graph:
+        expected = graph.kcore().to_numpy()
+        with monkeypatch.context() as patch:
+            patch.setattr(gpusweep.Copies, "__init__", refuse)
+            found = graph.kcore(devices="cuda", device_memory=1 << 20)
+        assert np.array_equal(found.to_numpy(), expected) and not launched
+        assert "had no room" in found.summary["note"]
+        assert "note" not in graph.kcore(devices="cuda", device_memory=1 << 20).summary and launched
 
 
 @pytest.mark.parametrize(
