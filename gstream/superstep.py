@@ -72,8 +72,10 @@ class Run:
 
     def _spread(self) -> bool:
         """Whether pulls write what a vertex got to the device whose slice has it."""
+        if len(self.devices) == 1 or not self.plan.chunks:
+            return False
         slices = self.plan.slices(self.plan.chunks[0])
-        return len(self.devices) > 1 and all(device.spread(slices, self.devices) for device in self.devices)
+        return all(device.spread(slices, self.devices) for device in self.devices)
 
     def go(self, max_supersteps: int | None, exactly: bool = False) -> tuple[int, bool]:
         """Run to the end, or to max_supersteps though nothing changes any more (exactly); (supersteps, converged)."""

@@ -55,11 +55,11 @@ def saturate_i64(x):
 
 @helper
 def int_power(x, n):
-    """x to the constant n > 0, wrapping at 64 bits (Numba's own x ** 2 takes overflow for impossible)."""
-    power = x
+    """x to the constant n > 0, wrapping at 64 bits: unsigned, as Numba takes overflow of signed ones for impossible."""
+    power = u64(x)
     for _ in range(n - 1):
-        power = power * x
-    return power
+        power = power * u64(x)
+    return type(x)(power)
 
 
 @helper

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
 import gstream
-from gstream.cudacode.worklists import COLUMNS, DENSE, WARP_LANES, carried, count_parts, make_parts, micro_groups
+from gstream.cudacode.worklists import (
+    COLUMNS,
+    DENSE,
+    EDGES_A_PART,
+    WARP_LANES,
+    carried,
+    count_parts,
+    make_parts,
+    micro_groups,
+)
 from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.programs.bfs import BFS
@@ -86,8 +97,10 @@ def test_sums_of_pieces_of_lists_are_carried():
     parts = make_parts(np.arange(3), large, records, edges, groups, 8)
     order, vertices = carried(parts, np.array([7, 100, 2], np.uint64))
     hubs, counts = np.unique(vertices, return_counts=True)
-    assert hubs.tolist() == [2, 7, 8, 9] and counts.tolist() == [3, 4, 4, 4]  # 20,000 / 8,192; 40,000 // 8,192
-    assert (np.diff(vertices.astype(np.int64)) >= 0).all() and parts[order, 0].tolist() == [2] * 3 + [0] * 12
+    shares, stretches = 40_000 // (2 * EDGES_A_PART), -(-20_000 // (2 * EDGES_A_PART))
+    assert hubs.tolist() == [2, 7, 8, 9] and counts.tolist() == [stretches, *[shares] * 3]
+    assert (np.diff(vertices.astype(np.int64)) >= 0).all()
+    assert parts[order, 0].tolist() == [2] * stretches + [0] * (3 * shares)
     assert len(order) <= count_parts(large, records, edges, layout)[1]
 
 
@@ -107,10 +120,12 @@ def test_parts_are_whole_warps_of_slots():
         parts = make_parts(np.arange(10), large, records, edges, groups, 8)
         counted = count_parts(large, records, edges, layout)
         order, vertices = carried(parts, np.arange(10, dtype=np.uint64) * 5000)
-        assert len(parts) == counted[0] and len(order) == counted[1] == 2 and set(vertices) == {9 * 5000}
+        slots = math.ceil(1000 / math.ceil(30_000 / EDGES_A_PART))  # a part of a column page has whole warps of them
+        stretches = -(-9000 // (2 * EDGES_A_PART))
+        assert len(parts) == counted[0] and len(order) == counted[1] == stretches and set(vertices) == {9 * 5000}
         for page in range(9):
             mine = parts[parts[:, 0] == page]
             assert mine[0, 1] == 0 and mine[-1, 2] == 1000 and (mine[1:, 1] == mine[:-1, 2]).all()
             assert (mine[:, 3] == groups[page]).all()
             if layout[page]:
-                assert (mine[:, 1] % 32 == 0).all() and len(mine) == 8
+                assert (mine[:, 1] % 32 == 0).all() and len(mine) == math.ceil(1000 / (math.ceil(slots / 32) * 32))

@@ -273,7 +273,7 @@ def test_a_checkpoint_of_others_is_not_gone_on_from(command, at_supersteps, monk
         "gstream.cli.run.check_plot", lambda *given: not failing.first_at(Path("mark")) or failing.die(signal.SIGABRT)()
     )
     code, _, err = command(*COMMAND, *KEPT, "--devices", "cuda")
-    assert code == 2 and "--checkpoint kept: holds a checkpoint of PageRank" in err
+    assert code == 2 and "--checkpoint kept: holds a checkpoint of pagerank" in err
 
 
 def test_a_worker_that_dies_as_it_writes(command, expected, monkeypatch):

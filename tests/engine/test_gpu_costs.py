@@ -210,11 +210,11 @@ def test_lessons(store):
 
 
 def test_merges_teach_how_fast_gpus_reach_each_other(store):
-    plan = replace(planned(store), devices=4, device_bytes={"WA": 1 << 30})
+    plan = replace(planned(store), devices=4, device_bytes={"WA": 1 << 30}, directions=("pull", "push"))
     stats = RunStats(per_superstep=steps_of(1.5, 1.5), merge_seconds=1.0)
     assert predict.lessons(stats, plan, gpus=True) == [
         ("pull_edges", (1 << 31) / 2 / 4),
         ("merge", pytest.approx(2 * 0.75 * (1 << 30) / 0.5)),
     ]
-    small = replace(plan, device_bytes={"WA": 1 << 20})
-    assert [name for name, _ in predict.lessons(stats, small, gpus=True)] == ["pull_edges"]
+    for little in (replace(plan, device_bytes={"WA": 1 << 20}), replace(plan, directions=("pull",))):
+        assert [name for name, _ in predict.lessons(stats, little, gpus=True)] == ["pull_edges"]
