@@ -58,12 +58,13 @@ class StandIn:
         sys.path.insert(0, str(TESTS))
         import compilers
         import failing
+        import instead
         import standin
 
         self.folder, self._failing, self._driver = folder, failing, standin
         units = folder.parent / "units"
         units.mkdir(exist_ok=True)
-        self._install = lambda: standin.install(lambda unit: compilers.compile_unit(unit, units))
+        self._install = lambda: instead.install(lambda unit: compilers.compile_unit(unit, units))
         make_store(folder / "graph.gs", 5)
         self._expected, self.supersteps = {}, {}
         for name in COMMANDS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import compilers
+import instead
 import pytest
 import standin
 from drawn import make_graphs
@@ -13,7 +14,7 @@ def standin_gpu(request, monkeypatch, tmp_path_factory):
     """A driver in host memory, which nothing may be left in."""
     folder = tmp_path_factory.getbasetemp() / "units"
     folder.mkdir(exist_ok=True)
-    standin.install(lambda unit: compilers.compile_unit(unit, folder), monkeypatch.setattr)
+    instead.install(lambda unit: compilers.compile_unit(unit, folder), monkeypatch.setattr)
     standin.LIVE.clear()
     standin.LOST.clear()
     standin.PINNED.clear()

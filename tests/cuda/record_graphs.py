@@ -26,6 +26,8 @@ DIRECTED = (
 UNDIRECTED = (
     "betweenness", "cdlp", "coloring", "cross", "kcore", "ktruss", "lcc", "mis", "msf", "scc", "subgraph", "triangles",
 )  # fmt: skip
+KINDS = {"directed": DIRECTED, "undirected": UNDIRECTED, "columns": UNDIRECTED}  # of graphs, and who takes them
+CASES = [(kind, name) for kind, names in KINDS.items() for name in names]
 PROVEN = ("bfs", "sssp", "katz", "kcore", "scc", "coloring", "mis", "subgraph", "cross", "egonet", "msf", "ktruss")
 ROUNDED = ("betweenness", "katz")  # sums of doubles, in any order
 

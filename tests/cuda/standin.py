@@ -19,15 +19,11 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
-from gstream.cudacode.generate import Unit
-from gstream.devices import cuda as gpu_module
-from gstream.devices.gpuqueue import BatchQueue
+from gstream.devices.cuda import NON_BLOCKING
 
 POISON, GUARD_BYTES = 0xA5, 64
 MEMORY_BYTES = 1 << 30
@@ -211,7 +207,7 @@ class Stream(InContext):
 
     def __init__(self, flags: int = 0) -> None:
         super().__init__()
-        assert flags == gpu_module.NON_BLOCKING
+        assert flags == NON_BLOCKING
         self.queue = Queue(self.context)
 
     def synchronize(self) -> None:
@@ -392,23 +388,3 @@ DRIVER = Driver(
     memset_d8_async=memset, pagelocked_empty=pinned_array,
     module_from_file=lambda path: SimpleNamespace(get_function=partial(Function, ctypes.CDLL(path))),
 )  # fmt: skip
-
-
-def install(compile_unit: Callable[[Unit], Path], put: Callable[[Any, str, Any], None] = setattr) -> None:
-    """Let the GPU device find this driver, and kernels that compile_unit made, in this process and those it forks."""
-    put(gpu_module, "driver", lambda: DRIVER)
-    put(gpu_module.Gpu, "pin", pin)
-    put(gpu_module.Gpu, "_uses_host_addresses", lambda gpu: True)
-    put(BatchQueue, "submit_in_place", only_pinned(BatchQueue.submit_in_place))
-    put(Unit, "compile", lambda unit, architecture: compile_unit(unit))
-
-
-def only_pinned(submit: Callable) -> Callable:
-    """A real GPU faults on host memory that nobody pinned; the emulated kernels would read it."""
-
-    def submit_in_place(queue, batch) -> None:
-        for rows in (batch.pages, batch.weights):
-            assert rows is None or all(is_pinned(rows[row]) for row in batch.rows), "rows that are not pinned"
-        submit(queue, batch)
-
-    return submit_in_place

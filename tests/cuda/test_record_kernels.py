@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from compilers import needs_gxx
-from record_graphs import ASKED, DIRECTED, UNDIRECTED, check, make_path
+from record_graphs import ASKED, CASES, KINDS, check, make_path
 
 import gstream
 from gstream.devices import gpusweep
@@ -22,9 +22,10 @@ OPTIONS = {
 }
 
 
-@pytest.fixture(scope="module", params=["directed", "undirected", "columns"])
-def path(request, tmp_path_factory):
-    return make_path(tmp_path_factory.mktemp("stores"), request.param, V, E, PAGE), request.param
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    """Path of a store of each kind."""
+    return {kind: make_path(tmp_path_factory.mktemp("stores"), kind, V, E, PAGE) for kind in KINDS}
 
 
 @pytest.fixture
@@ -41,31 +42,30 @@ def launched(monkeypatch):
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("name", sorted({*DIRECTED, *UNDIRECTED}))
-def test_gpus_are_the_host(path, name, options, launched):
-    path, kind = path
-    if name not in (DIRECTED if kind == "directed" else UNDIRECTED):
-        pytest.skip("for the other kind of graph")
-    with gstream.open(path) as graph:
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_gpus_are_the_host(paths, kind, name, options, launched):
+    with gstream.open(paths[kind]) as graph:
         check(graph, name, ASKED.get(name, {}), OPTIONS[options])
     assert launched
 
 
-def test_without_room_the_cores_sweep(path, launched):
-    with gstream.open(path[0]) as graph:
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_room_the_cores_sweep(paths, kind, launched):
+    with gstream.open(paths[kind]) as graph:
         expected = graph.kcore().to_numpy()
         found = graph.kcore(devices="cuda", device_memory=V * 4)
     assert np.array_equal(found.to_numpy(), expected) and "peel" not in launched
     assert "had no room" in found.summary["note"]
 
 
-def test_less_memory_than_it_seemed(path, launched, monkeypatch):
+@pytest.mark.parametrize("kind", KINDS)
+def test_less_memory_than_it_seemed(paths, kind, launched, monkeypatch):
     """The first arrays of all vertices can't be had: the host's cores go on, and later runs plan as before."""
 
     def refuse(copies, device, arrays):
         raise DeviceMemoryError("made up by the test")
 
-    with gstream.open(path[0]) as graph:
+    with gstream.open(paths[kind]) as graph:
         expected = graph.kcore().to_numpy()
         with monkeypatch.context() as patch:
             patch.setattr(gpusweep.Copies, "__init__", refuse)

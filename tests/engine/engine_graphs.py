@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gstream import SUM, Program, f64, total
+from gstream import MIN, SUM, Program, f64, total, u32
 from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.stats import RunOutcome
@@ -37,6 +37,19 @@ def make_store(
         patch.setattr(PagePlanner, "waste", 4)
         convert_arrays(path, source, target, weight, **{"page_bytes": 4096, "memory_bytes": 1 << 28, **options})
     return open_store(path)
+
+
+class Least(Program):
+    """The least vertex that reaches v."""
+
+    combine, value = MIN, u32
+    bias: int = 0
+
+    def start(self, v, g):
+        return v.id + self.bias
+
+    def send(self, u, e, g):
+        return u.value
 
 
 class InDegree(Program):

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_graphs import Balance, make_store, skewed_edges
+from engine_graphs import Balance, Least, make_store, skewed_edges
 
-from gstream import MIN, Program, u32
 from gstream.checkpoint import Keeper, hash_of
 from gstream.devices.base import DeviceMemoryError
 from gstream.driver import Engine
@@ -221,19 +220,6 @@ def test_nothing_is_replaced_unasked(store, whole, tmp_path):
     found = run(store, "bfs", tmp_path, resume=True)
     check("bfs", found, whole["bfs"])
     assert found.stats.kept.resumed is None
-
-
-class Least(Program):
-    """The least vertex that reaches v."""
-
-    combine, value = MIN, u32
-    bias: int = 0
-
-    def start(self, v, g):
-        return v.id + self.bias
-
-    def send(self, u, e, g):
-        return u.value
 
 
 class Same(Least):

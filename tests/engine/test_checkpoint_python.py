@@ -7,25 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from engine_graphs import make_store, skewed_edges
+from engine_graphs import Least, make_store, skewed_edges
 
 import gstream
-from gstream import MIN, Program, u32
 from gstream.keeping import RunStopped, StopRequest
 from pagestore.errors import UsageError
-
-
-class Least(Program):
-    """The least vertex that reaches v."""
-
-    combine, value = MIN, u32
-    bias: int = 0
-
-    def start(self, v, g):
-        return v.id + self.bias
-
-    def send(self, u, e, g):
-        return u.value
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from record_graphs import ASKED, DIRECTED, UNDIRECTED, check, make_path
+from record_graphs import ASKED, CASES, KINDS, check, make_path
 
 import gstream
 from gstream.devices.cuda import driver
@@ -29,17 +29,15 @@ OPTIONS = {
 }
 
 
-@pytest.fixture(scope="module", params=["directed", "undirected", "columns"])
-def path(request, tmp_path_factory):
-    return make_path(tmp_path_factory.mktemp("stores"), request.param, V, E, PAGE), request.param
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    """Path of a store of each kind."""
+    return {kind: make_path(tmp_path_factory.mktemp("stores"), kind, V, E, PAGE) for kind in KINDS}
 
 
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("devices", DEVICES)
-@pytest.mark.parametrize("name", sorted({*DIRECTED, *UNDIRECTED}))
-def test_gpus_are_the_host(path, name, devices, options):
-    path, kind = path
-    if name not in (DIRECTED if kind == "directed" else UNDIRECTED):
-        pytest.skip("for the other kind of graph")
-    with gstream.open(path) as graph:
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_gpus_are_the_host(paths, kind, name, devices, options):
+    with gstream.open(paths[kind]) as graph:
         check(graph, name, ASKED.get(name, {}), {"devices": devices, **OPTIONS[options]})
