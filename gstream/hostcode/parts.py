@@ -12,6 +12,7 @@ import numpy as np
 
 from gstream.hostcode.casts import u64
 from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.search import lower_bound
 from gstream.hostcode.strides import stride_of
 from pagestore.layout import HEADER_BYTES
 
@@ -71,18 +72,6 @@ def make_parts(words: np.ndarray, rows: np.ndarray, edges_a_part: int = EDGES_A_
 
 
 @helper
-def _row_of(first_vertex: Any, last_vertex: Any, low: Any, high: Any, v: Any) -> Any:
-    """The first row of [low, high) whose last vertex is v or more."""
-    while low < high:
-        middle = (low + high) >> u64(1)
-        if u64(last_vertex[middle]) < v:
-            low = middle + u64(1)
-        else:
-            high = middle
-    return low
-
-
-@helper
 def _slot_of(words: Any, row: Any, width: Any, records: Any, first: Any, last: Any, v: Any) -> Any:
     """The slot of v in a small page, or `records` where it has none: interpolation, then bisection.
 
@@ -108,13 +97,13 @@ def _find(
     step = u64(stretch)
     wide = words.itemsize == 8
     for v in vertices:
-        row = _row_of(first_vertex, last_vertex, u64(0), small, v)
+        row = lower_bound(last_vertex, u64(0), small, v)
         slot, records = u64(0), u64(0)
         if row < small and u64(first_vertex[row]) <= v:
             records = u64(words[row, 0]) >> u64(32) if wide else u64(words[row, 1])
             slot = _slot_of(words, row, width, records, u64(first_vertex[row]), u64(last_vertex[row]), v)
         if slot == records:  # not in a small page
-            row, slot = _row_of(first_vertex, last_vertex, small, rows, v), u64(0)
+            row, slot = lower_bound(last_vertex, small, rows, v), u64(0)
         while row < rows and u64(first_vertex[row]) <= v:
             head, stride = u64(words[row, width - u64(2) * slot - u64(1)]), stride_of(words, row)
             length = u64(words[row, head])

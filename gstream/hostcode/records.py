@@ -22,6 +22,7 @@ import numpy as np
 from gstream.hostcode.intrinsics import *
 from gstream.hostcode.casts import *
 from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.search import lower_bound
 from gstream.hostcode.strides import stride_of
 from pagestore.layout import HEADER_BYTES
 '''

@@ -12,6 +12,7 @@ from __future__ import annotations
 from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.search import lower_bound
 from gstream.hostcode.strides import stride_of
 from pagestore.layout import HEADER_BYTES
 
@@ -62,14 +63,7 @@ def large_page(words, row, hubs):
     v, wide = u64(words[row, width - u64(2)]), words.itemsize == 8
     place = u64(words[row, 3]) if wide else u64(words[row, 6]) | u64(words[row, 7]) << u64(32)
     full = width - u64(HEADER_BYTES // words.itemsize) - u64(3)
-    low, high = u64(0), u64(len(hubs))
-    while low < high:
-        middle = (low + high) >> u64(1)
-        if u64(hubs[middle]) < v:
-            low = middle + u64(1)
-        else:
-            high = middle
-    return low, place // full
+    return lower_bound(hubs, u64(0), u64(len(hubs)), v), place // full
 
 
 @helper
@@ -99,14 +93,8 @@ def page_of(words, row, large, first_vertex, small_pages):
     if large:
         first, full = large_page(words, row, first_vertex[small_pages:])
         return u64(small_pages) + first + full
-    v, low, high = u64(words[row, u64(words.shape[1]) - u64(2)]), u64(0), u64(small_pages)
-    while low < high:
-        middle = (low + high) >> u64(1)
-        if u64(first_vertex[middle]) < v:
-            low = middle + u64(1)
-        else:
-            high = middle
-    return low
+    v = u64(words[row, u64(words.shape[1]) - u64(2)])
+    return lower_bound(first_vertex, u64(0), u64(small_pages), v)
 
 
 @kernel
