@@ -7,14 +7,13 @@ needs no compiler. It is a thread's: others, and C libraries beside NumPy, have 
 from __future__ import annotations
 
 import ctypes
-import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import carray, cfunc, types
 
-from bench.ordeals import in_child
+from bench.ordeals import counted
 
 SET_HANDLER = 304  # place of PyDataMem_SetHandler in NumPy's table of C functions
 UNCOUNTED = 1 << 60  # arrays that no action makes
@@ -77,7 +76,7 @@ def failing_array(number: int, action: Callable[[], int | None]) -> Callable[[],
         _install(left)
         code = action()
         if number == UNCOUNTED:
-            print(f"arrays: {number - left.value}")
+            print(f"calls: {number - left.value}")
         return code
 
     return run
@@ -85,9 +84,7 @@ def failing_array(number: int, action: Callable[[], int | None]) -> Callable[[],
 
 def arrays_of(action: Callable[[], int | None]) -> int:
     """How many arrays the first thread of an action makes."""
-    found = re.search(r"^arrays: (\d+)$", in_child(failing_array(UNCOUNTED, action)).said, re.MULTILINE)
-    assert found is not None, "the action failed undisturbed"
-    return int(found.group(1))
+    return int(counted(failing_array(UNCOUNTED, action)))
 
 
 def _install(left: ctypes.c_int64) -> None:

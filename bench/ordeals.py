@@ -217,9 +217,16 @@ def at_call(
 
 def calls_of(action: Callable[[], int | None], removing: bool = False) -> int:
     """How many calls that change files an action makes."""
-    found = re.search(r"^calls: (\d+)$", in_child(at_call(UNCOUNTED, die, action, removing)).said, re.MULTILINE)
-    assert found is not None, "the action failed undisturbed"
-    return int(found.group(1))
+    return int(counted(at_call(UNCOUNTED, die, action, removing)))
+
+
+def counted(action: Callable[[], int | None]) -> str:
+    """What an action says on a line that begins with "calls: ". AssertionError: it failed, with what it said."""
+    ended = in_child(action)
+    found = re.search(r"^calls: (.+)$", ended.said, re.MULTILINE)
+    if found is None:
+        raise AssertionError(f"undisturbed, it ended with {ended.code}: {ended.said.strip()[-2000:]}")
+    return found.group(1)
 
 
 def quietly(action: Callable[[], int | None]) -> int:

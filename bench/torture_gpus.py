@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from bench.ordeals import Bad, Cases, Ended, Property, command, in_child, names_in, plain_error
+from bench.ordeals import Bad, Cases, Ended, Property, command, counted, in_child, names_in, plain_error
 from bench.torture_stores import make_store
+from gstream.devices import cuda
 from pagestore.errors import ResourceError
 
 TESTS = Path(__file__).resolve().parent.parent / "tests" / "cuda"
@@ -91,7 +92,7 @@ class StandIn:
             self._install()
             counts = dict.fromkeys(CALLS, 0)
 
-            def counted(call: str, usual: Callable[..., Any]) -> Callable[..., Any]:
+            def counting(call: str, usual: Callable[..., Any]) -> Callable[..., Any]:
                 def called(*given: Any) -> Any:
                     counts[call] += 1
                     if call == fails and counts[call] - 1 == number:
@@ -101,8 +102,8 @@ class StandIn:
                 return called
 
             for call in CALLS:
-                owner = self._driver.gpu_module.Gpu if call == "pin" else self._driver.DRIVER
-                setattr(owner, call, counted(call, getattr(owner, call)))
+                owner = cuda.Gpu if call == "pin" else self._driver.DRIVER
+                setattr(owner, call, counting(call, getattr(owner, call)))
             code = _run(self.folder, name, "--no-restart", *WAYS[way])()
             if not fails:
                 print(f"calls: {json.dumps(counts)}")
@@ -112,9 +113,7 @@ class StandIn:
 
     def calls_of(self, name: str, way: str) -> dict[str, int]:
         """How many of each of CALLS a run makes."""
-        found = re.search(r"^calls: (.+)$", in_child(self.short_of_memory(name, way)).said, re.MULTILINE)
-        assert found is not None, "a run failed undisturbed"
-        return json.loads(found.group(1))
+        return json.loads(counted(self.short_of_memory(name, way)))
 
     def is_right(self, name: str) -> bool:
         """Whether the last command wrote the answer of the host."""

@@ -61,3 +61,17 @@ class ResourceError(GstreamError):
     """Memory, disk or open files ran out."""
 
     exit_code = 5
+
+
+def interruption(error: BaseException | None) -> BaseException | None:
+    """The KeyboardInterrupt or SystemExit that became this error, or None.
+
+    A signal's handler may raise it inside a call from C that doesn't look: Python then says SystemError instead, and
+    what caught that may have said something else again.
+    """
+    while error is not None:
+        cause = error.__cause__
+        if isinstance(error, SystemError) and cause is not None and not isinstance(cause, Exception):
+            return cause
+        error = cause or error.__context__
+    return None

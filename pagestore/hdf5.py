@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pagestore.errors import StoreError
+from pagestore.errors import StoreError, interruption
 from pagestore.meta import REBUILD
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -100,6 +100,8 @@ def locate(path: str) -> tuple[dict[str, Extent], dict]:
     except StoreError:
         raise
     except Exception as error:  # h5py raises OSError, RuntimeError, KeyError, ValueError, ... for damaged metadata
+        if (stop := interruption(error)) is not None:
+            raise stop from None
         if isinstance(error, MemoryError) and getattr(error, "_total_size", 0) <= size:
             raise  # memory ran out; what is larger than the file is damage that says so
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__

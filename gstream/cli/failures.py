@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from gstream.keeping import RunStopped, StopRequest
-from pagestore.errors import GstreamError
+from pagestore.errors import GstreamError, interruption
 
 EXIT_INTERNAL, EXIT_USAGE, EXIT_INPUT, EXIT_RESOURCE = 1, 2, 4, 5
 NO_HANDLES = (errno.EMFILE, errno.ENFILE)
@@ -157,8 +157,7 @@ def exit_code_of(action: Callable[[], Any]) -> int:
         sys.stdout.flush()
         return outcome if isinstance(outcome, int) else 0
     except Interrupted as stop:
-        print(f"stopped by {signal.Signals(stop.number).name}; {stop.left}", file=sys.stderr)
-        return 128 + stop.number
+        return _report_stop(stop)
     except BrokenPipeError:
         return _stop_writing()
     except SystemExit as stop:
@@ -166,9 +165,16 @@ def exit_code_of(action: Callable[[], Any]) -> int:
             return _stop_writing()
         raise
     except Exception as error:
+        if isinstance(stopped := interruption(error), Interrupted):
+            return _report_stop(stopped)
         if hasattr(error, "format_message"):  # typer's usage errors, whichever click they come from
             return _report_usage(error)
         return report(error)
+
+
+def _report_stop(stop: Interrupted) -> int:
+    print(f"stopped by {signal.Signals(stop.number).name}; {stop.left}", file=sys.stderr)
+    return 128 + stop.number
 
 
 def _stop_writing() -> int:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gstream.cli.failures import Signals, describe, report
+from gstream.cli.failures import Interrupted, Signals, describe, exit_code_of, report
 from pagestore.errors import DeviceMissingError, InputError, ResourceError, StoreError, UsageError
 from tests.cli.command import ROOT
 
@@ -99,3 +99,14 @@ def test_other_exceptions_that_python_ignores_are_shown() -> None:
         patch.setattr(sys, "__unraisablehook__", seen.append)
         Signals().lost(unraisable)
     assert seen == [unraisable]
+
+
+def test_a_signal_that_c_code_made_an_error_of(capsys: pytest.CaptureFixture[str]) -> None:
+    def action() -> None:
+        try:
+            raise SystemError("returned a result with an exception set") from Interrupted(15)
+        except SystemError as error:
+            raise InputError("web.txt: can't be read") from error
+
+    assert exit_code_of(action) == 143
+    assert capsys.readouterr().err == "stopped by SIGTERM; temporary files are removed.\n"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from small_stores import random_edges, write_store
 import pagestore
 from pagestore import open_store
 from pagestore.crc import crc32
-from pagestore.errors import StoreError, UsageError
+from pagestore.errors import StoreError, UsageError, interruption
 from pagestore.hdf5 import create, locate
 from pagestore.meta import Meta, encode_meta
 
@@ -228,3 +230,43 @@ def test_memory_that_runs_out_is_no_damage(intact, monkeypatch):
         open_store(intact)
     monkeypatch.setattr("pagestore.hdf5._plain", short_of(1 << 50))
     assert "Unable to allocate 1.00 PiB" in refusal(intact)
+
+
+def test_a_signal_is_no_damage(intact):
+    """h5py has code in C that goes on after a handler has raised: Python then says SystemError."""
+
+    def interrupt(*given):
+        raise KeyboardInterrupt
+
+    usual, interrupted, ends = signal.signal(signal.SIGALRM, interrupt), 0, time.monotonic() + 30
+    lost = sys.unraisablehook
+    sys.unraisablehook = lambda what: None
+    try:
+        locate(intact)
+        began = time.perf_counter()
+        locate(intact)
+        whole = time.perf_counter() - began
+        for number in range(1500):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, whole * (number + 1) / 1500)
+                locate(intact)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupted += 1
+            if time.monotonic() > ends:
+                break
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, usual)
+        sys.unraisablehook = lost
+    assert interrupted > 10
+
+
+def test_what_a_system_error_hides(intact, monkeypatch):
+    def fail(*given):
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+    monkeypatch.setattr("pagestore.hdf5._plain", fail)
+    with pytest.raises(KeyboardInterrupt):
+        locate(intact)
+    assert interruption(SystemError("of its own")) is None
