@@ -236,7 +236,7 @@ class Engine:
                 for device in self.devices:
                     undo.callback(device.detach)
                     device.begin_sweep(kernel, self.swept, plan)
-                self.stream(Demand.whole(table).among(pages), kernel.needs_weights)
+                self.stream(Demand(table, pages, table.records[pages].astype(np.int64)), kernel.needs_weights)
                 states = [device.end_sweep() for device in self.devices]
                 undo.pop_all()
             return kernel.merge(states)

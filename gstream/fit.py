@@ -13,9 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from gstream.cudacode.worklists import PART_BYTES, count_parts
+from gstream.cudacode.worklists import PART_BYTES
 from gstream.devices.state import message_dtype, whole_degrees
 from gstream.hostcode.generate import BLOCK
 from gstream.pagetable import PageTable, page_table
@@ -129,8 +127,7 @@ def chunk_unit(code: Any) -> int:
 
 def work_list_bytes(table: PageTable) -> int:
     """What a device that copies holds of the directory: work lists, vertex ranges, lists wanted, a map of rows."""
-    large = np.arange(table.pages) >= table.small_pages
-    parts, carried = count_parts(large, table.records, table.edges, table.page_layout)
+    parts, carried = table.gpu_parts
     return parts * (PART_BYTES + 4) + carried * (8 + 8 + 8) + table.pages * (8 + 8 + 4 + 16) + CLAIM_BYTES
 
 

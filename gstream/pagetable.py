@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gstream.cudacode.worklists import count_parts
 from gstream.options import times_longer
 from gstream.ownership import stretch_pages
 from pagestore.layout import PageLayout
@@ -56,6 +57,12 @@ class PageTable:
         hubs = np.unique(self.first_vertex[self.small_pages :])
         first, last = self.first_vertex[: self.small_pages], self.last_vertex[: self.small_pages]
         return np.searchsorted(hubs, first, "left") < np.searchsorted(hubs, last, "right")
+
+    @cached_property
+    def gpu_parts(self) -> tuple[int, int]:
+        """Parts of a GPU's work lists, and how many of them carry sums: at most."""
+        large = np.arange(self.pages) >= self.small_pages
+        return count_parts(large, self.records, self.edges, self.page_layout)
 
     def words_of(self, pages: np.ndarray) -> np.ndarray:
         """id[n, W]: pages uint8[n, page_bytes] seen as words."""

@@ -22,6 +22,8 @@ class PageKernel(Protocol):
     # gpu_work(device) -> gstream.devices.gpuqueue.Work, where there is one: what a GPU does instead of `run`, with a
     # state of its own; end_sweep then gives None. Without it a GPU's pages are swept by the host's cores. Record
     # kernels (gstream.records) have both.
+    # listed, run_listed, where there are any: run_listed is `run` for the lists of vertices `listed` (uint64[k],
+    # ascending) alone, whose parts are of find_records (gstream.hostcode.parts); `run` finds nothing to do elsewhere.
 
     def make_state(self) -> Any:
         """State of one device. Devices that share the host's memory may be given the same arrays by the kernel if

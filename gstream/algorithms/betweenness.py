@@ -114,4 +114,4 @@ class _Search:
         self.here[:] = 0
         set_bits(self.here, self.order[bounds[level] : bounds[level + 1]].astype(np.uint64))
         shared = SharedKernel(kernel, (lists.hubs, lists.ends, self.here, level, self.distance, *arrays))
-        self.session.sweep(lists.name, shared, self.session.pages_of(lists.name, self.here))
+        self.session.sweep_among(lists.name, shared, self.here)

@@ -1,14 +1,14 @@
-"""Greedy colouring and a maximal independent set, each that of a greedy walk over the vertices in a fixed order.
+"""Greedy colouring: a vertex gets the least colour, from 0, that no neighbour before it has.
 
-mis: no two vertices of the set are neighbours, and every other vertex has a neighbour in it
-(networkx.maximal_independent_set, which draws one). Here vertices of small degree come first, which makes large sets.
-coloring: a vertex gets the least colour, from 0, that no neighbour before it has (networkx.greedy_color with its
-strategy `largest_first`); a colour's vertices are an independent set of those left, so the colours come one by one.
-Ties go by a hash of the store ID. Neighbours are those in either direction; self-loops don't count.
+The order is that of networkx.greedy_color's strategy `largest_first`, ties by a hash of the store ID, so that equal
+degrees make no long chains. A vertex waits until all neighbours before it have a colour (Jones and Plassmann 1993);
+then it has its own, and tells those behind it. So there are as many rounds as vertices on the longest way along which
+the order ascends, and an edge is looked at three times. Neighbours are those in either direction; self-loops don't
+count.
 
-Any store will do. Hold 1 byte, a degree and 2 bits a vertex; coloring 4 bytes more. A round takes two sweeps of the
-pages that have undecided vertices.
-Certificate: one sweep over all edges, by the definitions.
+Any store will do. Holds 16 bytes and 5 bits a vertex, and a degree at the beginning (past 2^32 edges 4 bytes more). A
+round visits the lists of the vertices that it colours; of a directed store with one topology, the pages of all that
+have no colour. Certificate: one sweep over all edges, by the definition.
 """
 
 from __future__ import annotations
@@ -17,76 +17,73 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms import independent
+from gstream.algorithms import palette
 from gstream.algorithms.blocks import neighbours
-from gstream.algorithms.refusal import refuse
+from gstream.algorithms.levels import join_falls
+from gstream.algorithms.refusal import refuse, refuse_edge
 from gstream.algorithms.session import Session, SharedKernel
-from gstream.hostcode.bitmaps import bitmap
+from gstream.hostcode.bitmaps import bitmap, bits_where
 from gstream.results import Column
 
-NO_COLOR = np.uint32(0xFFFFFFFF)
 
+class _Waiting:
+    """What vertices wait for, and what they have been told."""
 
-class _Rounds:
-    """The state of all vertices and the rounds that decide them."""
+    def __init__(self, session: Session) -> None:
+        self.session, vertices, directed = session, session.meta.vertices, session.meta.directed
+        self.names = [name for name in ("out", "in")[: 1 + directed] if session.store.has(name)]
+        self.single = directed and len(self.names) == 1
+        size = neighbours(session)
+        self.color, self.window = np.full(vertices, palette.NO_COLOR), np.zeros(vertices, np.uint64)
+        self.left = np.zeros_like(size)
+        self.crowded, self.still, self.open = bitmap(vertices), bitmap(vertices), bitmap(vertices)
+        session.hold(size, self.color, self.window, self.left, self.crowded, self.still, self.open)
+        session.sweep(self.names[0], SharedKernel(palette.count_ahead, (directed, size, self.left)))
+        session.let_go(size)
+        self.open[:] = bits_where(np.ones(vertices, np.bool_))
 
-    def __init__(self, session: Session, descending: bool) -> None:
-        self.session, self.descending, vertices = session, descending, session.meta.vertices
-        self.state = np.zeros(vertices, np.uint8)
-        self.size = neighbours(session)
-        self.held, self.undecided = bitmap(vertices), bitmap(vertices)
-        session.hold(self.state, self.size, self.held, self.undecided)
-        self.name, self.single = session.meta.topologies[0], session.meta.directed
-        self.count = 0
+    def give(self, ready: np.ndarray) -> None:
+        """Colour the vertices of `ready`."""
+        session, base = self.session, np.uint32(0)
+        full = session.each(palette.give_colors, ready, self.window, self.color, base, self.crowded)
+        while full:
+            base += np.uint32(palette.WINDOW)
+            arrays = (self.single, self.crowded, self.color, base, self.window)
+            for name in self.names:
+                self._sweep(name, SharedKernel(palette.look_further, arrays), self.crowded, None)
+            full = session.each(palette.give_colors, self.crowded, self.window, self.color, base, self.still)
+            self.crowded, self.still = self.still, self.crowded
 
-    def decide(self) -> None:
-        """Rounds until each vertex is inside or out."""
-        session = self.session
-        while session.each(independent.settle, self.state, self.undecided):
-            self.count += 1
-            self.held[:] = 0
-            pages = session.pages_of(self.name, self.undecided)
-            arrays = (self.single, self.state, self.size, self.descending, self.held)
-            session.sweep(self.name, SharedKernel(independent.hold_up, arrays), pages)
-            session.each(independent.join, self.state, self.held)
-            session.sweep(self.name, SharedKernel(independent.push_out, (self.single, self.state)), pages)
+    def tell(self, ready: np.ndarray, following: np.ndarray) -> None:
+        """Tell the neighbours of `ready`; following: who has heard of all that are ahead."""
+        following[:] = 0
+        arrays = (self.single, ready, self.color, self.window, self.left, following)
+        for name in self.names:
+            self._sweep(name, SharedKernel(palette.tell_behind, arrays, join=join_falls), ready, self.open)
+        self.open &= ~ready
 
-
-def run_mis(session: Session) -> tuple[list[Column], dict[str, Any]]:
-    """Column in_set: 1 for vertices of the set, else 0."""
-    rounds = _Rounds(session, descending=False)
-    rounds.decide()
-    inside = (rounds.state == independent.INSIDE).astype(np.uint8)
-    found = {"set_vertices": int(np.count_nonzero(inside))}
-    return [Column("in_set", inside)], found | session.finish(rounds.count, True)
+    def _sweep(self, name: str, kernel: SharedKernel, chosen: np.ndarray, all_lists: np.ndarray | None) -> None:
+        """Sweep the lists of the vertices `chosen`; if an edge is in one list only, those of `all_lists` (all)."""
+        bits = all_lists if self.single else chosen
+        if bits is None:
+            self.session.sweep(name, kernel)
+        else:
+            self.session.sweep_among(name, kernel, bits)
 
 
 def run_coloring(session: Session) -> tuple[list[Column], dict[str, Any]]:
     """Column color, from 0."""
-    color, number = np.full(session.meta.vertices, NO_COLOR), 0
-    session.hold(color)
-    rounds, left = _Rounds(session, descending=True), session.meta.vertices
-    while left:
-        rounds.decide()
-        left = session.each(independent.give_color, rounds.state, color, np.uint32(number))
-        number += 1
-    return [Column("color", color)], {"colors": number} | session.finish(rounds.count, True)
-
-
-def certify_mis(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
-    """Prove that no two vertices of the set are neighbours and that no other can join. Raises CertificateError."""
-    inside = columns[0].values
-    if np.any(inside > 1):
-        raise refuse("membership is neither 0 nor 1")
-    covered, failure = np.zeros(len(inside), np.uint8), np.zeros(3, np.int64)
-    session.hold(inside, covered)
-    shared = SharedKernel(independent.check_set, (inside, failure, covered))
-    session.sweep(session.meta.topologies[0], shared)
-    _check_edges(session, failure, "are neighbours and both in the set")
-    lone = np.flatnonzero((inside == 0) & (covered == 0))
-    if len(lone):
-        raise refuse(f"vertex {session.user_ids(lone[:1])[0]} has no neighbour in the set and is not in it")
-    return {"holds": True, "proves": "no two vertices of the set are neighbours, and no other can join"}
+    state, rounds = _Waiting(session), 0
+    ready = bits_where(state.left == 0)
+    following = np.empty_like(ready)
+    session.hold(ready, following)
+    while ready.any():
+        rounds += 1
+        state.give(ready)
+        state.tell(ready, following)
+        ready, following = following, ready
+    found = {"colors": int(state.color.max(initial=0)) + 1 if len(state.color) else 0}
+    return [Column("color", state.color)], found | session.finish(rounds, True)
 
 
 def certify_coloring(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
@@ -95,12 +92,6 @@ def certify_coloring(session: Session, columns: list[Column], options: dict[str,
     if np.any(color >= found["colors"]):
         raise refuse("there are more colours than were said")
     session.hold(color)
-    session.sweep(session.meta.topologies[0], SharedKernel(independent.check_colors, (color, failure)))
-    _check_edges(session, failure, "are neighbours and have one colour")
+    session.sweep(session.meta.topologies[0], SharedKernel(palette.check_colors, (color, failure)))
+    refuse_edge(session, failure, "are neighbours and have one colour")
     return {"holds": True, "proves": f"{found['colors']} colours, and no edge joins two vertices of one"}
-
-
-def _check_edges(session: Session, failure: np.ndarray, what: str) -> None:
-    if failure[0]:
-        u, v = session.user_ids(failure[1:])
-        raise refuse(f"vertices {u} and {v} {what}")

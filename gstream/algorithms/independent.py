@@ -1,8 +1,8 @@
-"""Kernels of independent sets: the set that a greedy walk over the vertices in a fixed order finds, by rounds.
+"""Kernels of an independent set: the one that a greedy walk over the vertices in a fixed order finds, by rounds.
 
 A vertex joins when no undecided neighbour is ahead of it; then its neighbours are out (Luby 1986; Blelloch, Fineman,
-Shun 2012: the same set as the walk's, in O(log^2 V) rounds where the order is random). The order: by `size`, the
-largest first (`descending`) or the least, then by a hash of the store ID, so that equal sizes make no long chains.
+Shun 2012: the same set as the walk's, in O(log^2 V) rounds where the order is random). The order: by `size`, the least
+first, then by a hash of the store ID, so that equal sizes make no long chains.
 
 state: u1[V]. An edge is met in the list of either end: both, where `single`, are told of it from that one list; an
 undirected edge is in two, and each tells its own vertex. Self-loops are passed over.
@@ -22,7 +22,7 @@ from gstream.hostcode.jit import helper, kernel
 from gstream.records import record_kernel
 
 u8: Any = np.uint8
-UNDECIDED, INSIDE, OUT, JOINING, GONE = u8(0), u8(1), u8(2), u8(3), u8(4)
+UNDECIDED, INSIDE, OUT, JOINING = u8(0), u8(1), u8(2), u8(3)
 
 
 @helper
@@ -36,14 +36,14 @@ def mixed(v):
 
 @helper
 def is_ahead(size, descending, u, v):
-    """Whether u comes before v."""
+    """Whether u comes before v: it is smaller, or larger where the order descends."""
     if size[u] != size[v]:
         return (size[u] > size[v]) == descending
     return mixed(u) < mixed(v)
 
 
 @record_kernel(held="or")
-def hold_up(record, single, state, size, descending, held):
+def hold_up(record, single, state, size, held):
     """held: bits of undecided vertices that have an undecided neighbour ahead of them."""
     v = record.vertex
     if state[v] != UNDECIDED:
@@ -52,7 +52,7 @@ def hold_up(record, single, state, size, descending, held):
     for u in record.neighbours():
         if u == v or state[u] != UNDECIDED:
             continue
-        if is_ahead(size, descending, u, v):
+        if is_ahead(size, False, u, v):
             behind = True
             if not single:
                 break
@@ -109,31 +109,6 @@ def settle(state, undecided, counter):
                     word |= u64(1) << (v & u64(63))
                     left += u64(1)
             undecided[index] = word
-
-
-@kernel
-def give_color(state, color, number, counter):
-    """Vertices inside get color `number` and are gone; those that are out are undecided again. Returns the latter."""
-    left = u64(0)
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(state)):
-            return left
-        for v in range(begin, min(begin + u64(BLOCK), u64(len(state)))):
-            if state[v] == INSIDE:
-                color[v], state[v] = number, GONE
-            elif state[v] == OUT:
-                state[v] = UNDECIDED
-                left += u64(1)
-
-
-@record_kernel(failure="note")
-def check_colors(record, color, failure):
-    """failure (gstream.algorithms.proofs): edges between vertices of one color."""
-    v = record.vertex
-    for u in record.neighbours():
-        if u != v and color[u] == color[v]:
-            note(failure, v, u)
 
 
 @record_kernel(failure="note", covered="max")

@@ -46,10 +46,10 @@ def run_levels(session: Session, weighted: bool = False) -> tuple[list[Column], 
         peeled = list_bits(bits, 0, vertices)
         level[peeled] = rounds
         rounds, taken = rounds + 1, taken + len(peeled)
-        following, wanted = bitmap(vertices), session.pages_of("out", bits)
+        following = bitmap(vertices)
         if weighted:
-            session.sweep("out", SharedKernel(dag.reach_out, (bits, distance), True), wanted)
-        session.sweep("out", SharedKernel(dag.peel, (bits, left, following), join=_join_falls), wanted)
+            session.sweep_among("out", SharedKernel(dag.reach_out, (bits, distance), True), bits)
+        session.sweep_among("out", SharedKernel(dag.peel, (bits, left, following), join=join_falls), bits)
         bits = following
     if taken < vertices:
         raise _cycle(session, left)
@@ -60,7 +60,7 @@ def run_levels(session: Session, weighted: bool = False) -> tuple[list[Column], 
     return columns, {"levels": rounds, "longest": longest} | session.finish(rounds, True)
 
 
-def _join_falls(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+def join_falls(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
     """What GPUs' copies come to: what each took away, and who fell to 0 by all of them."""
     left = arrays["left"]
     before = left.copy()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.session import Session
 
 
 def refuse(what: str) -> CertificateError:
@@ -10,3 +13,10 @@ def refuse(what: str) -> CertificateError:
     return CertificateError(
         f"certificate: {what}. The answer is not right and was not kept; please report this with `gstream doctor`."
     )
+
+
+def refuse_edge(session: Session, failure: np.ndarray, what: str) -> None:
+    """Raise the error for an edge that was noted (gstream.algorithms.proofs): its ends `what`."""
+    if failure[0]:
+        u, v = session.user_ids(failure[1:])
+        raise refuse(f"vertices {u} and {v} {what}")

@@ -180,7 +180,7 @@ ALGORITHMS = {
             {"k": None, "normalized": True, "seed": None, "source": None}, ("betweenness",), best="largest",
         ),
         Algorithm(
-            "mis", "a maximal independent set", "coloring:run_mis", "coloring:certify_mis", {}, ("in_set",),
+            "mis", "a maximal independent set", "mis:run_mis", "mis:certify_mis", {}, ("in_set",),
             best="largest",
         ),
         Algorithm(

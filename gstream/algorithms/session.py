@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.base import DeviceMemoryError
+from gstream.direction import LISTED
+from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
 from gstream.keeping import Asked
 from gstream.records import ItemKernel, RecordKernel, bytes_of
 from gstream.stats import RunOutcome, RunStats
@@ -29,25 +31,35 @@ class SharedKernel:
     """A page kernel (gstream.sweep) whose devices all work on the same arrays: `function` changes them by atomics only.
 
     function(words, parts, counter, *arrays), with weights after words if needs_weights, compiled and without the GIL;
-    a RecordKernel, where GPUs are to run it, too.
+    a RecordKernel, where GPUs are to run it, too. listed: vertices, if it need not be called for lists of others.
     """
 
     function: Callable[..., int]
     arrays: tuple[Any, ...]
     needs_weights: bool = False
     join: Callable[[dict[str, Any], list[dict[str, Any]]], None] | None = None  # of a RecordKernel's "own" arrays
+    listed: np.ndarray | None = None
 
     def make_state(self) -> tuple[Any, ...]:
-        if isinstance(self.function, RecordKernel):
-            self.function.host  # noqa: B018  # made by this thread alone, before others call it
+        if isinstance(self.function, RecordKernel):  # made by this thread alone, before others call it
+            self.function.host if self.listed is None else self.function.host_listed  # noqa: B018
         return self.arrays
 
     def run(
         self, words: np.ndarray, weights: np.ndarray | None, parts: np.ndarray, counter: np.ndarray, state: Any
     ) -> int:
+        return self._call(self.function, words, weights, parts, counter, state)
+
+    def run_listed(
+        self, words: np.ndarray, weights: np.ndarray | None, records: np.ndarray, counter: np.ndarray, state: Any
+    ) -> int:
+        assert isinstance(self.function, RecordKernel), "only record kernels are called for chosen lists"
+        return self._call(self.function.host_listed, words, weights, records, counter, state)
+
+    def _call(self, function: Callable[..., int], words: Any, weights: Any, work: Any, counter: Any, state: Any) -> int:
         if self.needs_weights:
-            return self.function(words, weights, parts, counter, *state)
-        return self.function(words, parts, counter, *state)
+            return function(words, weights, work, counter, *state)
+        return function(words, work, counter, *state)
 
     def merge(self, states: list[Any]) -> Any:
         return states[0] if states else self.arrays
@@ -119,6 +131,16 @@ class Session:
     def on_gpus(self) -> bool:
         """Whether all devices are GPUs, so that they run record kernels themselves."""
         return all(spec.kind == "cuda" for spec in self.engine.specs)
+
+    def sweep_among(self, name: str, kernel: SharedKernel, bits: np.ndarray) -> Any:
+        """`sweep` by a record kernel that does nothing at lists of vertices whose bit is not set: over the pages that
+        may hold others, and where these are few over their lists alone."""
+        wanted = self.pages_of(name, bits)
+        if not self.on_gpus:
+            records = int(self.engine.graph.tables[name].records[wanted].sum())
+            if count_bits(bits) * LISTED < records:
+                kernel = replace(kernel, listed=list_bits(bits, 0, self.meta.vertices))
+        return self.sweep(name, kernel, wanted)
 
     def sweep(self, name: str, kernel: Any, wanted: np.ndarray | None = None) -> Any:
         """engine.sweep over topology `name`; wanted: bool[pages], None for all pages.
@@ -226,8 +248,6 @@ class Session:
 
     def pages_of(self, name: str, bits: np.ndarray) -> np.ndarray:
         """bool[pages]: the pages of topology `name` whose range of vertices has a bit set (uint64[ceil(V / 64)])."""
-        from gstream.hostcode.bitmaps import count_pages
-
         table = self.engine.graph.tables[name]
         lists = np.zeros(table.pages, np.int64)
         count_pages(bits, table.first_vertex, table.last_vertex, lists)

@@ -242,7 +242,7 @@ class FakeDevice(MemoryDevice):
         state, words = self.state, table.words_of(pages)
         beside = state.code.no_weights if weights is None else table.weights_of(weights)
         if step.listed is not None:
-            work = records_of(words, numbers, rows, table, step)
+            work = records_of(words, numbers, rows, table, step.listed, skip=step.skip)
         else:
             work = make_parts(words, rows)
         if step.direction == "pull":

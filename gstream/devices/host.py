@@ -8,15 +8,19 @@ added up at the end in page order. Calls are finished when they return.
 from __future__ import annotations
 
 import weakref
+from typing import Any
 
 import numpy as np
 
 from gstream.devices.memory import MemoryDevice
 from gstream.devices.state import records_of
 from gstream.devices.threads import Workers
-from gstream.hostcode.parts import make_parts
+from gstream.hostcode.parts import EDGES_A_PART, make_parts
 from gstream.pages import Batch
 from gstream.trace import Trace, timed
+
+EDGES_A_VISIT = 32  # edges that take the time of finding a list
+WHOLE_LIST = 1 << 62  # a kernel may need to know what stands before a neighbour in its list
 
 
 class HostDevice(MemoryDevice):
@@ -44,9 +48,7 @@ class HostDevice(MemoryDevice):
         weights = None if batch.weights is None else batch.table.weights_of(batch.weights)
         with timed(self._trace, self.name, "kernels", f"{len(batch.numbers)} pages of {batch.table.name}"):
             if self._sweep is not None:
-                kernel, state = self._sweep
-                counter = np.zeros(1, dtype=np.int64)
-                edges = self._workers.run(kernel.run, words, weights, self._parts(words, batch), counter, state)
+                edges = self._visit(batch, words, weights)
             else:
                 edges = self._process(batch, words, self.state.code.no_weights if weights is None else weights)
         self.stats.edges += edges
@@ -55,10 +57,22 @@ class HostDevice(MemoryDevice):
         self.stats.bytes_moved += batch.table.bytes_of(len(batch.numbers), batch.weights is not None)
         batch.done()
 
+    def _visit(self, batch: Batch, words: np.ndarray, weights: np.ndarray | None) -> int:
+        """A batch of a sweep. Few lists wake few threads."""
+        assert self._sweep is not None
+        kernel: Any = self._sweep[0]
+        state, counter = self._sweep[1], np.zeros(1, dtype=np.int64)
+        listed: np.ndarray | None = getattr(kernel, "listed", None)
+        if listed is None:
+            return self._workers.run(kernel.run, words, weights, self._parts(words, batch), counter, state)
+        records = records_of(words, batch.numbers, batch.rows, batch.table, listed, stretch=WHOLE_LIST)
+        threads = 1 + (len(records) * EDGES_A_VISIT + int(records[:, 2].sum())) // EDGES_A_PART
+        return self._workers.run(kernel.run_listed, words, weights, records, counter, state, limit=threads)
+
     def _process(self, batch: Batch, words: np.ndarray, weights: np.ndarray) -> int:
         state, step = self.state, self.step
         if step.listed is not None:
-            work = records_of(words, batch.numbers, batch.rows, batch.table, step)
+            work = records_of(words, batch.numbers, batch.rows, batch.table, step.listed, skip=step.skip)
         else:
             work = self._parts(words, batch)
         if step.direction == "pull":

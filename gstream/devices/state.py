@@ -306,19 +306,14 @@ def bit_words(part: Range) -> slice:
     return slice(part[0] >> 6, (part[1] + 63) >> 6)
 
 
-def records_of(words: np.ndarray, numbers: np.ndarray, rows: np.ndarray, table: PageTable, step: Step) -> np.ndarray:
-    """Records int64[m, 5] of step.listed in the pages `numbers`, which lie in `rows` of `words`."""
-    assert step.listed is not None
+def records_of(
+    words: np.ndarray, numbers: np.ndarray, rows: np.ndarray, table: PageTable, listed: np.ndarray, **cut: int
+) -> np.ndarray:
+    """Records int64[m, 5] of the vertices `listed` in the pages `numbers`, which lie in `rows` of `words`.
+
+    cut: `skip` and `stretch` of find_records.
+    """
     small = int(np.searchsorted(numbers, table.small_pages))
     first, last = table.first_vertex[numbers], table.last_vertex[numbers]
-    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
-    found = []
-    for start, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(rows)], strict=True):
-        low, count = int(rows[start]), end - start
-        records = find_records(
-            words[low : low + count], first[start:end], last[start:end], min(max(small - start, 0), count),
-            step.listed, step.skip,
-        )  # fmt: skip
-        records[:, 0] += low
-        found.append(records)
-    return found[0] if len(found) == 1 else np.concatenate(found)
+    listed = listed[np.searchsorted(listed, first.min()) : np.searchsorted(listed, last.max(), "right")]
+    return find_records(words, rows, first, last, small, listed, **cut)

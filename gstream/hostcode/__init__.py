@@ -62,9 +62,9 @@ Kernels (attributes of `code`; each returns the edges it looked at, or 0)
 
 Kernels of no program (gstream.hostcode.parts, gstream.hostcode.bitmaps), compiled once for all
     make_parts(words, rows, edges_a_part=EDGES_A_PART) -> parts; rows int64[k] of `words`
-    find_records(words, first_vertex, last_vertex, small_rows, vertices, skip=0, stretch=4096) -> records
-          row i < small_rows is a small page, the others large ones, each kind ascending; first_vertex and last_vertex
-          uint64[rows]; vertices ascending uint64[k] (those without a record in `words` are left out); the first `skip`
+    find_records(words, rows, first_vertex, last_vertex, small_rows, vertices, skip=0, stretch=4096) -> records
+          rows int64[n] of `words`: small_rows small pages, then large ones, each kind ascending; first_vertex and
+          last_vertex uint64[n]; vertices ascending uint64[k] (those without a record are left out); the first `skip`
           neighbours of each list are left out (heads were looked at). Slots are found by interpolation, so no index
           is held: in degree order the first guess is right.
     bitmap(vertices); list_bits(bits, first, last) -> uint64[k] ascending; count_bits(bits) -> int;

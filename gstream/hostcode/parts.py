@@ -91,20 +91,23 @@ def _slot_of(words: Any, row: Any, width: Any, records: Any, first: Any, last: A
 
 @kernel
 def _find(
-    words: Any, first_vertex: Any, last_vertex: Any, small_rows: Any, vertices: Any, skip: Any, stretch: Any, out: Any
-) -> Any:
-    count, width, small, rows = u64(0), u64(words.shape[1]), u64(small_rows), u64(len(first_vertex))
+    words: Any, rows: Any, first_vertex: Any, last_vertex: Any, small_rows: Any, vertices: Any, skip: Any, stretch: Any,
+    out: Any,
+) -> Any:  # fmt: skip
+    count, width, small, pages = u64(0), u64(words.shape[1]), u64(small_rows), u64(len(rows))
     step = u64(stretch)
     wide = words.itemsize == 8
     for v in vertices:
-        row = lower_bound(last_vertex, u64(0), small, v)
+        index = lower_bound(last_vertex, u64(0), small, v)
         slot, records = u64(0), u64(0)
-        if row < small and u64(first_vertex[row]) <= v:
+        if index < small and u64(first_vertex[index]) <= v:
+            row = u64(rows[index])
             records = u64(words[row, 0]) >> u64(32) if wide else u64(words[row, 1])
-            slot = _slot_of(words, row, width, records, u64(first_vertex[row]), u64(last_vertex[row]), v)
+            slot = _slot_of(words, row, width, records, u64(first_vertex[index]), u64(last_vertex[index]), v)
         if slot == records:  # not in a small page
-            row, slot = lower_bound(last_vertex, small, rows, v), u64(0)
-        while row < rows and u64(first_vertex[row]) <= v:
+            index, slot = lower_bound(last_vertex, small, pages, v), u64(0)
+        while index < pages and u64(first_vertex[index]) <= v:
+            row = u64(rows[index])
             head, stride = u64(words[row, width - u64(2) * slot - u64(1)]), stride_of(words, row)
             length = u64(words[row, head])
             # word 6 (or 3 of 8 bytes) of a header: the stretch's place in its list; heads are at place 0
@@ -117,14 +120,15 @@ def _find(
                     out[count, 3], out[count, 4] = v, stride
                 count += u64(1)
                 begin += taken
-            if row < small:
+            if index < small:
                 break
-            row += u64(1)
+            index += u64(1)
     return count
 
 
 def find_records(
     words: np.ndarray,
+    rows: np.ndarray,
     first_vertex: np.ndarray,
     last_vertex: np.ndarray,
     small_rows: int,
@@ -132,15 +136,15 @@ def find_records(
     skip: int = 0,
     stretch: int = RECORD_STRETCH,
 ) -> np.ndarray:
-    """The lists of `vertices` (uint64[k]) in `words`, cut into stretches: int64[m, 5].
+    """The lists of `vertices` (uint64[k]) in the pages `rows` (int64[n]) of `words`, cut into stretches: int64[m, 5].
 
-    A stretch is (row, first, count, vertex, stride): neighbours at words first + k * stride, k below count. Rows below
-    `small_rows` are small pages, the others large ones, both ascending; first_vertex and last_vertex are u64[rows]. The
-    first `skip` neighbours of a list are left out.
+    A stretch is (row, first, count, vertex, stride): neighbours at words first + k * stride, k below count. The first
+    `small_rows` of the pages are small ones, the others large, both ascending, of vertices first_vertex to last_vertex
+    (uint64[n]). The first `skip` neighbours of a list are left out.
     """
     out = np.empty((len(vertices) + len(vertices) // 4 + 64, 5), np.int64)
-    count = int(_find(words, first_vertex, last_vertex, small_rows, vertices, skip, stretch, out))
+    count = int(_find(words, rows, first_vertex, last_vertex, small_rows, vertices, skip, stretch, out))
     if count > len(out):  # hubs were cut into more stretches than there was room for
         out = np.empty((count, 5), np.int64)
-        _find(words, first_vertex, last_vertex, small_rows, vertices, skip, stretch, out)
+        _find(words, rows, first_vertex, last_vertex, small_rows, vertices, skip, stretch, out)
     return out[:count]

@@ -29,38 +29,50 @@ from pagestore.layout import HEADER_BYTES
 FIELDS = ("vertex", "count", "shared", "number")
 
 
-def load_kernel(kernel: RecordKernel) -> Callable[..., int]:
-    """The compiled function(words, [weights,] parts, counter, *arguments); of items (count, *arguments, counter)."""
-    return getattr(load_text(f"gstream_{kernel.name}", module_text(kernel)), kernel.name)
+def load_kernel(kernel: RecordKernel, walk: str = "walk") -> Callable[..., int]:
+    """The compiled function(words, [weights,] parts, counter, *arguments); of items (count, *arguments, counter).
+
+    walk: "walk", or "walk_listed", whose parts are chosen lists.
+    """
+    return getattr(load_text(f"gstream_{kernel.name}", module_text(kernel)), _name(kernel, walk))
+
+
+def _name(kernel: RecordKernel, walk: str) -> str:
+    return walk.replace("walk", kernel.name)
 
 
 def module_text(kernel: RecordKernel) -> str:
-    """The whole module: constants, helpers, the kernel."""
+    """The whole module: constants, helpers, the kernel around every walk; what is not called is not compiled."""
     names = kernel.names
     lines = [f"{name} = np.{kind.name}" for name, kind in names.types.items()]
     lines += [f"{name} = {constant(value)}" for name, value in names.constants.items()]
-    of_items = isinstance(kernel, ItemKernel)
-    walk = (HERE / "templates" / ("items.py" if of_items else "walk.py")).read_text().split(MARK, 1)[1]
-    tree = ast.parse(walk)
-    known = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    file = "items.py" if isinstance(kernel, ItemKernel) else "walk.py"
+    tree = ast.parse((HERE / "templates" / file).read_text().split(MARK, 1)[1])
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    known, walks = {node.name for node in functions}, [node for node in functions if node.name.startswith("walk")]
     helpers = [f"@helper\n{ast.unparse(text)}\n" for name, text in names.functions.items() if name not in known]
-    last = tree.body.pop()
-    assert isinstance(last, ast.FunctionDef) and last.name == "walk"
-    last.name = kernel.name
+    for walk in walks:
+        tree.body.remove(walk)
+        _become(walk, kernel)
+    heading = HEADER.format(module=kernel.module, name=kernel.name)
+    return "\n".join([heading, *lines, "", ast.unparse(tree), "", *helpers, "", *map(ast.unparse, walks), ""])
+
+
+def _become(walk: ast.FunctionDef, kernel: RecordKernel) -> None:
+    """Make a walk the kernel's: its name, its arguments behind the walk's, its text."""
+    walk.name = _name(kernel, walk.name)
     weights = ["weights"] if kernel.uses_weights else []
     taken = {"words", "weights", "parts", "counter", "count"} & {*kernel.parameters}
     assert not taken, f"{kernel.name}: {taken} are names of the walk"
+    arguments = walk.args.args
     for argument in (*weights, *kernel.parameters):
-        last.args.args.append(ast.arg(argument))
+        arguments.append(ast.arg(argument))
     if weights:  # words, weights, parts, counter, ...
-        arguments = last.args.args
         arguments.insert(1, arguments.pop(3))
-    if of_items:
-        last.args.args.append(last.args.args.pop(1))  # the counter
-    Splice(kernel).visit(last)
-    ast.fix_missing_locations(last)
-    heading = HEADER.format(module=kernel.module, name=kernel.name)
-    return "\n".join([heading, *lines, "", ast.unparse(tree), "", *helpers, "", ast.unparse(last), ""])
+    if isinstance(kernel, ItemKernel):
+        arguments.append(arguments.pop(1))  # the counter
+    Splice(kernel).visit(walk)
+    ast.fix_missing_locations(walk)
 
 
 def constant(value: Any) -> str:

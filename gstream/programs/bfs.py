@@ -17,3 +17,9 @@ class BFS(Program):
 
     def done(self, v):
         return v.value != INF  # no later message can improve v
+
+
+class BFSBack(BFS):
+    """The same against the edges: who leads to `source`."""
+
+    backward = True

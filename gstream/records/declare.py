@@ -53,6 +53,13 @@ class RecordKernel:
 
         return load_kernel(self)
 
+    @cached_property
+    def host_listed(self) -> Callable[..., int]:
+        """`host` for chosen lists: parts are int64[m, 5] of gstream.hostcode.parts.find_records."""
+        from gstream.hostcode.records import load_kernel
+
+        return load_kernel(self, "walk_listed")
+
     def __call__(self, *arguments: Any) -> int:
         return self.host(*arguments)
 

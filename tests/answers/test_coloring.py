@@ -11,7 +11,8 @@ from hypothesis import given, settings
 
 import gstream
 from gstream.algorithms.certify import CertificateError
-from gstream.algorithms.coloring import certify_coloring, certify_mis, run_coloring, run_mis
+from gstream.algorithms.coloring import certify_coloring, run_coloring
+from gstream.algorithms.mis import certify_mis, run_mis
 from gstream.algorithms.session import Session
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices, simple

@@ -113,7 +113,14 @@ class Run(Loop):
     def records(self, pages, bits, skip=0):
         vertices = list_bits(bits, 0, self.graph.vertices)
         return find_records(
-            pages.words, pages.first_vertex, pages.last_vertex, pages.small, vertices, skip, self.stretch
+            pages.words,
+            np.arange(len(pages.words)),
+            pages.first_vertex,
+            pages.last_vertex,
+            pages.small,
+            vertices,
+            skip,
+            self.stretch,
         )
 
     def push(self, dst):
