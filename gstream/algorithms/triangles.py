@@ -11,8 +11,8 @@ An edge is in one list, that of its lower end (gstream.algorithms.joins). Blocks
 the inner and the outer operand of a nested loop: one block stays while the others are gathered from the pages, so that
 a graph counts whose lists take more than memory. Where all lists fit, each page is moved twice: once to size the lists.
 
-Holds 24 bytes a vertex (triangles) or 28 (LCC) and degrees; a block 4 bytes for each edge between neighbours (8 past
-2^30 vertices) and 16 for each vertex.
+Holds 24 bytes a vertex (triangles) or 28 (LCC) and degrees, on the host's cores 2 bits for each thread; a block 4 bytes
+for each edge between neighbours (8 past 2^30 vertices) and 16 for each vertex.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]
     """(edges between neighbours u8[V], neighbours u4[V], rounds of the outer loop)."""
     vertices, size = session.meta.vertices, neighbours(session)
     arcs, degree = np.zeros(vertices, np.uint64), np.zeros(vertices if degrees else 0, np.uint32)
-    session.hold(size, arcs, degree)
+    marks = np.zeros((0 if session.on_gpus else session.engine.workers.threads, -(-vertices // 32)), np.uint64)
+    session.hold(size, arcs, degree, marks)
     blocks, inner, outer = higher_lists(session, size)
     for number in range(len(blocks)):
         two = inner.lists(number)
@@ -77,7 +78,11 @@ def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]
             session.each(joins.count_ends, *two.arrays, degree)
         for other in range(len(blocks)):
             one = two if other == number else outer.lists(other)
-            session.join(joins.close_triangles, len(one.after), *one.arrays, *two.arrays, arcs)
+            if session.on_gpus:
+                session.join(joins.close_triangles, len(one.after), *one.arrays, *two.arrays, arcs)
+            else:
+                seats = np.zeros(1, np.int64)
+                session.look(joins.close_marked, *one.arrays, *two.arrays, arcs, marks, seats)
     return arcs, degree, len(blocks)
 
 
