@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from gstream.algorithms.listsort import new_stack, sort_range
 from gstream.algorithms.records import claim, u64
 from gstream.hostcode.intrinsics import atomic_add
-from gstream.hostcode.jit import kernel
+from gstream.hostcode.jit import helper, kernel
 from gstream.records import record_kernel
 
 RUN = 64  # vertices that one claim takes
+SLOTS = 8192  # of a thread's table of labels
+DISTINCT = 4096  # labels that it takes: more of them are sorted
 
 
 @record_kernel(cursor="own", entries="own")
@@ -27,12 +31,53 @@ def gather_labels(record, first, end, cursor, way, both, label, entries):
             entries[atomic_add(cursor, u - first, u64(1))] = label[v]
 
 
+@helper
+def count_labels(entries, low, high, keys, counts, slots):
+    """(whether there was room, the most frequent of entries[low:high], the least of several), by counting in a table.
+
+    keys: id[SLOTS]; counts: uint64[SLOTS], zero before and after; slots: uint64[DISTINCT], for those in use.
+    """
+    best, most, used, room = entries[low], u64(0), u64(0), True
+    for index in range(low, high):
+        key = entries[index]
+        slot = (u64(key) * u64(0x9E3779B97F4A7C15)) >> u64(51)
+        while counts[slot] != u64(0) and keys[slot] != key:
+            slot = (slot + u64(1)) & u64(SLOTS - 1)
+        if counts[slot] == u64(0):
+            if used == u64(DISTINCT):
+                room = False
+                break
+            keys[slot], slots[used] = key, slot
+            used += u64(1)
+        counts[slot] += u64(1)
+        if counts[slot] > most or (counts[slot] == most and key < best):
+            best, most = key, counts[slot]
+    for index in range(used):
+        counts[slots[index]] = u64(0)
+    return room, best
+
+
+@helper
+def mode_of_sorted(entries, low, high):
+    """The most frequent of entries[low:high], which ascend; the least of several."""
+    best, most, index = entries[low], u64(0), low
+    while index < high:
+        same = index + u64(1)
+        while same < high and entries[same] == entries[index]:
+            same += u64(1)
+        if same - index > most:
+            best, most = entries[index], same - index
+        index = same
+    return best
+
+
 @kernel
 def take_modes(starts, entries, first, top, label, fresh, changed, counter):
     """fresh[first + k] = the most frequent of entries[starts[k]:starts[k + 1]], the least of several; without entries
-    the label stays. changed: int64[1], labels that are new. Sorts the entries, whose bits are `top` at most.
+    the label stays. changed: int64[1], labels that are new. Entries, whose bits are `top` at most, may be sorted.
     """
     stack, vertices, moved = new_stack(), u64(len(starts)) - u64(1), 0
+    keys, counts, slots = np.empty(SLOTS, label.dtype), np.zeros(SLOTS, np.uint64), np.empty(DISTINCT, np.uint64)
     while True:
         begin = claim(counter) * u64(RUN)
         if begin >= vertices:
@@ -43,14 +88,9 @@ def take_modes(starts, entries, first, top, label, fresh, changed, counter):
             fresh[v] = label[v]
             if low == high:
                 continue
-            sort_range(entries, low, high, u64(top), stack)
-            best, most, index = entries[low], u64(0), low
-            while index < high:
-                same = index + u64(1)
-                while same < high and entries[same] == entries[index]:
-                    same += u64(1)
-                if same - index > most:
-                    best, most = entries[index], same - index
-                index = same
+            counted, best = count_labels(entries, low, high, keys, counts, slots)
+            if not counted:
+                sort_range(entries, low, high, u64(top), stack)
+                best = mode_of_sorted(entries, low, high)
             fresh[v] = best
             moved += best != label[v]

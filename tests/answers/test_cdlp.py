@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
+from gstream.algorithms.labels import DISTINCT
 from pagestore.errors import ResourceError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices
@@ -60,6 +61,17 @@ def test_a_mode_over_the_pages_of_a_hub(tmp_path):
         example.topology = topology
         with gstream.open(example.stored(tmp_path), devices="fake:2:3") as graph:
             assert column(graph.cdlp(iterations=6), "community") == reference(example, 6)
+
+
+@pytest.mark.parametrize("leaves", [4096, 4097, 9000])
+def test_more_labels_than_are_counted(leaves, tmp_path):
+    """A hub of so many labels that they are sorted; one of them, not the least, twice."""
+    assert DISTINCT == 4096
+    target = np.append(np.arange(1, leaves + 1), 70)
+    example = Example(leaves + 1, np.zeros_like(target), target, directed=False, order="degree")
+    with gstream.open(example.stored(tmp_path)) as graph:
+        assert column(graph.cdlp(iterations=1), "community")[0] == 70
+        assert column(graph.cdlp(iterations=3), "community") == reference(example, 3)
 
 
 def test_rounds_end_where_nothing_changes(tmp_path):
