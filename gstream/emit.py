@@ -24,6 +24,8 @@ ARGUMENTS = {
     "halt": "ctx",
 }
 TOTAL_ARGUMENTS = "v_id, v_value, v_before, v_degree, v_in_degree, own, at, ctx"
+# Operators of 64-bit signed integers that wrap: C++ gives overflow no meaning, and Numba takes it for impossible.
+WRAPPING = {"+": "wrap_add", "-": "wrap_sub", "*": "wrap_mul"}
 FIXED_INTS = ("vertices", "edges", "superstep")
 
 
@@ -145,10 +147,13 @@ class Emitter:
             return f"int_power({self._cast(value.args[0], kind)}, {value.args[1].data})"
         if value.op == "arithmetic":
             left, right = (self._cast(side, kind) for side in value.args)
+            if kind == "i64" and value.data in WRAPPING:
+                return f"{WRAPPING[value.data]}({left}, {right})"
             return f"({left} {value.data} {right})"
+        if value.op == "negate" and kind == "i64":
+            return f"wrap_sub(i64(0), {self._cast(value.args[0], kind)})"
         if value.op == "negate":
-            zero = f"{kind}(0) - " if kind in ("i64", "u64") else "-"
-            return f"({zero}{self._cast(value.args[0], kind)})"
+            return f"({'u64(0) ' if kind == 'u64' else ''}-{self._cast(value.args[0], kind)})"
         if value.op == "abs":
             text = self._cast(value.args[0], kind)
             return text if kind == "u64" or value.type == "n64" else f"abs({text})"

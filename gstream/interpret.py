@@ -8,6 +8,7 @@ synchronous; every vertex applies what it got.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -65,6 +66,7 @@ def interpreted(program: Any, emitter: Emitter, methods: Sequence[str]) -> Simpl
     for kind in ("u32", "u64", "i32", "i64"):
         names |= {f"saturate_{kind}": _saturate(kind), f"wrap_{kind}": _wrap(kind)}
     names |= {"math": _Math(), "np": np, "min2": lambda a, b: b if b < a else a, "max2": lambda a, b: b if b > a else a}
+    names |= {"wrap_add": operator.add, "wrap_sub": operator.sub, "wrap_mul": operator.mul}
     names["int_power"] = lambda x, n: x**n
     names["is_member"] = lambda members, first, end, v: v in members[first:end]
     for name in methods:

@@ -28,8 +28,6 @@ PARAMETERS = {
 TOTAL_PARAMETERS = f"i64 v_id, Value v_value, Value v_before, i64 v_degree, i64 v_in_degree, {OWN}, const Context& ctx"
 UNSIGNED = ("u8", "u32", "u64", "bool")
 LINE_LENGTH = 120
-# Operators of 64-bit signed integers: overflow has no meaning in C++, and wraps here.
-WRAPPING = {"+": "wrap_add", "-": "wrap_sub", "*": "wrap_mul"}
 ROUNDING = {"//": "floor_div", "%": "floor_mod", "**": "power"}
 # Comparisons of u64 with a signed type: C++ would read -1 as 2^64 - 1.
 MIXED = {
@@ -115,21 +113,13 @@ class CudaEmitter(Emitter):
             return f"({self._text(test)} ? {self._cast(yes, value.type)} : {self._cast(no, value.type)})"
         kind = carrier(value.type)
         if value.op == "arithmetic":
-            if value.data == "**" and kind in ("i64", "u64"):
+            if value.data not in ROUNDING or (value.data == "**" and kind in ("i64", "u64")):
                 return super()._operation(value)
-            return self._arithmetic(value.data, kind, *(self._cast(side, kind) for side in value.args))
-        if value.op == "negate" and kind == "i64":
-            return f"wrap_sub(i64(0), {self._cast(value.args[0], kind)})"
+            left, right = (self._cast(side, kind) for side in value.args)
+            return f"{ROUNDING[value.data]}({left}, {right})"
         if value.op == "abs" and kind != "u64" and value.type != "n64":
             return f"absolute({self._cast(value.args[0], kind)})"
         return super()._operation(value)
-
-    def _arithmetic(self, operator: str, kind: str, left: str, right: str) -> str:
-        if operator in ROUNDING:
-            return f"{ROUNDING[operator]}({left}, {right})"
-        if kind == "i64":
-            return f"{WRAPPING[operator]}({left}, {right})"
-        return f"({left} {operator} {right})"
 
     def _math(self, value: Expr) -> str:
         name, kind = value.data

@@ -10,7 +10,8 @@ from gstream.hostcode.jit import helper
 
 __all__ = [
     "f32", "f64", "i32", "i64", "int_power", "is_member", "math", "max2", "min2", "np", "saturate_i32", "saturate_i64",
-    "saturate_u32", "saturate_u64", "u8", "u32", "u64", "wrap_i32", "wrap_i64", "wrap_u32", "wrap_u64",
+    "saturate_u32", "saturate_u64", "u8", "u32", "u64", "wrap_add", "wrap_i32", "wrap_i64", "wrap_mul", "wrap_sub",
+    "wrap_u32", "wrap_u64",
 ]  # fmt: skip
 
 u8, u32, u64, i32, i64, f32, f64 = np.uint8, np.uint32, np.uint64, np.int32, np.int64, np.float32, np.float64
@@ -54,8 +55,26 @@ def saturate_i64(x):
 
 
 @helper
+def wrap_add(a, b):
+    """a + b of i64, wrapping: unsigned, as Numba takes overflow of signed ones for impossible."""
+    return i64(u64(a) + u64(b))
+
+
+@helper
+def wrap_sub(a, b):
+    """a - b of i64, wrapping."""
+    return i64(u64(a) - u64(b))
+
+
+@helper
+def wrap_mul(a, b):
+    """a * b of i64, wrapping."""
+    return i64(u64(a) * u64(b))
+
+
+@helper
 def int_power(x, n):
-    """x to the constant n > 0, wrapping at 64 bits: unsigned, as Numba takes overflow of signed ones for impossible."""
+    """x to the constant n > 0, wrapping at 64 bits."""
     power = u64(x)
     for _ in range(n - 1):
         power = power * u64(x)
