@@ -1,0 +1,77 @@
+"""compute-sanitizer over tests: what its processes say is counted, whoever reports, fails or does not end."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from bench import sanitize
+
+TESTS = """
+import os
+import pytest
+
+@pytest.mark.parametrize("number", range(5))
+def test_some(number):
+    assert os.environ["GSTREAM_SMALL"] == "1"
+"""
+# What the tool does as far as its caller can tell: runs the command, and writes its summary to the log.
+TOOL = """#!/bin/sh
+while [ "$1" != --log-file ]; do shift; done
+log=$2; shift 2
+[ "$1" = --leak-check ] && shift 2
+"$@"; code=$?
+echo "========= ERROR SUMMARY: REPORTS errors" > "$log"
+exit $code
+"""
+
+
+def sanitized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, tests: str = TESTS) -> tuple[int, dict]:
+    program = tmp_path / "compute-sanitizer"
+    program.write_text(tool)
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    (tmp_path / "test_of_sanitizer.py").write_text(tests)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(sanitize, "SAID", tmp_path / "said")
+    monkeypatch.setattr(sanitize.machine, "ROOT", tmp_path)
+    out = tmp_path / "out" / "sanitizer.json"
+    given = ["--tools", "memcheck", "synccheck", "--tests", ".", "--out", str(out), "--limit", "60"]
+    return sanitize.main(given), json.loads(out.read_text())
+
+
+def test_nothing_is_reported(tmp_path, monkeypatch):
+    code, found = sanitized(tmp_path, monkeypatch, TOOL.replace("REPORTS", "0"))
+    assert code == 0 and list(found) == ["memcheck", "synccheck"]
+    for counts in found.values():
+        assert (counts["passed"], counts["failed"], counts["reports"], counts["processes"]) == (5, 0, 0, 2)
+
+
+def test_reports_count(tmp_path, monkeypatch):
+    code, found = sanitized(tmp_path, monkeypatch, TOOL.replace("REPORTS", "3"))
+    assert code == 1 and found["memcheck"]["reports"] == 6
+
+
+def test_a_tool_that_says_nothing(tmp_path, monkeypatch):
+    code, found = sanitized(tmp_path, monkeypatch, "#!/bin/sh\nexit 1\n")
+    assert code == 1 and found["synccheck"]["reports"] is None and found["synccheck"]["passed"] == 0
+
+
+def test_failures_count(tmp_path, monkeypatch):
+    failing = TESTS.replace("assert os", "assert number != 3 and os")
+    code, found = sanitized(tmp_path, monkeypatch, TOOL.replace("REPORTS", "0"), failing)
+    assert code == 1 and (found["memcheck"]["passed"], found["memcheck"]["failed"]) == (4, 1)
+
+
+def test_memcheck_sees_one_gpu(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
+    assert sanitize.environment("memcheck")["CUDA_VISIBLE_DEVICES"] == "2"
+    assert sanitize.environment("racecheck")["CUDA_VISIBLE_DEVICES"] == "2,3"
+
+
+def test_no_tests(tmp_path, monkeypatch):
+    monkeypatch.setattr(sanitize, "SAID", tmp_path / "said")
+    with pytest.raises(SystemExit, match="finds no tests there"):
+        sanitize.main(["--tests", str(tmp_path), "--out", str(tmp_path / "o.json")])
