@@ -116,7 +116,7 @@ class DegreeSort:
         }
         with gpu, ExitStack() as undo:
             undo.callback(self._free)
-            self.kernels = gpu.load(unit_of_page_kernels("order", ["order.cu"], shape))
+            self.kernels = gpu.load(unit_of_page_kernels("order", ("order.cu",), shape))
             self.stream = gpu.stream()
             self.ends = gpu.event(timed=True), gpu.event(timed=True)
             self._keep("degrees", gpu.upload(degrees))

@@ -57,7 +57,7 @@ def cuda_text(program: Any, id_bytes: int, weight: np.dtype) -> str:
     shape = UnitShape(np.dtype(f"<u{id_bytes}"), weight)
     text = unit_of(program, shape).text
     if program is WCC:  # what `gstream run wcc` runs; the program is for comparison
-        text += unit_of_page_kernels("components", ["unionfind.cu", "bits.cu"], shape).text
+        text += unit_of_page_kernels("components", ("unionfind.cu", "bits.cu"), shape).text
     return text
 
 

@@ -9,12 +9,13 @@ count. An array goes as its address and its count, a number as 64 bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from gstream.cudacode.emit import cuda_emitter_of
-from gstream.cudacode.generate import Unit, UnitShape, flattened, kernels_in, program_text
+from gstream.cudacode.generate import UNITS, Unit, UnitShape, flattened, kernels_in, program_text
 from gstream.cudacode.scalar_text import Printer, first_test
 from gstream.records import ItemKernel, RecordKernel
 from gstream.scalars import type_of_dtype
@@ -27,18 +28,30 @@ ITEMS = "u64 first, u64 step, u64 count, u64* edges"
 
 def unit_of_records(kernel: RecordKernel, shape: UnitShape, arrays: Sequence[Any]) -> Unit:
     """The unit of a kernel for arrays and numbers of these types. shape.weight_dtype: None if it reads no weights."""
+    return _unit(kernel, shape, tuple(kind_of(value) for value in arrays))
+
+
+def kind_of(value: Any) -> tuple[str, bool]:
+    """How a kernel takes an argument: (type of its elements, True) of an array, (what makes it, False) of a number."""
+    if isinstance(value, np.ndarray):
+        return type_of_dtype(value.dtype), True
+    return number_from(value), False
+
+
+@lru_cache(maxsize=UNITS)  # a sweep a round, and its text takes longer than the sweep of a small graph
+def _unit(kernel: RecordKernel, shape: UnitShape, kinds: tuple[tuple[str, bool], ...]) -> Unit:
     from gstream.programs.bfs import BFS
     from gstream.programs.sssp import SSSP
 
     weight = None if shape.weight_dtype is None else type_of_dtype(shape.weight_dtype)
     stands_in = BFS if weight is None else SSSP  # page kernels need no program, but for its widths
     program = program_text(stands_in, cuda_emitter_of(stands_in, weight), shape)
-    text = flattened(kernel.name, ["records.cuh"], program) + "\n" + kernel_text(kernel, arrays)
+    text = flattened(kernel.name, ["records.cuh"], program) + "\n" + kernel_text(kernel, kinds)
     return Unit(kernel.name, text, kernels_in(text), 0)
 
 
-def kernel_text(kernel: RecordKernel, arrays: Sequence[Any]) -> str:
-    """The kernel as C++, and the __global__ function around it."""
+def kernel_text(kernel: RecordKernel, kinds: Sequence[tuple[str, bool]]) -> str:
+    """The kernel as C++, and the __global__ function around it. kinds: of its arguments (kind_of)."""
     printer = Printer(kernel.names)
     lines = ["namespace page {", *printer.constants(), ""]
     for tree in kernel.names.functions.values():
@@ -49,14 +62,14 @@ def kernel_text(kernel: RecordKernel, arrays: Sequence[Any]) -> str:
     lines += printer.kernel(kernel.tree, "visit", kernel.tree.body, "u32")
     lines += ["}  // namespace page", ""]
     given, made = [], []
-    for name, value in zip(kernel.parameters, arrays, strict=True):
-        if isinstance(value, np.ndarray):
-            kind, written = type_of_dtype(value.dtype), str(name in kernel.merges).lower()
+    for name, (kind, is_array) in zip(kernel.parameters, kinds, strict=True):
+        if is_array:
+            written = str(name in kernel.merges).lower()
             given.append(f"{kind}* at_{name}, u64 size_{name}")
             made.append(f"const Array<{kind}, {written}> x_{name} = {{at_{name}, size_{name}}};")
         else:
             given.append(f"u64 bits_{name}")
-            made.append(f"const auto x_{name} = {number_from(value)}(bits_{name});")
+            made.append(f"const auto x_{name} = {kind}(bits_{name});")
     names = ", ".join(["at", *(f"x_{name}" for name in kernel.parameters)])
     launched = ITEMS if of_items else PAGES
     lines += [

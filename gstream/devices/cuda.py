@@ -13,7 +13,6 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -314,9 +313,9 @@ class Gpu:
 
     def load(self, unit: Any) -> dict[str, Launcher]:
         """The kernels by name of a gstream.cudacode.generate.Unit, compiled where need be; loaded once a process."""
-        cubin = unit.compile(self.architecture)
-        key = (self.context, cubin)
+        key = (self.context, unit)
         if key not in _LOADED:
+            cubin = unit.compile(self.architecture)
             try:
                 module = self.cuda.module_from_file(str(cubin))
             except self.cuda.Error:  # a file that a crash of the system left cut short, say
@@ -339,7 +338,7 @@ def touch(array: np.ndarray) -> None:
         list(threads.map(lambda piece: np.bitwise_or(piece, 0, out=piece), pieces))
 
 
-_LOADED: dict[tuple[Any, Path], dict[str, Launcher]] = {}  # (context, cubin): kernels by name
+_LOADED: dict[tuple[Any, Any], dict[str, Launcher]] = {}  # (context, unit): kernels by name
 
 
 class Launcher:

@@ -40,7 +40,7 @@ class Tree:
         """piece: bytes of what is copied at once from forests whose memory can't be read; 0 where all can be. labels:
         whether `label` will be called."""
         self.device, self.gpu, self.vertices, self.dtype = device, device.gpu, vertices, shape.id_dtype
-        unit = unit_of_page_kernels("components", ["unionfind.cu", "bits.cu"], shape)
+        unit = unit_of_page_kernels("components", ("unionfind.cu", "bits.cu"), shape)
         with self.gpu, ExitStack() as undo:
             self.kernels = self.gpu.load(unit)
             self.stream = self.gpu.stream()

@@ -108,7 +108,7 @@ def list_seconds(gpu: Gpu) -> float | None:
     """
     if not gpu.reads_host:
         return None
-    unit = unit_of_page_kernels("probe", ["probe.cu"], UnitShape(np.dtype(np.uint32), None, np.dtype(np.uint32)))
+    unit = unit_of_page_kernels("probe", ("probe.cu",), UnitShape(np.dtype(np.uint32), None, np.dtype(np.uint32)))
     with gpu, ExitStack() as held:
         read = gpu.load(unit)["read_lists_kernel"]
         host = aligned_empty(PIN_BYTES).view(np.uint64)

@@ -41,7 +41,8 @@ class GpuState:
         table = next(iter(job.tables.values()))
         weight = table.weight_dtype if code.uses_edge else None
         shape = UnitShape(table.layout.id_dtype, weight, job.host.degree.dtype)
-        self.unit: Unit = unit_of(type(code.program), shape)
+        program: Any = type(code.program)
+        self.unit: Unit = unit_of(program, shape)
         self.kernels = gpu.load(self.unit)
         self.stream = gpu.stream()
         self.chunk: Range = (0, min(plan.chunk, vertices))

@@ -112,7 +112,7 @@ class TestOverTheStandIn:
         sort = DegreeSort(gpu, degrees)
         with sort, gpu:
             wide = gpu.load(
-                unit_of_page_kernels("order", ["order.cu"], UnitShape(np.dtype("<u8"), None, degrees.dtype))
+                unit_of_page_kernels("order", ("order.cu",), UnitShape(np.dtype("<u8"), None, degrees.dtype))
             )
             sort.kernels, sort.id_dtype = wide, np.dtype("<u8")
             sort._arrays.pop("place").free()
@@ -123,7 +123,7 @@ class TestOverTheStandIn:
 
 
 def test_a_tile_is_the_kernels_tile():
-    text = unit_of_page_kernels("order", ["order.cu"], UnitShape(np.dtype("u4"))).text
+    text = unit_of_page_kernels("order", ("order.cu",), UnitShape(np.dtype("u4"))).text
     assert "TILE = SORT_THREADS * COUNTERS_A_THREAD" in text
     assert "SORT_THREADS = 512" in text and "COUNTERS_A_THREAD = 8" in text and gpu_sort.TILE == 512 * 8
 
@@ -152,4 +152,4 @@ def test_the_kernels_compile(tmp_path, monkeypatch):
     monkeypatch.setattr(generate, "cache_folder", lambda: tmp_path)
     for width in ("u4", "u8"):
         shape = UnitShape(np.dtype(width), None, np.dtype(width))
-        assert unit_of_page_kernels("order", ["order.cu"], shape).compile("sm_90").exists()
+        assert unit_of_page_kernels("order", ("order.cu",), shape).compile("sm_90").exists()

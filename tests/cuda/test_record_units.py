@@ -14,7 +14,7 @@ import gstream.algorithms
 from gstream.cudacode import generate
 from gstream.cudacode.emit import cuda_emitter_of
 from gstream.cudacode.generate import Unit, UnitShape, flattened, kernels_in, program_text
-from gstream.cudacode.records import bits_of, kernel_text
+from gstream.cudacode.records import bits_of, kernel_text, kind_of
 from gstream.cudacode.scalar_text import first_test
 from gstream.hostcode.records import module_text
 from gstream.programs.sssp import SSSP
@@ -85,7 +85,7 @@ def test_all_kernels_compile(tmp_path, monkeypatch, ids, weight):
     kernels = shipped()
     assert len(kernels) > 35
     for number, kernel in enumerate(kernels):  # of one name there may be several
-        text = kernel_text(kernel, arrays_of(kernel, ids, weight)).replace(
+        text = kernel_text(kernel, [kind_of(value) for value in arrays_of(kernel, ids, weight)]).replace(
             f"\n{kernel.name}_kernel(", f"\nk{number}_kernel("
         )
         texts.append(f"namespace k{number} {{\n{text}\n}}\n")
@@ -137,7 +137,7 @@ def reads_first(record, found, open):
 
 def test_what_has_no_twin_is_refused():
     with pytest.raises(TypeError, match="no C.. is made of"):
-        kernel_text(formats, [np.zeros(1, np.uint32)])
+        kernel_text(formats, [("u32", True)])
     with pytest.raises(AssertionError, match="leaves a record"):
         module_text(leaves_a_loop)
     with pytest.raises(AssertionError, match="names of the walk"):
@@ -148,5 +148,5 @@ def test_what_has_no_twin_is_refused():
 
 def test_a_first_test_is_asked_before_a_list_is_read():
     assert len(first_test(passes_over.tree)) == 2 and first_test(reads_first.tree) == []
-    text = kernel_text(passes_over, [np.zeros(1, np.uint32), np.zeros(1, np.uint8)])
+    text = kernel_text(passes_over, [("u32", True), ("u8", True)])
     assert "bool wanted" in text and text.count("return false;") == 1
