@@ -22,6 +22,7 @@ from gstream.stats import RunOutcome, RunStats
 from pagestore.errors import ResourceError
 from pagestore.layout import HEAD_NEIGHBOURS
 
+LIST_BYTES = 5000  # that are copied to a GPU and back while the host's cores find and read a list: some 200 ns
 # Heads are kept where they take at most this part of the memory cap, else read by parts a tenth as large.
 HEADS_SHARE = 4
 
@@ -134,13 +135,15 @@ class Session:
 
     def sweep_among(self, name: str, kernel: SharedKernel, bits: np.ndarray) -> Any:
         """`sweep` by a record kernel that does nothing at lists of vertices whose bit is not set: over the pages that
-        may hold others, and where these are few over their lists alone."""
-        wanted = self.pages_of(name, bits)
-        if not self.on_gpus:
-            records = int(self.engine.graph.tables[name].records[wanted].sum())
-            if count_bits(bits) * LISTED < records:
-                kernel = replace(kernel, listed=list_bits(bits, 0, self.meta.vertices))
-        return self.sweep(name, kernel, wanted)
+        may hold others. The host's cores look for few lists one by one; instead of GPUs, too, where these would take
+        longer to copy the arrays.
+        """
+        wanted, count = self.pages_of(name, bits), count_bits(bits)
+        records = int(self.engine.graph.tables[name].records[wanted].sum())
+        if count * LISTED >= records or (self.on_gpus and count * LIST_BYTES >= bytes_of(kernel.arrays)):
+            return self.sweep(name, kernel, wanted)
+        listed = replace(kernel, listed=list_bits(bits, 0, self.meta.vertices))
+        return self.engine.sweep(name, listed, wanted)
 
     def sweep(self, name: str, kernel: Any, wanted: np.ndarray | None = None) -> Any:
         """engine.sweep over topology `name`; wanted: bool[pages], None for all pages.
