@@ -1,4 +1,4 @@
-"""Circuit simulation as CuSha (Khorasani et al., HPDC 2014) and Garaph (section 6, 10 iterations) run it.
+"""Circuit simulation after CuSha (Khorasani et al., HPDC 2014) and Garaph (section 6, 10 iterations).
 
 Needs weights: conductances. Bytes a vertex: 8 of values, 8 of sums, 16 of parameters.
 """

@@ -1,4 +1,4 @@
-"""Heat simulation as CuSha (Khorasani et al., HPDC 2014) and Garaph (section 6, 10 iterations) run it.
+"""Heat simulation after CuSha (Khorasani et al., HPDC 2014) and Garaph (section 6, 10 iterations).
 
 Needs weights. Bytes a vertex: 8 of values, 8 of sums, 16 of parameters.
 """

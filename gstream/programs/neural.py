@@ -1,4 +1,4 @@
-"""Neural network simulation as CuSha (Khorasani et al., HPDC 2014) and Garaph (section 6, 10 iterations) run it.
+"""Neural network simulation after CuSha (Khorasani et al., HPDC 2014) and Garaph (section 6, 10 iterations).
 
 Needs weights. Bytes a vertex: 8 of values, 8 of sums, 8 of first values.
 """
