@@ -7,10 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from bench import gpu_memory, gpu_pagerank, gpu_traversals
-from bench.figures import Figure
+from bench import algorithms, gpu_algorithms, gpu_memory, gpu_pagerank, gpu_traversals, graphs
+from bench.figures import Figure, WrongAnswerError
 from bench.gpu_setup import Setup, Store
 from bench.link import Ceiling, Devices
 from bench.machine import ROOT
@@ -52,6 +53,31 @@ def test_components_are_streamed_with_heads_and_without(setup: Setup) -> None:
     assert figures["components streamed"].ratio is None  # no bytes, so no share of the link
     swept = figures["components streamed without heads"]
     assert swept.ceiling and swept.ratio and "heads alone" not in swept.note
+
+
+def test_every_algorithm_is_measured_on_gpus(setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some of the rows: a value a vertex, a float a vertex, rows of edges."""
+    some = ("kcore", "katz", "msf")
+    monkeypatch.setattr(graphs, "WORK", tmp_path)
+    monkeypatch.setattr(gpu_algorithms, "ROWS", [row for row in algorithms.ROWS if row.name in some])
+    figures = list(gpu_algorithms.algorithms(setup))
+    places = [f"{name} {place}, 1 fake device" for name in some for place in ("in-core", "streamed")]
+    assert sorted(figure.what for figure in figures) == sorted(places)
+    assert all(figure.against == "this machine's cores" and figure.ratio for figure in figures)
+    assert all("edges/s" in figure.note and "times the store's" in figure.note for figure in figures)
+
+
+def test_wrong_answers_of_gpus_are_refused() -> None:
+    ranks = np.array([0.5, 0.25, 0.25])
+    gpu_algorithms.check_answer("katz", ranks * (1 + 1e-6), ranks)
+    gpu_algorithms.check_answer("msf", np.array([3, 1, 2]), np.array([1, 2, 3]))
+    for name, found, expected in (
+        ("katz", ranks + [0, 0, 0.01], ranks),
+        ("kcore", np.array([1, 2]), np.array([2, 1])),
+        ("msf", np.array([1, 2]), np.array([1, 2, 3])),
+    ):
+        with pytest.raises(WrongAnswerError, match=name):
+            gpu_algorithms.check_answer(name, found, expected)
 
 
 def test_merges_are_measured_between_two_devices(setup: Setup) -> None:
