@@ -304,6 +304,10 @@ class Engine:
         """Whether the page source that is there serves a sweep, and leaves room for what the caller holds."""
         return self._sources.serve(table, weights) and not self._over_cap()
 
+    def holds(self, name: str) -> bool:
+        """Whether the pages of topology `name` lie in host memory, as far as sweeps and runs before asked for them."""
+        return self._sources.holds(self.graph.tables[name].name)
+
     def _over_cap(self) -> bool:
         cap = self.options.host_memory
         return cap is not None and self._held_bytes() + self.beside_bytes > cap

@@ -73,6 +73,10 @@ class Sources:
                 self._made[name] = made * self._devices if plan.resident else made
                 undo.pop_all()
 
+    def holds(self, name: str) -> bool:
+        """Whether host memory has room for all pages of a page set: those that are not there are read once."""
+        return name in self._made and self._made[name][0].plan.resident
+
     def settle(self) -> None:
         """End reading ahead for supersteps that do not come."""
         for source in self.distinct():

@@ -136,11 +136,12 @@ class Session:
     def sweep_among(self, name: str, kernel: SharedKernel, bits: np.ndarray) -> Any:
         """`sweep` by a record kernel that does nothing at lists of vertices whose bit is not set: over the pages that
         may hold others. The host's cores look for few lists one by one; instead of GPUs, too, where these would take
-        longer to copy the arrays.
+        longer to copy the arrays, and host memory holds the pages.
         """
         wanted, count = self.pages_of(name, bits), count_bits(bits)
         records = int(self.engine.graph.tables[name].records[wanted].sum())
-        if count * LISTED >= records or (self.on_gpus and count * LIST_BYTES >= bytes_of(kernel.arrays)):
+        away = self.on_gpus and not (self.engine.holds(name) and count * LIST_BYTES < bytes_of(kernel.arrays))
+        if away or count * LISTED >= records:
             return self.sweep(name, kernel, wanted)
         listed = replace(kernel, listed=list_bits(bits, 0, self.meta.vertices))
         return self.engine.sweep(name, listed, wanted)

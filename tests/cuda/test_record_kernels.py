@@ -8,6 +8,7 @@ from compilers import needs_gxx
 from record_graphs import ASKED, CASES, KINDS, check, make_path
 
 import gstream
+from gstream.algorithms import session
 from gstream.devices import gpusweep
 from gstream.devices.base import DeviceMemoryError
 from gstream.devices.gpusweep import merge_copies
@@ -47,6 +48,18 @@ def test_gpus_are_the_host(paths, kind, name, options, launched):
     with gstream.open(paths[kind]) as graph:
         check(graph, name, ASKED.get(name, {}), OPTIONS[options])
     assert launched
+
+
+@pytest.mark.parametrize(("kind", "name"), [case for case in CASES if case[1] in ("coloring", "mis")])
+def test_few_lists_are_left_to_the_cores(paths, kind, name, launched, monkeypatch):
+    """Of one run some sweeps are the GPUs', others the cores'."""
+    monkeypatch.setattr(session, "LIST_BYTES", 1)
+    monkeypatch.setattr(session, "LISTED", 3)
+    listed, run = [], session.SharedKernel.run_listed
+    monkeypatch.setattr(session.SharedKernel, "run_listed", lambda *given: listed.append(1) or run(*given))
+    with gstream.open(paths[kind]) as graph:
+        check(graph, name, ASKED.get(name, {}), OPTIONS["two"])
+    assert launched and listed
 
 
 @pytest.mark.parametrize("kind", KINDS)
