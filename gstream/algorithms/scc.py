@@ -28,6 +28,7 @@ from gstream.hostcode.bitmaps import bitmap, bits_where
 from gstream.programs.bfs import BFS, BFSBack
 from gstream.results import Column
 
+LONGEST = 1000  # supersteps of a search: where paths are longer, colours divide them sooner
 TRIMS = 3  # sweeps of trimming in each round, as long as they find something; long chains fall by colours, too
 
 
@@ -71,21 +72,25 @@ def run_scc(session: Session) -> tuple[list[Column], dict[str, Any]]:
 
 def _find_giant(session: Session, label: np.ndarray, part: np.ndarray) -> None:
     """label: of the component of a vertex with many edges, and of those whose degrees say that they are alone; part: by
-    which searches from that vertex the others were found."""
+    which searches from that vertex the others were found. Nothing of the kind where a search would take long."""
     least = np.minimum(session.degree("out"), session.degree("in"))
-    alone = least == 0
-    label[alone] = np.flatnonzero(alone)
-    if alone.all():
+    alone = np.flatnonzero(least == 0)
+    label[alone] = alone
+    if len(alone) == len(label):
         return
-    source = int(least.argmax())
-    session.hold(alone)
+    source = session.user_ids([source_id := int(least.argmax())])[0]
+    del least, alone
     found = np.zeros(len(label), np.uint8)
-    for bit, program in ((1, BFS), (2, BFSBack)):
-        distance = session.run(program(source=session.user_ids([source])[0])).value
-        found[distance != unreached(distance.dtype)] |= bit
-    label[found == 3] = source
-    part[:] = found
-    session.let_go(alone)
+    session.hold(found)
+    for bit, search in ((1, BFS), (2, BFSBack)):
+        outcome = session.run(search(source=source), max_supersteps=LONGEST)
+        if not outcome.converged:
+            break
+        found[outcome.value != unreached(outcome.value.dtype)] |= bit
+    else:
+        label[found == 3] = source_id
+        part[:] = found
+    session.let_go(found)
 
 
 def _trim(session: Session, name: str, label: np.ndarray, part: np.ndarray, left: np.ndarray) -> None:

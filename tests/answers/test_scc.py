@@ -8,8 +8,10 @@ import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gstream
+from gstream.algorithms import scc
 from gstream.algorithms.certify import CertificateError
 from gstream.algorithms.scc import certify_scc, run_scc
 from gstream.algorithms.session import Session
@@ -24,11 +26,16 @@ def reference(example):
     return {v: min(members) for members in find(graph) for v in members}
 
 
-@settings(max_examples=220)
-@given(example=examples(), devices=devices)
-def test_components_are_networkx(example, devices, tmp_path_factory):
+@settings(max_examples=250)
+@given(example=examples(), devices=devices, longest=st.sampled_from([1, 2, 1000]))
+def test_components_are_networkx(example, devices, longest, tmp_path_factory):
+    """Whether the two searches from one vertex end or not."""
     expected = reference(example)
-    with gstream.open(example.stored(tmp_path_factory.mktemp("scc")), devices=devices) as graph:
+    with (
+        gstream.open(example.stored(tmp_path_factory.mktemp("scc")), devices=devices) as graph,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(scc, "LONGEST", longest)
         result = graph.scc(certify=True)
     assert column(result, "component") == expected
     assert result.summary["components"] == len(set(expected.values()))
@@ -56,6 +63,20 @@ def test_chains_of_cycles(step, tmp_path):
         result = graph.scc(certify=True)
     assert column(result, "component") == reference(example)
     assert result.summary["supersteps"] < 30
+
+
+@pytest.mark.parametrize(("longest", "most"), [(1000, 1), (5, 9)])
+def test_a_giant_is_found_by_two_searches(longest, most, tmp_path, monkeypatch):
+    """A giant component with chains into it and out of it: one round, or some by colours."""
+    monkeypatch.setattr(scc, "LONGEST", longest)
+    random, ring = np.random.default_rng(8), np.arange(2000)
+    source = np.concatenate([ring, random.integers(0, 2000, 6000), [2000, 2001, 5, 2002]])
+    target = np.concatenate([np.roll(ring, -1), random.integers(0, 2000, 6000), [2001, 7, 2002, 2003]])
+    example = Example(2004, source, target)
+    with gstream.open(example.stored(tmp_path)) as graph:
+        result = graph.scc(certify=True)
+    assert column(result, "component") == reference(example)
+    assert result.summary["components"] == 5 and result.summary["supersteps"] <= most
 
 
 def test_corrupted_answers_are_caught(tmp_path):
