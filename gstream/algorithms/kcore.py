@@ -25,6 +25,8 @@ from gstream.hostcode.bitmaps import bitmap, bits_where
 from gstream.results import Column
 from pagestore.errors import UsageError
 
+LISTED_ROUNDS = 16  # in which few lists are looked up one by one
+
 
 def run_kcore(session: Session, k: int | None = None) -> tuple[list[Column], dict[str, Any]]:
     """Column core: core numbers; with k, column in_core: 1 in the k-core, else 0. Raises UsageError."""
@@ -71,7 +73,10 @@ def _take_off(session: Session, lists: list[Simple], first: np.ndarray, kernel: 
             if now.any():
                 given = (mine, other, now, each.hubs, each.ends, *arrays)
                 shared = SharedKernel(kernel, given, join=_join_falls)
-                session.sweep(each.name, shared, session.pages_of(each.name, now))
+                if rounds <= LISTED_ROUNDS:
+                    session.sweep_among(each.name, shared, now)
+                else:  # whole pages: who becomes due farther on in them falls in the same sweep, so do chains
+                    session.sweep(each.name, shared, session.pages_of(each.name, now))
                 mine &= ~now  # large pages', and those of vertices without a list
     session.let_go(*bits)
     return rounds
