@@ -64,11 +64,7 @@ class _Waiting:
 
     def _sweep(self, name: str, kernel: SharedKernel, chosen: np.ndarray, all_lists: np.ndarray | None) -> None:
         """Sweep the lists of the vertices `chosen`; if an edge is in one list only, those of `all_lists` (all)."""
-        bits = all_lists if self.single else chosen
-        if bits is None:
-            self.session.sweep(name, kernel)
-        else:
-            self.session.sweep_among(name, kernel, bits)
+        self.session.sweep_among(name, kernel, all_lists if self.single else chosen)
 
 
 def run_coloring(session: Session) -> tuple[list[Column], dict[str, Any]]:

@@ -50,9 +50,8 @@ def _by_hops(session: Session, distance: np.ndarray, predecessor: np.ndarray, op
             session.look(nearest.nearest_heads, heads, first, distance, predecessor, open_bits)
     if not open_bits.any():
         return
-    wanted = session.pages_of(name, open_bits) if pull else None
     arrays = (distance, predecessor, open_bits, pull)
-    session.sweep(name, SharedKernel(nearest.nearest_by_hops, arrays), wanted)
+    session.sweep_among(name, SharedKernel(nearest.nearest_by_hops, arrays), open_bits if pull else None)
 
 
 def _by_weight(
@@ -69,8 +68,7 @@ def _by_weight(
 
     arrays = (distance, hops, predecessor, open_bits, pull)
     kernel = SharedKernel(nearest.nearest_by_weight, arrays, True, join)
-    wanted = session.pages_of(name, open_bits) if pull else None
-    session.sweep(name, kernel, wanted)
+    session.sweep_among(name, kernel, open_bits if pull else None)
     plateau = np.empty_like(open_bits)
     if not session.each(nearest.unsettled, predecessor, open_bits, plateau):
         return
@@ -78,9 +76,8 @@ def _by_weight(
     hops[flat] = nearest.FAR
     changed = np.ones(1, np.int64)
     rounds = SharedKernel(nearest.spread_hops, (distance, hops, plateau, pull, changed), True)
-    plateau_pages = session.pages_of(name, plateau) if pull else None
     while changed[0]:
         changed[0] = 0
-        session.sweep(name, rounds, plateau_pages)
+        session.sweep_among(name, rounds, plateau if pull else None)
     predecessor[:] = session.none
-    session.sweep(name, kernel, wanted)
+    session.sweep_among(name, kernel, open_bits if pull else None)

@@ -133,11 +133,15 @@ class Session:
         """Whether all devices are GPUs, so that they run record kernels themselves."""
         return all(spec.kind == "cuda" for spec in self.engine.specs)
 
-    def sweep_among(self, name: str, kernel: SharedKernel, bits: np.ndarray) -> Any:
+    def sweep_among(self, name: str, kernel: SharedKernel, bits: np.ndarray | None) -> Any:
         """`sweep` by a record kernel that does nothing at lists of vertices whose bit is not set: over the pages that
-        may hold others. The host's cores look for few lists one by one; instead of GPUs, too, where these would take
-        longer to copy the arrays, and host memory holds the pages.
+        may hold others. None: it looks at all lists.
+
+        The host's cores look for few lists one by one; instead of GPUs, too, where these would take longer to copy the
+        arrays, and host memory holds the pages.
         """
+        if bits is None:
+            return self.sweep(name, kernel)
         wanted, count = self.pages_of(name, bits), count_bits(bits)
         records = int(self.engine.graph.tables[name].records[wanted].sum())
         away = self.on_gpus and not (self.engine.holds(name) and count * LIST_BYTES < bytes_of(kernel.arrays))
