@@ -63,7 +63,7 @@ def unpacked(packed: bytes) -> bytes | None:
 
 
 def archive_seeds() -> list[bytes]:
-    text = b"1 2\n3 4\n" * 6
+    text = b"1 2\n3 4\n" * 3
     raw = zlib.compressobj(9, wbits=31, strategy=zlib.Z_FIXED)
     made = [
         gzip.compress(text, mtime=0), raw.compress(text) + raw.flush(), bz2.compress(text), lzma.compress(text),
@@ -207,12 +207,12 @@ def graph_seeds() -> list[bytes]:
 
 def any_seeds() -> list[bytes]:
     suffixes = [suffix for endings, _ in FORMATS.values() for suffix in endings]
-    texts = [bytes([suffixes.index(name[1:]), pack, bits, 0]) + text.encode()[:500]
+    texts = [bytes([suffixes.index(name[1:]), pack, bits, 0]) + text.encode()[:300]
              for name, text in TEXTS.items() for pack in (0, 1, 2) for bits in (0, 4)]  # fmt: skip
     binary = [bytes([suffixes.index(suffix), 0, 0, 0]) + seed[3:]
               for suffix, made in ((".npy", npy_seeds), (".npz", npz_seeds), (".arrow", arrow_seeds))
-              for seed in made()]  # fmt: skip
-    return texts + binary + [b"\0\0\0\0" + data for data in HANDMADE if len(data) < 500]
+              for seed in made() if len(seed) < 700]  # fmt: skip
+    return texts + binary + [b"\0\0\0\0" + data for data in HANDMADE if len(data) < 300]
 
 
 def targets() -> list[Target]:
@@ -227,5 +227,5 @@ def targets() -> list[Target]:
         Target("parquet", f"a Parquet file {word}", read_file("parquet"), parquet_seeds, 2000),
         Target("binary graphs", f"a graph of GAP or Graph500 {word}",
                read_file("sg", "wsg", "graph500", "graph500-int64"), graph_seeds),
-        Target("any file", f"a file of any name, compressed or not, {word}", read_any, any_seeds, 1200),
+        Target("any file", f"a file of any name, compressed or not, {word}", read_any, any_seeds, 700),
     ]  # fmt: skip

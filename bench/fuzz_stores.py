@@ -18,7 +18,7 @@ import numpy as np
 from bench.fuzz_repair import NAMES, bases, patched, repaired, sealed
 from bench.fuzz_targets import Drawn, MemoryStream, Target, Wrong, refusal, work_folder
 from gstream import vertexfiles
-from gstream.checkpoint import VERSION, Keeper, _go_on
+from gstream.checkpoint import VERSION, Keeper, _go_on, _refuse_unfinished
 from gstream.keeping import Every, parse_every
 from gstream.programs.pagerank import PageRank
 from gstream.slots import HEAD, MAGIC, SlotFolder
@@ -49,23 +49,20 @@ def base_folder() -> Path:
 @cache
 def intact(which: int) -> str:
     """What a reader gets of a store that nobody changed."""
-    bases(base_folder())
-    return everything(base_folder() / NAMES[which])
+    return everything(stores()[which])
 
 
-def everything(path: Path) -> str:
+def everything(store: Store) -> str:
     """Digest of all that a reader of the store can get."""
-    digest = hashlib.blake2b()
-    with open_store(path) as store:
-        digest.update(repr(store.meta).encode())
-        for name in sorted(store.array_names):
-            digest.update(name.encode() + store.array(name).read().tobytes())
-        for name in store.meta.topologies:
-            topology = store.topology(name)
-            with topology.reader() as reader:
-                digest.update(reader.read(0, topology.pages).tobytes())
-                if topology.weight_dtype is not None:
-                    digest.update(reader.read_weights(0, topology.pages).tobytes())
+    digest = hashlib.blake2b(repr(store.meta).encode())
+    for name in sorted(store.array_names):
+        digest.update(name.encode() + store.array(name).read().tobytes())
+    for name in store.meta.topologies:
+        topology = store.topology(name)
+        with topology.reader() as reader:
+            digest.update(reader.read(0, topology.pages).tobytes())
+            if topology.weight_dtype is not None:
+                digest.update(reader.read_weights(0, topology.pages).tobytes())
     return digest.hexdigest()
 
 
@@ -79,27 +76,25 @@ def read_store(data: bytes) -> str:
         changed = repaired(base, changed)
     path = work_folder() / "a.gs"
     path.write_bytes(changed)
-    with refusal() as refused:
-        if everything(path) == intact(bits % len(NAMES)):
+    with refusal() as refused, open_store(path) as store:
+        if everything(store) == intact(bits % len(NAMES)):
             return "harmless"
         if not bits & 128:
             raise Wrong("a store with other bytes is read as a whole one")
-        scrub(path)
+        scrub(store)
     return refused.word
 
 
-def scrub(path: Path) -> None:
+def scrub(store: Store) -> None:
     """What `gstream verify` and look-ups do, without threads."""
-    with open_store(path) as store:
-        problems = list(check_tables(store, lambda nbytes: None))
-        for name in store.meta.topologies:
-            topology = store.topology(name)
-            problems += [text for _, text in check_run(store, topology, 0, topology.pages or 1).problems]
-        if any("please report" in text for text in problems):
-            raise Wrong(f"the quick check and the reference decoder disagree: {problems}")
-        for low, high in ((0, min(store.meta.vertices, 50)),):
-            ids = store.user_ids(low, high)
-            store.lookup(["7", "vertex-3", str(ids[0]) if len(ids) else "0"][store.meta.id_kind == "strings" :])
+    problems = list(check_tables(store, lambda nbytes: None))
+    for name in store.meta.topologies:
+        topology = store.topology(name)
+        problems += [text for _, text in check_run(store, topology, 0, topology.pages or 1).problems]
+    if any("please report" in text for text in problems):
+        raise Wrong(f"the quick check and the reference decoder disagree: {problems}")
+    ids = store.user_ids(0, min(store.meta.vertices, 50))
+    store.lookup(["vertex-3"] if store.meta.id_kind == "strings" else [int(ids[0]) if len(ids) else 0])
 
 
 def store_seeds() -> list[bytes]:
@@ -258,6 +253,8 @@ def read_slot(data: bytes) -> str:
         found = slots.newest()
         if found is not None and b"".join(a.tobytes() for a in found.arrays.values()) != arrays:
             raise Wrong(f"{found.arrays} are read of {arrays!r}")
+        with refusal():
+            _refuse_unfinished(slots)
         _go_on(Keeper(slots, identity, Every(), None), PageRank(), 70, 10)
     return refused.word
 

@@ -7,6 +7,7 @@ that a fuzzer may instrument it first.
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
 import threading
 import zipfile
@@ -21,7 +22,7 @@ from pagestore.inputs.streams import ByteStream
 
 CORPUS = Path(__file__).resolve().parent.parent / "tests" / "inputs" / "corpus"
 MEMORY_FOLDER = Path("/dev/shm")
-LONGEST = 600  # bytes of an input
+LONGEST = 200  # bytes of an input
 
 
 class Wrong(AssertionError):
@@ -112,7 +113,9 @@ class MemoryStream(ByteStream):
 
 @cache
 def work_folder() -> Path:
-    """Where files are written: in memory, if there is such a place. It goes with the process."""
+    """Where files are written: FUZZ_FOLDER, or a folder in memory, if there is such a place, that goes with the process."""
+    if given := os.environ.get("FUZZ_FOLDER"):
+        return Path(given)
     folder = Path(mkdtemp(prefix="fuzz-", dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None))
     atexit.register(shutil.rmtree, folder, True)
     return folder

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.fuzz_targets import Drawn, MemoryStream, Target, Wrong, refusal, work_folder
+from bench.fuzz_targets import LONGEST, Drawn, MemoryStream, Target, Wrong, refusal, work_folder
 from bench.torture_inputs import HANDMADE, TEXTS
 from pagestore.errors import InputError
 from pagestore.inputs import InputOptions, adjacency, linesource
@@ -160,6 +160,9 @@ def plain_lists(source: AdjacencySource, body: bytes) -> list[tuple] | None:
     if source.weighted_lists or source.skipped_numbers or not all(map(PLAIN_LIST.fullmatch, lines)):
         return None
     lists = [[int(word) for word in line.split()] for line in lines]
+    low, high, _ = source.rules.bounds
+    if not all(low <= number <= high for numbers in lists for number in numbers):
+        return None
     if source.headed:
         return [(numbers[0], other, 0.0) for numbers in lists for other in numbers[1:]]
     return [(at, other, 0.0) for at, numbers in enumerate(lists, 1) for other in numbers if at <= other]
@@ -170,10 +173,10 @@ def seeds(*names: str) -> Callable[[], list[bytes]]:
 
     def made() -> list[bytes]:
         texts = [TEXTS[name].encode() for name in names]
-        cut = [b"\n".join(text.split(b"\n")[:9]) + b"\n" for text in texts]
+        cut = [text[: text.rindex(b"\n", 0, min(LONGEST // 2, len(text))) + 1] for text in texts]
         prefixes = (b"\0\0\0", b"\1\0\2", b"\4\0\0", b"\2\0\1", b"\x28\0\3")
-        return [prefix + text for prefix in prefixes for text in (*texts, *cut)] + [
-            b"\0\0\0" + text for text in HANDMADE if len(text) < 500
+        return [prefix + text for prefix in prefixes for text in (*texts, *cut) if len(text) < LONGEST] + [
+            b"\0\0\0" + text for text in HANDMADE if len(text) < LONGEST - 9
         ]
 
     return made

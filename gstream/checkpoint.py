@@ -58,6 +58,10 @@ class State:
 
 
 ARRAYS = ("value", "active", "partials")
+WRITTEN = [  # types of a state's numbers
+    {"superstep": int, "near_step": near, "unexplored": int, "pulled": bool, "last_vertices": int}
+    for near in (float, int, type(None))
+]
 
 
 @dataclass
@@ -169,6 +173,7 @@ def _go_on(keeper: Keeper, program: Program, vertices: int, limit: int | None) -
     found = keeper.slots.newest()
     if found is None:
         return None
+    _check_described(found)
     where = f"--checkpoint {keeper.slots.folder}"
     _refuse_others(where, found.description, keeper.identity)
     saved = _state_of(found, program, vertices)
@@ -179,6 +184,18 @@ def _go_on(keeper: Keeper, program: Program, vertices: int, limit: int | None) -
         )
     keeper.kept.resumed, keeper.kept.slot, keeper.kept.damaged = saved.superstep, found.path.name, found.older
     return saved
+
+
+def _check_described(found: Saved) -> None:
+    """Raise InputError for a description of this version that no run wrote: its checksum may be right all the same."""
+    said = found.description
+    if said.get("version") != VERSION:
+        return  # which is refused as such
+    state = said.get("state")
+    whole = all(isinstance(said.get(name), str) for name in ("store", "run", "program", "hash"))
+    whole = whole and all(isinstance(said.get(name), dict) for name in ("options", "parameters"))
+    if not whole or not isinstance(state, dict) or {name: type(value) for name, value in state.items()} not in WRITTEN:
+        raise InputError(f"{found.path}: is no checkpoint of gstream's. Start afresh: pass --force.")
 
 
 def _refuse_others(where: str, found: dict[str, Any], identity: dict[str, Any]) -> None:
@@ -235,9 +252,10 @@ def _refuse_unfinished(slots: SlotFolder) -> None:
     """Raise UsageError where a folder holds a checkpoint that a run would replace."""
     found = slots.description()
     if found is not None:
+        state = found.get("state")
         raise UsageError(
             f"--checkpoint {slots.folder}: holds a checkpoint of {found.get('run')} after superstep "
-            f"{found.get('state', {}).get('superstep')}. Pass --resume to go on from it, --force to start afresh, or "
+            f"{state.get('superstep') if isinstance(state, dict) else 'none'}. Pass --resume to go on from it, --force to start afresh, or "
             "name another folder."
         )
 
