@@ -111,8 +111,9 @@ def compare(source: LineFile, body: bytes, found: list[tuple], refused: str | No
             skipped += 1
             continue
         if edge is not None:
-            target = edge.target if source.rules.target >= 0 else 0  # a vertex alone
-            expected.append((edge.source, target, edge.weight or 0.0))
+            expected.append((edge.source, edge.target, edge.weight or 0.0))
+    if source.rules.target < 0:  # vertices alone: what stands beside them is nothing
+        found, expected = ([(first, 0, 0.0) for first, _, _ in edges] for edges in (found, expected))
     if getattr(source, "_symmetry", "") == "skew-symmetric":
         expected += [(target, first, -weight) for first, target, weight in expected]
     if refused is None and sorted(found) != sorted(expected):
