@@ -207,7 +207,10 @@ def fuzz_one(target: Any, options: argparse.Namespace, seconds: float | None) ->
             found.failed += count * bad
             found.outcomes["" if bad else word] += count
         found.failures += [f"{word}: {text}" for word, text in texts.items()]
-        print(f"    {'plain' if plain else 'compiled'}: {counts.total():,} runs, {counts.total() / took:,.0f}/s", flush=True)
+        print(
+            f"    {'plain' if plain else 'compiled'}: {counts.total():,} runs, {counts.total() / took:,.0f}/s",
+            flush=True,
+        )
     del found.outcomes[""]
     return found
 
@@ -222,29 +225,40 @@ def added(found: Any, path: Path) -> Any:
     return found
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Fuzz; the exit code."""
-    options = parse(arguments)
-    if options.child:
-        name, board, folder, plain = options.child
-        be_child(name, board, folder, plain == "1", [text for text in sys.argv[7:]])
-    if options.keep and os.environ.get("NUMBA_DISABLE_JIT") != "1":
-        os.execve(sys.executable, [sys.executable, __file__, *sys.argv[1:]], {**os.environ, "NUMBA_DISABLE_JIT": "1"})
-    from bench import machine, torture
+def chosen_by(options: argparse.Namespace) -> list[Any]:
+    """The targets that were asked for."""
     from bench.fuzz_targets import all_targets
 
     known = all_targets()
     if unknown := set(options.target or ()) - set(known):
         sys.exit(f"--target {unknown.pop()}: no such target; there are {', '.join(known)}")
-    chosen = [target for target in known.values() if not options.target or target.name in options.target]
+    return [target for target in known.values() if not options.target or target.name in options.target]
+
+
+def keep(options: argparse.Namespace) -> int:
+    """Write what tests run, in a process where compiled functions are Python."""
+    if os.environ.get("NUMBA_DISABLE_JIT") != "1":
+        os.execve(sys.executable, [sys.executable, __file__, *sys.argv[1:]], {**os.environ, "NUMBA_DISABLE_JIT": "1"})
+    from bench import fuzz_corpus
+
+    return fuzz_corpus.keep(chosen_by(options), SCRATCH)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fuzz; the exit code."""
+    options = parse(arguments)
+    if options.child:
+        name, board, folder, plain = options.child
+        be_child(name, board, folder, plain == "1", sys.argv[7:])
+    if options.keep:
+        return keep(options)
+    from bench import machine, torture
+
+    chosen = chosen_by(options)
     if options.list:
         for target in chosen:
             print(f"{target.name}: {target.promise}")
         return 0
-    if options.keep:
-        from bench import fuzz_corpus
-
-        return fuzz_corpus.keep(chosen, SCRATCH)
     seconds: float | None = options.seconds or (None if options.runs else USUAL_SECONDS)
     failed, facts, path = 0, machine.facts(), options.out or torture.RESULT
     for number, target in enumerate(chosen):

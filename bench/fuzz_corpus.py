@@ -19,7 +19,7 @@ from bench.fuzz_targets import CORPUS, Target, archive_of, kept
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = (str(ROOT / "pagestore"), str(ROOT / "gstream"))
-MOST_SECONDS = 60.0  # for the inputs of one target
+MOST_SECONDS = 20.0  # for the inputs of one target
 
 
 def arcs_of(target: Target, data: bytes) -> set[tuple[Any, int, int]]:

@@ -1,4 +1,4 @@
-"""Fuzz targets about files that are no text: archives, arrays, tables, serialized graphs; and any file under any name."""
+"""Fuzz targets about files that are no text: archives, arrays, tables, graphs; and any file of any name."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from pagestore.inputs.base import MAX_ID
 from pagestore.inputs.detect import FORMATS, _open_one, open_source
 
 PACKED = (".gz", ".zst", ".bz2", ".xz")
+DTYPES = ("<i8", "<i4", "<u8", "<f8", "S3", "<U3", "?", "<c8", ">i2", "<f2", "<M8[s]", ">U2", "V4")
+MEMBERS = ("source", "target", "weight", "format", "shape", "indices", "indptr", "row", "col", "data")
 MOST_BYTES = 1 << 20  # that are taken of an archive
 ROWS = np.array([[0, 1, 5], [1, 2, 6], [2, 0, 7]])
 
@@ -93,6 +95,34 @@ def read_file(*kinds: str) -> Callable[[bytes], str]:
         return refused.word
 
     return run
+
+
+def read_members(data: bytes) -> str:
+    """A target: an archive whose members are drawn: mutated bytes of an archive seldom get past its CRCs."""
+    drawn = Drawn(data)
+    head, members = drawn.take(2), {}
+    while drawn.left:
+        name, kind, rows, columns = (drawn.byte() for _ in range(4))
+        dtype = np.dtype(DTYPES[kind % len(DTYPES)])
+        shape = ((), (rows % 40,), (rows % 9, columns % 4))[columns >> 6 if columns >> 6 < 3 else 1]
+        count = int(np.prod(shape))
+        members[MEMBERS[name % len(MEMBERS)]] = np.frombuffer(drawn.take(count * dtype.itemsize), dtype).reshape(shape)
+    return read_file("npz")(b"\0" + head + saved(lambda file: np.savez(file, **members)))
+
+
+def member_seeds() -> list[bytes]:
+    def member(name: str, dtype: str, *values: int | bytes) -> bytes:
+        array = np.array(values, dtype)
+        single = name == "format"
+        return bytes([MEMBERS.index(name), DTYPES.index(dtype), len(values), 0 if single else 64]) + array.tobytes()
+
+    edges = member("source", "<i8", 0, 1, 2) + member("target", "<i4", 1, 2, 0)
+    shape, data = member("shape", "<i8", 3, 3), member("data", "<f8", 5, 6, 7)
+    rows = member("indices", "<i4", 1, 2, 0) + member("indptr", "<i4", 0, 1, 2, 3) + shape + data
+    pairs = member("row", "<i4", 0, 1, 2) + member("col", "<i4", 1, 2, 0) + shape + data
+    made = [edges, edges + member("weight", "<f8", 1, 2, 3), rows + member("format", "S3", b"csr"),
+            rows + member("format", "S3", b"csc"), pairs + member("format", "S3", b"coo")]  # fmt: skip
+    return [b"\0\0" + one for one in made]
 
 
 def read_all(source: Any) -> list[tuple]:
@@ -223,6 +253,7 @@ def targets() -> list[Target]:
                read_archive, archive_seeds),
         Target("npy", f"a NumPy array {word}", read_file("npy"), npy_seeds),
         Target("npz", f"a NumPy archive {word}", read_file("npz"), npz_seeds, 2000),
+        Target("npz members", f"a NumPy archive, whatever is in its arrays, {word}", read_members, member_seeds, 400),
         Target("arrow", f"an Arrow file or stream {word}", read_file("arrow"), arrow_seeds, 2000),
         Target("parquet", f"a Parquet file {word}", read_file("parquet"), parquet_seeds, 2000),
         Target("binary graphs", f"a graph of GAP or Graph500 {word}",

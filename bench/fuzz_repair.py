@@ -1,7 +1,7 @@
 """Stores with changed bytes and right checksums: small stores that are kept, patches to them, and all CRCs made good.
 
     patch      kind u8, place u16 or u32 (a byte of what kind names, modulo its size), length u8, bytes
-    kinds      0 HDF5's own bytes, 1 the description, 2 directories, 3 pages and weights, 4 other arrays, 5 the file's end
+    kinds      0 HDF5's own bytes, 1 the description, 2 directories, 3 pages and weights, 4 other arrays, 5 the end
 
 Order of repair: pages' CRCs in the directories, blocks' in /checksums, theirs in /meta, /meta's own, HDF5's. Where the
 description itself was changed its text is kept, but for its checksums.
@@ -29,7 +29,7 @@ from pagestore.layout import DIRECTORY
 from pagestore.memory import convert_arrays
 from pagestore.meta import META_BYTES
 
-ARCHIVE = CORPUS / "stores.zip"
+ARCHIVE = CORPUS / "bases.zip"
 NAMES = ("weighted", "names", "columns")
 KINDS = ("hdf5", "meta", "directory", "pages", "arrays")
 PAGE = 4096
@@ -38,9 +38,10 @@ CHECKSUM = re.compile(rb'"([a-z_./]+)":(-?\d+)')
 
 @dataclass(frozen=True)
 class Base:
-    """An intact store: its bytes, where its datasets lie, the places of each kind, HDF5's checksummed ranges."""
+    """An intact store: its bytes, its attributes and datasets, the places of each kind, HDF5's checksummed ranges."""
 
     data: bytes
+    attributes: dict[str, object]
     extents: dict[str, Extent]
     places: dict[str, np.ndarray]
     headers: tuple[tuple[int, int], ...]
@@ -75,7 +76,7 @@ def bases(folder: Path) -> tuple[Base, ...]:
 
 
 def _base(path: Path) -> Base:
-    data, (extents, _) = path.read_bytes(), hdf5.locate(str(path))
+    data, (extents, attributes) = path.read_bytes(), hdf5.locate(str(path))
     kind_of = {"meta": "meta"}
     for name in extents:
         ending = name.rpartition("/")[2]
@@ -90,7 +91,9 @@ def _base(path: Path) -> Base:
     headers = _headers(data)
     own = [np.arange(first, last + 4) for first, last in headers]
     places["hdf5"] = own or [np.flatnonzero(~used)]
-    return Base(data, extents, {k: np.concatenate(v or [np.zeros(1, int)]) for k, v in places.items()}, headers)
+    return Base(
+        data, attributes, extents, {k: np.concatenate(v or [np.zeros(1, int)]) for k, v in places.items()}, headers
+    )
 
 
 def _headers(data: bytes) -> tuple[tuple[int, int], ...]:
@@ -145,11 +148,11 @@ def lookup3(data: bytes) -> int:
     return c
 
 
-def patched(base: Base, drawn: Drawn) -> bytearray:
-    """The bytes of a store with the drawn patches."""
+def patched(base: Base, drawn: Drawn, inside: bool = False) -> bytearray:
+    """The bytes of a store with the drawn patches. inside: to its datasets alone."""
     data = bytearray(base.data)
     while drawn.left:
-        kind = drawn.byte() % 6
+        kind = 1 + drawn.byte() % 4 if inside else drawn.byte() % 6
         place, value = drawn.number(2 if kind < 3 else 4), drawn.take(drawn.byte() % 24)
         if kind == 5:
             del data[len(data) - place % len(data) :]

@@ -1,4 +1,4 @@
-"""What fuzzing feeds: a target takes any bytes and returns a word, "read" or "refused"; anything it raises is a finding.
+"""What fuzzing feeds: a target takes any bytes, returns a word ("read", "refused"); what it raises is a finding.
 
 Targets need no fuzzer: a test runs kept inputs through them. `all_targets` imports what they read only when called, so
 that a fuzzer may instrument it first.
@@ -113,7 +113,7 @@ class MemoryStream(ByteStream):
 
 @cache
 def work_folder() -> Path:
-    """Where files are written: FUZZ_FOLDER, or a folder in memory, if there is such a place, that goes with the process."""
+    """Where files are written: FUZZ_FOLDER, or a folder, in memory if it can be, that goes with the process."""
     if given := os.environ.get("FUZZ_FOLDER"):
         return Path(given)
     folder = Path(mkdtemp(prefix="fuzz-", dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None))

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from bench.fuzz_targets import LONGEST, Drawn, MemoryStream, Target, Wrong, refusal, work_folder
 from bench.torture_inputs import HANDMADE, TEXTS
-from pagestore.errors import InputError
 from pagestore.inputs import InputOptions, adjacency, linesource
 from pagestore.inputs.adjacency import AdjacencySource, MetisSource
 from pagestore.inputs.badlines import LineProblem
+from pagestore.inputs.blocks import PAD, Block
 from pagestore.inputs.dimacs import DimacsSource
-from pagestore.inputs.judge import judge
+from pagestore.inputs.judge import LineRules, judge
 from pagestore.inputs.ldbc import VertexFile
 from pagestore.inputs.linefile import LineFile
 from pagestore.inputs.mtx import MatrixMarketSource
@@ -124,6 +125,47 @@ def compare(source: LineFile, body: bytes, found: list[tuple], refused: str | No
         raise Wrong(f"every line is right; said: {refused}")
 
 
+def read_block(data: bytes) -> str:
+    """A target: the compiled readers of lines on one block, against `judge`: what all formats of lines go through."""
+    drawn = Drawn(data)
+    rules = RULES[drawn.byte() % len(RULES)]
+    text = drawn.rest()
+    text = text if text.endswith(b"\n") else text + b"\n"
+    block = Block(np.frombuffer(text + bytes(PAD), np.uint8).copy(), len(text), 0)
+    parsed = linesource.parse_block(block, rules, False)
+    found, expected, problems = listed(parsed.chunk), [], []
+    for number, line in enumerate(text.split(b"\n")[:-1]):
+        try:
+            if (edge := judge(line, rules)) is not None:
+                expected.append((edge.source, edge.target, edge.weight or 0.0))
+        except LineProblem as problem:
+            problems.append((number, problem.column, problem.reason))
+    told = [(number, problem.column, problem.reason) for number, problem, _ in parsed.problems]
+    if sorted(found) != sorted(expected) or told != problems or parsed.lines != text.count(b"\n"):
+        raise Wrong(f"{sorted(found)[:5]} for {sorted(expected)[:5]}, {told[:3]} for {problems[:3]}")
+    return "refused" if problems else "read"
+
+
+RULES = (
+    LineRules(2),
+    LineRules(3, weight=2),
+    LineRules(3, ",", weight=2),
+    LineRules(2, "\t", strings=True),
+    LineRules(4, source=2, target=0, weight=1, strings=True),
+    LineRules(3, lead="a", comments="c", low=1, high_source=99, high_target=99, weight=2),
+    LineRules(3, weight=2, comments="%", integer_weights=(-128, 127, "int8_t"), loops=False, loop_reason="{0}"),
+    LineRules(3, ";", 2, 1),
+)
+
+
+def block_seeds() -> list[bytes]:
+    """A few lines for each of the rules."""
+    words = (b"1 2\n3\t4\n", b"1 2 0.5\n3 4 -1e5\n", b"1,2,3.25\r\n4, 5 ,1e22\n", b'a\tb c\n"d"\te\n',
+             b"x 1.5 y z\n", b"c no\na 1 2 3\na 9 8 7e-9\n", b"% no\n1 2 -3\n2 1 127\n", b"7;8;9\n1; 2;3\n",
+             b"18446744073709551615 1\n", b"1 2 12345678901234567890123.5e-30\n")  # fmt: skip
+    return [bytes([rule]) + word for rule in range(len(RULES)) for word in words]
+
+
 def read_vertices(data: bytes) -> str:
     """A target: LDBC's vertex file, of one ID a line."""
     return read_lines(VertexFile)(data)
@@ -201,6 +243,7 @@ def targets() -> list[Target]:
     same = "gives the edges that its lines say, or one line that says what is wrong"
     return [
         Target("text", f"an edge list {same}", read_lines(TextSource, True), seeds("a.txt", "a.csv", "a.tsv", "a.wel")),
+        Target("lines", f"a block of lines {same}", read_block, block_seeds, 120),
         Target("mtx", f"a Matrix Market file {same}", read_lines(MatrixMarketSource),
                more(seeds("a.mtx"), MORE_MATRICES)),
         Target("dimacs", f"a DIMACS file {same}", read_lines(DimacsSource), seeds("a.gr")),

@@ -90,7 +90,10 @@ def _read_pairs(path: str | os.PathLike, word: str) -> tuple[Sequence[str], Sequ
             )
         vertex = parts[0].strip().strip('"')
         if vertex in found:
-            raise InputError(f"{path}:{number}: {shown(vertex, MOST_SHOWN)} stands there for the second time. Keep one line a vertex.")
+            raise InputError(
+                f"{path}:{number}: {shown(vertex, MOST_SHOWN)} stands there for the second time. "
+                "Keep one line a vertex."
+            )
         found[vertex] = parts[1].strip()
         lines.append(number)
     return list(found), list(found.values()), lines

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pagestore.arrays import BLOCK_BYTES
-from pagestore.errors import GstreamError, StoreError, UsageError
+from pagestore.errors import GstreamError, StoreError, UsageError, plain
 from pagestore.meta import REBUILD
 
 if TYPE_CHECKING:
@@ -30,11 +30,6 @@ MANY = 1 << 16  # from here on whole arrays are gathered from, not single elemen
 def nowhere(index: int) -> str:
     """IDs that no file says."""
     return ""
-
-
-def _plain(wanted: Any) -> str:
-    """An ID on one line: names with control characters in Python's notation."""
-    return str(wanted) if str(wanted).isprintable() else repr(wanted)
 
 
 class UserIds:
@@ -113,7 +108,7 @@ class UserIds:
         missing = np.flatnonzero(natural < 0)
         if len(missing):
             at = missing[0]
-            raise error(f"{where(at)}{what} {_plain(wanted[at])} is not a vertex of {store.path}{self._range_text()}")
+            raise error(f"{where(at)}{what} {plain(wanted[at])} is not a vertex of {store.path}{self._range_text()}")
         return self._stored(natural.astype(np.int64)).astype(np.uint64)
 
     def _numbers(self, ids: Sequence[Any], what: str, error: type[GstreamError], where: Where) -> np.ndarray:

@@ -68,7 +68,8 @@ class TableSource(EdgeSource):
         if source is None or target is None:
             if len(schema.names) < 2:
                 raise InputError(
-                    f"{self.name}: has the columns {', '.join(map(shown, schema.names))}; edges need a source and a target."
+                    f"{self.name}: has the columns {', '.join(map(shown, schema.names))}; "
+                    "edges need a source and a target."
                 )
             source, target = schema.names[:2]
         weight = self._find_weight(schema, lowered, (source, target))
@@ -85,7 +86,7 @@ class TableSource(EdgeSource):
         if asked is not None:
             if asked not in schema.names or asked in used:
                 raise UsageError(
-                    f"{self.name}: --weight-column {asked}: no such column of weights "
+                    f"{self.name}: --weight-column {shown(str(asked))}: no such column of weights "
                     f"({', '.join(map(shown, schema.names))}). "
                     f"Give its name or number."
                 )
@@ -111,7 +112,9 @@ class TableSource(EdgeSource):
             for name, column in zip(self._columns, columns, strict=True):
                 if column.null_count:
                     at = row + compute.index(column.is_null(), True).as_py()
-                    raise InputError(f"{self.name}: row {at}: {shown(name)} is null; an edge has a value there. Drop the row.")
+                    raise InputError(
+                        f"{self.name}: row {at}: {shown(name)} is null; an edge has a value there. Drop the row."
+                    )
             self._rows = row
             yield columns
             row += batch.num_rows

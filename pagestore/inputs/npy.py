@@ -30,7 +30,6 @@ from pagestore.inputs.headers import promised_vertices
 from pagestore.inputs.records import RecordSource
 from pagestore.inputs.sniff import SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
 
-
 DAMAGE = (  # what NumPy and zipfile raise for bytes that they did not write
     OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, OverflowError, SyntaxError,
     tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error, lzma.LZMAError,
@@ -96,7 +95,8 @@ def _named_columns(name: str, fields: tuple[str, ...]) -> tuple[str, str, str | 
     target = next((lowered[n] for n in TARGET_NAMES if n in lowered), None)
     if source is None or target is None:
         raise InputError(
-            f"{name}: has the fields {', '.join(map(shown, fields))}; edges need 'source' and 'target'. Rename the fields."
+            f"{name}: has the fields {', '.join(map(shown, fields))}; edges need 'source' and 'target'. "
+            "Rename the fields."
         )
     return source, target, next((lowered[n] for n in WEIGHT_NAMES if n in lowered), None)
 
@@ -174,8 +174,9 @@ class NpzSource(EdgeSource):
         self.weighted = len(self._members) > 2 and options.weights
 
     def _begin_sparse(self, members: list[str]) -> None:
-        word = self._described("format", 1)[0]
-        self._format = word.decode("utf-8", "replace") if isinstance(word, bytes) else str(word)
+        word = self._described("format", 1, "SU")
+        encoding = {"S": "utf-8", "<U": "utf-32-le", ">U": "utf-32-be"}[word.dtype.str.strip("|0123456789")]
+        self._format = word.tobytes().decode(encoding, "replace").rstrip("\0")
         parts = {"csr": ["indptr", "indices"], "csc": ["indptr", "indices"], "coo": ["row", "col"]}.get(self._format)
         if parts is None:
             raise InputError(
@@ -188,8 +189,8 @@ class NpzSource(EdgeSource):
                 f"{self.name}: is a scipy.sparse matrix of format {self._format} without {' and '.join(missing)}. "
                 f"Save it again with scipy.sparse.save_npz(matrix.tocsr())."
             )
-        shape = self._described("shape", 2)
-        if shape.dtype.kind not in "iu" or not 0 <= int(shape.min()) <= int(shape.max()) <= MAX_ID:
+        shape = self._described("shape", 2, "iu")
+        if not 0 <= int(shape.min()) <= int(shape.max()) <= MAX_ID:
             raise InputError(f"{self.name}:shape: is {shown(str(shape))}; it is two counts. Save the matrix again.")
         rows, columns = (int(n) for n in shape)
         if rows != columns:
@@ -207,12 +208,14 @@ class NpzSource(EdgeSource):
             file = archive.open(f"{member}.npy")
         return ArrayStream(f"{self.name}:{member}", file)
 
-    def _described(self, member: str, count: int) -> np.ndarray:
-        """A member that holds `count` elements."""
+    def _described(self, member: str, count: int, kinds: str) -> np.ndarray:
+        """A member that holds `count` elements of one of some kinds of dtype."""
         stream = self._member(member)
         try:
-            if stream.rows * stream.columns != count:
-                raise InputError(f"{stream.name}: has {stream.rows} rows; {count} is due. Save the matrix again.")
+            if stream.rows * stream.columns != count or stream.dtype.kind not in kinds:
+                found = f"has {stream.rows * stream.columns} elements of {stream.dtype}"
+                due = "counts are" if kinds == "iu" else "word is"
+                raise InputError(f"{stream.name}: {found}; {count} {due} due. Save the matrix again.")
             return stream.all().reshape(-1)
         finally:
             stream.close()

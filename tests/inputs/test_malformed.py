@@ -253,7 +253,11 @@ CASES = [
         "a.graph:1:1: the lists disagree: an edge stands at one of its ends only, or with two weights. Repeat every edge in the lists of both its ends.",
     ),
     ("a.graph", b"2 1 7\n2\n1\n", f"a.graph:1:1: format '007' is unknown; it is three digits of 0 and 1. {HEADER}"),
-    ("a.graph", b"2 1\xc2\xa0\x307\n2\n1\n", f"a.graph:1:1: format '007' is unknown; it is three digits of 0 and 1. {HEADER}"),
+    (
+        "a.graph",
+        b"2 1\xc2\xa0\x307\n2\n1\n",
+        f"a.graph:1:1: format '007' is unknown; it is three digits of 0 and 1. {HEADER}",
+    ),
     (
         "a.graph",
         b"2 1 110 9223372036854775807\n2\n1\n",
@@ -366,4 +370,4 @@ def test_names_of_columns_in_messages_are_on_one_line(tmp_path):
 def test_names_end_before_carriage_returns(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"a b\r\r\nc d\r\ne f\r\r\r\ng\r h\n")
     source = opened(tmp_path / "a.txt", tmp_path, string_ids=True)
-    assert list(source.names[n] for n in range(source.vertices)) == ["a", "b", "c", "d", "e", "f", "g\r", "h"]
+    assert [source.names[n] for n in range(source.vertices)] == ["a", "b", "c", "d", "e", "f", "g\r", "h"]

@@ -158,10 +158,11 @@ def matrix(**changed) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"format": np.array([b"csr", b"csc"])}, "a.npz:format: has 2 rows; 1 is due. Save the matrix again."),
+        ({"format": np.array([b"csr", b"csc"])}, "a.npz:format: has 2 elements of |S3; 1 word is due. Save the matrix again."),
         ({"format": np.array(b"\xff")}, "a.npz: is a scipy.sparse matrix of format \ufffd; csr, csc and coo are read. Save it with scipy.sparse.save_npz(matrix.tocsr())."),
-        ({"shape": np.array([2, 2, 2])}, "a.npz:shape: has 3 rows; 2 is due. Save the matrix again."),
-        ({"shape": np.array([2, np.nan])}, "a.npz:shape: is [ 2. nan]; it is two counts. Save the matrix again."),
+        ({"format": np.frombuffer(b"\xff\xff\xff\xff", "<U1")}, "a.npz: is a scipy.sparse matrix of format \ufffd; csr, csc and coo are read. Save it with scipy.sparse.save_npz(matrix.tocsr())."),
+        ({"shape": np.array([2, 2, 2])}, "a.npz:shape: has 3 elements of int64; 2 counts are due. Save the matrix again."),
+        ({"shape": np.array([2, np.nan])}, "a.npz:shape: has 2 elements of float64; 2 counts are due. Save the matrix again."),
         ({"shape": np.array([-1, -1])}, "a.npz:shape: is [-1 -1]; it is two counts. Save the matrix again."),
         ({"indptr": np.array([0, 1, 2.5])}, "a.npz: indptr, indices and data are no rows of integers. Save the matrix again."),
         ({"indptr": np.array([], int)}, "a.npz: indptr, indices and data are no rows of integers. Save the matrix again."),
@@ -203,3 +204,12 @@ def test_columns_of_tables_with_one_name_or_none_that_is_text(tmp_path, monkeypa
         (tmp_path / "a.arrow").write_bytes(sink.getvalue().to_pybytes().replace(b"source", changed))
         with pytest.raises(InputError, match=r"^a\.arrow: can't be read as a table \(.*\)\. Write it again\.$"):
             edges_of(opened("a.arrow", tmp_path))
+
+
+def test_names_of_columns_in_messages_are_on_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pyarrow.parquet.write_table(pyarrow.table({"a\x1b": [1, None], "b": [2, 3]}), "a.parquet")
+    with pytest.raises(InputError, match=r"row 1: a\\x1b is null"):
+        edges_of(opened("a.parquet", tmp_path))
+    with pytest.raises(UsageError, match=r"--weight-column a\\x1b: no such column of weights \(a\\x1b, b\)"):
+        opened("a.parquet", tmp_path, weight_column=1)

@@ -30,7 +30,9 @@ def test_vertices(store, tmp_path):
 @pytest.mark.parametrize("text", [b"3\n5\0\n", b"3\n" + b"9" * 5000, b"3\n5.0\n", b"3\nx\x1b[2J\n"])
 def test_what_is_no_number(store, tmp_path, text):
     (tmp_path / "v.txt").write_bytes(text)
-    with pytest.raises(InputError, match=r"v\.txt:2: vertex .* is not a vertex of .*, whose IDs are whole numbers") as e:
+    with pytest.raises(
+        InputError, match=r"v\.txt:2: vertex .* is not a vertex of .*, whose IDs are whole numbers"
+    ) as e:
         find_vertices(store, tmp_path / "v.txt", "vertex")
     assert str(e.value).isprintable()
 
