@@ -251,7 +251,7 @@ def targets() -> list[Target]:
     return [
         Target("archives", "a compressed stream gives what the format's own library gives, or is refused in one line",
                read_archive, archive_seeds),
-        Target("npy", f"a NumPy array {word}", read_file("npy"), npy_seeds),
+        Target("npy", f"a NumPy array {word}", read_file("npy"), npy_seeds, 300),
         Target("npz", f"a NumPy archive {word}", read_file("npz"), npz_seeds, 2000),
         Target("npz members", f"a NumPy archive, whatever is in its arrays, {word}", read_members, member_seeds, 400),
         Target("arrow", f"an Arrow file or stream {word}", read_file("arrow"), arrow_seeds, 2000),

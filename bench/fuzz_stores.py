@@ -110,16 +110,15 @@ def scrub(store: Store) -> None:
     store.lookup(["vertex-3"] if store.meta.id_kind == "strings" else [int(ids[0]) if len(ids) else 0])
 
 
-def store_seeds() -> list[bytes]:
-    """Patches of every kind, at places that matter."""
+def store_seeds(inside: bool = False) -> list[bytes]:
+    """Patches of every kind, at places that matter, of stores whose checksums are left wrong or made good."""
     found = []
     for which in range(len(NAMES)):
         for flag in (0, 128):
-            first = (which - flag) % len(NAMES) if flag else which
-            head = bytes([next(n for n in range(flag, flag + 9) if n % len(NAMES) == first)])
-            for kind in range(6):
+            head = bytes([next(n for n in range(flag, 256) if n % len(NAMES) == which)])
+            for kind in range(4 if inside else 6):
                 for place in (0, 8, 40, 300, 1500):
-                    at = place.to_bytes(2 if kind < 3 else 4, "little")
+                    at = place.to_bytes(2 if kind + inside < 3 else 4, "little")
                     found.append(head + bytes([kind]) + at + b"\x01\xff")
                     found.append(head + bytes([kind]) + at + b"\x04\x09\0\0\0")
     return found
@@ -292,9 +291,10 @@ def slot_seeds() -> list[bytes]:
     described = {"version": VERSION, "store": "s", "run": "pagerank", "options": {}, "program": "PageRank",
                  "hash": "h", "parameters": {}, "state": state, "sequence": 1, "arrays": entries}  # fmt: skip
     body = b"".join(a.tobytes() for a in kept.values())
+    without = {name: value for name, value in described.items() if name != "state"}
     short = {"sequence": 2, "arrays": [["a", "<u1", 3, 0]]}
-    return [lead + json.dumps(text).encode() + b"\n" + rest
-            for lead in (b"\0", b"\1") for text, rest in ((described, body), (short, b"abc"))]  # fmt: skip
+    slots = ((described, body), (without, body), (short, b"abc"))
+    return [lead + json.dumps(text).encode() + b"\n" + rest for lead in (b"\0", b"\1") for text, rest in slots]
 
 
 @cache
@@ -361,7 +361,7 @@ def targets() -> list[Target]:
         Target("stores", "a store with other bytes, its checksums right or wrong, is read or refused in one line",
                read_store, store_seeds, 120),
         Target("contents of stores", "datasets with other bytes, their checksums right or wrong, are read or refused "
-               "in one line", read_contents, store_seeds, 120),
+               "in one line", read_contents, lambda: store_seeds(True), 120),
         Target("descriptions", "a description with a right checksum is read or refused in one line", read_meta,
                meta_seeds, 2000),
         Target("directories", "a directory that is taken adds up", read_directory, directory_seeds, 400),

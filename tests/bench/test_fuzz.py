@@ -36,7 +36,7 @@ def test_what_is_kept_is_small_and_known() -> None:
 
 
 def one_more(text: str, column: int, rules: object, high: int) -> int:
-    return int(text) + 1
+    return PARSE(text, column, rules, high) + 1
 
 
 def broken(*given: object) -> None:
@@ -51,7 +51,7 @@ def unchecked(self: PageReader, first: int, count: int, *given: object, **named:
     return READ(self, first, count, check=False)
 
 
-READ = PageReader.read
+PARSE, READ = judge.parse_vertex, PageReader.read
 FAULTS = [
     ("text", judge, "parse_vertex", one_more, Wrong),
     ("text", linesource, "_weights_fit", lambda weights, rules: True, Wrong),
