@@ -28,7 +28,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -44,7 +43,9 @@ USUAL_SECONDS = 600.0
 PLAIN_SHARE = 0.25  # of the time, at most
 HANG_SECONDS, MOST_MIB = 20, 3072
 COMPILED = re.compile(r"^@(njit|kernel|helper|intrinsic)\b", re.MULTILINE)
+MOST_CRASHES = 5  # then a target is left
 BOARD_BYTES = 1 << 16
+LAST_RUNS = 9  # each of which is noted
 TELL_SECONDS = 0.5  # between two notes on the board: what a crash leaves uncounted
 
 
@@ -61,7 +62,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="the result (bench/results/torture.json)")
     parser.add_argument("--list", action="store_true", help="name the targets")
     parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)  # name, board, folder, 1 for --plain
-    return parser.parse_known_args(arguments)[0]
+    options, more = parser.parse_known_args(arguments)
+    if more and not options.child:
+        parser.error(f"{more[0]}: no such option")
+    return options
 
 
 class Board:
@@ -83,8 +87,11 @@ class Board:
         return Counter(told["counts"]), told["found"]
 
 
-def watched(run: Callable[[bytes], str], board: Board, folder: Path) -> Callable[[bytes], None]:
-    """`run`, its outcomes counted, and the first input of each kind of finding kept in `folder`."""
+def watched(run: Callable[[bytes], str], board: Board, folder: Path, runs: int = -1) -> Callable[[bytes], None]:
+    """`run`, its outcomes counted, and the first input of each kind of finding kept in `folder`.
+
+    runs: after how many libFuzzer ends the process, at once.
+    """
     counts, found, due = Counter[str](), dict[str, str](), [0.0]
 
     def one(data: bytes) -> None:
@@ -99,7 +106,7 @@ def watched(run: Callable[[bytes], str], board: Board, folder: Path) -> Callable
                 found[word] = f"{name}: {type(error).__name__}: {error}"[:400]
                 board.write(counts, found)
         counts[word] += 1
-        if time.monotonic() > due[0]:
+        if time.monotonic() > due[0] or 0 <= runs <= counts.total() + LAST_RUNS:
             board.write(counts, found)
             due[0] = time.monotonic() + TELL_SECONDS
 
@@ -128,7 +135,8 @@ def be_child(name: str, board: str, folder: str, plain: bool, flags: list[str]) 
         from bench import fuzz_targets
 
         target = fuzz_targets.all_targets()[name]
-    run = watched(target.run, Board(Path(board)), Path(folder) / "found")
+    runs = next((int(flag.removeprefix("-runs=")) for flag in flags if flag.startswith("-runs=")), -1)
+    run = watched(target.run, Board(Path(board)), Path(folder) / "found", runs)
     atheris.Setup([sys.argv[0], *flags], run, enable_python_coverage=True)
     atheris.Fuzz()
 
@@ -148,7 +156,7 @@ def run_child(target: Any, plain: bool, runs: int | None, seconds: float | None)
     counts, found = Counter[str](), dict[str, str]()
     began, deadline = time.monotonic(), None if seconds is None else time.monotonic() + seconds
     crashes = 0
-    while crashes < 5 and (runs is None or counts.total() < runs):
+    while crashes < MOST_CRASHES and (runs is None or counts.total() < runs):
         left = None if deadline is None else int(deadline - time.monotonic())
         if left is not None and left < 1:
             break
@@ -172,7 +180,7 @@ def run_child(target: Any, plain: bool, runs: int | None, seconds: float | None)
             crashes += 1
             said = ended.stderr.decode(errors="replace").strip()
             artifact = ", ".join(path.name for path in set(folder.iterdir()) - before)
-            found[f"ended with {ended.returncode}"] = f"{artifact}: {said[-700:]}"
+            found[f"ended with {ended.returncode}, time {crashes}"] = f"{artifact}: {said[-700:]}"
             counts["crash or hang"] += 1
         elif runs is None or not more:
             break
@@ -185,8 +193,7 @@ def fill(corpus: Path, target: Any) -> None:
 
     corpus.mkdir(parents=True, exist_ok=True)
     for number, data in enumerate([*target.seeds(), *kept(target.name)]):
-        with suppress(FileExistsError):
-            (corpus / f"kept-{number:04d}").write_bytes(data)
+        (corpus / f"kept-{number:04d}").write_bytes(data)
 
 
 def fuzz_one(target: Any, options: argparse.Namespace, seconds: float | None) -> Any:
@@ -219,7 +226,7 @@ def added(found: Any, path: Path) -> Any:
     """`found` and the runs that were counted before."""
     known = json.loads(path.read_text())["properties"].get(found.name) if path.exists() else None
     if known:
-        found.cases += known["cases"]
+        found.cases += known["cases"] - known["failed"]
         found.seconds += known["seconds"]
         found.outcomes.update(known["outcomes"])
     return found
