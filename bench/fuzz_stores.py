@@ -20,6 +20,7 @@ from bench.fuzz_targets import Drawn, MemoryStream, Target, Wrong, refusal, work
 from gstream import vertexfiles
 from gstream.checkpoint import VERSION, Keeper, _go_on, _refuse_unfinished
 from gstream.keeping import Every, parse_every
+from gstream.options import parse_devices
 from gstream.programs.pagerank import PageRank
 from gstream.slots import HEAD, MAGIC, SlotFolder
 from pagestore import hdf5, open_store
@@ -340,7 +341,7 @@ def list_seeds() -> list[bytes]:
 
 
 def read_words(data: bytes) -> str:
-    """A target: what an option says: a size, how often a checkpoint is written."""
+    """A target: what an option says: a size, how often a checkpoint is written, devices."""
     text = "".join(c for c in data.decode("utf-8", "replace") if c.isprintable())
     words = []
     for parse in PARSERS:
@@ -352,7 +353,11 @@ def read_words(data: bytes) -> str:
     return "read" if "read" in words else "refused"
 
 
-PARSERS: tuple[Callable[[str], Any], ...] = (lambda text: parse_size(text, "--memory"), parse_every)
+PARSERS: tuple[Callable[[str], Any], ...] = (
+    lambda text: parse_size(text, "--memory"),
+    parse_every,
+    lambda text: parse_devices([text]),
+)
 
 
 def targets() -> list[Target]:
@@ -370,6 +375,6 @@ def targets() -> list[Target]:
                2000),
         Target("lists of vertices", "a file of vertices gives vertices or is refused in one line", read_list,
                list_seeds),
-        Target("sizes", "an option's size or time is read or refused in one line", read_words,
-               lambda: [b"12GiB", b"1.5 t", b" 2GB", b".5k", b"30s", b"1.5h", b"10"], 60),
+        Target("sizes", "an option's size, time or devices are read or refused in one line", read_words,
+               lambda: b"12GiB|1.5 t| 2GB|.5k|30s|1.5h|10|cuda:0,1|fake:3:2|host:2".split(b"|"), 60),
     ]  # fmt: skip
