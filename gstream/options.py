@@ -30,7 +30,7 @@ MOST = {
     "streams": 128,  # kernels that a GPU runs at a time, at most
     "read_threads": 64,  # a disk has that many requests in its queue
 }
-MOST_DIGITS = 9  # of a number in --devices
+MOST_DIGITS = 18  # of a number in --devices
 MOST_DEVICES = 16  # that share the host's cores, or one a core where there are more
 MOST_NUMBERS = {"host": 1, "cuda": 1, "fake": 2}  # after a kind of device
 
