@@ -59,9 +59,10 @@ class ArrayStream:
             self.shape, self.fortran, self.dtype = header(file)
         if self.dtype.hasobject:
             raise InputError(f"{name}: holds Python objects; edges are numbers. Convert the array, e.g. astype(int64).")
-        if min(self.shape, default=0) < 0 or math.prod(self.shape) > MAX_ID or self.dtype.itemsize == 0:
+        if min(self.shape, default=0) < 0 or math.prod(self.shape) > MAX_ID or not plain_dtype(self.dtype):
+            kind = shown(str(self.dtype), MOST_REASON)
             raise InputError(
-                f"{name}: is of {self.dtype} and shape {shown(str(self.shape))}, which no array has. Write it again."
+                f"{name}: is of {kind} and shape {shown(str(self.shape))}, which no array has. Write it again."
             )
         self.columns = math.prod(self.shape[1:])
         self.rows = self.shape[0] if self.shape else 1
@@ -86,6 +87,12 @@ class ArrayStream:
 
     def close(self) -> None:
         self._file.close()
+
+
+def plain_dtype(dtype: np.dtype) -> bool:
+    """Whether elements, or the fields of one, are single values of some bytes."""
+    parts = [dtype] if dtype.fields is None else [dtype[name] for name in dtype.names or ()]
+    return dtype.itemsize > 0 and all(part.subdtype is None for part in parts)
 
 
 def _named_columns(name: str, fields: tuple[str, ...]) -> tuple[str, str, str | None]:

@@ -133,6 +133,8 @@ def npy(header: str, data: bytes = bytes(48)) -> bytes:
         (f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({1 << 62}, 2)}}", "is of int64 and shape (4611686018427387904, 2), which no array has. Write it again."),
         ("{'descr': '<i8', 'fortran_order': False, 'shape': (4, 2)}", "ends before row 4 of the 4 that its header promises. The file was cut: write it again."),
         ("{'descr': [('source', '<u4'), ('target', '<u4'), ('x', 'V2147483000')], 'fortran_order': False, 'shape': (9,)}", "ends before row 9 of the 9 that its header promises. The file was cut: write it again."),
+        ("{'descr': '(2,)<i8', 'fortran_order': False, 'shape': (1, 2)}", "is of ('<i8', (2,)) and shape (1, 2), which no array has. Write it again."),
+        ("{'descr': [('source', '<i8', (1,)), ('target', '<i8')], 'fortran_order': False, 'shape': (3,)}", "is of [('source', '<i8', (1,)), ('target', '<i8')] and shape (3,), which no array has. Write it again."),
         ("{'descr': [(('source'", None),
         ("{'descr': '<i8,(', 'fortran_order': False, 'shape': (3, 2)}", None),
         ("{'descr': '<i8', 3: False, 'shape': (3, 2)}", None),
