@@ -78,7 +78,7 @@ def keep(targets: Sequence[Target], scratch: Path) -> int:
         files = [path for part in ("corpus", "found") for path in (folder / part).glob("*")]
         inputs = [*target.seeds(), *kept(target.name), *(path.read_bytes() for path in files)]
         target.run(b"")  # what is made once is made
-        chosen = smallest(target, inputs)
+        chosen = smallest(target, [data for data in inputs if len(data) <= target.longest])
         CORPUS.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(archive_of(target.name), "w") as archive:
             for number, data in enumerate(chosen):
