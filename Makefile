@@ -4,6 +4,7 @@
 #   make test    the whole CPU test suite          make lint, make types    ruff and mypy
 #   make bench, make bench-gpu    benchmarks into bench/results/, on the host's cores and on GPUs (BENCH_ARGS: options)
 #   make torture    break stores, disks, memory, processes, GPUs and inputs for 10 minutes, and count (TORTURE_ARGS: options)
+#   make fuzz    feed the parsers and the store reader what a fuzzer makes of their inputs (FUZZ_ARGS: options)
 #   make clean   remove what these made
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 TEST_WORKERS ?= 2
 DEMO := demo
 
-.PHONY: demo test lint types bench bench-gpu torture clean install
+.PHONY: demo test lint types bench bench-gpu torture fuzz clean install
 .DEFAULT_GOAL := demo
 
 install: $(VENV)/.installed
@@ -57,6 +58,9 @@ bench: $(VENV)/.installed-bench
 
 bench-gpu:
 	@$(PYTHON) bench/gpu.py $(BENCH_ARGS)
+
+fuzz: $(VENV)/.installed-fuzz
+	$(BIN)/python bench/fuzz.py $(FUZZ_ARGS)
 
 torture: $(VENV)/.installed-test
 	$(BIN)/python bench/torture.py $(TORTURE_ARGS)

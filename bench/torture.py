@@ -75,7 +75,8 @@ def save(path: Path, results: Sequence[Found], facts: dict[str, Any]) -> None:
         del known[found.name]["name"]
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".json.partial")
-    order = [tried.name for tried in all_properties() if tried.name in known]
+    own = [tried.name for tried in all_properties() if tried.name in known]
+    order = own + sorted(name for name in known if name.startswith("fuzz "))  # those of bench/fuzz.py
     whole = {"machine": facts, "properties": {name: known[name] for name in order}}
     partial.write_text(json.dumps(whole, indent=1) + "\n")
     partial.rename(path)

@@ -27,7 +27,7 @@ from gstream.keeping import Asked, Every, RunStopped, StopRequest, parse_every
 from gstream.program import Program
 from gstream.slots import Saved, SlotFolder
 from gstream.stats import Kept
-from pagestore.errors import InputError, UsageError
+from pagestore.errors import InputError, UsageError, plain
 
 DEFAULT_SECONDS = 60.0
 SHARE = 0.05  # of a run's time, at most, goes into checkpoints that nobody asked a number of
@@ -58,6 +58,10 @@ class State:
 
 
 ARRAYS = ("value", "active", "partials")
+WRITTEN = [  # types of a state's numbers
+    {"superstep": int, "near_step": near, "unexplored": int, "pulled": bool, "last_vertices": int}
+    for near in (float, int, type(None))
+]
 
 
 @dataclass
@@ -169,6 +173,7 @@ def _go_on(keeper: Keeper, program: Program, vertices: int, limit: int | None) -
     found = keeper.slots.newest()
     if found is None:
         return None
+    _check_described(found)
     where = f"--checkpoint {keeper.slots.folder}"
     _refuse_others(where, found.description, keeper.identity)
     saved = _state_of(found, program, vertices)
@@ -181,6 +186,18 @@ def _go_on(keeper: Keeper, program: Program, vertices: int, limit: int | None) -
     return saved
 
 
+def _check_described(found: Saved) -> None:
+    """Raise InputError for a description of this version that no run wrote: its checksum may be right all the same."""
+    said = found.description
+    if said.get("version") != VERSION:
+        return  # which is refused as such
+    state = said.get("state")
+    whole = all(isinstance(said.get(name), str) for name in ("store", "run", "program", "hash"))
+    whole = whole and all(isinstance(said.get(name), dict) for name in ("options", "parameters"))
+    if not whole or not isinstance(state, dict) or {name: type(value) for name, value in state.items()} not in WRITTEN:
+        raise InputError(f"{found.path}: is no checkpoint of gstream's. Start afresh: pass --force.")
+
+
 def _refuse_others(where: str, found: dict[str, Any], identity: dict[str, Any]) -> None:
     """Raise UsageError where a checkpoint is of another version, store, program or parameter."""
     start = "Name another folder, or start afresh: pass --force instead of --resume."
@@ -188,11 +205,13 @@ def _refuse_others(where: str, found: dict[str, Any], identity: dict[str, Any]) 
         raise UsageError(f"{where}: its checkpoint is of another version of gstream. {start}")
     if found["store"] != identity["store"]:
         raise UsageError(
-            f"{where}: its checkpoint is of the store with UUID {found['store']}; this one's is {identity['store']} "
-            f"(gstream info shows it). {start}"
+            f"{where}: its checkpoint is of the store with UUID {plain(found['store'])}; this one's is "
+            f"{identity['store']} (gstream info shows it). {start}"
         )
     if found["run"] != identity["run"]:
-        raise UsageError(f"{where}: its checkpoint is of {found['run']}; this run is of {identity['run']}. {start}")
+        raise UsageError(
+            f"{where}: its checkpoint is of {plain(found['run'])}; this run is of {identity['run']}. {start}"
+        )
     if all(found[what] == identity[what] for what in ("program", "hash", "parameters")):
         return  # options may differ that say when the run ends
     before, now = found["options"], identity["options"]
@@ -203,12 +222,12 @@ def _refuse_others(where: str, found: dict[str, Any], identity: dict[str, Any]) 
             "Pass the same, or start afresh: pass --force instead of --resume."
         )
     changed = "text has changed" if found["hash"] != identity["hash"] else "input, a file that it reads, has changed"
-    raise UsageError(f"{where}: its checkpoint is of {found['run']}, whose {changed} since. {start}")
+    raise UsageError(f"{where}: its checkpoint is of {plain(found['run'])}, whose {changed} since. {start}")
 
 
 def _list(options: dict[str, str | None], names: list[str]) -> str:
     """Options with their values, for a message."""
-    said = [f"no {name}" if options.get(name) is None else f"{name}={options[name]}" for name in names]
+    said = [f"no {name}" if options.get(name) is None else f"{name}={plain(options[name])}" for name in names]
     return " and ".join(said) if len(said) < 3 else ", ".join(said)
 
 
@@ -235,10 +254,11 @@ def _refuse_unfinished(slots: SlotFolder) -> None:
     """Raise UsageError where a folder holds a checkpoint that a run would replace."""
     found = slots.description()
     if found is not None:
+        state = found.get("state")
+        superstep = state.get("superstep") if isinstance(state, dict) else None
         raise UsageError(
-            f"--checkpoint {slots.folder}: holds a checkpoint of {found.get('run')} after superstep "
-            f"{found.get('state', {}).get('superstep')}. Pass --resume to go on from it, --force to start afresh, or "
-            "name another folder."
+            f"--checkpoint {slots.folder}: holds a checkpoint of {plain(found.get('run'))} after superstep "
+            f"{plain(superstep)}. Pass --resume to go on from it, --force to start afresh, or name another folder."
         )
 
 

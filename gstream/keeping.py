@@ -27,7 +27,7 @@ def parse_every(given: int | str | None) -> Every:
     """`10`: supersteps; `30s`, `5m`, `1.5h`: time; None: the default. Raises UsageError for anything else."""
     if given is None:
         return Every()
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(given).strip())
+    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)([smh]?)", str(given).strip())
     if found is None or isinstance(given, bool):
         raise UsageError(f"--checkpoint-every {given}: must be supersteps, as 10, or a time, as 30s, 5m or 1h.")
     number, unit = found.groups()

@@ -30,6 +30,7 @@ MOST = {
     "streams": 128,  # kernels that a GPU runs at a time, at most
     "read_threads": 64,  # a disk has that many requests in its queue
 }
+MOST_DIGITS = 18  # of a number in --devices
 MOST_DEVICES = 16  # that share the host's cores, or one a core where there are more
 MOST_NUMBERS = {"host": 1, "cuda": 1, "fake": 2}  # after a kind of device
 
@@ -169,7 +170,7 @@ def parse_devices(names: list[str]) -> list[DeviceSpec]:
                 f"--devices {name}: not a device; known are host, host:N, cuda, cuda:N, cuda:N,M, fake:SEED and "
                 "fake:SEED:N."
             )
-        if not all(number.isdecimal() for number in numbers):
+        if not all(number.isdecimal() and len(number) <= MOST_DIGITS for number in numbers):
             raise UsageError(f"--devices {name}: after a colon comes a number, as in host:2.")
         values = [int(number) for number in numbers]
         if kind == "host":

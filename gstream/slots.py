@@ -29,6 +29,7 @@ from pagestore.io import disk_error, no_space, write_from
 MAGIC = b"gstream\x01"
 HEAD = struct.Struct("<8sQI")
 MOST_DESCRIBED = 1 << 26  # bytes of a description: parameters may be long lists of vertices
+MOST_COUNTED = 1 << 62  # a sequence number, or elements of an array
 SLOTS = ("slot-0", "slot-1")
 
 
@@ -205,9 +206,12 @@ def read_description(path: Path) -> tuple[dict[str, Any], int]:
     try:
         description = json.loads(text)
         described = sum(_dtype(dtype).itemsize * count for _, dtype, count, _ in description["arrays"])
-        if min([description["sequence"], *(count for _, _, count, _ in description["arrays"])]) < 0:
+        counts = [description["sequence"], *(count for _, _, count, _ in description["arrays"])]
+        if any(type(count) is not int or not 0 <= count < MOST_COUNTED for count in counts):
             raise ValueError
-    except (ValueError, KeyError, TypeError):
+        if any(type(name) is not str for name, _, _, _ in description["arrays"]):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise DamagedSlot(f"{path} was written by something else") from None
     if size != first + described:
         raise DamagedSlot(f"{path} was cut")
@@ -216,8 +220,11 @@ def read_description(path: Path) -> tuple[dict[str, Any], int]:
 
 def _dtype(text: str) -> np.dtype:
     """The dtype of an array of plain numbers. Raises ValueError for others."""
-    dtype = np.dtype(text)
-    if dtype.kind not in "fiu":
+    try:
+        dtype = np.dtype(text) if isinstance(text, str) else None
+    except SyntaxError:
+        dtype = None
+    if dtype is None or dtype.kind not in "fiu":
         raise ValueError
     return dtype
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pagestore.errors import InputError, UsageError
+from pagestore.inputs.badlines import shown
 from pagestore.inputs.streams import STDIN, ByteStream
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def find_vertices(store: Store, path: str | os.PathLike, what: str) -> np.ndarra
         names.append(line.strip('"'))
     if store.meta.id_kind != "strings":
         try:
-            names = np.array(names, dtype=str).astype(np.int64)
+            names = np.array(names, dtype=object).astype(np.int64)  # as str all would be as long as the longest
         except (ValueError, OverflowError):
             pass  # the look-up names the one that is no number
     return store.lookup(names, what, InputError, lambda index: f"{path}:{lines[index]}: ")
@@ -72,7 +73,8 @@ def _number(where: str, vertex: Any, text: Any, word: str, least: float) -> floa
         number = math.nan
     if not (math.isfinite(number) and number >= least):
         limit = "" if least == -math.inf else f" of at least {least:g}"
-        raise InputError(f"{where}the {word} of {vertex} is {text!r}; it must be a finite number{limit}. Correct it.")
+        said = shown(str(vertex), MOST_SHOWN)
+        raise InputError(f"{where}the {word} of {said} is {text!r}; it must be a finite number{limit}. Correct it.")
     return number
 
 
@@ -84,11 +86,14 @@ def _read_pairs(path: str | os.PathLike, word: str) -> tuple[Sequence[str], Sequ
         parts = line.rsplit(",", 1) if "," in line else line.rsplit(None, 1)
         if len(parts) < 2:
             raise InputError(
-                f"{path}:{number}: `{line[:MOST_SHOWN]}` has one field; a line is `vertex {word}`. Fix the line."
+                f"{path}:{number}: `{shown(line, MOST_SHOWN)}` has one field; a line is `vertex {word}`. Fix the line."
             )
         vertex = parts[0].strip().strip('"')
         if vertex in found:
-            raise InputError(f"{path}:{number}: {vertex} stands there for the second time. Keep one line a vertex.")
+            raise InputError(
+                f"{path}:{number}: {shown(vertex, MOST_SHOWN)} stands there for the second time. "
+                "Keep one line a vertex."
+            )
         found[vertex] = parts[1].strip()
         lines.append(number)
     return list(found), list(found.values()), lines

@@ -63,6 +63,12 @@ class ResourceError(GstreamError):
     exit_code = 5
 
 
+def plain(value: object) -> str:
+    """A value for a message of one line: text with control characters in Python's notation."""
+    text = str(value)
+    return text if text.isprintable() else repr(text)
+
+
 def interruption(error: BaseException | None) -> BaseException | None:
     """The KeyboardInterrupt or SystemExit that became this error, or None.
 

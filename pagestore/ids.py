@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pagestore.arrays import BLOCK_BYTES
-from pagestore.errors import GstreamError, StoreError, UsageError
+from pagestore.errors import GstreamError, StoreError, UsageError, plain
 from pagestore.meta import REBUILD
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class UserIds:
         missing = np.flatnonzero(natural < 0)
         if len(missing):
             at = missing[0]
-            raise error(f"{where(at)}{what} {wanted[at]} is not a vertex of {store.path}{self._range_text()}")
+            raise error(f"{where(at)}{what} {plain(wanted[at])} is not a vertex of {store.path}{self._range_text()}")
         return self._stored(natural.astype(np.int64)).astype(np.uint64)
 
     def _numbers(self, ids: Sequence[Any], what: str, error: type[GstreamError], where: Where) -> np.ndarray:
@@ -183,7 +183,12 @@ class UserIds:
             raise StoreError(f"{self._store.path}: vertices/names/offsets are not ascending. {REBUILD}")
         data = names.read(int(offsets[0]), int(offsets[-1]))
         buffers = [None, pa.py_buffer(offsets - offsets[0]), pa.py_buffer(data)]
-        return pa.Array.from_buffers(pa.large_string(), last - first, buffers)
+        array = pa.Array.from_buffers(pa.large_string(), last - first, buffers)
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid:
+            raise StoreError(f"{self._store.path}: vertices/names/bytes are not UTF-8. {REBUILD}") from None
+        return array
 
     def _string_block(self, first: int, last: int) -> _Names:
         if self._block is None or self._block[0] != (first, last):

@@ -93,6 +93,8 @@ class Meta:
             raise StoreError(f"{where}: padding_words is {padding!r}; it holds counts. {REBUILD}")
         if set(padding) != (set() if self.columns == 1 else set(self.topologies)):
             raise StoreError(f"{where}: padding_words is of {sorted(padding)}, not of the page sets. {REBUILD}")
+        if any(type(weight) not in (int, float, type(None)) for weight in (self.min_weight, self.max_weight)):
+            raise StoreError(f"{where}: min_weight or max_weight is no number. {REBUILD}")
         if type(self.id_base) is not int or not isinstance(self.provenance, dict) or not isinstance(self.uuid, str):
             raise StoreError(f"{where}: id_base, provenance or uuid has the wrong type. {REBUILD}")
 
@@ -154,7 +156,7 @@ def decode_meta(data: bytes, where: str) -> tuple[Meta, dict[str, int]]:
             raise StoreError(f"{where}: /meta has missing or unknown fields {sorted(unknown)}. {REBUILD}")
         meta = Meta(**graph)
         checksums = {str(name): int(value) for name, value in document["checksums"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise StoreError(f"{where}: the description in /meta can't be read ({error}). {REBUILD}") from error
     meta.check(where)
     return meta, checksums

@@ -7,7 +7,7 @@ import re
 from pagestore.errors import UsageError
 
 BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
-SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgtp]?)(i?b?)\s*", re.IGNORECASE)
+SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([kmgtp]?)(i?b?)\s*", re.IGNORECASE)
 MOST_BYTES = 1 << 50  # no machine has it: a slip of the keyboard
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 COUNT_UNITS = ("", " k", " M", " G", " T")
@@ -26,7 +26,9 @@ def parse_size(given: str | int | None, option: str = "size") -> int | None:
         number, prefix, suffix = match.groups()
         exponent = "kmgtp".find(prefix.lower()) + 1 if prefix else 0
         unit = 1000**exponent if suffix.lower() == "b" else BINARY[prefix.lower()]
-        size = int(float(number) * unit) if "." in number else int(number) * unit
+        about = min(float(number) * unit, 2.0 * MOST_BYTES)  # a number of a thousand digits is infinite
+        exact = "." not in number and about <= MOST_BYTES
+        size = int(number.lstrip("0") or 0) * unit if exact else int(about)
     elif isinstance(given, int):  # a negative one: its own limits refuse it
         return given
     else:

@@ -25,6 +25,7 @@ from pagestore.inputs.sniff import BOM, check_text
 from pagestore.inputs.streams import ByteStream
 
 CHECK_BYTES = 1 << 12
+MOST_CONSTRAINTS = 1 << 20  # weights of a vertex
 FIX = "Fix the line."
 MIX = [np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)]  # odd constants of xxHash
 
@@ -70,12 +71,12 @@ class AdjacencySource(LineFile):
         weight = np.empty(capacity if self.weighted_lists else 0)
         lonely = np.empty(capacity if self.headed else 0, dtype=np.uint64)
         odd = np.empty((block.size + 1, 2), dtype=np.int64)  # even blank lines may be odd
-        rules = self.rules
+        low, high, _ = self.rules.bounds
         entries, lines, lists, odd_count, alone = (
             int(n)
             for n in parse_lists(
                 block.data, np.uint64(block.size), self.headed, self.skipped_numbers, self.weighted_lists,
-                np.uint64(rules.low), np.uint64(rules.high_source), source, target, weight, lonely, odd,
+                np.uint64(low), np.uint64(high), source, target, weight, lonely, odd,
             )
         )  # fmt: skip
         weights = weight[:entries] if self.weighted_lists else None
@@ -168,11 +169,13 @@ class MetisSource(AdjacencySource):
             line = following
         numbers = integers(stream.name, number, line, 2, "vertices, edges, format", most=4)
         self._count, self._edges, self._line = numbers[0], numbers[1], number
-        kind = line.split()[2].decode().zfill(3) if len(numbers) > 2 else "000"
+        kind = line.decode().split()[2].zfill(3) if len(numbers) > 2 else "000"  # integers() found numbers alone
         if len(kind) != 3 or set(kind) - {"0", "1"}:
             raise header_error(stream.name, number, f"format {kind!r} is unknown; it is three digits of 0 and 1")
         sized, valued, self.weighted_lists = (digit == "1" for digit in kind)
         constraints = numbers[3] if len(numbers) > 3 else 1
+        if constraints > MOST_CONSTRAINTS:
+            raise header_error(stream.name, number, f"{constraints} weights a vertex are more than {MOST_CONSTRAINTS}")
         self.skipped_numbers = sized + (constraints if valued else 0)
         limit = f"the header lets IDs run from 1 to {self._count}"
         return LineRules(fields=0, low=1, high_source=self._count, limit=limit), number + 1

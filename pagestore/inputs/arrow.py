@@ -17,12 +17,14 @@ import pyarrow.compute as compute
 import pyarrow.parquet as parquet
 
 from pagestore.errors import InputError, UsageError
+from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions, split_chunk
 from pagestore.inputs.columns import checked_chunk, checked_weights, option_range
 from pagestore.inputs.linesource import NameChunk
 from pagestore.inputs.sniff import SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
 
 BATCH_ROWS = 1 << 17
+DAMAGE = (pyarrow.ArrowException, OSError, ValueError, KeyError)  # KeyError: of columns that have one name
 
 
 class TableSource(EdgeSource):
@@ -36,11 +38,11 @@ class TableSource(EdgeSource):
         self._done, self._rows = 0, 0
         try:
             schema = self.schema()
-        except (pyarrow.ArrowException, OSError, ValueError) as error:
+            self._columns = self._find_columns(schema)
+            kinds = [schema.field(column).type for column in self._columns[:2]]
+        except DAMAGE as error:
             raise self._damaged(error) from None
-        self._columns = self._find_columns(schema)
         self.weighted = len(self._columns) > 2
-        kinds = [schema.field(column).type for column in self._columns[:2]]
         self.strings = options.string_ids or any(_is_string(kind) for kind in kinds)
         if self.strings and options.num_vertices is not None:
             raise UsageError(
@@ -57,7 +59,7 @@ class TableSource(EdgeSource):
         """Record batches of up to BATCH_ROWS rows or as the file has them; keeps `_done` up to date."""
 
     def _damaged(self, error: Exception) -> InputError:
-        return InputError(f"{self.name}: can't be read as a table ({str(error).splitlines()[0]}). Write it again.")
+        return InputError(f"{self.name}: can't be read as a table ({shown(_first_line(error), 300)}). Write it again.")
 
     def _find_columns(self, schema: pyarrow.Schema) -> list[str]:
         lowered = {name.lower(): name for name in schema.names}
@@ -66,7 +68,8 @@ class TableSource(EdgeSource):
         if source is None or target is None:
             if len(schema.names) < 2:
                 raise InputError(
-                    f"{self.name}: has the columns {', '.join(schema.names)}; edges need a source and a target."
+                    f"{self.name}: has the columns {', '.join(map(shown, schema.names))}; "
+                    "edges need a source and a target."
                 )
             source, target = schema.names[:2]
         weight = self._find_weight(schema, lowered, (source, target))
@@ -83,7 +86,8 @@ class TableSource(EdgeSource):
         if asked is not None:
             if asked not in schema.names or asked in used:
                 raise UsageError(
-                    f"{self.name}: --weight-column {asked}: no such column of weights ({', '.join(schema.names)}). "
+                    f"{self.name}: --weight-column {shown(str(asked))}: no such column of weights "
+                    f"({', '.join(map(shown, schema.names))}). "
                     f"Give its name or number."
                 )
             return asked
@@ -100,7 +104,7 @@ class TableSource(EdgeSource):
         while True:
             try:
                 batch = next(batches, None)
-            except (pyarrow.ArrowException, OSError, ValueError) as error:
+            except DAMAGE as error:
                 raise self._damaged(error) from None
             if batch is None:
                 return
@@ -108,7 +112,9 @@ class TableSource(EdgeSource):
             for name, column in zip(self._columns, columns, strict=True):
                 if column.null_count:
                     at = row + compute.index(column.is_null(), True).as_py()
-                    raise InputError(f"{self.name}: row {at}: {name} is null; an edge has a value there. Drop the row.")
+                    raise InputError(
+                        f"{self.name}: row {at}: {shown(name)} is null; an edge has a value there. Drop the row."
+                    )
             self._rows = row
             yield columns
             row += batch.num_rows
@@ -134,6 +140,11 @@ class TableSource(EdgeSource):
 
     def position(self) -> int:
         return self._done
+
+
+def _first_line(error: Exception) -> str:
+    """What an exception says first."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _is_string(kind: pyarrow.DataType) -> bool:

@@ -7,6 +7,8 @@ from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import MAX_ID, InputOptions
 from pagestore.inputs.judge import INTEGER
 
+MOST_DIGITS = 40  # of a count, leading zeros among them
+
 
 def header_error(name: str, line: int, reason: str, remedy: str = "Fix the header, or convert the file.") -> InputError:
     """InputError for line `line` (from 1) of a header."""
@@ -22,7 +24,7 @@ def integers(name: str, number: int, line: bytes, count: int, meaning: str, most
             name, number, f"{shown(text)!r} has {len(words)} field{'s' * (len(words) != 1)}; {count} are due: {meaning}"
         )
     for word in words:
-        if not INTEGER.match(word) or not 0 <= int(word[:40]) <= MAX_ID:
+        if not INTEGER.match(word) or len(word) > MOST_DIGITS or not 0 <= int(word) <= MAX_ID:
             column = text.index(word) + 1
             raise InputError(
                 f"{name}:{number}:{column}: {shown(word)!r} is no count; {meaning} are integers from 0 to 2^63-1. "

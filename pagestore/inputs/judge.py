@@ -59,9 +59,14 @@ class LineRules:
         rules[Rule.WEIGHT] = -1 if self.weight is None else self.weight
         rules[Rule.LEAD] = ord(self.lead) if self.lead else 0
         rules[Rule.COMMENT], rules[Rule.COMMENT2] = ord(self.comments[0]), ord(self.comments[-1])
-        rules[Rule.LOW] = self.low
-        rules[Rule.HIGH_SOURCE], rules[Rule.HIGH_TARGET] = self.high_source, self.high_target
+        rules[Rule.LOW], rules[Rule.HIGH_SOURCE], rules[Rule.HIGH_TARGET] = self.bounds
         return rules
+
+    @property
+    def bounds(self) -> tuple[int, int, int]:
+        """`low`, `high_source`, `high_target` for kernels, which compare without signs: of no IDs at all, 1, 0, 0."""
+        empty = min(self.high_source, self.high_target) < self.low
+        return (1, 0, 0) if empty else (self.low, self.high_source, self.high_target)
 
 
 @dataclass(frozen=True)
@@ -168,6 +173,15 @@ def parse_weight(text: str, column: int, rules: LineRules) -> float:
     return value
 
 
+def _not_text(text: bytes) -> LineProblem | None:
+    """What is wrong with bytes that are not UTF-8."""
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return LineProblem(error.start + 1, f"byte 0x{text[error.start]:02x} is not UTF-8; text is UTF-8")
+    return None
+
+
 def judge(line: bytes, rules: LineRules) -> Edge | None:
     """Read one line (without its line feed): an Edge, or None for a comment or blank line; raises LineProblem."""
     line = line.rstrip(b"\r") if line.endswith(b"\r") else line
@@ -176,10 +190,9 @@ def judge(line: bytes, rules: LineRules) -> Edge | None:
         return None
     if (nul := line.find(b"\0")) >= 0:
         raise LineProblem(nul + 1, "a NUL byte; text holds none. Is this a binary file or UTF-16", SKIP_REMEDY)
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise LineProblem(error.start + 1, f"byte 0x{line[error.start]:02x} is not UTF-8; text is UTF-8") from None
+    not_text = _not_text(line)
+    if not_text and rules.strings:
+        raise not_text
     fields = split_fields(line, rules.separator)
     if rules.lead:
         if fields[0][1] != rules.lead.encode():
@@ -193,7 +206,10 @@ def judge(line: bytes, rules: LineRules) -> Edge | None:
             at + 1,
             f"{len(fields)} field{'s' * (len(fields) != 1)} in {shown(line)!r}; {rules.fields} are due: {rules.due}",
         )
-    texts = [(begin + 1, value.decode("utf-8")) for begin, value in fields]
+    used = [column for column in (rules.source, rules.target, rules.weight) if column is not None]
+    if not_text and any(_not_text(fields[column][1]) for column in used):
+        raise not_text  # columns that nobody reads may hold anything, as the kernels have it
+    texts = [(begin + 1, value.decode("utf-8", "replace")) for begin, value in fields]
     weight = None if rules.weight is None else parse_weight(texts[rules.weight][1], texts[rules.weight][0], rules)
     (source_at, source), (target_at, target) = texts[rules.source], texts[rules.target]
     if rules.strings:

@@ -7,6 +7,7 @@ from numba import njit
 
 from pagestore.inputs.lines import (
     QUOTE,
+    RETURN,
     U0,
     U1,
     begin_line,
@@ -31,6 +32,8 @@ def name_at(buf: np.ndarray, at: np.uint64, separator: np.int64) -> tuple:
     end = i
     while end > at and is_blank(buf[end - U1], separator):
         end -= U1
+    if end > at and buf[end - U1] == RETURN:  # of a line end with two carriage returns, for `judge` to say
+        return at, at, at
     return i, at, end
 
 

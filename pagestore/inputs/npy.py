@@ -7,8 +7,14 @@ Columns by name are found as in `arrow.py`; a third column is the weight. scipy.
 
 from __future__ import annotations
 
+import lzma
+import math
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,12 +23,27 @@ import numpy as np
 from pagestore.convert.buffers import Buffers
 from pagestore.errors import InputError
 from pagestore.inputs.badlines import shown
-from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions
+from pagestore.inputs.base import MAX_ID, EdgeChunk, EdgeSource, InputOptions
 from pagestore.inputs.columns import IdRange, checked_chunk, option_range
 from pagestore.inputs.csr import csr_rows
 from pagestore.inputs.headers import promised_vertices
 from pagestore.inputs.records import RecordSource
 from pagestore.inputs.sniff import SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
+
+DAMAGE = (  # what NumPy and zipfile raise for bytes that they did not write
+    OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, OverflowError, SyntaxError,
+    tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error, lzma.LZMAError,
+)  # fmt: skip
+MOST_REASON = 200  # characters of what a library says
+
+
+@contextmanager
+def refused_when_damaged(name: str, what: str, remedy: str) -> Iterator[None]:
+    """InputError, `NAME: WHAT (reason). REMEDY`, for whatever libraries raise for a damaged file."""
+    try:
+        yield
+    except DAMAGE as error:
+        raise InputError(f"{name}: {what} ({shown(str(error), MOST_REASON)}). {remedy}") from None
 
 
 class ArrayStream:
@@ -30,27 +51,28 @@ class ArrayStream:
 
     def __init__(self, name: str, file: IO[bytes]) -> None:
         self.name, self._file = name, file
-        try:
+        with refused_when_damaged(name, "is not a NumPy array", "Write it with numpy.save."):
             version = np.lib.format.read_magic(file)
             header: Any = (
                 np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             )
             self.shape, self.fortran, self.dtype = header(file)
-        except (ValueError, EOFError) as error:
-            raise InputError(f"{name}: is not a NumPy array ({error}). Write it with numpy.save.") from None
         if self.dtype.hasobject:
             raise InputError(f"{name}: holds Python objects; edges are numbers. Convert the array, e.g. astype(int64).")
-        self.columns = int(np.prod(self.shape[1:], dtype=np.int64)) if self.shape else 1
+        if min(self.shape, default=0) < 0 or math.prod(self.shape) > MAX_ID or not plain_dtype(self.dtype):
+            kind = shown(str(self.dtype), MOST_REASON)
+            raise InputError(
+                f"{name}: is of {kind} and shape {shown(str(self.shape))}, which no array has. Write it again."
+            )
+        self.columns = math.prod(self.shape[1:])
         self.rows = self.shape[0] if self.shape else 1
         self.read_rows = 0
 
     def take(self, rows: int) -> np.ndarray:
         """The next `rows` rows, of shape [rows] or [rows, columns]; InputError when the file ends before."""
         size = rows * self.columns * self.dtype.itemsize
-        try:
+        with refused_when_damaged(self.name, "is damaged", "Write the file again."):
             data = self._file.read(size)
-        except (OSError, EOFError, zipfile.BadZipFile, ValueError) as error:
-            raise InputError(f"{self.name}: is damaged ({error}). Write the file again.") from None
         if len(data) != size:
             raise InputError(
                 f"{self.name}: ends before row {self.read_rows + rows} of the {self.rows} that its header promises. "
@@ -67,6 +89,12 @@ class ArrayStream:
         self._file.close()
 
 
+def plain_dtype(dtype: np.dtype) -> bool:
+    """Whether elements, or the fields of one, are single values of some bytes."""
+    parts = [dtype] if dtype.fields is None else [dtype[name] for name in dtype.names or ()]
+    return dtype.itemsize > 0 and all(part.subdtype is None for part in parts)
+
+
 def _named_columns(name: str, fields: tuple[str, ...]) -> tuple[str, str, str | None]:
     """Which of `fields` are source, target and weight."""
     lowered = {field.lower(): field for field in fields}
@@ -74,7 +102,8 @@ def _named_columns(name: str, fields: tuple[str, ...]) -> tuple[str, str, str | 
     target = next((lowered[n] for n in TARGET_NAMES if n in lowered), None)
     if source is None or target is None:
         raise InputError(
-            f"{name}: has the fields {', '.join(fields)}; edges need 'source' and 'target'. Rename the fields."
+            f"{name}: has the fields {', '.join(map(shown, fields))}; edges need 'source' and 'target'. "
+            "Rename the fields."
         )
     return source, target, next((lowered[n] for n in WEIGHT_NAMES if n in lowered), None)
 
@@ -88,6 +117,11 @@ class NpySource(RecordSource):
         with open(path, "rb") as file:
             header = ArrayStream(self.name, file)
             self._begin = file.tell()
+        if header.rows * header.columns * header.dtype.itemsize > self.total_bytes - self._begin:
+            raise InputError(
+                f"{self.name}: ends before row {header.rows} of the {header.rows} that its header promises. "
+                f"The file was cut: write it again."
+            )
         self.edge_count, self._dtype = header.rows, header.dtype
         self._columns, self.record_bytes = header.columns, header.columns * header.dtype.itemsize
         if header.dtype.names:
@@ -133,11 +167,11 @@ class NpzSource(EdgeSource):
         self.name, self.replayable = str(path), True
         self.total_bytes = Path(path).stat().st_size
         self._done = 0.0
-        try:
-            with zipfile.ZipFile(path) as archive:
-                members = [member[:-4] for member in archive.namelist() if member.endswith(".npy")]
-        except (zipfile.BadZipFile, OSError) as error:
-            raise InputError(f"{self.name}: is no whole .npz archive ({error}). Write it with numpy.savez.") from None
+        with (
+            refused_when_damaged(self.name, "is no whole .npz archive", "Write it with numpy.savez."),
+            zipfile.ZipFile(path) as archive,
+        ):
+            members = [member[:-4] for member in archive.namelist() if member.endswith(".npy")]
         self._format = ""
         if "format" in members:
             self._begin_sparse(members)
@@ -147,8 +181,9 @@ class NpzSource(EdgeSource):
         self.weighted = len(self._members) > 2 and options.weights
 
     def _begin_sparse(self, members: list[str]) -> None:
-        word = self._read("format").reshape(-1)[0]
-        self._format = word.decode() if isinstance(word, bytes) else str(word)
+        word = self._described("format", 1, "SU")
+        encoding = {"S": "utf-8", "<U": "utf-32-le", ">U": "utf-32-be"}[word.dtype.str.strip("|0123456789")]
+        self._format = word.tobytes().decode(encoding, "replace").rstrip("\0")
         parts = {"csr": ["indptr", "indices"], "csc": ["indptr", "indices"], "coo": ["row", "col"]}.get(self._format)
         if parts is None:
             raise InputError(
@@ -161,7 +196,10 @@ class NpzSource(EdgeSource):
                 f"{self.name}: is a scipy.sparse matrix of format {self._format} without {' and '.join(missing)}. "
                 f"Save it again with scipy.sparse.save_npz(matrix.tocsr())."
             )
-        rows, columns = (int(n) for n in self._read("shape"))
+        shape = self._described("shape", 2, "iu")
+        if not 0 <= int(shape.min()) <= int(shape.max()) <= MAX_ID:
+            raise InputError(f"{self.name}:shape: is {shown(str(shape))}; it is two counts. Save the matrix again.")
+        rows, columns = (int(n) for n in shape)
         if rows != columns:
             raise InputError(
                 f"{self.name}: the matrix has {rows} rows and {columns} columns; the matrix of a graph is square. "
@@ -172,13 +210,20 @@ class NpzSource(EdgeSource):
         self._members = [*parts, "data"]
 
     def _member(self, member: str) -> ArrayStream:
-        archive = zipfile.ZipFile(self._path)
-        return ArrayStream(f"{self.name}:{member}", archive.open(f"{member}.npy"))
+        with refused_when_damaged(f"{self.name}:{member}", "is damaged", "Write the file again."):
+            archive = zipfile.ZipFile(self._path)
+            file = archive.open(f"{member}.npy")
+        return ArrayStream(f"{self.name}:{member}", file)
 
-    def _read(self, member: str) -> np.ndarray:
+    def _described(self, member: str, count: int, kinds: str) -> np.ndarray:
+        """A member that holds `count` elements of one of some kinds of dtype."""
         stream = self._member(member)
         try:
-            return stream.all()
+            if stream.rows * stream.columns != count or stream.dtype.kind not in kinds:
+                found = f"has {stream.rows * stream.columns} elements of {stream.dtype}"
+                due = "counts are" if kinds == "iu" else "word is"
+                raise InputError(f"{stream.name}: {found}; {count} {due} due. Save the matrix again.")
+            return stream.all().reshape(-1)
         finally:
             stream.close()
 
@@ -211,6 +256,8 @@ class NpzSource(EdgeSource):
 
     def _pairs(self, streams: list[ArrayStream]) -> Iterator[list[np.ndarray]]:
         offsets, neighbours = streams[0], streams[1]
+        if offsets.dtype.kind not in "iu" or offsets.rows < 1 or any(len(stream.shape) != 1 for stream in streams):
+            raise InputError(f"{self.name}: indptr, indices and data are no rows of integers. Save the matrix again.")
         for source, edges in csr_rows(
             self.name, offsets.take, offsets.rows - 1, neighbours.rows, self._options.chunk_edges
         ):

@@ -189,7 +189,7 @@ def _weight_column(
             )
         return asked - 1
     if header is None or asked not in header:
-        known = ", ".join(header) if header else "no header line was found"
+        known = ", ".join(map(shown, header)) if header else "no header line was found"
         raise UsageError(f"{name}: --weight-column {asked}: no such column ({known}). Give its name or number.")
     return header.index(asked)
 

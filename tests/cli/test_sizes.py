@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gstream.keeping import parse_every
 from pagestore.convert.options import ConvertOptions
 from pagestore.errors import UsageError
 from pagestore.sizes import parse_size, show_bytes, show_count, show_seconds
@@ -33,6 +34,18 @@ def test_no_sizes(text: str) -> None:
         UsageError, match=r"^--memory .*: not a size\. Write a number with a unit, as 512MiB or 2GiB\.$"
     ):
         parse_size(text, "--memory")
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "9" * 400 + ".5k", "9" * 400 + "t"])
+def test_too_many_digits(text: str) -> None:
+    with pytest.raises(UsageError, match=r"too much; the limit is 1024 TiB|too much; the limit is 1 PiB"):
+        parse_size(text, "--memory")
+    with pytest.raises(UsageError, match=r"^--checkpoint-every 9+.*: must be supersteps, as 10, or a time"):
+        parse_every(text.replace("k", "s").replace("t", "h"))
+
+
+def test_leading_zeros() -> None:
+    assert parse_size("0" * 5000 + "5k") == 5 << 10
 
 
 def test_no_size_given() -> None:

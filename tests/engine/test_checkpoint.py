@@ -222,6 +222,39 @@ def test_nothing_is_replaced_unasked(store, whole, tmp_path):
     assert found.stats.kept.resumed is None
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"state": None}, {"state": []}, {"state": {}}, {"store": 3}, {"program": None}, {"options": []}, {"hash": []},
+        {"parameters": None}, {"run": {}},
+    ],
+)  # fmt: skip
+def test_descriptions_that_no_run_wrote(store, tmp_path, changed):
+    """Their checksums are right: they were written by something else."""
+    run_until(store, "sssp", tmp_path, 4)
+    with SlotFolder(tmp_path) as slots:
+        found = slots.newest()
+        slots.write({**found.description, **changed}, found.arrays)
+    with pytest.raises(InputError, match="is no checkpoint of gstream's. Start afresh: pass --force"):
+        run(store, "sssp", tmp_path, resume=True)
+    with pytest.raises(UsageError, match="holds a checkpoint of .* after superstep"):
+        run(store, "sssp", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"superstep": "4"}, {"superstep": True}, {"pulled": 1}, {"near_step": "x"}, {"last_vertices": 0.5}, {"more": 1}],
+)
+def test_states_that_no_run_wrote(store, tmp_path, changed):
+    run_until(store, "sssp", tmp_path, 4)
+    with SlotFolder(tmp_path) as slots:
+        found = slots.newest()
+        found.description["state"].update(changed)
+        slots.write(found.description, found.arrays)
+    with pytest.raises(InputError, match="is no checkpoint of gstream's. Start afresh: pass --force"):
+        run(store, "sssp", tmp_path, resume=True)
+
+
 class Same(Least):
     def start(self, v, g):
         return v.id + self.bias  # a comment is no change

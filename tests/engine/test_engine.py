@@ -293,6 +293,7 @@ def test_no_device_memory_at_all(store, monkeypatch):
         ({"devices": ["cuda:0,one"]}, "--devices one: not a device"),
         ({"devices": ["0", "1"]}, "--devices 0: not a device"),
         ({"devices": ["host:two"]}, "after a colon comes a number"),
+        ({"devices": ["fake:" + "9" * 5000]}, "after a colon comes a number"),
         ({"devices": ["host:0"]}, "names no device"),
         ({"devices": ["host", "fake:1"]}, "all of one kind"),
         ({"cache": "fifo"}, "cache: 'fifo' is unknown"),

@@ -89,7 +89,10 @@ def test_the_slot_that_fails_its_checksum_is_replaced_first(folder: Path) -> Non
         b"[]", b"{}", b"null", b'{"sequence": 1, "arrays": [["value", "O", 3, 0]]}', b"\xff\xfe",
         b'{"sequence": 1, "arrays": [["value", "<f4", -3, 0], ["more", "<f4", 3, 0]]}',
         b'{"sequence": 1, "arrays": [["value", "<f4", 99999999999999, 0]]}', b'{"sequence": "a", "arrays": []}',
-        b'{"sequence": 1, "arrays": [["value"]]}',
+        b'{"sequence": 1, "arrays": [["value"]]}', b"[" * 100_000, b'{"sequence": 1.5, "arrays": []}',
+        b'{"sequence": NaN, "arrays": []}', b'{"sequence": true, "arrays": []}',
+        b'{"sequence": 1, "arrays": [["value", "<f4", 0.0, 0]]}', b'{"sequence": 1, "arrays": [[[], "<f4", 0, 0]]}',
+        b'{"sequence": 1, "arrays": [["value", null, 0, 0]]}', b'{"sequence": 1, "arrays": [["value", "<i8,(", 0, 0]]}',
     ],
 )  # fmt: skip
 def test_descriptions_that_lie(folder: Path, text: bytes) -> None:

@@ -10,7 +10,7 @@ from small_stores import Edges, random_edges, write_store
 
 from pagestore import ids as ids_module
 from pagestore import open_store
-from pagestore.errors import UsageError
+from pagestore.errors import StoreError, UsageError
 
 NONE = np.empty(0, np.uint64)
 
@@ -78,6 +78,29 @@ def test_strings(tmp_path):
         assert store.lookup(list(reversed(names))).tolist() == list(reversed(range(len(names))))
         with pytest.raises(UsageError, match="source Zurich is not a vertex"):
             store.lookup(["a", "Zurich"])
+
+
+class Raw(str):
+    """A name of bytes that are no text."""
+
+    def encode(self, *given):
+        return b"\xff"
+
+
+def test_names_that_are_no_text(tmp_path):
+    """Whose checksums are right all the same."""
+    with store_with(str(tmp_path / "g.gs"), ["a", Raw("b")]) as store:
+        for read in (store.user_ids, lambda: store.lookup(["a"])):
+            with pytest.raises(StoreError, match="vertices/names/bytes are not UTF-8"):
+                read()
+
+
+def test_names_in_messages_are_on_one_line(tmp_path):
+    with (
+        store_with(str(tmp_path / "g.gs"), ["a", "b"]) as store,
+        pytest.raises(UsageError, match=r"source 'x\\x1b\\n' is not a vertex"),
+    ):
+        store.lookup(["x\x1b\n"])
 
 
 @settings(max_examples=40, deadline=None)

@@ -20,7 +20,7 @@ from pagestore import open_store
 from pagestore.crc import crc32
 from pagestore.errors import StoreError, UsageError, interruption
 from pagestore.hdf5 import create, locate
-from pagestore.meta import Meta, encode_meta
+from pagestore.meta import Meta, decode_meta, encode_meta
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +115,8 @@ def forged(intact: str, tmp_path, **changes) -> str:
         ({"max_out_degree": 1 << 33}, "dataset vertices/out_degree is missing or has another type"),
         ({"uuid": "1" * 32}, "attribute uuid contradicts"),
         ({"provenance": []}, "wrong type"),
+        ({"min_weight": "0"}, "min_weight or max_weight is no number"),
+        ({"max_weight": [1.0]}, "min_weight or max_weight is no number"),
     ],
 )
 def test_a_forged_description(intact, tmp_path, changes, words):
@@ -132,6 +134,15 @@ def test_descriptions_that_are_no_objects(intact, tmp_path):
         path = tmp_path / "odd.gs"
         path.write_bytes(data)
         assert "version" in refusal(str(path)) or "can't be read" in refusal(str(path))
+
+
+def test_checksums_that_are_no_numbers(intact):
+    with open_store(intact) as store:
+        text = encode_meta(store.meta, {"x": 1})
+    for value in (b"Infinity", b"NaN", b"[]", b'"y"'):
+        data = text.replace(b'{"x":1}', b'{"x":' + value + b"}").replace(text[10:18], b"00000000").rstrip().ljust(65536)
+        with pytest.raises(StoreError, match="the description in /meta can't be read"):
+            decode_meta(data[:10] + f"{crc32(data):08x}".encode() + data[18:], "x.gs")
 
 
 def test_datasets_larger_than_the_file_are_refused_without_memory(tmp_path):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from input_files import edges_of, opened
 
-from pagestore.errors import InputError
+from pagestore.errors import InputError, UsageError
 
 MTX = b"%%MatrixMarket matrix coordinate "
 FIX = "Fix the line, or pass --bad-lines skip."
@@ -212,6 +212,11 @@ CASES = [
     ),
     ("a.gr", b"p sp 3\n", f"a.gr:1:1: '3' has 1 field; 2 are due: vertices and edges. {HEADER}"),
     ("a.gr", b"c nothing\n", f"a.gr:2:1: the file ends before its problem line, 'p sp N M'. {HEADER}"),
+    (
+        "a.gr",
+        b"p sp 3 " + b"0" * 40 + b"9" * 20 + b"\n",  # more digits than an int64 has, none of them in the first 40
+        f"a.gr:1:3: '{'0' * 40}...' is no count; vertices and edges are integers from 0 to 2^63-1. {HEADER}",
+    ),
     ("a.gr", b"p sp 3 1\na 1 2\n", f"a.gr:2:6: 2 fields in 'a 1 2'; 3 are due: source, target and weight. {FIX}"),
     ("a.gr", b"p sp 3 1\na1 2 5\n", f"a.gr:2:1: a line begins with 'a1'; edge lines begin with 'a'. {FIX}"),
     ("a.graph", b"3 1\n2\n1\n", f"a.graph:1:1: the header promises 3 vertices; 2 lines follow. {CUT}"),
@@ -248,6 +253,16 @@ CASES = [
         "a.graph:1:1: the lists disagree: an edge stands at one of its ends only, or with two weights. Repeat every edge in the lists of both its ends.",
     ),
     ("a.graph", b"2 1 7\n2\n1\n", f"a.graph:1:1: format '007' is unknown; it is three digits of 0 and 1. {HEADER}"),
+    (
+        "a.graph",
+        b"2 1\xc2\xa0\x307\n2\n1\n",
+        f"a.graph:1:1: format '007' is unknown; it is three digits of 0 and 1. {HEADER}",
+    ),
+    (
+        "a.graph",
+        b"2 1 110 9223372036854775807\n2\n1\n",
+        f"a.graph:1:1: 9223372036854775807 weights a vertex are more than 1048576. {HEADER}",
+    ),
     ("a.graph", b"% x\n", f"a.graph:2:1: the file ends before its header, 'vertices edges [format]'. {HEADER}"),
     ("a.graph", b"2 1 010\n1 2\n\n", "a.graph:3:1: 0 numbers; the header promises 1 a vertex. Fix the line."),
     ("a.adj", b"1 2\n-3 4\n", f"a.adj:2:1: vertex ID -3 is negative; {IDS}. {FIX}"),
@@ -325,3 +340,34 @@ def test_message(tmp_path, monkeypatch, name, content, message):
     with pytest.raises(InputError) as error:
         edges_of(opened(name, tmp_path))
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.adj"])
+def test_no_vertices_take_no_edges(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(b"0 5\n")
+    with pytest.raises(InputError, match=rf"^{name}:1:1: vertex ID 0 is past the limit; --num-vertices (0 )?lets IDs"):
+        edges_of(opened(name, tmp_path, num_vertices=0))
+
+
+def test_columns_that_nobody_reads_may_hold_any_bytes(tmp_path):
+    """Whether or not something else has the block judged line by line."""
+    for weight in ("3", "1e-400"):
+        (tmp_path / "a.txt").write_bytes(b"1 2 3 caf\xe9\n4 5 " + weight.encode() + b" x\n6 7 1e999 x\n")
+        edges = edges_of(opened(tmp_path / "a.txt", tmp_path, weight_column=3, bad_lines="skip"))
+        assert edges == [(1, 2, 3.0), (4, 5, float(weight))]
+    (tmp_path / "a.txt").write_bytes(b"1 2\n3 4\xe9\n")
+    with pytest.raises(InputError, match=r"a\.txt:2:4: byte 0xe9 is not UTF-8; text is UTF-8"):
+        edges_of(opened(tmp_path / "a.txt", tmp_path))
+
+
+def test_names_of_columns_in_messages_are_on_one_line(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"a,b\x1b[2J\n1,2\n")
+    with pytest.raises(UsageError, match=r"no such column \(a, b\\x1b\[2J\)"):
+        opened(tmp_path / "a.csv", tmp_path, weight_column="w")
+
+
+def test_names_end_before_carriage_returns(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"a b\r\r\nc d\r\ne f\r\r\r\ng\r h\n")
+    source = opened(tmp_path / "a.txt", tmp_path, string_ids=True)
+    assert [source.names[n] for n in range(source.vertices)] == ["a", "b", "c", "d", "e", "f", "g\r", "h"]

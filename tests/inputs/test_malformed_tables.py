@@ -119,3 +119,99 @@ def test_options_of_tables(tmp_path, monkeypatch):
         opened("a.parquet", tmp_path, weight_column=4)
     with pytest.raises(UsageError, match="--num-vertices is about numbers"):
         opened("a.parquet", tmp_path, string_ids=True, num_vertices=5)
+
+
+def npy(header: str, data: bytes = bytes(48)) -> bytes:
+    return b"\x93NUMPY\x01\0" + len(header).to_bytes(2, "little") + header.encode() + data
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("{'descr': '<i8', 'fortran_order': False, 'shape': (-1, 2)}", "is of int64 and shape (-1, 2), which no array has. Write it again."),
+        ("{'descr': 'V0', 'fortran_order': False, 'shape': (3, 2)}", "is of |V0 and shape (3, 2), which no array has. Write it again."),
+        (f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({1 << 62}, 2)}}", "is of int64 and shape (4611686018427387904, 2), which no array has. Write it again."),
+        ("{'descr': '<i8', 'fortran_order': False, 'shape': (4, 2)}", "ends before row 4 of the 4 that its header promises. The file was cut: write it again."),
+        ("{'descr': [('source', '<u4'), ('target', '<u4'), ('x', 'V2147483000')], 'fortran_order': False, 'shape': (9,)}", "ends before row 9 of the 9 that its header promises. The file was cut: write it again."),
+        ("{'descr': '(2,)<i8', 'fortran_order': False, 'shape': (1, 2)}", "is of ('<i8', (2,)) and shape (1, 2), which no array has. Write it again."),
+        ("{'descr': [('source', '<i8', (1,)), ('target', '<i8')], 'fortran_order': False, 'shape': (3,)}", "is of [('source', '<i8', (1,)), ('target', '<i8')] and shape (3,), which no array has. Write it again."),
+        ("{'descr': [(('source'", None),
+        ("{'descr': '<i8,(', 'fortran_order': False, 'shape': (3, 2)}", None),
+        ("{'descr': '<i8', 3: False, 'shape': (3, 2)}", None),
+    ],
+)  # fmt: skip
+def test_headers_of_arrays_that_lie(tmp_path, monkeypatch, header, message):
+    """Where NumPy says what is wrong its words vary: one line it is."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.npy").write_bytes(npy(header))
+    with pytest.raises(InputError) as error:
+        edges_of(opened("a.npy", tmp_path))
+    said = str(error.value)
+    assert said.isprintable()
+    assert said == f"a.npy: {message}" if message else said.startswith("a.npy: is not a NumPy array (")
+
+
+def matrix(**changed) -> dict[str, np.ndarray]:
+    parts = {"indices": np.array([1, 0]), "indptr": np.array([0, 1, 2]), "format": np.array(b"csr"),
+             "shape": np.array([2, 2]), "data": np.ones(2)}  # fmt: skip
+    return parts | changed
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"format": np.array([b"csr", b"csc"])}, "a.npz:format: has 2 elements of |S3; 1 word is due. Save the matrix again."),
+        ({"format": np.array(b"\xff")}, "a.npz: is a scipy.sparse matrix of format \ufffd; csr, csc and coo are read. Save it with scipy.sparse.save_npz(matrix.tocsr())."),
+        ({"format": np.frombuffer(b"\xff\xff\xff\xff", "<U1")}, "a.npz: is a scipy.sparse matrix of format \ufffd; csr, csc and coo are read. Save it with scipy.sparse.save_npz(matrix.tocsr())."),
+        ({"shape": np.array([2, 2, 2])}, "a.npz:shape: has 3 elements of int64; 2 counts are due. Save the matrix again."),
+        ({"shape": np.array([2, np.nan])}, "a.npz:shape: has 2 elements of float64; 2 counts are due. Save the matrix again."),
+        ({"shape": np.array([-1, -1])}, "a.npz:shape: is [-1 -1]; it is two counts. Save the matrix again."),
+        ({"indptr": np.array([0, 1, 2.5])}, "a.npz: indptr, indices and data are no rows of integers. Save the matrix again."),
+        ({"indptr": np.array([], int)}, "a.npz: indptr, indices and data are no rows of integers. Save the matrix again."),
+        ({"indices": np.ones((2, 2), int)}, "a.npz: indptr, indices and data are no rows of integers. Save the matrix again."),
+    ],
+)  # fmt: skip
+def test_matrices_that_lie(tmp_path, monkeypatch, changed, message):
+    monkeypatch.chdir(tmp_path)
+    np.savez("a.npz", **matrix(**changed))
+    with pytest.raises(InputError) as error:
+        edges_of(opened("a.npz", tmp_path))
+    assert str(error.value) == message
+
+
+def test_every_changed_byte_of_an_archive(tmp_path, monkeypatch):
+    """Methods that zipfile lacks, encryption, broken streams, names that are no text: refused, or nothing changed."""
+    monkeypatch.chdir(tmp_path)
+    np.savez_compressed("a.npz", **matrix())
+    content = (tmp_path / "a.npz").read_bytes()
+    refused = 0
+    for at in range(len(content)):
+        for value in (0xFF, content[at] ^ 1):
+            (tmp_path / "a.npz").write_bytes(content[:at] + bytes([value]) + content[at + 1 :])
+            try:
+                assert len(edges_of(opened("a.npz", tmp_path))) == 2
+            except InputError as error:
+                assert str(error).isprintable()
+                refused += 1
+    assert refused > len(content)
+
+
+def test_columns_of_tables_with_one_name_or_none_that_is_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    twice = pyarrow.Table.from_arrays([pyarrow.array([1]), pyarrow.array([2])], ["source", "source"])
+    for table, changed in ((twice, b"source"), (pyarrow.table({"source": [1], "target": [2]}), b"sour\xffe")):
+        sink = pyarrow.BufferOutputStream()
+        with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        (tmp_path / "a.arrow").write_bytes(sink.getvalue().to_pybytes().replace(b"source", changed))
+        with pytest.raises(InputError, match=r"^a\.arrow: can't be read as a table \(.*\)\. Write it again\.$"):
+            edges_of(opened("a.arrow", tmp_path))
+
+
+def test_names_of_columns_in_messages_are_on_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pyarrow.parquet.write_table(pyarrow.table({"a\x1b": [1, None], "b": [2, 3]}), "a.parquet")
+    with pytest.raises(InputError, match=r"row 1: a\\x1b is null"):
+        edges_of(opened("a.parquet", tmp_path))
+    with pytest.raises(UsageError, match=r"--weight-column a\\x1b: no such column of weights \(a\\x1b, b\)"):
+        opened("a.parquet", tmp_path, weight_column=1)

@@ -1,0 +1,160 @@
+"""Fuzzing: every kept input goes through its target, and the harness tells what does not hold. Needs no fuzzer."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench import fuzz, fuzz_corpus, fuzz_repair, fuzz_targets
+from bench.fuzz_targets import Drawn, MemoryStream, Target, Wrong, all_targets, kept, refusal
+from gstream import checkpoint
+from pagestore.errors import GstreamError, InputError
+from pagestore.inputs import adjacency, judge, linesource, npy
+from pagestore.reader import PageReader
+
+MOST_KEPT_BYTES = 200 << 10
+
+
+@pytest.mark.parametrize("target", all_targets().values(), ids=lambda target: target.name)
+def test_kept_inputs(target: Target) -> None:
+    inputs = [*kept(target.name), *target.seeds()]
+    words = Counter(target.run(data) for data in inputs)
+    assert len(kept(target.name)) >= 4
+    assert {"read", "refused"} <= set(words), "both are among them"
+    assert set(words) <= {"read", "refused", "harmless", "refused by the directory"}
+    assert all(len(data) <= target.longest for data in inputs)
+
+
+def test_what_is_kept_is_small_and_known() -> None:
+    files = {path.name: path.stat().st_size for path in fuzz_targets.CORPUS.iterdir()}
+    assert sum(files.values()) <= MOST_KEPT_BYTES
+    assert set(files) == {"bases.zip"} | {fuzz_targets.archive_of(name).name for name in all_targets()}
+
+
+def one_more(text: str, column: int, rules: object, high: int) -> int:
+    return PARSE(text, column, rules, high) + 1
+
+
+def broken(*given: object) -> None:
+    raise IndexError("index 9 is out of bounds")
+
+
+def nothing(*given: object) -> None:
+    return None
+
+
+def unchecked(self: PageReader, first: int, count: int, *given: object, **named: object) -> np.ndarray:
+    return READ(self, first, count, check=False)
+
+
+PARSE, READ = judge.parse_vertex, PageReader.read
+FAULTS = [
+    ("text", judge, "parse_vertex", one_more, Wrong),
+    ("text", linesource, "_weights_fit", lambda weights, rules: True, Wrong),
+    ("text", linesource, "_judge_some", nothing, Wrong),
+    ("metis", adjacency, "parse_lists", broken, IndexError),
+    ("npz", npy, "DAMAGE", (), Exception),
+    ("contents of stores", PageReader, "read", unchecked, Wrong),
+    ("checkpoints", checkpoint, "_check_described", nothing, (KeyError, TypeError)),
+]
+
+
+@pytest.mark.parametrize(("name", "where", "what", "instead", "error"), FAULTS)
+def test_planted_faults_are_noticed(
+    monkeypatch: pytest.MonkeyPatch, name: str, where: object, what: str, instead: object, error: type[Exception]
+) -> None:
+    target = all_targets()[name]
+    target.run(b"")  # what is made once is made whole
+    monkeypatch.setattr(where, what, instead)
+    with pytest.raises(error):
+        for data in [*kept(name), *target.seeds()]:
+            target.run(data)
+
+
+def test_refusals_are_one_plain_line() -> None:
+    with refusal() as refused:
+        raise InputError("a.txt:1:1: is wrong. Fix it.")
+    assert refused.word == "refused" and refused.error is not None
+    with refusal() as refused:
+        pass
+    assert refused.word == "read"
+    for text in ("two\nlines.", "no end", "\x1b[2J."):
+        with pytest.raises(Wrong), refusal():
+            raise InputError(text)
+    with pytest.raises(Wrong), refusal():
+        raise GstreamError("an internal error.")
+    with pytest.raises(IndexError), refusal():
+        raise IndexError
+
+
+def test_options_are_drawn() -> None:
+    drawn = Drawn(b"\1\2\0\3\4")
+    assert (drawn.byte(), drawn.number(2), drawn.left, drawn.rest()) == (1, 2, True, b"\3\4")
+    assert (drawn.take(9), drawn.byte(), drawn.left) == (b"\3\4" + bytes(7), 0, False)
+    stream = MemoryStream(b"1 2\n3 4\n", "a.txt", 3)
+    assert stream.peek(5) == b"1 2\n3" and b"".join(iter(lambda: stream.read(4), b"")) == b"1 2\n3 4\n"
+
+
+def test_checksums_are_made_good(tmp_path: Path) -> None:
+    assert (
+        fuzz_repair.lookup3(b"") == 0xDEADBEEF and fuzz_repair.lookup3(b"Four score and seven years ago") == 0x17770551
+    )
+    for base in fuzz_repair.bases(tmp_path):
+        assert bytes(fuzz_repair.repaired(base, bytearray(base.data))) == base.data
+        assert len(base.headers) > 20
+        changed = bytearray(base.data)
+        for kind, places in base.places.items():
+            if kind != "meta":
+                changed[int(places[len(places) // 2])] ^= 1
+        repaired = fuzz_repair.repaired(base, bytearray(changed))
+        assert sum(a != b for a, b in zip(repaired, changed, strict=True)) >= 12  # three chains of checksums
+
+
+def test_findings_are_kept_once_each(tmp_path: Path) -> None:
+    def run(data: bytes) -> str:
+        if data == b"bad":
+            raise ValueError("no")
+        return "read"
+
+    board = fuzz.Board(tmp_path / "board")
+    one = fuzz.watched(run, board, tmp_path / "found")
+    for data in (b"good", b"bad", b"bad"):
+        one(data)
+    counts, found = fuzz.Board(tmp_path / "board").read()
+    assert counts["read"] == 1 and len(found) == 1
+    assert [path.read_bytes() for path in (tmp_path / "found").iterdir()] == [b"bad"]
+    assert next(iter(found)).startswith("ValueError at test_fuzz.py:") and "no" in next(iter(found.values()))
+
+
+def test_runs_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "torture.json"
+    answers = iter([(Counter(read=3, refused=4), {}, 1.0)] * 3 + [(Counter({"read": 1, "IndexError at x:1": 2}),
+                                                                   {"IndexError at x:1": "000: no"}, 1.0)])  # fmt: skip
+    monkeypatch.setattr(fuzz, "run_child", lambda *given: next(answers))
+    assert fuzz.main(["--target", "sizes", "--runs", "100", "--out", str(out)]) == 0
+    assert fuzz.main(["--target", "sizes", "--seconds", "9", "--plain", "--out", str(out)]) == 0
+    known = json.loads(out.read_text())["properties"]["fuzz sizes"]
+    assert (known["cases"], known["wanted"], known["outcomes"]) == (21, 10**7, {"read": 9, "refused": 12})
+    assert fuzz.main(["--target", "sizes", "--runs", "9", "--compiled", "--afresh", "--out", str(out)]) == 1
+    known = json.loads(out.read_text())["properties"]["fuzz sizes"]
+    assert (known["cases"], known["failed"], known["failures"]) == (3, 2, ["IndexError at x:1: 000: no"])
+    assert "2 FAILED" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="no such target"):
+        fuzz.main(["--target", "nothing"])
+
+
+def test_modules_that_numba_compiles_are_left_alone() -> None:
+    found = fuzz.compiled_modules()
+    assert {"pagestore.inputs.lines", "pagestore.check", "gstream.hostcode.bitmaps"} <= set(found)
+    assert "pagestore.inputs.judge" not in found
+
+
+def test_the_corpus_is_the_least_that_reaches_all(tmp_path: Path) -> None:
+    """Of inputs of one kind the smallest stays."""
+    target = all_targets()["sizes"]
+    chosen = fuzz_corpus.smallest(target, [b"12GiB", b"1k", b"12k", b"123k", b"no"])
+    assert b"123k" not in chosen and b"12k" not in chosen and b"no" in chosen
