@@ -1,0 +1,280 @@
+"""The planner by itself: what is held, to the byte; that memory is used up, and never more than there is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from engine_graphs import make_store, skewed_edges
+
+from gstream.cache import PageCache
+from gstream.cudacode.worklists import count_parts
+from gstream.driver import Engine
+from gstream.options import RunOptions
+from gstream.ownership import share
+from gstream.plan import LEAST_GROUPS, make_sweep_plan
+from gstream.programs.bfs import BFS
+from gstream.programs.pagerank import PageRank
+from gstream.programs.sssp import SSSP
+from pagestore.errors import ResourceError
+
+V, E, PAGE = 20_000, 60_000, 4096
+WEIGHTED = PAGE + PAGE // 4  # u1 weights of 4-byte IDs
+BLOCKS, BITMAP = 3, 8 * -(-V // 64)  # of 8,192 vertices; of a bit a vertex
+PROGRAMS = {"PageRank": PageRank(), "BFS": BFS(source=3), "SSSP": SSSP(source=3)}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    source, target = skewed_edges(V, E, seed=5)
+    weight = np.random.default_rng(6).integers(1, 200, E).astype(np.float64)
+    with make_store(tmp_path_factory.mktemp("stores"), source, target, weight, vertices=V) as made:
+        assert made.meta.weight_dtype == "u1" and made.topology("out").pages > made.topology("out").small_pages
+        yield made
+
+
+def planned(store, program, devices="fake:1", **options):
+    with Engine(store, RunOptions(devices=[devices], **options)) as engine:
+        return engine.plan(program)
+
+
+def held(sizes):
+    return sum(sizes.values())
+
+
+def work_lists(plan, *names):
+    """A part takes 16 B and its place 4, a list that is carried 24, a page 36; launches are claimed in 4 KiB."""
+    found = 0
+    for name in names:
+        table = plan.graph.tables[name]
+        large = np.arange(table.pages) >= table.small_pages
+        parts, carried = count_parts(large, table.records, table.edges, table.page_layout)
+        found += 20 * parts + 24 * carried + 36 * table.pages + 4096
+    return found
+
+
+CHUNKS = {"chunk_vertices": 8192}
+DEVICE = [  # bitmaps of a bit a vertex, bytes a vertex of WA, topologies: on a device with memory of its own
+    ("PageRank", {}, 2, 4 + 8 + 4, ("in",)),  # rank, sum, degree
+    ("PageRank", {"direction": "push"}, 2, 4 + 8 + 4, ("out",)),
+    ("BFS", {}, 4, 4 + 4, ("out", "in")),  # active, next, open, remain; level, degree
+    ("BFS", {"direction": "pull", "use_heads": False}, 3, 4 + 4, ("in",)),
+    ("SSSP", {}, 3, 4 + 4, ("out", "in")),  # active, next, held back
+    ("SSSP", {"direction": "pull"}, 2, 4 + 4, ("in",)),  # a pull holds nobody back
+]
+
+
+@pytest.mark.parametrize(("program", "options", "bitmaps", "a_vertex", "names"), DEVICE)
+def test_what_a_device_holds_of_all_vertices(store, program, options, bitmaps, a_vertex, names):
+    plan = planned(store, PROGRAMS[program], **options, streams=3, batch_bytes=2 * WEIGHTED)
+    page = WEIGHTED if program == "SSSP" else PAGE
+    expected = {"bitmaps": bitmaps * BITMAP, "WA": a_vertex * V, "work lists": work_lists(plan, *names)}
+    expected |= {"totals": 8 * 2 * BLOCKS, "RA (messages)": 4 * V} if program == "PageRank" else {}
+    expected |= {"heads of a device": 16 * store.topology("in").head_rows} if bitmaps == 4 else {}
+    expected |= {"batch buffers": 3 * 2 * page} | {f"page cache ({name})": plan.graph.tables[name].pages * page
+                                                   for name in names}  # fmt: skip
+    assert plan.device_bytes == expected
+    assert (plan.case, plan.chunks, plan.start_chunks) == (1, [(0, V)], [(0, V)])
+
+
+@pytest.mark.parametrize(
+    ("program", "way", "a_vertex", "streamed", "more"),
+    [
+        ("PageRank", "pull", 4 + 8 + 4, 0, {"RA (messages)": 4 * V}),
+        ("PageRank", "push", 4 + 8 + 4, 4 + 4 + 4, {}),  # with its pages come rank, degree and message
+        ("BFS", "push", 4, 4, {}),  # levels, with the pages of their vertices
+        ("SSSP", "push", 4, 4, {}),
+    ],
+)
+def test_what_a_device_holds_of_a_chunk(store, program, way, a_vertex, streamed, more):
+    plan = planned(store, PROGRAMS[program], direction=way, **CHUNKS, streams=3, batch_bytes=2 * PAGE, cache="0")
+    name, page = ("in" if way == "pull" else "out"), WEIGHTED if program == "SSSP" else PAGE
+    batch = max(1, 2 * PAGE // page)
+    expected = {
+        "bitmaps": (3 if program == "BFS" else 2) * BITMAP, "work lists": work_lists(plan, name),
+        "WA": a_vertex * 8192, "batch buffers": 3 * (batch * page + streamed * plan.graph.tables["out"].reach), **more,
+    }  # fmt: skip
+    expected |= {"totals": 8 * 2 * BLOCKS} if program == "PageRank" else {}
+    assert plan.device_bytes == expected
+    assert plan.case == 3 and plan.chunks == [(0, 8192), (8192, 16384), (16384, V)] == plan.start_chunks
+    values = (2 if (program, way) == ("PageRank", "push") else 1) * 4 * V  # old ones are read as new ones are stored
+    assert plan.host_bytes["values"] == values and plan.double_buffer == (values == 8 * V)
+
+
+def test_what_host_memory_holds(store):
+    """Of host devices attributes, too; pages once, whatever the devices; degrees where something reads them."""
+    pages = store.topology("in").pages
+    assert planned(store, PageRank(), "host:2").host_bytes == {
+        "degrees": 4 * V, "bitmaps of 2 device(s)": 2 * 2 * BITMAP, "totals of 2 device(s)": 2 * 8 * 2 * BLOCKS,
+        "RA (messages) of 2 device(s)": 2 * 4 * V, "WA of 2 device(s)": 2 * 12 * V, "pages (in)": pages * PAGE,
+    }  # fmt: skip
+    assert planned(store, BFS(source=3), "fake:1:2").host_bytes == {
+        "degrees": 4 * V, "heads": 16 * store.topology("in").head_rows, "values": 4 * V,
+        "pages (out)": store.topology("out").pages * PAGE, "pages (in)": pages * PAGE,
+    }  # fmt: skip
+    assert planned(store, SSSP(source=3), direction="pull").host_bytes == {
+        "degrees": 4 * V, "values": 4 * V, "pages (in)": pages * WEIGHTED,
+    }  # fmt: skip
+
+
+def test_a_store_of_one_topology_in_both_directions(tmp_path):
+    """An undirected graph's pages are held once."""
+    source, target = skewed_edges(V, E, seed=7)
+    with make_store(tmp_path, source, target, vertices=V, directed=False) as store:
+        plan = planned(store, BFS(source=3))
+        assert plan.directions == ("push", "pull") and list(plan.sources) == ["out"]
+        assert plan.device_bytes["work lists"] == work_lists(plan, "out")
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("devices", ["fake:1", "fake:1:3"])
+@pytest.mark.parametrize("direction", ["auto", "push"])
+def test_device_memory_is_used_up_and_no_more(store, program, devices, direction):
+    """With what a plan takes there is the same one, and with a byte less a smaller one: nothing is held for nothing."""
+    options = {"devices": devices, "direction": direction, "batch_bytes": 1 << 15, "streams": 4}
+
+    def plan_of(room):
+        return planned(store, PROGRAMS[program], **options, device_memory=room)
+
+    whole = planned(store, PROGRAMS[program], **options)
+    least = least_memory(plan_of, 1000)
+    seen = set()
+    for room in np.geomspace(least, held(whole.device_bytes), 12).astype(int).tolist():
+        plan = plan_of(room)
+        taken = held(plan.device_bytes)
+        assert taken <= room
+        again = plan_of(taken)
+        assert (again.device_bytes, again.device) == (plan.device_bytes, plan.device)
+        seen.add(plan.case)
+        if taken == least:
+            with pytest.raises(ResourceError):
+                plan_of(taken - 1)
+        else:
+            assert plan_of(taken - 1).device_bytes != plan.device_bytes
+    assert plan_of(held(whole.device_bytes)).device == whole.device
+    assert seen == {1, 2, 3} or seen == {2, 3}
+
+
+def least_memory(plan, little):
+    """The bytes that the error names are enough, and a byte less is not."""
+    with pytest.raises(ResourceError) as refused:
+        plan(little)
+    least = int(re.search(r"(\d+) bytes are needed at least", str(refused.value)).group(1))
+    assert held(plan(least).device_bytes) <= least
+    with pytest.raises(ResourceError, match=f"{least} bytes are needed at least"):
+        plan(least - 1)
+    return least
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("devices", ["host", "host:3", "fake:1:2"])
+@pytest.mark.parametrize("cache", ["auto", "lru", "0"])
+def test_host_memory_is_used_up_and_no_more(store, program, devices, cache):
+    """Pages stay whole, or are streamed through a ring and a cache, which then has what is left."""
+    number = int(devices.rpartition(":")[2]) if devices.count(":") == (2 if "fake" in devices else 1) else 1
+    options = {"devices": devices, "cache": cache, "batch_bytes": 1 << 14, "device_memory": 1_500_000}
+    whole = planned(store, PROGRAMS[program], **options)
+    assert all(source.resident for source in whole.sources.values())
+    room = held(whole.host_bytes)
+    assert all(s.resident for s in planned(store, PROGRAMS[program], **options, host_memory=room).sources.values())
+    for less in (1, 200_000, 400_000):
+        plan = planned(store, PROGRAMS[program], **options, host_memory=room - less)
+        assert held(plan.host_bytes) <= room - less and plan.case > 1
+        tables = {table.name: table for table in plan.graph.tables.values()}
+        streamed = {name: source for name, source in plan.sources.items() if not source.resident}
+        assert streamed
+        for name, source in streamed.items():
+            page = tables[name].bytes_of(1, plan.weights)
+            ring = source.groups * source.batch_pages
+            assert source.groups >= LEAST_GROUPS and plan.host_bytes[f"pages ({name})"] == number * page * (
+                ring + source.cache_pages
+            )
+            skip = plan.device.cache_pages.get(name, 0) if cache == "auto" else 0
+            assert source.skip == skip and source.cache_pages <= tables[name].pages - skip
+            if cache == "0":
+                assert source.cache_pages == 0
+        left = room - less - held(plan.host_bytes)
+        full = all(source.cache_pages == tables[name].pages - source.skip for name, source in streamed.items())
+        if cache != "0" and not full and len(streamed) == len(plan.sources) == 1:
+            assert left < number * page
+
+
+@pytest.mark.parametrize("unit", [64, 8192])
+def test_chunks_and_slices_cut_all_vertices_at_whole_words(store, unit):
+    program = BFS(source=3) if unit == 64 else PageRank()
+    for most in (1, unit, unit + 5, 2 * unit, V - 1):
+        plan = planned(store, program, "host:3", chunk_vertices=most, direction="push")
+        size = max(unit, most // unit * unit)
+        assert plan.unit == unit and plan.device.chunk == size
+        assert plan.chunks == [(first, min(first + size, V)) for first in range(0, V, size)]
+        assert all(first % 8192 == 0 for first, _ in plan.start_chunks) and plan.start_chunks[-1][1] == V
+        for chunk in (*plan.chunks, (0, V), (unit, unit)):
+            slices = plan.slices(chunk)
+            assert len(slices) == 3 and slices[0][0] == chunk[0] and slices[-1][1] == chunk[1]
+            assert all(a[1] == b[0] for a, b in zip(slices[:-1], slices[1:], strict=True))
+            assert all((cut - chunk[0]) % unit == 0 for cut, _ in slices if cut < chunk[1])
+            sizes = [last - first for first, last in slices]
+            assert max(sizes) - min(sizes) <= 2 * unit
+
+
+@pytest.mark.parametrize("cache", ["auto", "lru"])
+@pytest.mark.parametrize("options", [{}, CHUNKS, {**CHUNKS, "direction": "push"}], ids=str)
+def test_predicted_bytes_are_those_of_the_page_caches(store, cache, options):
+    """Page by page, as the devices' caches answer; whatever runs before left in them."""
+    for room in (1_000_000, 1_200_000, 4_000_000):
+        plan = planned(store, PageRank(), "fake:1:2", cache=cache, device_memory=room, streams=2,
+                       batch_bytes=1 << 14, **options)  # fmt: skip
+        table = plan.table(plan.directions[0])
+        slots = plan.device.cache_pages[table.name]
+        left = [share(table.all_pages(), table.stretch, 2, number)[: slots // 2] for number in range(2)]
+        for warm in (False, True):
+            if warm:
+                plan = replace(plan, on_devices={table.name: left})
+            for sweeps in (0, 1, 2, 5):
+                misses = sum(
+                    swept(plan, table, number, sweeps, slots, left[number] if warm else []) for number in range(2)
+                )
+                assert plan.sweep_bytes(sweeps) == misses * PAGE, (room, warm, sweeps)
+
+
+def swept(plan, table, number, sweeps, slots, left):
+    """Pages that a device asks for and does not have in its cache."""
+    cache = PageCache(table.pages, slots, plan.device.policy)
+    if len(left):
+        cache.admit(np.asarray(left))
+    before = cache.misses
+    for _ in range(sweeps):
+        for pages in plan.passes(plan.directions[0]):
+            for page in share(pages, table.stretch, 2, number):
+                one = np.array([page])
+                if cache.look_up(one)[0] < 0:
+                    cache.admit(one)
+    return cache.misses - before
+
+
+def test_sweeps_of_page_kernels_share_what_a_device_has(store):
+    """Half of it at most for batches, each a quarter of it at most; the rest for pages of all topologies alike."""
+    with Engine(store, RunOptions(devices=["fake:1:2"])) as engine:
+        tables = engine.graph.tables
+    options = RunOptions(batch_bytes=1 << 14, streams=4)
+
+    def plan_of(room, weights=False, **changes):
+        return make_sweep_plan(tables, weights, replace(options, **changes), 2, room)
+
+    free = plan_of(None)
+    assert (free.streams, free.batch_pages) == (4, 4) and free.policy == "pinned"
+    owned = {name: len(share(table.all_pages(), table.stretch, 2, 0)) for name, table in tables.items()}
+    assert free.cache_pages == owned
+    lists = sum(work_lists(planned(store, BFS(source=3)), name) for name in ("out", "in"))
+    for pages, streams, batch, slots in ((64, 4, 4, 48), (32, 4, 4, 16), (16, 2, 4, 8), (15, 2, 3, 9), (4, 2, 1, 2),
+                                         (2, 1, 1, 1), (1, 1, 1, 0), (0, 1, 1, 0)):  # fmt: skip
+        for more in (0, PAGE - 1):
+            plan = plan_of(lists + pages * PAGE + more)
+            assert (plan.streams, plan.batch_pages) == (streams, batch), pages
+            part = slots / sum(owned.values())
+            assert plan.cache_pages == {name: int(count * part) for name, count in owned.items()}
+    assert plan_of(lists + 64 * PAGE, cache="0").cache_pages == {"out": 0, "in": 0}
+    assert plan_of(lists + 16 * WEIGHTED, weights=True).batch_pages == 3  # 16 KiB of pages with their weights
+    assert plan_of(0).batch_pages == plan_of(0).streams == 1
