@@ -64,7 +64,7 @@ def test_refusals_name_what_the_user_gave(store, tmp_path):
 
 
 def test_long_lists_are_told_apart_without_being_shown(store, tmp_path):
-    """An option of a thousand vertices is said by its beginning and a hash; another list of that beginning has another."""
+    """Many vertices are said by the first of them and a hash; another list that begins so has another."""
     with gstream.open(store.path, checkpoint=tmp_path, checkpoint_every=1) as graph:
         graph.bfs(source=range(500))
         assert graph.bfs(source=list(range(500)), resume=True).summary["stats"]["kept"]["resumed"]
