@@ -1,4 +1,4 @@
-"""What certificates refuse, and where exactly: each forged answer breaks one promise by a little, or keeps it by a little.
+"""What certificates refuse, and where exactly: each forged answer breaks one promise by a little, or just keeps it.
 
 The numbers follow from the graphs: on rings the eigenvectors are cosines, so the residual of a forged answer is known.
 """
