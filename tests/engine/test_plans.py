@@ -7,18 +7,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from engine_graphs import make_store, skewed_edges
+from engine_graphs import Balance, make_store, skewed_edges
 
+from gstream import SUM, Program, f64
 from gstream.cache import PageCache
 from gstream.cudacode.worklists import count_parts
 from gstream.driver import Engine
+from gstream.fit import piece_bytes
 from gstream.options import RunOptions
 from gstream.ownership import share
-from gstream.plan import LEAST_GROUPS, make_sweep_plan
+from gstream.plan import LEAST_GROUPS, make_sweep_plan, out_of_memory
 from gstream.programs.bfs import BFS
-from gstream.programs.pagerank import PageRank
+from gstream.programs.hits import Hubs
+from gstream.programs.pagerank import PageRank, PersonalizedPageRank
 from gstream.programs.sssp import SSSP
-from pagestore.errors import ResourceError
+from pagestore.errors import ResourceError, UsageError
 
 V, E, PAGE = 20_000, 60_000, 4096
 WEIGHTED = PAGE + PAGE // 4  # u1 weights of 4-byte IDs
@@ -278,3 +281,97 @@ def test_sweeps_of_page_kernels_share_what_a_device_has(store):
     assert plan_of(lists + 64 * PAGE, cache="0").cache_pages == {"out": 0, "in": 0}
     assert plan_of(lists + 16 * WEIGHTED, weights=True).batch_pages == 3  # 16 KiB of pages with their weights
     assert plan_of(0).batch_pages == plan_of(0).streams == 1
+
+
+class Scaled(Program):
+    """A sum whose messages read degree and weight: none is ready-made, a pull reads all values and degrees."""
+
+    combine, value = SUM, f64
+
+    def start(self, v, g):
+        return 1.0
+
+    def send(self, u, e, g):
+        return u.value / u.degree * e.weight
+
+
+class Degrees(Balance):
+    """What is kept of a vertex reads both of its degrees."""
+
+    def apply(self, v, got, g):
+        return got + v.degree + v.in_degree
+
+
+@pytest.mark.parametrize(
+    ("program", "way", "a_vertex", "streamed", "more"),
+    [
+        (Balance(), "pull", 8 + 8, 0, {"RA (values)": 8 * V}),
+        (Scaled(), "pull", 8 + 8, 0, {"RA (values)": 8 * V, "RA (degrees)": 4 * V}),
+        (Scaled(), "push", 8 + 8 + 4, 8 + 4, {}),  # degrees of the chunk, and with the pages those of their vertices
+        (Degrees(), "pull", 8 + 8 + 4, 0, {"RA (values)": 8 * V, "RA (degrees)": 4 * V}),  # in-degrees of the chunk
+        (PersonalizedPageRank(preference=np.full(V, 1 / V)), "pull", 4 + 8 + 4 + 8, 0, {"RA (messages)": 4 * V}),
+    ],
+    ids=lambda given: type(given).__name__ if isinstance(given, Program) else None,
+)
+def test_what_programs_of_other_kinds_hold(store, program, way, a_vertex, streamed, more):
+    """By chunks: WA of a chunk, RA of all vertices where a pull reads it, or with the pages of a push."""
+    plan = planned(store, program, direction=way, **CHUNKS, streams=3, batch_bytes=2 * WEIGHTED, cache="0")
+    page = WEIGHTED if plan.weights else PAGE
+    totals = len(type(program).totals)
+    expected = {
+        "bitmaps": 2 * BITMAP, "work lists": work_lists(plan, "in" if way == "pull" else "out"),
+        "WA": a_vertex * 8192, **more,
+        "batch buffers": 3 * (2 * page + streamed * plan.graph.tables["out"].reach),
+    }  # fmt: skip
+    expected |= {"totals": 8 * totals * BLOCKS} if totals else {}
+    assert plan.device_bytes == expected
+    assert plan.device.source_copy == ("RA (values)" in more) and plan.device.message == ("RA (messages)" in more)
+    parameters = 8 * V if isinstance(program, PersonalizedPageRank) else 0
+    assert plan.host_bytes.get("parameters", 0) == parameters
+
+
+def test_peers_that_can_not_be_read_are_copied_piece_by_piece(store):
+    with Engine(store, RunOptions(devices=["fake:1:2"])) as engine:
+        before = engine.plan(PageRank()).device_bytes
+        engine.graph = replace(engine.graph, apart=2)
+        assert engine.plan(PageRank()).device_bytes == before | {"pieces of peers": 2 * V}
+    assert [piece_bytes(vertices) for vertices in (1, 4096, 5001, 1 << 40)] == [4096, 4096, 5000, 32 << 20]
+
+
+def test_nobody_is_held_back_where_no_path_is_longer_than_another(tmp_path):
+    """Where all weights are 0 there is no bitmap for it."""
+    source, target = skewed_edges(500, 3000, seed=5)
+    for weight in (0.0, 1.0):
+        with make_store(tmp_path / str(weight), source, target, np.full(3000, weight), vertices=500) as store:
+            plan = planned(store, SSSP(source=3))
+            assert plan.device.held_bits == (weight > 0) and plan.device_bytes["bitmaps"] == (2 + (weight > 0)) * 64
+
+
+def test_a_checkpoint_takes_bitmaps_and_what_it_is_gone_on_from(store, tmp_path):
+    for program, options, more in (
+        (PageRank(), {}, 0), (PageRank(), {"devices": "host"}, 4 * V), (SSSP(source=3), CHUNKS, 4 * V),
+    ):  # fmt: skip
+        usual = planned(store, program, **options).host_bytes
+        kept = planned(store, program, **options, checkpoint=tmp_path / "kept").host_bytes
+        assert kept == usual | {"checkpoint": 2 * BITMAP + more}
+
+
+def test_memory_that_ran_out_names_the_three_largest():
+    error = out_of_memory({"degrees": 4, "pages (in)": 900, "values": 40, "heads": 30})
+    assert str(error).startswith(
+        "host memory ran out; the run takes 974 bytes (pages (in) 900, values 40, heads 30). Pass a lower --host-memory"
+    )
+
+
+@pytest.mark.parametrize(("topology", "forward"), [("in", "push"), ("out", "pull")])
+def test_a_direction_names_the_topology_that_it_lacks(tmp_path, topology, forward):
+    """A program whose messages go backward pushes over in-pages."""
+    other = {"in": "out", "out": "in"}[topology]
+    with make_store(tmp_path, *skewed_edges(100, 500, seed=1), vertices=100, topology=topology) as store:
+        with pytest.raises(UsageError, match=f"--direction {forward}: the store has no {other}-topology, which that"):
+            planned(store, PageRank(), direction=forward)
+        backward = {"push": "pull", "pull": "push"}[forward]
+        with pytest.raises(UsageError, match=f"--direction {backward}: the store has no {other}-topology, which that"):
+            planned(store, Hubs(score=np.zeros(100)), direction=backward)
+        assert planned(store, PageRank(), direction=backward).directions == (backward,)
+        assert planned(store, Hubs(score=np.zeros(100)), direction=forward).directions == (forward,)
