@@ -63,6 +63,7 @@ DEVICE = [  # bitmaps of a bit a vertex, bytes a vertex of WA, topologies: on a 
     ("PageRank", {}, 2, 4 + 8 + 4, ("in",)),  # rank, sum, degree
     ("PageRank", {"direction": "push"}, 2, 4 + 8 + 4, ("out",)),
     ("BFS", {}, 4, 4 + 4, ("out", "in")),  # active, next, open, remain; level, degree
+    ("BFS", {"direction": "pull"}, 4, 4 + 4, ("in",)),
     ("BFS", {"direction": "pull", "use_heads": False}, 3, 4 + 4, ("in",)),
     ("SSSP", {}, 3, 4 + 4, ("out", "in")),  # active, next, held back
     ("SSSP", {"direction": "pull"}, 2, 4 + 4, ("in",)),  # a pull holds nobody back
