@@ -37,7 +37,10 @@ UNCHANGED = "no fault"
 LONGEST_S = 600.0  # of a fault's tests: then it hangs, which is noticed
 PAGES = ("format/test_planning.py", "format/test_decode.py", "format/test_roundtrip.py", "format/test_columns.py",
          "format/test_reader.py", "format/test_writer.py")  # fmt: skip
-PLANS = ("engine/test_plans.py", "engine/test_gpu_costs.py", "engine/test_parts.py", "engine/test_memory.py")
+PLANS = (
+    "engine/test_plans.py", "engine/test_plan_limits.py", "engine/test_gpu_costs.py", "engine/test_parts.py",
+    "engine/test_memory.py",
+)  # fmt: skip
 SCRUB = ("format/test_verify.py", "format/test_columns.py")
 PROOFS = ("answers/test_certificates.py",)
 TESTS: dict[str, tuple[str, ...]] = {

@@ -1,64 +1,25 @@
-"""The planner by itself: what is held, to the byte; that memory is used up, and never more than there is."""
+"""What a plan says that devices and host memory hold: to the byte, for every kind of program."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from engine_graphs import Balance, make_store, skewed_edges
+from planned import BITMAP, BLOCKS, CHUNKS, PAGE, PROGRAMS, WEIGHTED, E, V, make, planned, work_lists
 
 from gstream import SUM, Program, f64
-from gstream.cache import PageCache
-from gstream.cudacode.worklists import count_parts
 from gstream.driver import Engine
 from gstream.fit import piece_bytes
 from gstream.options import RunOptions
-from gstream.ownership import share
-from gstream.plan import LEAST_GROUPS, make_sweep_plan, out_of_memory
+from gstream.plan import out_of_memory
 from gstream.programs.bfs import BFS
 from gstream.programs.hits import Hubs
 from gstream.programs.pagerank import PageRank, PersonalizedPageRank
 from gstream.programs.sssp import SSSP
-from pagestore.errors import ResourceError, UsageError
+from pagestore.errors import UsageError
 
-V, E, PAGE = 20_000, 60_000, 4096
-WEIGHTED = PAGE + PAGE // 4  # u1 weights of 4-byte IDs
-BLOCKS, BITMAP = 3, 8 * -(-V // 64)  # of 8,192 vertices; of a bit a vertex
-PROGRAMS = {"PageRank": PageRank(), "BFS": BFS(source=3), "SSSP": SSSP(source=3)}
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    source, target = skewed_edges(V, E, seed=5)
-    weight = np.random.default_rng(6).integers(1, 200, E).astype(np.float64)
-    with make_store(tmp_path_factory.mktemp("stores"), source, target, weight, vertices=V) as made:
-        assert made.meta.weight_dtype == "u1" and made.topology("out").pages > made.topology("out").small_pages
-        yield made
-
-
-def planned(store, program, devices="fake:1", **options):
-    with Engine(store, RunOptions(devices=[devices], **options)) as engine:
-        return engine.plan(program)
-
-
-def held(sizes):
-    return sum(sizes.values())
-
-
-def work_lists(plan, *names):
-    """A part takes 16 B and its place 4, a list that is carried 24, a page 36; launches are claimed in 4 KiB."""
-    found = 0
-    for name in names:
-        table = plan.graph.tables[name]
-        large = np.arange(table.pages) >= table.small_pages
-        parts, carried = count_parts(large, table.records, table.edges, table.page_layout)
-        found += 20 * parts + 24 * carried + 36 * table.pages + 4096
-    return found
-
-
-CHUNKS = {"chunk_vertices": 8192}
 DEVICE = [  # bitmaps of a bit a vertex, bytes a vertex of WA, topologies: on a device with memory of its own
     ("PageRank", {}, 2, 4 + 8 + 4, ("in",)),  # rank, sum, degree
     ("PageRank", {"direction": "push"}, 2, 4 + 8 + 4, ("out",)),
@@ -68,6 +29,12 @@ DEVICE = [  # bitmaps of a bit a vertex, bytes a vertex of WA, topologies: on a 
     ("SSSP", {}, 3, 4 + 4, ("out", "in")),  # active, next, held back
     ("SSSP", {"direction": "pull"}, 2, 4 + 4, ("in",)),  # a pull holds nobody back
 ]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    with make(tmp_path_factory.mktemp("stores")) as made:
+        yield made
 
 
 @pytest.mark.parametrize(("program", "options", "bitmaps", "a_vertex", "names"), DEVICE)
@@ -132,79 +99,6 @@ def test_a_store_of_one_topology_in_both_directions(tmp_path):
         assert plan.device_bytes["work lists"] == work_lists(plan, "out")
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("devices", ["fake:1", "fake:1:3"])
-@pytest.mark.parametrize("direction", ["auto", "push"])
-def test_device_memory_is_used_up_and_no_more(store, program, devices, direction):
-    """With what a plan takes there is the same one, and with a byte less a smaller one: nothing is held for nothing."""
-    options = {"devices": devices, "direction": direction, "batch_bytes": 1 << 15, "streams": 4}
-
-    def plan_of(room):
-        return planned(store, PROGRAMS[program], **options, device_memory=room)
-
-    whole = planned(store, PROGRAMS[program], **options)
-    least = least_memory(plan_of, 1000)
-    seen = set()
-    for room in np.geomspace(least, held(whole.device_bytes), 12).astype(int).tolist():
-        plan = plan_of(room)
-        taken = held(plan.device_bytes)
-        assert taken <= room
-        again = plan_of(taken)
-        assert (again.device_bytes, again.device) == (plan.device_bytes, plan.device)
-        seen.add(plan.case)
-        if taken == least:
-            with pytest.raises(ResourceError):
-                plan_of(taken - 1)
-        else:
-            assert plan_of(taken - 1).device_bytes != plan.device_bytes
-    assert plan_of(held(whole.device_bytes)).device == whole.device
-    assert seen == {1, 2, 3} or seen == {2, 3}
-
-
-def least_memory(plan, little):
-    """The bytes that the error names are enough, and a byte less is not."""
-    with pytest.raises(ResourceError) as refused:
-        plan(little)
-    least = int(re.search(r"(\d+) bytes are needed at least", str(refused.value)).group(1))
-    assert held(plan(least).device_bytes) <= least
-    with pytest.raises(ResourceError, match=f"{least} bytes are needed at least"):
-        plan(least - 1)
-    return least
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("devices", ["host", "host:3", "fake:1:2"])
-@pytest.mark.parametrize("cache", ["auto", "lru", "0"])
-def test_host_memory_is_used_up_and_no_more(store, program, devices, cache):
-    """Pages stay whole, or are streamed through a ring and a cache, which then has what is left."""
-    number = int(devices.rpartition(":")[2]) if devices.count(":") == (2 if "fake" in devices else 1) else 1
-    options = {"devices": devices, "cache": cache, "batch_bytes": 1 << 14, "device_memory": 1_500_000}
-    whole = planned(store, PROGRAMS[program], **options)
-    assert all(source.resident for source in whole.sources.values())
-    room = held(whole.host_bytes)
-    assert all(s.resident for s in planned(store, PROGRAMS[program], **options, host_memory=room).sources.values())
-    for less in (1, 200_000, 400_000):
-        plan = planned(store, PROGRAMS[program], **options, host_memory=room - less)
-        assert held(plan.host_bytes) <= room - less and plan.case > 1
-        tables = {table.name: table for table in plan.graph.tables.values()}
-        streamed = {name: source for name, source in plan.sources.items() if not source.resident}
-        assert streamed
-        for name, source in streamed.items():
-            page = tables[name].bytes_of(1, plan.weights)
-            ring = source.groups * source.batch_pages
-            assert source.groups >= LEAST_GROUPS and plan.host_bytes[f"pages ({name})"] == number * page * (
-                ring + source.cache_pages
-            )
-            skip = plan.device.cache_pages.get(name, 0) if cache == "auto" else 0
-            assert source.skip == skip and source.cache_pages <= tables[name].pages - skip
-            if cache == "0":
-                assert source.cache_pages == 0
-        left = room - less - held(plan.host_bytes)
-        full = all(source.cache_pages == tables[name].pages - source.skip for name, source in streamed.items())
-        if cache != "0" and not full and len(streamed) == len(plan.sources) == 1:
-            assert left < number * page
-
-
 @pytest.mark.parametrize("unit", [64, 8192])
 def test_chunks_and_slices_cut_all_vertices_at_whole_words(store, unit):
     program = BFS(source=3) if unit == 64 else PageRank()
@@ -221,67 +115,6 @@ def test_chunks_and_slices_cut_all_vertices_at_whole_words(store, unit):
             assert all((cut - chunk[0]) % unit == 0 for cut, _ in slices if cut < chunk[1])
             sizes = [last - first for first, last in slices]
             assert max(sizes) - min(sizes) <= 2 * unit
-
-
-@pytest.mark.parametrize("cache", ["auto", "lru"])
-@pytest.mark.parametrize("options", [{}, CHUNKS, {**CHUNKS, "direction": "push"}], ids=str)
-def test_predicted_bytes_are_those_of_the_page_caches(store, cache, options):
-    """Page by page, as the devices' caches answer; whatever runs before left in them."""
-    for room in (1_000_000, 1_200_000, 4_000_000):
-        plan = planned(store, PageRank(), "fake:1:2", cache=cache, device_memory=room, streams=2,
-                       batch_bytes=1 << 14, **options)  # fmt: skip
-        table = plan.table(plan.directions[0])
-        slots = plan.device.cache_pages[table.name]
-        left = [share(table.all_pages(), table.stretch, 2, number)[: slots // 2] for number in range(2)]
-        for warm in (False, True):
-            if warm:
-                plan = replace(plan, on_devices={table.name: left})
-            for sweeps in (0, 1, 2, 5):
-                misses = sum(
-                    swept(plan, table, number, sweeps, slots, left[number] if warm else []) for number in range(2)
-                )
-                assert plan.sweep_bytes(sweeps) == misses * PAGE, (room, warm, sweeps)
-
-
-def swept(plan, table, number, sweeps, slots, left):
-    """Pages that a device asks for and does not have in its cache."""
-    cache = PageCache(table.pages, slots, plan.device.policy)
-    if len(left):
-        cache.admit(np.asarray(left))
-    before = cache.misses
-    for _ in range(sweeps):
-        for pages in plan.passes(plan.directions[0]):
-            for page in share(pages, table.stretch, 2, number):
-                one = np.array([page])
-                if cache.look_up(one)[0] < 0:
-                    cache.admit(one)
-    return cache.misses - before
-
-
-def test_sweeps_of_page_kernels_share_what_a_device_has(store):
-    """Half of it at most for batches, each a quarter of it at most; the rest for pages of all topologies alike."""
-    with Engine(store, RunOptions(devices=["fake:1:2"])) as engine:
-        tables = engine.graph.tables
-    options = RunOptions(batch_bytes=1 << 14, streams=4)
-
-    def plan_of(room, weights=False, **changes):
-        return make_sweep_plan(tables, weights, replace(options, **changes), 2, room)
-
-    free = plan_of(None)
-    assert (free.streams, free.batch_pages) == (4, 4) and free.policy == "pinned"
-    owned = {name: len(share(table.all_pages(), table.stretch, 2, 0)) for name, table in tables.items()}
-    assert free.cache_pages == owned
-    lists = sum(work_lists(planned(store, BFS(source=3)), name) for name in ("out", "in"))
-    for pages, streams, batch, slots in ((64, 4, 4, 48), (32, 4, 4, 16), (16, 2, 4, 8), (15, 2, 3, 9), (4, 2, 1, 2),
-                                         (2, 1, 1, 1), (1, 1, 1, 0), (0, 1, 1, 0)):  # fmt: skip
-        for more in (0, PAGE - 1):
-            plan = plan_of(lists + pages * PAGE + more)
-            assert (plan.streams, plan.batch_pages) == (streams, batch), pages
-            part = slots / sum(owned.values())
-            assert plan.cache_pages == {name: int(count * part) for name, count in owned.items()}
-    assert plan_of(lists + 64 * PAGE, cache="0").cache_pages == {"out": 0, "in": 0}
-    assert plan_of(lists + 16 * WEIGHTED, weights=True).batch_pages == 3  # 16 KiB of pages with their weights
-    assert plan_of(0).batch_pages == plan_of(0).streams == 1
 
 
 class Scaled(Program):
