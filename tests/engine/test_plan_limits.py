@@ -132,6 +132,16 @@ def test_the_first_sweep_from_disk_reads_what_is_in_no_cache(store, cache, spare
     assert plan.superstep_seconds() == pytest.approx((table.pages - kept) * PAGE / 1e6)
 
 
+def test_what_devices_cache_takes_neither_copies_nor_launches(store):
+    """Their slots may be more than pages, as shares are not all of one size; that is no time won back."""
+    plan = planned(store, PageRank(), "fake:1:2")
+    table = plan.graph.tables["in"]
+    assert 2 * plan.device.cache_pages["in"] > table.pages
+    plan = replace(plan, constants=Constants(c1=1e15, c2=1.0, call_s=1.0, pull_edges=1e15, merge=1e15))
+    assert plan.superstep_seconds() == pytest.approx(0, abs=1e-6)
+    assert plan.superstep_seconds(cold=True) > table.bytes_of(table.pages, False) / 2  # at 1 byte/s each
+
+
 @pytest.mark.parametrize("cache", ["auto", "lru"])
 @pytest.mark.parametrize("options", [{}, CHUNKS, {**CHUNKS, "direction": "push"}], ids=str)
 def test_predicted_bytes_are_those_of_the_page_caches(store, cache, options):
