@@ -201,3 +201,24 @@ def test_sweeps_of_page_kernels_share_what_a_device_has(store):
     assert plan_of(lists + 64 * PAGE, cache="0").cache_pages == {"out": 0, "in": 0}
     assert plan_of(lists + 16 * WEIGHTED, weights=True).batch_pages == 3  # 16 KiB of pages with their weights
     assert plan_of(0).batch_pages == plan_of(0).streams == 1
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("devices", ["host", "host:3"])
+@pytest.mark.parametrize("batch", [PAGE, 1 << 15])
+def test_the_least_host_memory_has_room_for_pages_of_both_directions(store, program, devices, batch):
+    """What is named for attributes counts two groups of a page for each topology and device, too."""
+
+    def plan_of(room):
+        return planned(store, PROGRAMS[program], devices, host_memory=room, batch_bytes=batch, read_threads=1)
+
+    with pytest.raises(ResourceError) as refused:
+        plan_of(1000)
+    least = int(re.search(r"(\d+) bytes are needed at least", str(refused.value)).group(1))
+    plan = plan_of(least)
+    assert held(plan.host_bytes) == least and all(
+        (source.groups, source.batch_pages, source.cache_pages) == (LEAST_GROUPS, 1, 0)
+        for source in plan.sources.values()
+    )
+    with pytest.raises(ResourceError, match=f"{least} bytes are needed at least"):
+        plan_of(least - 1)

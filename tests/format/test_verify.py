@@ -181,3 +181,81 @@ def test_the_quick_check_agrees_with_the_decoder(seed, spot, value, columns):
         assert quick
     except RuleError:
         assert not quick
+
+
+def small_page(columns: int) -> np.ndarray:
+    """u32[64]: vertices 1, 4 and 9 with lists of 2, 1 and 3 of 40 vertices; the slots begin at word 58."""
+    words = np.zeros(64, np.uint32)
+    starts = (8, 9, 10) if columns > 1 else (8, 11, 13)
+    for slot, (vertex, start, ends) in enumerate(zip((1, 4, 9), starts, ([5, 7], [3], [2, 2, 39]), strict=True)):
+        words[62 - 2 * slot : 64 - 2 * slot] = vertex, start
+        words[start] = len(ends)
+        words[start + columns : start + columns * (1 + len(ends)) : columns] = ends
+    return words
+
+
+def walked(words: np.ndarray, columns: int, records: int = 3) -> int:
+    vertex, size = np.zeros((2, records), np.uint64)
+    return walk_records(words, np.uint64(8), np.uint64(40), np.uint64(columns), vertex, size)
+
+
+COMMON = [(62, 40, 2), (60, 1, 2), (60, 0, 2), (58, 4, 2), (63, 9, 3), (61, 12, 3), (59, 14, 3), (8, 0, 3), (57, 1, 6)]
+ROWS = [(13, 0, 3), (13, 45, 4), (13, 44, 0), (13, 2**32 - 1, 4), (62, 0, 0), (58, 39, 0), (17, 1, 6)]
+COLUMNS = [(10, 0, 3), (10, 58, 4), (10, 6, 4), (10, 5, 0), (8, 3, 0), (8, 6, 4), (25, 1, 6), (48, 1, 6), (16, 0, 0)]
+
+
+@pytest.mark.parametrize("columns", [1, 8])
+def test_each_rule_by_its_number(columns):
+    """One word of a sound page changed: the rule that it breaks, at the bound and one past it."""
+    sound = small_page(columns)
+    assert walked(sound, columns) == 0
+    for word, value, rule in COMMON + (ROWS if columns == 1 else COLUMNS):
+        words = sound.copy()
+        words[word] = value
+        assert walked(words, columns) == rule, (word, value)
+
+
+def test_a_list_may_not_begin_among_the_slots():
+    """Where the lists before it fill the page to the last word."""
+    words = small_page(1)
+    words[11], words[59] = 46, 58
+    assert walked(words, 1) == 3
+    words = np.zeros(58, np.uint32)  # eight lists of a group fill it to word 40, where nine slots begin
+    words[8:16] = 3
+    for slot in range(9):
+        words[56 - 2 * slot : 58 - 2 * slot] = 22 + slot, 8 + slot
+    words[41] = 40
+    assert walked(words, 8, records=9) == 3
+
+
+@pytest.mark.parametrize("columns", [1, 8])
+def test_neighbours_ascend_and_weights_lie_beside_them(columns):
+    """Equal neighbours are fine; heads are the first four, and a page of rows tells its first and last neighbour."""
+    sound, weights = small_page(columns), np.zeros(64, np.uint8)
+    edges = np.flatnonzero(sound[8:58]) + 8
+    edges = edges[~np.isin(edges, (8, 9, 10) if columns > 1 else (8, 11, 13))]
+    weights[edges] = 7
+
+    def scanned(words, weights):
+        vertex, size = np.array([1, 4, 9], np.uint64), np.array([2, 1, 3], np.uint64)
+        heads, sums = np.zeros((3, 4), np.uint32), np.zeros(4, np.uint64)
+        geometry = np.uint64(8), np.uint64(40), np.uint64(columns)
+        return scan_neighbours(words, weights, *geometry, vertex, size, heads, sums), heads, sums
+
+    rule, heads, sums = scanned(sound, weights)
+    none = 2**32 - 1
+    assert rule == 0 and heads.tolist() == [[5, 7, none, none], [3, none, none, none], [2, 2, 39, none]]
+    assert sums[3] == 39 and (columns > 1 or sums[2] == 5), "of large pages, which are of rows"
+    assert scanned(sound, np.zeros(0, np.uint8))[0] == 0
+    last = int(np.flatnonzero(sound == 39)[0])
+    for value, expected in ((40, 5), (1, 5), (2, 0)):
+        words = sound.copy()
+        words[last] = value
+        assert scanned(words, weights)[0] == expected
+    for word in (8, 57, 63):  # a size, padding, a slot
+        beside = weights.copy()
+        beside[word] = 1
+        assert scanned(sound, beside)[0] == 6
+    others = weights.copy()
+    others[edges[0]] = 8
+    assert (scanned(sound, others)[2][:2] != sums[:2]).all(), "another weight makes other sums"
