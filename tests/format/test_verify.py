@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_stores import Edges, random_edges, write_store
 
-from pagestore import open_store
+from pagestore import open_store, verify_tables
+from pagestore import verify as verify_module
 from pagestore.check import scan_neighbours, walk_records
 from pagestore.decode import RuleError, decode_page
 from pagestore.verify import MOST_PROBLEMS, VerifyReport, verify
@@ -120,6 +121,43 @@ def test_id_tables_that_make_no_sense(tmp_path, ids, order, words):
     path = str(tmp_path / "g.gs")
     write_store(path, Edges(np.array([0], np.uint64), np.array([1], np.uint64), 4), ids=ids, store_of=order)
     assert any(words in text for text in verify(path).problems)
+
+
+@pytest.mark.parametrize("swapped", range(7))
+@pytest.mark.parametrize("kind", ["names", "integers"])
+def test_ids_are_compared_across_what_is_read_at_once(tmp_path, monkeypatch, kind, swapped):
+    """Two at a time: a pair that is exchanged may lie within one reading, or in two."""
+    monkeypatch.setattr(verify_tables, "STEP_ROWS", 16 if kind == "names" else 2)
+    ids = [f"v{number}" for number in range(8)] if kind == "names" else np.arange(8) * 3
+    path = str(tmp_path / "g.gs")
+    edges = Edges(np.array([0], np.uint64), np.array([1], np.uint64), 8)
+    write_store(path, edges, ids=ids)
+    assert verify(path).ok
+    ids[swapped], ids[swapped + 1] = ids[swapped + 1], ids[swapped]
+    write_store(path, edges, ids=ids)
+    (problem,) = verify(path).problems
+    assert problem.startswith(f"{path}: {'names' if kind == 'names' else 'vertices/ids'} don't ascend")
+
+
+def test_sums_of_edges_wrap_around_the_same_way_everywhere(tmp_path, monkeypatch):
+    """In runs of two pages, whose sums pass 2^64 at other places in out- and in-pages."""
+    monkeypatch.setattr(verify_module, "BATCH_BYTES", 2 * 4096)
+    path = str(tmp_path / "g.gs")
+    for seed in range(8):
+        write_store(path, random_edges(seed=seed, vertices=400, edges=6000, weight="u1"))
+        report = verify(path, threads=2)
+        assert report.ok and report.pages > 8, report.problems
+
+
+def test_missing_edges_between_topologies_are_found(tmp_path):
+    """In-pages that hold other edges than the out-pages, all CRCs being right."""
+    path, other = str(tmp_path / "a.gs"), str(tmp_path / "b.gs")
+    crossed = Edges(np.array([0, 1], np.uint64), np.array([1, 0], np.uint64), 3)
+    loops = Edges(np.array([0, 1], np.uint64), np.array([0, 1], np.uint64), 3)
+    write_store(path, crossed, incoming=loops)
+    assert verify(path).problems == [f"{path}: the in-pages hold other edges than the out-pages."]
+    write_store(other, Edges(crossed.source[:1], crossed.target[:1], 3), directed=False, topologies=("out",))
+    assert verify(other).problems == [f"{other}: undirected, but some edge is stored in one direction only."]
 
 
 def test_sound_stores_of_every_shape(tmp_path):
