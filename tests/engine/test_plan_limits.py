@@ -118,6 +118,18 @@ def test_half_of_what_is_left_is_read_ahead(store, pages, found):
         assert planned(store, PageRank(), "host", cache="0", **room).sources["in"].batch_pages == 4, "no cache, no half"
 
 
+def test_pages_of_one_direction_stay_where_the_others_can_still_be_streamed(store):
+    """A ring of two pages is left for these, or all are streamed; with it the fewer pages are whole."""
+    names = ("out", "in")
+    pages = {name: store.topology(name).pages for name in names}
+    program, small = BFS(source=3), min(names, key=lambda name: pages[name])
+    attributes = held(planned(store, program).host_bytes) - sum(pages.values()) * PAGE
+    for spare, whole in ((2 * PAGE, [small]), (2 * PAGE - 1, [])):
+        plan = planned(store, program, host_memory=attributes + pages[small] * PAGE + spare, cache="0")
+        assert [name for name, source in plan.sources.items() if source.resident] == whole
+        assert held(plan.host_bytes) <= attributes + pages[small] * PAGE + spare
+
+
 @pytest.mark.parametrize(("cache", "spared"), [("auto", 7 + 12), ("lru", 7)])
 def test_the_first_sweep_from_disk_reads_what_is_in_no_cache(store, cache, spared):
     """7 pages are in host memory, 12 on the device: the last of these are of use to a sweep where they are pinned."""

@@ -197,6 +197,13 @@ def test_memory_that_ran_out_names_the_three_largest():
     )
 
 
+@pytest.mark.parametrize("order", ["natural", "degree", "in"])
+def test_devices_are_told_where_the_hubs_are(tmp_path, order):
+    """In front only where the order is of the degrees that pulls of sums send by."""
+    with make_store(tmp_path, *skewed_edges(300, 2000, seed=2), vertices=300, order=order) as store:
+        assert planned(store, PageRank()).device.by_degree == (order == "degree")
+
+
 @pytest.mark.parametrize(("topology", "forward"), [("in", "push"), ("out", "pull")])
 def test_a_direction_names_the_topology_that_it_lacks(tmp_path, topology, forward):
     """A program whose messages go backward pushes over in-pages."""
