@@ -197,11 +197,11 @@ def test_memory_that_ran_out_names_the_three_largest():
     )
 
 
-@pytest.mark.parametrize("order", ["natural", "degree", "in"])
+@pytest.mark.parametrize("order", ["natural", "degree", "in", "out"])
 def test_devices_are_told_where_the_hubs_are(tmp_path, order):
-    """In front only where the order is of the degrees that pulls of sums send by."""
+    """In front where vertices are in the order of their out-degrees, by whichever of its names."""
     with make_store(tmp_path, *skewed_edges(300, 2000, seed=2), vertices=300, order=order) as store:
-        assert planned(store, PageRank()).device.by_degree == (order == "degree")
+        assert planned(store, PageRank()).device.by_degree == (order in ("degree", "out"))
 
 
 @pytest.mark.parametrize(("topology", "forward"), [("in", "push"), ("out", "pull")])
