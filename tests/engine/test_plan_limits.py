@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from engine_graphs import make_store
 from planned import CHUNKS, PAGE, PROGRAMS, WEIGHTED, held, make, planned, work_lists
 
 from gstream.cache import PageCache
@@ -79,7 +80,7 @@ def test_host_memory_is_used_up_and_no_more(store, program, devices, cache):
     assert all(source.resident for source in whole.sources.values())
     room = held(whole.host_bytes)
     assert all(s.resident for s in planned(store, PROGRAMS[program], **options, host_memory=room).sources.values())
-    for less in (1, 200_000, 400_000):
+    for less in (1, 200_000, 400_000, 700_000 if program == "BFS" else 300_000):
         plan = planned(store, PROGRAMS[program], **options, host_memory=room - less)
         assert held(plan.host_bytes) <= room - less and plan.case > 1
         tables = {table.name: table for table in plan.graph.tables.values()}
@@ -148,10 +149,13 @@ def test_what_devices_cache_takes_neither_copies_nor_launches(store):
     """Their slots may be more than pages, as shares are not all of one size; that is no time won back."""
     plan = planned(store, PageRank(), "fake:1:2")
     table = plan.graph.tables["in"]
-    assert 2 * plan.device.cache_pages["in"] > table.pages
+    assert 2 * plan.device.cache_pages["in"] > table.pages and plan.case == 1
     plan = replace(plan, constants=Constants(c1=1e15, c2=1.0, call_s=1.0, pull_edges=1e15, merge=1e15))
     assert plan.superstep_seconds() == pytest.approx(0, abs=1e-6)
-    assert plan.superstep_seconds(cold=True) > table.bytes_of(table.pages, False) / 2  # at 1 byte/s each
+    assert plan.superstep_seconds(cold=True) > table.pages * PAGE / 2  # at 1 byte/s each
+    there = share(table.all_pages(), table.stretch, 2, 0)[:20]
+    warm = replace(plan, on_devices={"in": [there, there[:0]]}, constants=replace(plan.constants, call_s=0.0))
+    assert warm.superstep_seconds(cold=True) == pytest.approx((table.pages - 20) * PAGE / 2)
 
 
 @pytest.mark.parametrize("cache", ["auto", "lru"])
@@ -213,6 +217,15 @@ def test_sweeps_of_page_kernels_share_what_a_device_has(store):
     assert plan_of(lists + 64 * PAGE, cache="0").cache_pages == {"out": 0, "in": 0}
     assert plan_of(lists + 16 * WEIGHTED, weights=True).batch_pages == 3  # 16 KiB of pages with their weights
     assert plan_of(0).batch_pages == plan_of(0).streams == 1
+
+
+def test_a_sweep_of_one_page_keeps_it(tmp_path):
+    with make_store(tmp_path, np.array([0, 1]), np.array([1, 2]), topology="in") as store:
+        with Engine(store) as engine:
+            tables = engine.graph.tables
+        lists = work_lists(planned(store, PageRank()), "in")
+        for pages, kept in ((1, 0), (2, 1), (9, 1)):
+            assert make_sweep_plan(tables, False, RunOptions(), 1, lists + pages * PAGE).cache_pages == {"in": kept}
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
