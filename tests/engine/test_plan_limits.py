@@ -219,6 +219,13 @@ def test_sweeps_of_page_kernels_share_what_a_device_has(store):
     assert plan_of(0).batch_pages == plan_of(0).streams == 1
 
 
+def test_batches_are_of_one_page_where_not_even_that_is_asked_for(store):
+    for options in ({}, {"host_memory": 600_000}):
+        plan = planned(store, PageRank(), batch_bytes=1, **options)
+        assert plan.sources["in"].batch_pages == plan.device.batch_pages == 1
+        assert plan.sources["in"].resident == (not options)
+
+
 def test_a_sweep_of_one_page_keeps_it(tmp_path):
     with make_store(tmp_path, np.array([0, 1]), np.array([1, 2]), topology="in") as store:
         with Engine(store) as engine:
