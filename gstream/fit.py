@@ -65,7 +65,7 @@ def graph_of(store: Any, devices: int) -> Graph:
         degree_bytes=store.out_degree(0, min(1, store.meta.vertices)).itemsize, tables=tables,
         head_rows={table.name: store.topology(table.name).head_rows for table in tables.values()},
         id_bytes=store.meta.id_bytes, max_weight=float(store.meta.max_weight or 0.0),
-        by_degree=store.meta.order == "degree",
+        by_degree=store.meta.order in ("degree", "out"),  # one order by two names
     )  # fmt: skip
 
 

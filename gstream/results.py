@@ -231,9 +231,7 @@ class Result:
         sizes = np.zeros(len(self), column.values.dtype)  # a group has no more vertices than IDs can count
         for first in range(0, len(self), CHUNK_ROWS):
             np.add.at(sizes, column.values[first : first + CHUNK_ROWS], 1)
-        labels = np.flatnonzero(sizes)
-        if column.holds == "store":
-            labels = labels[np.argsort(self._store.natural_of(labels), kind="stable")]
+        labels = np.flatnonzero(sizes)  # natural indices, as all that name groups
         chosen = labels[_least(-sizes[labels].astype(np.float64), count)]
         return [{column.name: naming.one(column, label), "vertices": int(sizes[label])} for label in chosen]
 

@@ -158,8 +158,6 @@ def count_roots(parent):
 
 
 def most_frequent(parent: np.ndarray, vertices: int, samples: int) -> int:
-    """The most frequent root among evenly spaced ones of parent[:vertices] (compressed); 0 of an empty graph."""
-    if vertices == 0:
-        return 0
+    """The most frequent root among evenly spaced ones of parent[:vertices] (compressed); vertices > 0."""
     labels, counts = np.unique(parent[:vertices][:: max(1, vertices // samples)], return_counts=True)
     return int(labels[counts.argmax()])

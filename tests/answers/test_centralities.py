@@ -216,6 +216,12 @@ def test_tables_and_plots(tmp_path):
     pytest.importorskip("matplotlib")
     plot_degrees(table, tmp_path / "d.png")
     assert (tmp_path / "d.png").read_bytes()[:4] == b"\x89PNG"
+    lone = replace(example, directed=False)
+    with gstream.open(lone.stored(tmp_path)) as graph:  # one row of dots, not three
+        plot_degrees(graph.degrees(), tmp_path / "lone.svg")
+        plot_degrees(table, tmp_path / "three.svg")
+    shown = [(tmp_path / name).read_text() for name in ("lone.svg", "three.svg")]
+    assert ["out-degree" in text for text in shown] == [False, True] and "<!-- degree -->" in shown[0]
     for path, message in (("d.txt", "the ending says the format"), ("no/d.png", "its folder .*no does not exist")):
         with pytest.raises(UsageError, match=message):
             plot_degrees(table, tmp_path / path)

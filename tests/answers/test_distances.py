@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
+from gstream.algorithms.session import Session
+from gstream.algorithms.sssp import find_bad_edge
 from pagestore.errors import InputError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 
@@ -160,3 +162,22 @@ def test_a_negative_weight_is_named_by_its_edge(topology, tmp_path):
     with gstream.open(example.stored(tmp_path)) as graph:
         with pytest.raises(InputError, match=r"edge from 31 to 17 has weight -2\.5, which is negative"):
             graph.sssp(source=3)
+
+
+@pytest.mark.parametrize("columns", [1, 8])
+def test_the_one_bad_weight_of_many_pages_is_found(columns, tmp_path):
+    """In a list of several, in a page that is not the first; one that only the description has is said to be a lie."""
+    random = np.random.default_rng(5)
+    source, target = np.arange(3000) % 500, random.integers(0, 500, 3000)
+    weight = random.integers(1, 9, 3000) + 0.5
+    at = int(np.flatnonzero((source == 499) & (target != 499))[2])
+    weight[at] = -0.5
+    with gstream.open(Example(500, source, target, weight, columns=columns).stored(tmp_path)) as graph:
+        assert graph.engine().graph.tables["out"].pages > 2
+        with pytest.raises(InputError, match=f"edge from 499 to {target[at]} has weight -0.5, which is negative"):
+            graph.sssp(source=0)
+    weight[at] = 1.5
+    sound = Example(500, source, target, weight, columns=columns).stored(tmp_path)
+    with gstream.open(sound) as graph, Session(graph.engine()) as session:
+        with pytest.raises(InputError, match="claims a negative weight that it does not have. Convert the graph again"):
+            find_bad_edge(session)

@@ -42,6 +42,8 @@ def graph(tmp_path_factory):
         ),
         (lambda g: g.bfs(1, devices=["host", 2]), "devices ['host', 2]: is no name of a device"),
         (lambda g: g.bfs(1, checkpoint=5), 'checkpoint 5: is no folder\'s name. Pass one, as checkpoint="kept".'),
+        (lambda g: g.run(int), "int: is no program; inherit from gstream.Program."),
+        (lambda g: g.run(gstream.Program), "Program is the base of programs; it runs nothing. Subclass it."),
         (lambda g: g.run(5), "5: is no program. Pass a class that inherits from gstream.Program."),
     ],
 )

@@ -31,7 +31,7 @@ def run_all(path, **options):
 
 @pytest.mark.parametrize(
     "options",
-    [{"host_memory": 300_000}, {"host_memory": 400_000, "devices": "host:2"},
+    [{"host_memory": 200_000}, {"host_memory": 300_000}, {"host_memory": 400_000, "devices": "host:2"},
      {"host_memory": 300_000, "use_heads": False}, {"device_memory": 200_000, "devices": "fake:1"}],
 )  # fmt: skip
 def test_caps_change_nothing_but_the_figures(options, stored):

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 import gstream
 from gstream.algorithms.certify import CertificateError
-from gstream.algorithms.msf import certify_msf, run_msf
+from gstream.algorithms.msf import _join_ends, certify_msf, run_msf
 from gstream.algorithms.session import Session
 from pagestore.errors import ResourceError, UsageError
 from tests.answers.graphs import Example, examples, hub_example
@@ -133,6 +133,17 @@ def test_corrupted_answers_are_caught(integers, tmp_path):
                 certify_msf(session, with_values(columns, values), {}, found | {"total_weight": values[2].sum().item()})
         with pytest.raises(CertificateError, match="added up"):
             certify_msf(session, columns, {}, found | {"total_weight": found["total_weight"] + 1})
+
+
+@pytest.mark.parametrize("reordered", [True, False])
+def test_what_several_gpus_offer_is_joined_by_the_users_numbers(reordered):
+    """The least other end by natural index, where the store's numbers are others; all bits set are none."""
+    natural = np.array([5, 0, 7, 2, 1, 8, 3, 6, 4], np.uint32) if reordered else np.zeros(0, np.uint32)
+    none = 2**32 - 1
+    arrays = {"other": np.array([2, none, 4, none], np.uint32), "natural": natural}
+    copies = [{"other": np.array([0, 3, none, none], np.uint32)}, {"other": np.array([1, 6, 8, none], np.uint32)}]
+    _join_ends(arrays, copies)
+    assert arrays["other"].tolist() == ([1, 3, 4, none] if reordered else [0, 3, 4, none])
 
 
 def with_values(columns, values):

@@ -172,6 +172,23 @@ def test_without_a_gpu(
     assert lines[4:] == ["nothing is missing; no GPU: programs run on the host's cores"]
 
 
+def test_a_disk_too_full_to_measure(machine: Path, monkeypatch: pytest.MonkeyPatch, gstream: Command) -> None:
+    """The doctor fills no disk: what it would write must be a quarter of what is free."""
+    have_pycuda(monkeypatch, None)
+    monkeypatch.setattr(doctor, "PROBE_BYTES", 1 << 60)
+    assert "not measured: folder not writable, or less than 1 GiB free" in gstream("doctor").stdout
+    disk = json.loads(gstream("doctor", "--json").stdout)["disk"]
+    assert (disk["read_rate"], disk["direct"]) == (None, None) and disk["free"] < disk["total"]
+
+
+def test_a_library_that_is_missing(machine: Path, monkeypatch: pytest.MonkeyPatch, gstream: Command) -> None:
+    version = doctor.version
+    monkeypatch.setattr(doctor, "version", lambda name: None if name in ("zstandard", "pycuda") else version(name))
+    lines = gstream("doctor").stdout.splitlines()
+    assert lines[-1] == f"missing: zstandard. Install: {sys.executable} -m pip install zstandard"
+    assert json.loads(gstream("doctor", "--json").stdout)["libraries"]["zstandard"] is None
+
+
 REMEDY = "See whether nvidia-smi works and what dmesg says; --devices host needs no GPU."
 
 

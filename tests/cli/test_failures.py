@@ -28,6 +28,7 @@ from tests.cli.command import ROOT
         (OSError(errno.EDQUOT, "Disk quota exceeded", "out.gs"), 5),
         (OSError(errno.EIO, "Input/output error"), 5),
         (OSError(errno.EMFILE, "Too many open files"), 5),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), 5),
         (OSError(errno.EAGAIN, "Resource temporarily unavailable"), 5),
         (RuntimeError("can't start new thread"), 5),
         (RuntimeError("x"), 1),
@@ -50,6 +51,10 @@ def test_messages_say_where_and_remedy() -> None:
         "/mnt/out.gs: no space left. Free some space, or write to another disk.",
     )
     assert describe(FileNotFoundError(errno.ENOENT, "No such file or directory", "web.txt"))[1].startswith("web.txt: ")
+    assert describe(OSError(errno.ENOMEM, "Cannot allocate memory", "web.gs")) == (
+        5,
+        "web.gs: out of memory (Cannot allocate memory). Pass a smaller --memory or --host-memory.",
+    )
     assert describe(InputError("a.txt:1: two\nlines"))[1] == "a.txt:1: two lines"
 
 

@@ -89,12 +89,30 @@ def test_undirected_by_its_header_and_in_pages(tmp_path: Path, gstream: Command)
             "--iterations and --max-iter contradict each other: one asks for exactly so many iterations, the other for "
             "as many as it takes. Drop one of them.\n",
         ),
+        (["wcc", "--gpus", "0"], "--gpus 0: it must be 1 to 1024. Leave it out to run on the cores.\n"),
+        (["wcc", "--gpus", "1025"], "--gpus 1025: it must be 1 to 1024. Leave it out to run on the cores.\n"),
+        (["pagerank", "--param", "0.9"], "--param 0.9: must be NAME=VALUE, as --param damping=0.9.\n"),
+        (["pagerank", "--param", "a b=1"], "--param a b=1: must be NAME=VALUE, as --param damping=0.9.\n"),
         (["bfs", "--source", "1", "--trace", "no/run.json"], "no/run.json: folder no does not exist. Make it first.\n"),
     ],
 )
 def test_run(store: Path, gstream: Command, arguments: list[str], message: str) -> None:
     done = gstream("run", arguments[0], store, *arguments[1:])
     assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+
+
+def test_a_graph_without_vertices_has_no_plan(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "none.txt").write_text("# nothing\n")
+    assert gstream("convert", "none.txt", "none.gs", "--num-vertices", "0").returncode == 0
+    done = gstream("plan", "pagerank", "none.gs")
+    assert (done.returncode, done.stderr) == (2, "none.gs: has no vertices, so there is nothing to plan.\n")
+
+
+def test_an_edge_list_is_reported_in_words_or_as_json(tmp_path: Path, gstream: Command) -> None:
+    done = gstream("generate", "grid", "a.txt", "--scale", "4")
+    assert done.returncode == 0 and re.fullmatch(r"a\.txt: 24 edges, \d+ B\n", done.stdout)
+    found = json.loads(gstream("generate", "grid", "b.txt", "--scale", "4", "--json").stdout)
+    assert found == {"path": "b.txt", "edges": 24, "bytes": (tmp_path / "b.txt").stat().st_size}
 
 
 def test_plan_speaks_as_run_does(store: Path, gstream: Command) -> None:

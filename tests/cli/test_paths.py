@@ -117,6 +117,34 @@ def test_workdir_is_not_made(tmp_path: Path, gstream: Command) -> None:
     assert os.listdir(tmp_path / "work") == []
 
 
+def test_folders_that_are_not_writable(
+    tmp_path: Path, store: Path, gstream: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found before an hour of conversion, not after it. (Root may write anywhere, so the system's word is changed.)"""
+    (tmp_path / "locked").mkdir()
+    allowed = os.access
+
+    def access(path: str, mode: int) -> bool:
+        return allowed(path, mode) and not (mode & os.W_OK and Path(path).name == "locked")
+
+    monkeypatch.setattr(os, "access", access)
+    for command, message in (
+        (["convert", "edges.txt", "locked/a.gs"], "locked/a.gs: folder locked is not writable. Write elsewhere.\n"),
+        (["export", store, "locked/a.txt"], "locked/a.txt: folder locked is not writable. Write elsewhere.\n"),
+        (
+            ["convert", "edges.txt", "a.gs", "--workdir", "locked"],
+            "--workdir locked: is not writable. Name another folder.\n",
+        ),
+        (
+            ["run", "wcc", store, "-o", "locked/a.csv"],
+            "locked/a.csv: its folder locked can't be written. Choose another.\n",
+        ),
+    ):
+        done = gstream(*command)
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+    assert os.listdir(tmp_path / "locked") == [] and not (tmp_path / "a.gs").exists()
+
+
 def test_a_folder_in_the_place_of_a_file(tmp_path: Path, store: Path, gstream: Command) -> None:
     (tmp_path / "dir").mkdir()
     done = gstream("export", store, "dir")

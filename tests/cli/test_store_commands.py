@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from small_stores import random_edges, write_store
 
 from pagestore.sortcost import ATTRIBUTE, read_sort_cost
 from tests.cli.command import EDGES, Command, run
@@ -142,6 +143,31 @@ def test_info_tells_degrees_lanes_and_what_the_sort_cost(tmp_path: Path, gstream
     assert "eta 0.0%" in gstream("info", empty(tmp_path, gstream), "--simd").stdout
 
 
+def test_column_pages_are_told(tmp_path: Path, gstream: Command) -> None:
+    """By the report of a conversion, and by `info` as long as the store lives."""
+    done = gstream("generate", "grid", "grid.gs", "--scale", "12", "--columns", "8")
+    assert re.search(r"^columns +1 out, 1 in of the pages; \d+ B of padding$", done.stdout, re.MULTILINE)
+    assert "1 small (1 in columns of 8, padding 0.32%), 0 large" in gstream("info", "grid.gs").stdout
+    assert gstream("generate", "grid", "rows.gs", "--scale", "12").stdout.count("columns") == 0
+    assert "columns" not in gstream("info", "rows.gs").stdout
+
+
+def test_a_sort_that_changed_nothing_is_told(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "ring.txt").write_text("0 1\n1 2\n2 0\n")
+    assert gstream("convert", "ring.txt", "ring.gs", "--order", "degree").returncode == 0
+    if read_sort_cost(tmp_path / "ring.gs") is not None:
+        assert re.search(
+            r"^sorted +not: all degrees are equal, which took \S+ s to see$", gstream("info", "ring.gs").stdout, re.M
+        )
+
+
+def test_a_store_that_says_nothing_of_its_inputs(tmp_path: Path, gstream: Command) -> None:
+    """As another writer may leave it; the converter always says."""
+    write_store(str(tmp_path / "other.gs"), random_edges(edges=20))
+    shown = gstream("info", "other.gs").stdout
+    assert shown.startswith("store ") and "\nuuid " in shown and "made from" not in shown
+
+
 def empty(folder: Path, gstream: Command) -> str:
     (folder / "none.txt").write_text("# no edges\n")
     assert gstream("convert", "none.txt", "none.gs", "--num-vertices", "5").returncode == 0
@@ -204,6 +230,12 @@ def test_export_by_suffix(tmp_path: Path, store: Path, gstream: Command) -> None
     assert refused.returncode == 2
     assert gstream("convert", "out.csv", "again.gs").returncode == 0
     assert gstream("export", "again.gs", "-").stdout == gstream("export", store, "-").stdout
+
+
+def test_edges_and_json_do_not_share_standard_output(store: Path, gstream: Command) -> None:
+    done = gstream("export", store, "-", "--json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "--json and - both want standard output. Export to a file.\n"
 
 
 @pytest.mark.parametrize(

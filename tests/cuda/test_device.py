@@ -12,7 +12,7 @@ import scipy.sparse
 import scipy.sparse.csgraph
 import standin
 from compilers import needs_gxx
-from engine_graphs import make_store, skewed_edges
+from engine_graphs import Labels, make_store, skewed_edges
 
 import gstream
 from gstream import fit, pages
@@ -95,6 +95,17 @@ def test_the_device_is_the_host(store, expected, name, options):
                 np.testing.assert_allclose(found.value, wanted.value, rtol=1e-5)
             else:
                 assert np.array_equal(found.value, wanted.value)
+
+
+@pytest.mark.parametrize("options", ["as it is", "chunks by push", "two"])
+def test_totals_of_what_is_combined_in_place(store, options):
+    """No kernel applies anything there: the totals have one of their own."""
+    with Engine(store) as engine:
+        wanted = engine.run(Labels())
+    with Engine(store, RunOptions(**{"devices": ["cuda"], **OPTIONS[options]})) as engine:
+        found = engine.run(Labels())
+    assert np.array_equal(found.value, wanted.value) and found.totals == wanted.totals
+    assert found.totals["labels"] == found.value.sum(dtype=np.float64)
 
 
 def test_lists_that_a_block_has_to_itself(tmp_path):

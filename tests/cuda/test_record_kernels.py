@@ -11,6 +11,7 @@ import gstream
 from gstream.algorithms import session
 from gstream.devices import gpusweep
 from gstream.devices.base import DeviceMemoryError
+from gstream.devices.gpu import GpuDevice
 from gstream.devices.gpusweep import merge_copies
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
@@ -86,6 +87,26 @@ def test_less_memory_than_it_seemed(paths, kind, launched, monkeypatch):
         assert np.array_equal(found.to_numpy(), expected) and not launched
         assert "had no room" in found.summary["note"]
         assert "note" not in graph.kcore(devices="cuda", device_memory=1 << 20).summary and launched
+
+
+def test_cached_pages_go_where_items_need_the_room(paths, monkeypatch):
+    """Arrays that fit half of what a GPU may hold, which pages of a run before have filled."""
+    released = []
+    release = GpuDevice.release
+
+    def noted(device):
+        released.append(device.memory_bytes)
+        release(device)
+
+    monkeypatch.setattr(GpuDevice, "release", noted)
+    with gstream.open(paths["undirected"]) as graph:
+        expected = graph.triangles().to_numpy()
+        room = {"devices": "cuda", "device_memory": 250_000}
+        graph.pagerank(**room)
+        released.clear()
+        found = graph.triangles(**room)
+    assert np.array_equal(found.to_numpy(), expected) and "note" not in found.summary
+    assert released and max(released) <= 250_000
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,31 @@ def formats(record, found):
 
 
 @record_kernel(found="sum")
+def forgets(record, found):
+    for u in record.neighbours():
+        del u
+
+
+@record_kernel(found="sum")
+def asks_for_a_type(record, found):
+    for u in record.neighbours():
+        found[u] = found.shape.type(1)
+
+
+@record_kernel(found="sum")
+def only_assigns(record, found):
+    mine = found[record.vertex]
+    found[record.vertex] = mine + 1
+
+
+@record_kernel(found="sum")
+def counts_first(record, found):
+    found[record.vertex] += 1
+    if found[record.vertex]:
+        return
+
+
+@record_kernel(found="sum")
 def leaves_a_loop(record, found):
     for u in record.neighbours():
         if found[u]:
@@ -136,8 +161,10 @@ def reads_first(record, found, open):
 
 
 def test_what_has_no_twin_is_refused():
-    with pytest.raises(TypeError, match="no C.. is made of"):
-        kernel_text(formats, [("u32", True)])
+    for kernel, said in ((formats, "f'{u}'"), (forgets, "del u"), (asks_for_a_type, "found.shape.type")):
+        with pytest.raises(TypeError) as caught:
+            kernel_text(kernel, [("u32", True)])
+        assert str(caught.value) == f"no C++ is made of {said!r} in a record kernel"
     with pytest.raises(AssertionError, match="leaves a record"):
         module_text(leaves_a_loop)
     with pytest.raises(AssertionError, match="names of the walk"):
@@ -148,5 +175,6 @@ def test_what_has_no_twin_is_refused():
 
 def test_a_first_test_is_asked_before_a_list_is_read():
     assert len(first_test(passes_over.tree)) == 2 and first_test(reads_first.tree) == []
+    assert first_test(only_assigns.tree) == first_test(counts_first.tree) == []
     text = kernel_text(passes_over, [("u32", True), ("u8", True)])
     assert "bool wanted" in text and text.count("return false;") == 1

@@ -52,6 +52,23 @@ class Least(Program):
         return u.value
 
 
+class Labels(Least):
+    """The same with totals; it ends as soon as the labels add up to no more than `enough`."""
+
+    enough: float = -1.0
+
+    @total
+    def labels(self, v):
+        return v.value
+
+    @total
+    def own(self, v):
+        return 1 if v.value == v.id else 0
+
+    def halt(self, g):
+        return g.labels <= self.enough
+
+
 class InDegree(Program):
     """The number of in-edges: it starts with 0, which is SUM's identity."""
 

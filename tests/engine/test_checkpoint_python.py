@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,8 +11,10 @@ import pytest
 from engine_graphs import Least, make_store, skewed_edges
 
 import gstream
+from gstream import checkpoint
 from gstream.keeping import RunStopped, StopRequest
-from pagestore.errors import UsageError
+from gstream.slots import SlotFolder
+from pagestore.errors import InputError, UsageError
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +63,37 @@ def test_refusals_name_what_the_user_gave(store, tmp_path):
         assert graph.bfs(source=["7"], resume=True).summary["stats"]["kept"]["resumed"]
 
 
+def test_long_lists_are_told_apart_without_being_shown(store, tmp_path):
+    """Many vertices are said by the first of them and a hash; another list that begins so has another."""
+    with gstream.open(store.path, checkpoint=tmp_path, checkpoint_every=1) as graph:
+        graph.bfs(source=range(500))
+        assert graph.bfs(source=list(range(500)), resume=True).summary["stats"]["kept"]["resumed"]
+        with pytest.raises(UsageError) as caught:
+            graph.bfs(source=range(501), resume=True)
+    begins = ", ".join(map(str, range(500)))[:40]
+    told = re.search(
+        r"with source=(.*)\.\.\. \((\w{8})\); this one has source=(.*)\.\.\. \((\w{8})\)\. Pass", str(caught.value)
+    )
+    assert told and told[1] == told[3] == begins and told[2] != told[4]
+
+
+def test_checkpoints_of_another_version_or_shape_are_refused(store, tmp_path, monkeypatch):
+    """Neither is read as if it were this one's: one says its version, the other has arrays for fewer vertices."""
+    with gstream.open(store.path, checkpoint=tmp_path, checkpoint_every=1) as graph:
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoint, "VERSION", checkpoint.VERSION + 1)
+            graph.pagerank(max_iter=3)
+        with pytest.raises(UsageError, match="its checkpoint is of another version of gstream. Name another folder"):
+            graph.pagerank(max_iter=3, resume=True)
+        graph.pagerank(max_iter=3, replace_checkpoint=True)
+        with SlotFolder(tmp_path) as slots:
+            found = slots.newest()
+            slots.write(found.description, {**found.arrays, "value": found.arrays["value"][:-1]})
+        with pytest.raises(InputError, match="slot-.: is no checkpoint of this graph and program. Start afresh"):
+            graph.pagerank(max_iter=3, resume=True)
+        assert graph.pagerank(max_iter=3, replace_checkpoint=True).summary["supersteps"] == 3
+
+
 def test_a_file_that_changed_since_is_named(store, tmp_path):
     likes = tmp_path / "likes.txt"
     likes.write_text("3 1\n")
@@ -70,6 +104,15 @@ def test_a_file_that_changed_since_is_named(store, tmp_path):
             graph.pagerank(personalization=likes, resume=True)
 
 
+@pytest.fixture
+def interrupts():
+    """SIGINT as Python starts with it; a shell's background jobs start with none."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_in_python(store, tmp_path, times):
     """The first ends the superstep and keeps the run; the second is at once."""

@@ -73,6 +73,14 @@ def test_batches_keep_order_and_never_cross_a_stretch_or_mix_kinds(pages, stretc
         assert len(np.unique(batch >= small_pages)) == 1
 
 
+def test_what_can_not_be_divided_is_refused():
+    for pages, devices, largest in ((-1, 1, 1), (1, 0, 1), (1, 1, 0)):
+        with pytest.raises(ValueError, match=f"pages {pages}, devices {devices}, largest {largest}: need at least"):
+            stretch_pages(pages, devices, largest)
+    with pytest.raises(ValueError, match="cache policy 'big'; it must be one of lru, pinned"):
+        PageCache(10, 3, "big")
+
+
 def sweep(cache, pages):
     """Ask for `pages` one after the other; how many were there."""
     before = cache.hits

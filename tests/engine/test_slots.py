@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 from pathlib import Path
 
@@ -148,3 +149,32 @@ def test_folders_that_can_not_be(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=f"--checkpoint {path}: .*Name a folder"):
             SlotFolder(path)
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_file_system_that_locks_no_folders_is_used_without(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    with SlotFolder(folder) as slots:
+        write(slots, 3)
+    assert number_in(folder) == 3
+
+
+def test_a_folder_that_can_not_be_written(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused before the run, let go for others, and gone again where it was made for this one."""
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda path, mode: False)
+        for path in (folder, tmp_path / "new"):
+            with pytest.raises(UsageError, match=f"--checkpoint {path}: the folder is not writable. Name another one."):
+                SlotFolder(path)
+    assert number_in(folder) == 2 and not (tmp_path / "new").exists()
+
+
+def test_closing_twice_closes_once(folder: Path) -> None:
+    """The number of the handle may be another file's by then."""
+    with SlotFolder(folder) as slots:
+        slots.close()
+        other = os.open(folder / "slot-0", os.O_RDONLY)
+    os.fstat(other)
+    os.close(other)

@@ -15,7 +15,7 @@ import shutil
 
 import numpy as np
 import pytest
-from small_stores import Edges, random_edges, write_store
+from small_stores import random_edges, write_store
 
 from pagestore import open_store
 from pagestore.errors import StoreError
@@ -204,14 +204,3 @@ def test_verify_goes_on_after_a_bad_page(store_path, tmp_path):
 def test_an_intact_store_has_no_problems(store_path):
     report = verify(store_path)
     assert report.ok and report.edges == 4000 and report.bytes_read > 8 * 4096
-
-
-def test_missing_edges_between_topologies_are_found(tmp_path):
-    """In-pages that hold other edges than the out-pages, all CRCs being right."""
-    path, other = str(tmp_path / "a.gs"), str(tmp_path / "b.gs")
-    crossed = Edges(np.array([0, 1], np.uint64), np.array([1, 0], np.uint64), 3)
-    loops = Edges(np.array([0, 1], np.uint64), np.array([0, 1], np.uint64), 3)
-    write_store(path, crossed, incoming=loops)
-    assert verify(path).problems == [f"{path}: the in-pages hold other edges than the out-pages."]
-    write_store(other, Edges(crossed.source[:1], crossed.target[:1], 3), directed=False, topologies=("out",))
-    assert verify(other).problems == [f"{other}: undirected, but some edge is stored in one direction only."]

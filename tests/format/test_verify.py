@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_stores import Edges, random_edges, write_store
 
-from pagestore import open_store
+from pagestore import open_store, verify_tables
+from pagestore import verify as verify_module
 from pagestore.check import scan_neighbours, walk_records
 from pagestore.decode import RuleError, decode_page
 from pagestore.verify import MOST_PROBLEMS, VerifyReport, verify
@@ -122,6 +123,43 @@ def test_id_tables_that_make_no_sense(tmp_path, ids, order, words):
     assert any(words in text for text in verify(path).problems)
 
 
+@pytest.mark.parametrize("swapped", range(7))
+@pytest.mark.parametrize("kind", ["names", "integers"])
+def test_ids_are_compared_across_what_is_read_at_once(tmp_path, monkeypatch, kind, swapped):
+    """Two at a time: a pair that is exchanged may lie within one reading, or in two."""
+    monkeypatch.setattr(verify_tables, "STEP_ROWS", 16 if kind == "names" else 2)
+    ids = [f"v{number}" for number in range(8)] if kind == "names" else np.arange(8) * 3
+    path = str(tmp_path / "g.gs")
+    edges = Edges(np.array([0], np.uint64), np.array([1], np.uint64), 8)
+    write_store(path, edges, ids=ids)
+    assert verify(path).ok
+    ids[swapped], ids[swapped + 1] = ids[swapped + 1], ids[swapped]
+    write_store(path, edges, ids=ids)
+    (problem,) = verify(path).problems
+    assert problem.startswith(f"{path}: {'names' if kind == 'names' else 'vertices/ids'} don't ascend")
+
+
+def test_sums_of_edges_wrap_around_the_same_way_everywhere(tmp_path, monkeypatch):
+    """In runs of two pages, whose sums pass 2^64 at other places in out- and in-pages."""
+    monkeypatch.setattr(verify_module, "BATCH_BYTES", 2 * 4096)
+    path = str(tmp_path / "g.gs")
+    for seed in range(8):
+        write_store(path, random_edges(seed=seed, vertices=400, edges=3000 + 700 * seed, weight="u1"))
+        report = verify(path, threads=2)
+        assert report.ok and report.pages > 4, report.problems
+
+
+def test_missing_edges_between_topologies_are_found(tmp_path):
+    """In-pages that hold other edges than the out-pages, all CRCs being right."""
+    path, other = str(tmp_path / "a.gs"), str(tmp_path / "b.gs")
+    crossed = Edges(np.array([0, 1], np.uint64), np.array([1, 0], np.uint64), 3)
+    loops = Edges(np.array([0, 1], np.uint64), np.array([0, 1], np.uint64), 3)
+    write_store(path, crossed, incoming=loops)
+    assert verify(path).problems == [f"{path}: the in-pages hold other edges than the out-pages."]
+    write_store(other, Edges(crossed.source[:1], crossed.target[:1], 3), directed=False, topologies=("out",))
+    assert verify(other).problems == [f"{other}: undirected, but some edge is stored in one direction only."]
+
+
 def test_sound_stores_of_every_shape(tmp_path):
     path = str(tmp_path / "g.gs")
     none = np.empty(0, np.uint64)
@@ -181,3 +219,81 @@ def test_the_quick_check_agrees_with_the_decoder(seed, spot, value, columns):
         assert quick
     except RuleError:
         assert not quick
+
+
+def small_page(columns: int) -> np.ndarray:
+    """u32[64]: vertices 1, 4 and 9 with lists of 2, 1 and 3 of 40 vertices; the slots begin at word 58."""
+    words = np.zeros(64, np.uint32)
+    starts = (8, 9, 10) if columns > 1 else (8, 11, 13)
+    for slot, (vertex, start, ends) in enumerate(zip((1, 4, 9), starts, ([5, 7], [3], [2, 2, 39]), strict=True)):
+        words[62 - 2 * slot : 64 - 2 * slot] = vertex, start
+        words[start] = len(ends)
+        words[start + columns : start + columns * (1 + len(ends)) : columns] = ends
+    return words
+
+
+def walked(words: np.ndarray, columns: int, records: int = 3) -> int:
+    vertex, size = np.zeros((2, records), np.uint64)
+    return walk_records(words, np.uint64(8), np.uint64(40), np.uint64(columns), vertex, size)
+
+
+COMMON = [(62, 40, 2), (60, 1, 2), (60, 0, 2), (58, 4, 2), (63, 9, 3), (61, 12, 3), (59, 14, 3), (8, 0, 3), (57, 1, 6)]
+ROWS = [(13, 0, 3), (13, 45, 4), (13, 44, 0), (13, 2**32 - 1, 4), (62, 0, 0), (58, 39, 0), (17, 1, 6)]
+COLUMNS = [(10, 0, 3), (10, 58, 4), (10, 6, 4), (10, 5, 0), (8, 3, 0), (8, 6, 4), (25, 1, 6), (48, 1, 6), (16, 0, 0)]
+
+
+@pytest.mark.parametrize("columns", [1, 8])
+def test_each_rule_by_its_number(columns):
+    """One word of a sound page changed: the rule that it breaks, at the bound and one past it."""
+    sound = small_page(columns)
+    assert walked(sound, columns) == 0
+    for word, value, rule in COMMON + (ROWS if columns == 1 else COLUMNS):
+        words = sound.copy()
+        words[word] = value
+        assert walked(words, columns) == rule, (word, value)
+
+
+def test_a_list_may_not_begin_among_the_slots():
+    """Where the lists before it fill the page to the last word."""
+    words = small_page(1)
+    words[11], words[59] = 46, 58
+    assert walked(words, 1) == 3
+    words = np.zeros(58, np.uint32)  # eight lists of a group fill it to word 40, where nine slots begin
+    words[8:16] = 3
+    for slot in range(9):
+        words[56 - 2 * slot : 58 - 2 * slot] = 22 + slot, 8 + slot
+    words[41] = 40
+    assert walked(words, 8, records=9) == 3
+
+
+@pytest.mark.parametrize("columns", [1, 8])
+def test_neighbours_ascend_and_weights_lie_beside_them(columns):
+    """Equal neighbours are fine; heads are the first four, and a page of rows tells its first and last neighbour."""
+    sound, weights = small_page(columns), np.zeros(64, np.uint8)
+    edges = np.flatnonzero(sound[8:58]) + 8
+    edges = edges[~np.isin(edges, (8, 9, 10) if columns > 1 else (8, 11, 13))]
+    weights[edges] = 7
+
+    def scanned(words, weights):
+        vertex, size = np.array([1, 4, 9], np.uint64), np.array([2, 1, 3], np.uint64)
+        heads, sums = np.zeros((3, 4), np.uint32), np.zeros(4, np.uint64)
+        geometry = np.uint64(8), np.uint64(40), np.uint64(columns)
+        return scan_neighbours(words, weights, *geometry, vertex, size, heads, sums), heads, sums
+
+    rule, heads, sums = scanned(sound, weights)
+    none = 2**32 - 1
+    assert rule == 0 and heads.tolist() == [[5, 7, none, none], [3, none, none, none], [2, 2, 39, none]]
+    assert sums[3] == 39 and (columns > 1 or sums[2] == 5), "of large pages, which are of rows"
+    assert scanned(sound, np.zeros(0, np.uint8))[0] == 0
+    last = int(np.flatnonzero(sound == 39)[0])
+    for value, expected in ((40, 5), (1, 5), (2, 0)):
+        words = sound.copy()
+        words[last] = value
+        assert scanned(words, weights)[0] == expected
+    for word in (8, 57, 63):  # a size, padding, a slot
+        beside = weights.copy()
+        beside[word] = 1
+        assert scanned(sound, beside)[0] == 6
+    others = weights.copy()
+    others[edges[0]] = 8
+    assert (scanned(sound, others)[2][:2] != sums[:2]).all(), "another weight makes other sums"

@@ -39,6 +39,8 @@ SEND = {
     "u.value and 1": "`u.value` is a number, and and/or want conditions. Compare it: `x != 0`.",
     "1 // 0": "`1 // 0` has no value (integer division or modulo by zero). Write a constant that has one.",
     "2 ** 64": "`2 ** 64` is past 64 bits. Use a float, or INF.",
+    "2 ** 1000": "`2 ** 1000` is past 64 bits. Use a float, or INF.",
+    "(-8) ** 0.5": "`(-8) ** 0.5` is no real number. Write a constant that is.",
     "u.id is e": "`u.id is e` uses a comparison that is not in the accepted subset. Use < <= > >= == or !=.",
     "u.id in u": "`u.id in u` asks for membership. `in` works with a parameter of type Vertices.",
     "u.value[0]": f"`u.value[0]` is not in the accepted subset. {SUBSET}.",
@@ -59,6 +61,29 @@ def test_expression_is_refused_with_line_text_limit_and_remedy(tmp_path, text):
 def test_unknown_function_lists_the_known_ones(tmp_path):
     message = refusal(tmp_path, send="print(u.value)")
     assert message.startswith("3: `print(u.value)` calls a function that programs don't have. They have min, ")
+
+
+PARAMETERS = {  # of kinds that are no numbers
+    "send": ("u.value + self.own", "6: `self.own` is one number a vertex. Read it as v.own."),
+    "send ": ("u.value + self.roots", "6: `self.roots` is a set of vertices. Ask `v.id in self.roots` in start."),
+    "start": ("1 if v.degree in self.roots else 0",
+              "5: `v.degree in self.roots` asks for something else than a vertex. Write `v.id in self.roots`."),
+    "done": ("v.id in self.roots",
+             "7: `v.id in self.roots` asks for membership in done. Only start knows sets of vertices."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", PARAMETERS)
+def test_what_is_no_number_is_not_used_as_one(tmp_path, method):
+    text, message = PARAMETERS[method]
+    methods = {"start": "v.own", "send": "u.value", "done": "v.value > 3", method.strip(): text}
+    arguments = {"start": "self, v, g", "send": "self, u, e, g", "done": "self, v"}
+    lines = [f"    def {name}({arguments[name]}): return {said}" for name, said in methods.items()]
+    head = "class P(Program):\n    combine, value = MIN, f32\n    own: PerVertex\n    roots: Vertices = ()\n\n"
+    with pytest.raises(ProgramError) as caught:
+        load(tmp_path, head + "\n".join(lines))
+    place, said = str(caught.value).split(": ", 1)
+    assert f"{int(place.rpartition(':')[2]) - LINE}: {said}" == message
 
 
 STATEMENTS = {
@@ -154,7 +179,7 @@ def test_accepted_constructs(tmp_path):
         tmp_path,
         value="f64",
         start="1.5 if v.id < 3 else math.pi",
-        send="max(u.value, e.weight, 2) ** 2 % 7 // 1 + abs(-u.degree) - 2 ** 3 * math.sqrt(g.vertices)",
+        send="max(+u.value, e.weight, 2) ** 2 % 7 // 1 + abs(-u.degree) - 2 ** 3 * math.sqrt(g.vertices)",
         rest="""
         depth: int = 3
         def apply(self, v, got, g):
