@@ -33,15 +33,15 @@ ARCHIVE = CORPUS / "bases.zip"
 NAMES = ("weighted", "names", "columns")
 KINDS = ("hdf5", "meta", "directory", "pages", "arrays")
 PAGE = 4096
+MOST_BLOCK = 400  # bytes of a block of a B-tree that the kept stores have
 CHECKSUM = re.compile(rb'"([a-z_./]+)":(-?\d+)')
 
 
 @dataclass(frozen=True)
 class Base:
-    """An intact store: its bytes, its attributes and datasets, the places of each kind, HDF5's checksummed ranges."""
+    """An intact store: its bytes, its datasets, the places of each kind, HDF5's checksummed ranges."""
 
     data: bytes
-    attributes: dict[str, object]
     extents: dict[str, Extent]
     places: dict[str, np.ndarray]
     headers: tuple[tuple[int, int], ...]
@@ -76,7 +76,7 @@ def bases(folder: Path) -> tuple[Base, ...]:
 
 
 def _base(path: Path) -> Base:
-    data, (extents, attributes) = path.read_bytes(), hdf5.locate(str(path))
+    data, extents = path.read_bytes(), hdf5.locate(str(path))
     kind_of = {"meta": "meta"}
     for name in extents:
         ending = name.rpartition("/")[2]
@@ -91,18 +91,18 @@ def _base(path: Path) -> Base:
     headers = _headers(data)
     own = [np.arange(first, last + 4) for first, last in headers]
     places["hdf5"] = [np.concatenate(own), np.flatnonzero(~used)[: len(np.concatenate(own))]]
-    return Base(
-        data, attributes, extents, {k: np.concatenate(v or [np.zeros(1, int)]) for k, v in places.items()}, headers
-    )
+    return Base(data, extents, {k: np.concatenate(v or [np.zeros(1, int)]) for k, v in places.items()}, headers)
 
 
 def _headers(data: bytes) -> tuple[tuple[int, int], ...]:
-    """(first byte, byte of the checksum) of the superblock and of every object header (HDF5 format, II.A and IV.A).
-
-    Not of the B-tree and the heap of the root's attributes: HDF5 2.0 ends with a segmentation fault (H5Aiterate) where
-    a record of that tree lies and its checksum is right.
-    """
+    """(first byte, byte of the checksum) of the superblock, of every object header, and of the B-trees and heaps that
+    keep many attributes (HDF5 format, II.A, IV.A, III.A.2 and III.G)."""
     found = [(0, 44)]
+    for match in re.finditer(rb"BTHD|BTLF|FRHP", data):
+        at = match.start()
+        ends = (end for end in range(at + 8, min(at + MOST_BLOCK, len(data) - 4)))
+        is_end = (end for end in ends if lookup3(data[at:end]) == int.from_bytes(data[end : end + 4], "little"))
+        found += [(at, end) for end in is_end][:1]
     for match in re.finditer(rb"OHDR\x02", data):
         at, flags = match.start(), data[match.start() + 5]
         skip = 6 + 16 * bool(flags & 32) + 4 * bool(flags & 16)

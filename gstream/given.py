@@ -12,15 +12,18 @@ def whole(option: str, value: Any) -> int:
     """A whole number: 3, NumPy's, or 3.0. Raises UsageError naming the option, as do the others here."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value)
-    if isinstance(value, Real) and float(value).is_integer() and not isinstance(value, bool):
-        return int(float(value))
+    if isinstance(value, Real) and value == value // 1 and not isinstance(value, bool):
+        return int(value)
     raise UsageError(f"{option} {value!r}: must be a whole number. Pass one, as 3.")
 
 
 def number(option: str, value: Any) -> float:
     """A number of any kind; whether inf and NaN are right is the option's business."""
     if isinstance(value, Real) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise UsageError(f"{option}: is past 1.8e308, the largest number. Pass a smaller one.") from None
     raise UsageError(f"{option} {value!r}: must be a number. Pass one, as 0.5.")
 
 

@@ -79,8 +79,9 @@ def _make_group(file: Any, name: str) -> None:
             h5py.h5g.create(file.id, path.encode(), None, gcpl)
 
 
-def locate(path: str) -> tuple[dict[str, Extent], dict]:
-    """Extents of all datasets and the root attributes.
+def locate(path: str) -> dict[str, Extent]:
+    """Extents of all datasets. The root's attributes are for other tools and not looked at: a record that lies in their
+    B-tree, its checksum made right, crashes HDF5 2.0 itself (H5Aiterate).
 
     Raises StoreError for anything that is no intact HDF5 file, MemoryError.
     """
@@ -90,7 +91,6 @@ def locate(path: str) -> tuple[dict[str, Extent], dict]:
     extents: dict[str, Extent] = {}
     try:
         with h5py.File(path, "r", locking=False) as file:
-            attributes = {name: _plain(value) for name, value in file.attrs.items()}
 
             def visit(name, item):
                 if isinstance(item, h5py.Dataset):
@@ -109,7 +109,7 @@ def locate(path: str) -> tuple[dict[str, Extent], dict]:
         if whole:
             raise StoreError(f"{path}: is cut: {size} of its {whole[1]} bytes are there. {REBUILD}") from error
         raise StoreError(f"{path}: HDF5 can't read it ({reason}). {REBUILD}") from error
-    return extents, attributes
+    return extents
 
 
 def _check_file(path: str) -> int:
@@ -143,10 +143,3 @@ def _extent(path: str, name: str, dataset: Any, size: int) -> Extent:
     if extent.dtype.hasobject or (extent.nbytes and not 0 < extent.offset <= size - extent.nbytes):
         raise StoreError(f"{path}: dataset {name} ends past the end of the file ({size} bytes). {REBUILD}")
     return extent
-
-
-def _plain(value: Any) -> Any:
-    """An attribute as a Python value."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return value.item() if isinstance(value, np.generic) else value

@@ -139,15 +139,14 @@ def decode_meta(data: bytes, where: str) -> tuple[Meta, dict[str, int]]:
     digits = data[_DIGITS]
     zeroed = data[: _DIGITS.start] + b"0" * 8 + data[_DIGITS.stop :]
     if len(data) != META_BYTES or data[: _DIGITS.start] != _PREFIX or digits != f"{crc32(zeroed):08x}".encode():
+        _check_version(data, where)
         raise StoreError(f"{where}: the description in /meta fails its checksum. {REBUILD}")
+    _check_version(data, where)
     try:
         document = json.loads(data)
         version = document["version"]
         if document["format"] != FORMAT or version not in VERSIONS:
-            raise StoreError(
-                f"{where}: format {document['format']!r} version {document['version']!r}; "
-                f"this gstream reads {FORMAT!r} versions {VERSION} and {COLUMN_VERSION}. Convert the graph again."
-            )
+            raise ValueError(f"its format is {document['format']!r}")
         graph = dict(document["graph"])
         graph["topologies"] = tuple(graph["topologies"])
         known = {entry.name for entry in fields(Meta)} - set(_OF_COLUMNS if version == VERSION else ())
@@ -160,6 +159,20 @@ def decode_meta(data: bytes, where: str) -> tuple[Meta, dict[str, int]]:
         raise StoreError(f"{where}: the description in /meta can't be read ({error}). {REBUILD}") from error
     meta.check(where)
     return meta, checksums
+
+
+def _check_version(data: bytes, where: str) -> None:
+    """Raise StoreError for a description that says it is of another version, whatever else that has changed."""
+    try:
+        document = json.loads(data)
+        version = document["version"] if document["format"] == FORMAT else VERSION
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return
+    if type(version) is int and version not in VERSIONS:
+        raise StoreError(
+            f"{where}: is a store of version {version}; this gstream reads versions "
+            f"{' and '.join(map(str, VERSIONS))}. Convert the graph again, or use the gstream that wrote it."
+        )
 
 
 def _shorten(provenance: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pagestore.hdf5 import Extent
 from pagestore.ids import UserIds, Where, nowhere
 from pagestore.io import read_into
 from pagestore.layout import PageLayout
-from pagestore.meta import FORMAT, META_BYTES, REBUILD, VERSIONS, Meta, decode_meta
+from pagestore.meta import META_BYTES, REBUILD, Meta, decode_meta
 from pagestore.topology import Topology, open_topology
 
 
@@ -33,14 +33,13 @@ class Store:
 
     def __init__(self, path: str):
         self.path = path
-        self._extents, attributes = hdf5.locate(path)
-        _check_version(path, attributes)
+        self._extents = hdf5.locate(path)
         try:
             self._file = open(path, "rb", buffering=0)
         except OSError as error:
             raise StoreError(f"{path}: can't be opened ({error.strerror}).") from error
         try:
-            self.meta, checksums = self._read_meta(attributes)
+            self.meta, checksums = self._read_meta()
             self.layout = PageLayout(self.meta.page_bytes, self.meta.id_bytes)
             self._check_datasets()
             self._arrays = self._open_arrays(checksums)
@@ -127,17 +126,13 @@ class Store:
     def file_bytes(self) -> int:
         return os.fstat(self._file.fileno()).st_size
 
-    def _read_meta(self, attributes: dict) -> tuple[Meta, dict[str, int]]:
+    def _read_meta(self) -> tuple[Meta, dict[str, int]]:
         extent = self._extents.get("meta")
         if extent is None or extent.nbytes != META_BYTES:
-            raise StoreError(f"{self.path}: its description (/meta) is missing. {REBUILD}")
+            raise StoreError(f"{self.path}: is an HDF5 file but no gstream store. Make one with `gstream convert`.")
         data = np.empty(META_BYTES, np.uint8)
         read_into(self._file.fileno(), extent.offset, data, self.path)
-        meta, checksums = decode_meta(data.tobytes(), self.path)
-        for name, value in attributes.items():
-            if name != "format" and value != getattr(meta, name, None):
-                raise StoreError(f"{self.path}: attribute {name} contradicts the description in /meta. {REBUILD}")
-        return meta, checksums
+        return decode_meta(data.tobytes(), self.path)
 
     def _check_datasets(self) -> None:
         """Dtype and shape of every dataset follow from the description; sizes were held against the file's."""
@@ -166,14 +161,3 @@ class Store:
                 raise StoreError(f"{self.path}: {checksum_name(name)} fails its checksum. {REBUILD}")
             arrays[name] = CheckedArray(self.path, name, self._file, extent, crcs)
         return arrays
-
-
-def _check_version(path: str, attributes: dict) -> None:
-    if attributes.get("format") != FORMAT:
-        raise StoreError(f"{path}: is an HDF5 file but no gstream store. Make one with `gstream convert`.")
-    if attributes.get("version") not in VERSIONS:
-        raise StoreError(
-            f"{path}: is a store of version {attributes.get('version')}; this gstream reads versions "
-            f"{' and '.join(map(str, VERSIONS))}. "
-            "Convert the graph again, or use the gstream that wrote it."
-        )

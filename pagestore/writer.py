@@ -49,7 +49,7 @@ class StoreWriter:
         self._fd = -1
         self._create()
         self._fd = self._locked()
-        self._extents, _ = hdf5.locate(self.partial)
+        self._extents = hdf5.locate(self.partial)
         # CRCs of blocks that one write covered whole; the others are read back at the end (-1 means not known).
         self._blocks = {
             name: np.full(block_count(extent.nbytes), -1, np.int64)

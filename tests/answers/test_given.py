@@ -28,6 +28,7 @@ def graph(tmp_path_factory):
         (lambda g: g.bfs(1, predecessors="no"), "predecessors 'no': must be True or False. Pass one of them."),
         (lambda g: g.pagerank(alpha="0.5"), "alpha '0.5': must be a number. Pass one, as 0.5."),
         (lambda g: g.pagerank(tol=None), "tol None: must be a number."),
+        (lambda g: g.katz(beta=10**400), "beta: is past 1.8e308, the largest number. Pass a smaller one."),
         (lambda g: g.kcore(k=1.5), "k 1.5: must be a whole number."),
         (lambda g: g.cdlp(iterations=float("nan")), "iterations nan: must be a whole number."),
         (lambda g: g.bfs(1.0), "source 1.0 is no vertex ID: those are whole numbers or names. Pass source=ID."),

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import pagestore
 from bench import fuzz, fuzz_corpus, fuzz_repair, fuzz_targets
 from bench.fuzz_targets import Drawn, MemoryStream, Target, Wrong, all_targets, kept, refusal
 from gstream import checkpoint
-from pagestore.errors import GstreamError, InputError
+from pagestore.errors import GstreamError, InputError, StoreError
 from pagestore.inputs import adjacency, judge, linesource, npy
 from pagestore.reader import PageReader
 
@@ -112,6 +113,26 @@ def test_checksums_are_made_good(tmp_path: Path) -> None:
                 changed[int(places[len(places) // 2])] ^= 1
         repaired = fuzz_repair.repaired(base, bytearray(changed))
         assert sum(a != b for a, b in zip(repaired, changed, strict=True)) >= 12  # three chains of checksums
+
+
+def test_attributes_that_lie_crash_nothing(tmp_path: Path) -> None:
+    """Those of the root, in a B-tree and a heap, whose checksums are right: HDF5 2.0 crashes when it reads them."""
+    base, path, read = fuzz_repair.bases(tmp_path)[0], tmp_path / "lies.gs", 0
+    kinds = (b"BTHD", b"BTLF", b"FRHP")
+    blocks = [(first, end) for first, end in base.headers if base.data[first : first + 4] in kinds]
+    assert len(blocks) == 3
+    places = [at for first, end in blocks for at in range(first + 4, end, 3)]
+    for at in places:
+        data = bytearray(base.data)
+        data[at : at + 3] = b"\xff\xfe\xfd"
+        path.write_bytes(fuzz_repair.repaired(base, data))
+        try:
+            with pagestore.open_store(path) as store:
+                assert store.meta.vertices == 20
+                read += 1
+        except StoreError as error:
+            assert "HDF5 can't read it" in str(error)
+    assert read > len(places) // 2
 
 
 def test_findings_are_kept_once_each(tmp_path: Path) -> None:
