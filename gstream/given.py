@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,8 +13,8 @@ def whole(option: str, value: Any) -> int:
     """A whole number: 3, NumPy's, or 3.0. Raises UsageError naming the option, as do the others here."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value)
-    if isinstance(value, Real) and value == value // 1 and not isinstance(value, bool):
-        return int(value)
+    if isinstance(value, Real) and not isinstance(value, bool) and value % 1 == 0:
+        return math.floor(value)
     raise UsageError(f"{option} {value!r}: must be a whole number. Pass one, as 3.")
 
 
