@@ -14,7 +14,7 @@ def whole(option: str, value: Any) -> int:
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value)
     if isinstance(value, Real) and not isinstance(value, bool) and value % 1 == 0:
-        return math.floor(value)
+        return int(math.floor(value))
     raise UsageError(f"{option} {value!r}: must be a whole number. Pass one, as 3.")
 
 
