@@ -27,6 +27,7 @@ from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.bitmaps import bitmap, bits_where
 from gstream.programs.bfs import BFS, BFSBack
 from gstream.results import Column
+from pagestore.errors import ResourceError, UsageError
 
 LONGEST = 1000  # supersteps of a search: where paths are longer, colours divide them sooner
 TRIMS = 3  # sweeps of trimming in each round, as long as they find something; long chains fall by colours, too
@@ -72,7 +73,8 @@ def run_scc(session: Session) -> tuple[list[Column], dict[str, Any]]:
 
 def _find_giant(session: Session, label: np.ndarray, part: np.ndarray) -> None:
     """label: of the component of a vertex with many edges, and of those whose degrees say that they are alone; part: by
-    which searches from that vertex the others were found. Nothing of the kind where a search would take long."""
+    which searches from that vertex the others were found. Nothing of the kind where a search takes long, or can't
+    be made."""
     least = np.minimum(session.degree("out"), session.degree("in"))
     alone = np.flatnonzero(least == 0)
     label[alone] = alone
@@ -83,7 +85,10 @@ def _find_giant(session: Session, label: np.ndarray, part: np.ndarray) -> None:
     found = np.zeros(len(label), np.uint8)
     session.hold(found)
     for bit, search in ((1, BFS), (2, BFSBack)):
-        outcome = session.run(search(source=source), max_supersteps=LONGEST)
+        try:
+            outcome = session.run(search(source=source), max_supersteps=LONGEST)
+        except (UsageError, ResourceError):  # a pull where vertices come by chunks, or more memory than colours take
+            break
         if not outcome.converged:
             break
         found[outcome.value != unreached(outcome.value.dtype)] |= bit

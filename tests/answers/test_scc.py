@@ -79,6 +79,15 @@ def test_a_giant_is_found_by_two_searches(longest, most, tmp_path, monkeypatch):
     assert result.summary["components"] == 5 and result.summary["supersteps"] <= most
 
 
+@pytest.mark.parametrize("topology", ["out", "in"])
+def test_without_the_searches(topology, tmp_path):
+    """One of the two would have to pull, for which vertices can't come by chunks: colours alone find it."""
+    example = big_example(True, topology=topology)
+    with gstream.open(example.stored(tmp_path), chunk_vertices=128) as graph:
+        result = graph.scc(certify=True)
+    assert column(result, "component") == reference(example)
+
+
 def test_corrupted_answers_are_caught(tmp_path):
     with gstream.open(big_example(True).stored(tmp_path)) as graph, Session(graph.engine()) as session:
         columns, found = run_scc(session)

@@ -63,6 +63,7 @@ def test_without_nvcc_the_default_stands(tmp_path, monkeypatch):
         raise DeviceMissingError("no nvcc")
 
     monkeypatch.setattr(Unit, "compile", refuse)
+    monkeypatch.setattr(cuda, "_LOADED", {})  # the tests before have the kernel compiled
     found = measure.gpu_constants([Gpu(0)], tmp_path)
     assert found.list_s == type(found)().list_s and found.c2 != type(found)().c2
 

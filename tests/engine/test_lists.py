@@ -30,12 +30,12 @@ def pages(request, tmp_path_factory):
 def test_every_neighbour_is_in_one_stretch(pages, stretch, skip):
     """In stretches of one there are many more of them than lists: more room is taken than was thought to do."""
     words, first, last, small, lists = pages
-    flat = words.reshape(len(words), -1)
+    flat, rows = words.reshape(len(words), -1), np.arange(len(words))
     for wanted in (sorted(lists), sorted(lists)[::7], sorted(lists)[:1]):
-        found = find_records(flat, first, last, small, np.array(wanted, np.uint64), skip, stretch)
+        found = find_records(flat, rows, first, last, small, np.array(wanted, np.uint64), skip, stretch)
         got = {v: [] for v in wanted}
         for row, begin, count, vertex, stride in found.tolist():
             assert 1 <= count <= stretch
             got[vertex] += flat[row, begin : begin + count * stride : stride].tolist()
         assert {v: sorted(ends) for v, ends in got.items()} == {v: lists[v][skip:] for v in wanted}
-    assert len(find_records(flat, first, last, small, np.zeros(0, np.uint64), skip, stretch)) == 0
+    assert len(find_records(flat, rows, first, last, small, np.zeros(0, np.uint64), skip, stretch)) == 0
