@@ -229,8 +229,7 @@ def test_nothing_is_replaced_unasked(store, whole, tmp_path):
         {"parameters": None}, {"run": {}},
     ],
 )  # fmt: skip
-def test_descriptions_that_no_run_wrote(store, tmp_path, changed):
-    """Their checksums are right: they were written by something else."""
+def test_descriptions_with_right_checksums_that_no_run_wrote(store, tmp_path, changed):
     run_until(store, "sssp", tmp_path, 4)
     with SlotFolder(tmp_path) as slots:
         found = slots.newest()
