@@ -5,7 +5,6 @@ Parts that a checksum protects are fuzzed behind it: the target makes the checks
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.contents import everything_of
 from bench.fuzz_repair import NAMES, bases, patched, repaired, sealed
 from bench.fuzz_targets import Drawn, MemoryStream, Target, Wrong, refusal, work_folder
 from gstream import vertexfiles
@@ -50,21 +50,7 @@ def base_folder() -> Path:
 @cache
 def intact(which: int) -> str:
     """What a reader gets of a store that nobody changed."""
-    return everything(stores()[which])
-
-
-def everything(store: Store) -> str:
-    """Digest of all that a reader of the store can get."""
-    digest = hashlib.blake2b(repr(store.meta).encode())
-    for name in sorted(store.array_names):
-        digest.update(name.encode() + store.array(name).read().tobytes())
-    for name in store.meta.topologies:
-        topology = store.topology(name)
-        with topology.reader() as reader:
-            digest.update(reader.read(0, topology.pages).tobytes())
-            if topology.weight_dtype is not None:
-                digest.update(reader.read_weights(0, topology.pages).tobytes())
-    return digest.hexdigest()
+    return everything_of(stores()[which])
 
 
 def read_contents(data: bytes) -> str:
@@ -91,7 +77,7 @@ def read_store(data: bytes, inside: bool = False) -> str:
     path.write_bytes(changed)
     expected = intact(bits % len(NAMES))
     with refusal() as refused, open_store(path) as store:
-        if everything(store) == expected:
+        if everything_of(store) == expected:
             return "harmless"
         if not bits & 128:
             raise Wrong("a store with other bytes is read as a whole one")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.contents import everything
 from bench.ordeals import Bad, Cases, Property
 from gstream.driver import Engine
 from gstream.options import RunOptions
@@ -33,22 +33,6 @@ def make_store(path: Path, seed: int, extra: int = 0) -> None:
     weight = random.integers(1, 200, EDGES + HUB).astype(np.float64)
     weight[:extra] += 1
     convert_arrays(path, source, target, weight, vertices=VERTICES, page_bytes=PAGE, memory_bytes=1 << 24)
-
-
-def everything(path: Path) -> str:
-    """Digest of all that a reader of the store can get. Raises StoreError where any of it is refused."""
-    digest = hashlib.blake2b()
-    with open_store(path) as store:
-        digest.update(repr(store.meta).encode())
-        for name in sorted(store.array_names):
-            digest.update(name.encode() + store.array(name).read().tobytes())
-        for name in store.meta.topologies:
-            topology = store.topology(name)
-            with topology.reader() as reader:
-                digest.update(
-                    reader.read(0, topology.pages).tobytes() + reader.read_weights(0, topology.pages).tobytes()
-                )
-    return digest.hexdigest()
 
 
 def readers(store: Store) -> dict[str, Callable[[int], object]]:

@@ -8,7 +8,6 @@ the file (2 hours).
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import shutil
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 from small_stores import random_edges, write_store
 
+from bench.contents import everything
 from pagestore import open_store
 from pagestore.errors import StoreError
 from pagestore.verify import verify
@@ -31,22 +31,6 @@ def store_path(tmp_path_factory) -> str:
     edges = random_edges(seed=5, vertices=90, edges=900, hub=1100, weight="i4")
     write_store(path, edges, ids=np.arange(90) * 7 + 3, store_of=np.random.default_rng(2).permutation(90))
     return path
-
-
-def everything(path: str) -> str:
-    """Digest of all that a reader of the store can get; raises StoreError when any of it is refused."""
-    digest = hashlib.blake2b()
-    with open_store(path) as store:
-        digest.update(repr(store.meta).encode())
-        for name in sorted(store.array_names):
-            digest.update(name.encode() + store.array(name).read().tobytes())
-        for name in store.meta.topologies:
-            topology = store.topology(name)
-            with topology.reader() as reader:
-                digest.update(reader.read(0, topology.pages).tobytes())
-                if topology.weight_dtype is not None:
-                    digest.update(reader.read_weights(0, topology.pages).tobytes())
-    return digest.hexdigest()
 
 
 def flip(fd: int, bit: int) -> None:

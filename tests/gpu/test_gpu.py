@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from drawn import Drawn, make_graphs, run_components
 from engine_graphs import InDegree
+from visible import NEEDS_GPU, gpus
 
-from gstream.devices.cuda import Gpu, driver
+from gstream.devices.cuda import Gpu
 from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.programs.bfs import BFS
@@ -18,19 +19,10 @@ from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
 from gstream.programs.wcc import WCC
 from gstream.trace import ChromeTrace
-from pagestore.errors import DeviceMissingError
 from pagestore.memory import convert_arrays
 from pagestore.store import open_store
 
-
-def gpus() -> int:
-    try:
-        return int(driver().Device.count())
-    except DeviceMissingError:
-        return 0
-
-
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not gpus(), reason="no pycuda, or no GPU here")]
+pytestmark = NEEDS_GPU
 # compute-sanitizer makes kernels some 100 times slower: GSTREAM_SMALL=1 is for it
 SMALL = "GSTREAM_SMALL" in os.environ
 V, E, SEEDS = (3_000, 20_000, 8) if SMALL else (30_000, 200_000, 60)

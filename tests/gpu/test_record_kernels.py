@@ -6,20 +6,11 @@ import os
 
 import pytest
 from record_graphs import ASKED, CASES, KINDS, check, make_path
+from visible import NEEDS_GPU, gpus
 
 import gstream
-from gstream.devices.cuda import driver
-from pagestore.errors import DeviceMissingError
 
-
-def gpus() -> int:
-    try:
-        return int(driver().Device.count())
-    except DeviceMissingError:
-        return 0
-
-
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not gpus(), reason="no pycuda, or no GPU here")]
+pytestmark = NEEDS_GPU
 # compute-sanitizer makes kernels some 100 times slower: GSTREAM_SMALL=1 is for it
 V, E, PAGE = (1_000, 8_000, 4096) if "GSTREAM_SMALL" in os.environ else (20_000, 150_000, 4096)
 DEVICES = ["cuda:0", "cuda:0,0", *(["cuda:0,1"] if gpus() > 1 else []), *(["cuda:0,1,2,3"] if gpus() > 3 else [])]

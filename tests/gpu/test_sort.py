@@ -6,21 +6,13 @@ import os
 
 import numpy as np
 import pytest
+from visible import NEEDS_GPU
 
 from bench.gpu_sort import EXACT, DegreeSort
 from bench.sorting import Degrees, check_order, check_places
-from gstream.devices.cuda import Gpu, driver
-from pagestore.errors import DeviceMissingError
+from gstream.devices.cuda import Gpu
 
-
-def gpus() -> int:
-    try:
-        return int(driver().Device.count())
-    except DeviceMissingError:
-        return 0
-
-
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not gpus(), reason="no pycuda, or no GPU here")]
+pytestmark = NEEDS_GPU
 SMALL = "GSTREAM_SMALL" in os.environ  # for compute-sanitizer, as in test_gpu.py
 VERTICES = 20_000 if SMALL else (1 << 22) + 77
 DRAWN = {

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from visible import NEEDS_GPU, gpus
 
-from gstream.devices.cuda import driver
-from pagestore.errors import DeviceMissingError
 from pagestore.memory import convert_arrays
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,14 +36,7 @@ main()
 """
 
 
-def gpus() -> int:
-    try:
-        return int(driver().Device.count())
-    except DeviceMissingError:
-        return 0
-
-
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not gpus(), reason="no pycuda, or no GPU here")]
+pytestmark = NEEDS_GPU
 
 
 @pytest.fixture
