@@ -11,6 +11,7 @@ here. A dataset, because attributes end at 64 KB.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -139,11 +140,12 @@ def decode_meta(data: bytes, where: str) -> tuple[Meta, dict[str, int]]:
     digits = data[_DIGITS]
     zeroed = data[: _DIGITS.start] + b"0" * 8 + data[_DIGITS.stop :]
     if len(data) != META_BYTES or data[: _DIGITS.start] != _PREFIX or digits != f"{crc32(zeroed):08x}".encode():
-        _check_version(data, where)
+        with suppress(ValueError, RecursionError):
+            _refuse_version(json.loads(data), where)
         raise StoreError(f"{where}: the description in /meta fails its checksum. {REBUILD}")
-    _check_version(data, where)
     try:
         document = json.loads(data)
+        _refuse_version(document, where)
         version = document["version"]
         if document["format"] != FORMAT or version not in VERSIONS:
             raise ValueError(f"its format is {document['format']!r}")
@@ -161,13 +163,11 @@ def decode_meta(data: bytes, where: str) -> tuple[Meta, dict[str, int]]:
     return meta, checksums
 
 
-def _check_version(data: bytes, where: str) -> None:
+def _refuse_version(document: Any, where: str) -> None:
     """Raise StoreError for a description that says it is of another version, whatever else that has changed."""
-    try:
-        document = json.loads(data)
-        version = document["version"] if document["format"] == FORMAT else VERSION
-    except (ValueError, KeyError, TypeError, RecursionError):
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
         return
+    version = document.get("version")
     if type(version) is int and version not in VERSIONS:
         raise StoreError(
             f"{where}: is a store of version {version}; this gstream reads versions "
