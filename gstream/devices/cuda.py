@@ -330,6 +330,14 @@ def suspects(queued: Sequence[str]) -> str:
     return queued[0] if len(queued) == 1 else f"one of {', '.join(queued)}" if queued else ""
 
 
+def never_free(what: object) -> None:
+    """Keep something for as long as the process lives, whatever becomes of those who know it.
+
+    What is on a GPU that failed can't be freed, and pycuda prints a warning for every piece that it tries to.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(what))
+
+
 def touch(array: np.ndarray) -> None:
     """Make the system give an array's memory, as it is; several threads, without the GIL."""
     flat = array.reshape(-1).view(np.uint8)

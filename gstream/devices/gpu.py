@@ -16,7 +16,7 @@ import numpy as np
 
 from gstream.devices import gpuhubs, gpumerge
 from gstream.devices.base import Device, DevicePlan, Job, Range, Step
-from gstream.devices.cuda import DeviceError, Gpu
+from gstream.devices.cuda import DeviceError, Gpu, never_free
 from gstream.devices.gpulane import Spans, Stopwatch
 from gstream.devices.gpupool import PagePool, pool_key
 from gstream.devices.gpuqueue import BatchQueue
@@ -181,6 +181,7 @@ class GpuDevice(Device):
 
     def _lose(self) -> None:
         """CUDA's errors stick to a process: forget what is on the GPU, which can't be freed any more."""
+        never_free(vars(self).copy())
         self._state = self._work = self._queue = self._pool = None
         self.uploads = Uploads(self.gpu)
         self._lost = True

@@ -55,6 +55,7 @@ def lose_gpu(index: int) -> Callable[[], None]:
                 raise standin.LogicError("cuCtxPushCurrent failed: an uncorrectable ECC error, of the test")
             push(context)
 
+        standin.GONE.add(index)
         standin.Context.push = failing  # type: ignore[method-assign]
 
     return deed

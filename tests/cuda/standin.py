@@ -11,6 +11,7 @@ contexts: a call whose context is not on top of it fails.
 from __future__ import annotations
 
 import ctypes
+import os
 import random
 import struct
 import threading
@@ -31,6 +32,7 @@ LOCK = threading.RLock()  # the emulator runs one kernel at a time
 LIVE: dict[int, Allocation] = {}  # by address
 FREED: list[np.ndarray] = []  # what was allocated, since the streams were last drained
 LOST: list[str] = []  # streams and events that were let go of outside of their context
+GONE: set[int] = set()  # GPUs that fail: what is let go of there has pycuda print a warning
 PINNED: dict[int, int] = {}  # address -> bytes of pinned host memory
 THREAD = threading.local()
 
@@ -170,6 +172,8 @@ class InContext:
         self.context = current()
 
     def __del__(self) -> None:
+        if self.context.index in GONE:
+            os.write(2, b"PyCUDA WARNING: a clean-up operation failed (dead context maybe?)\n")
         if contexts()[-1:] != [self.context]:
             LOST.append(f"{type(self).__name__} of GPU {self.context.index}")
 

@@ -246,6 +246,7 @@ def test_a_damaged_page_is_not_tried_again(command, at_supersteps):
 def test_without_a_supervisor_a_failing_gpu_is_an_error(command, at_supersteps, monkeypatch):
     push = standin.Context.push
     monkeypatch.setattr(standin.Context, "push", push)  # what the run puts there, in this process, goes
+    monkeypatch.setattr(standin, "GONE", set())
     at_supersteps({3: failing.lose_gpu(0)})
     code, out, err = command(*COMMAND, "--devices", "cuda", "--no-restart")
     standin.LIVE.clear()
