@@ -69,6 +69,7 @@ class Engine:
         self.most_device_bytes: int | None = None  # what a device turned out to have
         self._room = (float("-inf"), 0)  # when host_memory was looked at, and what it was
         self.swept: dict[str, PageTable] = {}  # topologies that the caller sweeps in turn
+        self._known: dict[str, PageTable] = {}  # page sets of runs and sweeps so far
         # What the caller of `sweep` holds for its kernels' state, in host memory and on each device.
         self._peak = self.beside_bytes = self.beside_device_bytes = 0
 
@@ -124,9 +125,9 @@ class Engine:
     def plan(self, program: Any, code: Any = None) -> Plan:
         """What running `program` will hold and move. Raises UsageError or ResourceError where it can't be run."""
         code = code or self.compile(program)
-        options = replace(self.options, device_memory=self.device_memory)
+        options, left = replace(self.options, device_memory=self.device_memory), self.host_memory - self.beside_bytes
         graph = self.graph.turn() if type(program).backward else self.graph
-        plan = make_plan(code, graph, options, self.specs, self.host_memory - self.beside_bytes, Constants())
+        plan = make_plan(code, graph, options, self.specs, left, Constants(), self._known)
         plan = what_is_there(plan, _by_name(self.graph.tables), self._sources, self.devices)
         return replace(plan, constants=self._measured(plan))
 
@@ -177,8 +178,9 @@ class Engine:
         if self.options.host_memory is not None:  # what the plan has no room for goes
             needed = code.reads() | ({"degree"} if code.idempotent else set())
             self._keep_arrays({self._degrees(code, name)[0] for name in needed - {"weight"}} | {f"heads/{plan.heads}"})
-        self._sources.prepare(plan.sources, _by_name(self.graph.tables))
-        job = Job(code, plan.device, self.graph.vertices, _by_name(self.graph.tables), self._host_vertices(code, plan))
+        self._known |= plan.tables
+        self._sources.prepare(plan.sources, plan.tables)
+        job = Job(code, plan.device, self.graph.vertices, plan.tables, self._host_vertices(code, plan))
         read_before = self.bytes_read()
         values = {id(array): array for array in (job.host.value, job.host.next_value) if array is not None}
         try:
@@ -212,7 +214,7 @@ class Engine:
         """
         self.store.topology(name)  # names the converter's option where the topology is missing
         table = self.graph.tables[name]
-        self.swept[table.name] = table
+        self.swept[table.name] = self._known[table.name] = table
         if not self._fits(table, kernel.needs_weights):
             left = self.host_memory - self.beside_bytes - sum(array.nbytes for array in self._arrays.values())
             cap, devices = self.host_memory, len(self.devices)
@@ -221,7 +223,7 @@ class Engine:
         pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)
         while True:
             room = None if self.device_memory is None else self.device_memory - self.beside_device_bytes
-            plan = make_sweep_plan(self.swept, kernel.needs_weights, self.options, len(self.devices), room)
+            plan = make_sweep_plan(self.swept, kernel.needs_weights, self.options, len(self.devices), room, self._known)
             try:
                 return self._sweep(kernel, table, pages, plan)
             except DeviceMemoryError:
@@ -235,7 +237,7 @@ class Engine:
             with ExitStack() as undo:
                 for device in self.devices:
                     undo.callback(device.detach)
-                    device.begin_sweep(kernel, self.swept, plan)
+                    device.begin_sweep(kernel, {name: self._known[name] for name in plan.cache_pages}, plan)
                 self.stream(Demand(table, pages, table.records[pages].astype(np.int64)), kernel.needs_weights)
                 states = [device.end_sweep() for device in self.devices]
                 undo.pop_all()

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from gstream.caching import slots_of_run, slots_of_sweep
 from gstream.costs import Constants, superstep_seconds
 from gstream.devices.base import DevicePlan, Range
 from gstream.fit import (
     BLOCK,
-    DeviceFit,
     Graph,
     Layout,
     Ring,
@@ -31,7 +31,7 @@ from gstream.fit import (
     work_list_bytes,
 )
 from gstream.options import DeviceSpec, RunOptions
-from gstream.ownership import cut_batches, largest_share, share
+from gstream.ownership import cut_batches, share
 from gstream.pages import SourcePlan
 from gstream.pagetable import PageTable
 from pagestore.errors import ResourceError, UsageError
@@ -104,6 +104,12 @@ class Plan:
             moved += supersteps * sum(map(len, asked)) - hits
         return table.bytes_of(moved, self.weights)
 
+    @property
+    def tables(self) -> dict[str, PageTable]:
+        """The page sets that it uses, or that devices keep in their caches."""
+        names = self.sources.keys() | self.device.cache_pages.keys()
+        return {table.name: table for table in self.graph.tables.values() if table.name in names}
+
     def _held(self, table: PageTable, number: int) -> np.ndarray:
         """Pages that the cache of a device holds already: int64[n]."""
         return self.on_devices[table.name][number] if self.on_devices.get(table.name) else np.zeros(0, np.int64)
@@ -175,11 +181,13 @@ def _cache_hits(asked: list[np.ndarray], slots: int, policy: str | None, sweeps:
 
 
 def make_plan(
-    code: Any, graph: Graph, options: RunOptions, specs: list[DeviceSpec], host_memory: int, constants: Constants
-) -> Plan:
+    code: Any, graph: Graph, options: RunOptions, specs: list[DeviceSpec], host_memory: int, constants: Constants,
+    known: dict[str, PageTable] | None = None,
+) -> Plan:  # fmt: skip
     """Plan a run of a compiled program. Raises UsageError or ResourceError where it can't be done.
 
-    host_memory: bytes that attributes and pages may take in host memory.
+    host_memory: bytes that attributes and pages may take in host memory. known: page sets that devices may have cached
+    before: they keep them where there is room for all.
     """
     copies = any(spec.kind != "host" for spec in specs)
     candidates = layouts(code, graph, options.direction, options.use_heads)
@@ -216,7 +224,8 @@ def make_plan(
     host = _host_bytes(code, graph, fit.layout, copies, options) | (_times(fit.held, len(specs)) if own else {})
     used = {graph.tables[name].name: graph.tables[name] for name in topologies(fit.layout)}
     left = host_memory - sum(host.values())
-    cached = _device_cache(used, fit, len(specs), options, weights) if copies else {}
+    caches = copies and options.cache_policy is not None
+    cached = slots_of_run(used, known or {}, fit.spare, len(specs), weights) if caches else {}
     sources = plan_sources(used, weights, options, len(specs), left, host_memory, cached)
     host |= {f"pages ({name})": plan.bytes_held(tables[name]) * (1 if plan.resident else len(specs))
              for name, plan in sources.items()}  # fmt: skip
@@ -241,12 +250,13 @@ def make_plan(
 
 
 def make_sweep_plan(
-    tables: dict[str, PageTable], weights: bool, options: RunOptions, devices: int, room: int | None
-) -> DevicePlan:
+    tables: dict[str, PageTable], weights: bool, options: RunOptions, devices: int, room: int | None,
+    known: dict[str, PageTable] | None = None,
+) -> DevicePlan:  # fmt: skip
     """Batch buffers and page caches of a device that copies, for sweeps without attributes of the driver's.
 
     tables: topologies that are swept in turn; each has its part of what may be cached. room: bytes that the device has
-    for them; None: no limit.
+    for them; None: no limit. known: as in make_plan.
     """
     page = max(table.bytes_of(1, weights) for table in tables.values())
     lists = sum(work_list_bytes(table) for table in tables.values())
@@ -254,12 +264,11 @@ def make_sweep_plan(
         max(0, (1 << 62 if room is None else room) - lists),
         min(table.stretch for table in tables.values()),
     )
-    batch = max(1, min(options.batch_on(devices) // page, stretch, capacity // (4 * page)))
+    most = max(table.pages for table in tables.values())
+    batch = max(1, min(options.batch_on(devices) // page, stretch, most, capacity // (4 * page)))
     streams = max(1, min(options.streams or busy_streams(page * batch), capacity // (2 * page * batch)))
-    owned = {name: largest_share(table.pages, table.stretch, devices) for name, table in tables.items()}
-    slots = max(0, capacity // page - streams * batch) if options.cache_policy else 0
-    part = min(1.0, slots / max(1, sum(owned.values())))
-    cached = {name: int(pages * part) for name, pages in owned.items()}
+    spare = max(0, capacity - streams * batch * page) if options.cache_policy else 0
+    cached = slots_of_sweep(tables, known or {}, spare, devices, weights)
     return DevicePlan(
         resident=True, message=False, source_copy=False, chunk=0, reach=0, heads=False, open_bits=False,
         streams=streams, batch_pages=batch, cache_pages=cached, policy=options.cache_policy,
@@ -363,21 +372,6 @@ def plan_sources(
         plans[table.name] = SourcePlan(False, weights, batch, groups, cache, policy, skip)
         left -= devices * plans[table.name].bytes_held(table)
     return plans
-
-
-def _device_cache(
-    tables: dict[str, PageTable], fit: DeviceFit, devices: int, options: RunOptions, weights: bool
-) -> dict[str, int]:
-    """Slots of each page set's cache on one of the devices that copy: what memory remains, shared by pages."""
-    if options.cache_policy is None:
-        return {}
-    spare = min(fit.spare, sum(table.bytes_of(table.pages, weights) for table in tables.values()))
-    pages = max(1, sum(table.pages for table in tables.values()))
-    owned = {name: largest_share(table.pages, table.stretch, devices) for name, table in tables.items()}
-    return {
-        name: min(owned[name], int(spare * table.pages // pages) // table.bytes_of(1, weights))
-        for name, table in tables.items()
-    }
 
 
 def _all_cached(device: DevicePlan, tables: dict[str, PageTable], devices: int) -> bool:

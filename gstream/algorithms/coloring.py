@@ -22,7 +22,7 @@ from gstream.algorithms.blocks import neighbours
 from gstream.algorithms.levels import join_falls
 from gstream.algorithms.refusal import refuse, refuse_edge
 from gstream.algorithms.session import Session, SharedKernel
-from gstream.hostcode.bitmaps import bitmap, bits_where
+from gstream.hostcode.bitmaps import bitmap, bits_where, count_bits
 from gstream.results import Column
 
 
@@ -44,14 +44,15 @@ class _Waiting:
 
     def give(self, ready: np.ndarray) -> None:
         """Colour the vertices of `ready`."""
-        session, base = self.session, np.uint32(0)
-        full = session.each(palette.give_colors, ready, self.window, self.color, base, self.crowded)
+        session, base, items = self.session, np.uint32(0), len(ready) + count_bits(ready)
+        full = session.each(palette.give_colors, ready, self.window, self.color, base, self.crowded, items=items)
         while full:
             base += np.uint32(palette.WINDOW)
             arrays = (self.single, self.crowded, self.color, base, self.window)
             for name in self.names:
                 self._sweep(name, SharedKernel(palette.look_further, arrays), self.crowded, None)
-            full = session.each(palette.give_colors, self.crowded, self.window, self.color, base, self.still)
+            arrays = (self.crowded, self.window, self.color, base, self.still)
+            full = session.each(palette.give_colors, *arrays, items=len(ready) + full)
             self.crowded, self.still = self.still, self.crowded
 
     def tell(self, ready: np.ndarray, following: np.ndarray) -> None:

@@ -43,7 +43,7 @@ def run_kcore(session: Session, k: int | None = None) -> tuple[list[Column], dic
     rounds, level, least = 0, 0, np.empty(1, np.uint64)
     while True:
         least[0] = ~np.uint64(0)
-        session.each(peeling.least_above, degree, degree.dtype.type(level), least)
+        session.each(peeling.least_above, degree, degree.dtype.type(level), least, items=len(degree))
         if least[0] == ~np.uint64(0):
             break
         level = int(least[0])
@@ -55,7 +55,7 @@ def _peel(session: Session, lists: list[Simple], degree: np.ndarray, level: int,
     """Take off all vertices of degree `level` (those below have been, where `newly`) and who falls to it; rounds."""
     kind = degree.dtype.type
     todo = bitmap(len(degree))
-    session.each(peeling.open_level, degree, kind(level), newly, todo)
+    session.each(peeling.open_level, degree, kind(level), newly, todo, items=len(degree))
     return _take_off(session, lists, todo, peeling.peel, (degree, kind(level)))
 
 

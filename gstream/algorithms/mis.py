@@ -28,11 +28,11 @@ def run_mis(session: Session) -> tuple[list[Column], dict[str, Any]]:
     state, size = np.zeros(vertices, np.uint8), neighbours(session)
     held, undecided, rounds = bitmap(vertices), bitmap(vertices), 0
     session.hold(state, size, held, undecided)
-    while session.each(independent.settle, state, undecided):
+    while session.each(independent.settle, state, undecided, items=vertices):
         rounds += 1
         held[:] = 0
         session.sweep_among(name, SharedKernel(independent.hold_up, (single, state, size, held)), undecided)
-        session.each(independent.join, state, held)
+        session.each(independent.join, state, held, items=vertices)
         session.sweep_among(name, SharedKernel(independent.push_out, (single, state)), undecided)
     inside = (state == independent.INSIDE).astype(np.uint8)
     found = {"set_vertices": int(np.count_nonzero(inside))}

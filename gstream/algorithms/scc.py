@@ -48,7 +48,7 @@ def run_scc(session: Session) -> tuple[list[Column], dict[str, Any]]:
         for copy in copies:
             session.each(strong.take_brighter, arrays["color"], copy["color"])
 
-    while session.each(strong.start_round, label, color, part, rounds == 0, here):
+    while session.each(strong.start_round, label, color, part, rounds == 0, here, items=vertices):
         rounds += 1
         left[:] = here
         _trim(session, name, label, part, left)
@@ -57,7 +57,7 @@ def run_scc(session: Session) -> tuple[list[Column], dict[str, Any]]:
             shared = SharedKernel(strong.spread_colors, (label, part, here, color, following), join=join)
             session.sweep_among(name, shared, here)
             here, following = following, here
-        session.each(strong.name_roots, label, color)
+        session.each(strong.name_roots, label, color, items=vertices)
         changed = np.ones(1, np.int64)
         while changed[0]:
             changed[0] = 0
@@ -104,7 +104,7 @@ def _trim(session: Session, name: str, label: np.ndarray, part: np.ndarray, left
     for _ in range(TRIMS):
         leads[:] = met[:] = 0
         session.sweep_among(name, SharedKernel(strong.mark_ends, (label, part, leads, met)), left)
-        if not session.each(strong.trim, label, leads, met):
+        if not session.each(strong.trim, label, leads, met, items=len(label)):
             break
     session.let_go(leads, met)
 

@@ -22,6 +22,7 @@ from gstream.stats import RunOutcome, RunStats
 from pagestore.errors import ResourceError
 from pagestore.layout import HEAD_NEIGHBOURS
 
+ITEMS_A_THREAD = 1 << 16  # a few ns each, beside 20 to 50 us for waking a thread
 LIST_BYTES = 5000  # that are copied to a GPU and back while the host's cores find and read a list: some 200 ns
 # Heads are kept where they take at most this part of the memory cap, else read by parts a tenth as large.
 HEADS_SHARE = 4
@@ -204,10 +205,14 @@ class Session:
         sweep = GpuSweep(kernel, shared.arrays, UnitShape(self.id_dtype, weight), shared.join)
         return self.engine.sweep(name, sweep, wanted)
 
-    def each(self, kernel: Callable[..., int], *arguments: Any) -> int:
-        """Call a compiled kernel on all threads with a fresh counter as its last argument; the sum of its results."""
+    def each(self, kernel: Callable[..., int], *arguments: Any, items: int | None = None) -> int:
+        """Call a compiled kernel on all threads with a fresh counter as its last argument; the sum of its results.
+
+        items: vertices or so that it looks at, in some ns each; few wake few threads. None: they take longer.
+        """
         self._counter[0] = 0
-        return self.engine.workers.run(kernel, *arguments, self._counter)
+        limit = None if items is None else 1 + items // ITEMS_A_THREAD
+        return self.engine.workers.run(kernel, *arguments, self._counter, limit=limit)
 
     def look(self, kernel: Callable[..., int], *arguments: Any) -> None:
         """`each` for a kernel that returns the edges it looked at: they count among the run's."""

@@ -18,7 +18,7 @@ from gstream.devices import gpuhubs, gpumerge
 from gstream.devices.base import Device, DevicePlan, Job, Range, Step
 from gstream.devices.cuda import DeviceError, Gpu, never_free
 from gstream.devices.gpulane import Spans, Stopwatch
-from gstream.devices.gpupool import PagePool, pool_key
+from gstream.devices.gpupool import PagePool
 from gstream.devices.gpuqueue import BatchQueue
 from gstream.devices.gpustate import GpuState
 from gstream.devices.gpuwork import ProgramWork
@@ -97,7 +97,7 @@ class GpuDevice(Device):
         return self._capacity
 
     def cached(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> dict[str, np.ndarray]:
-        if self._pool is None or self._pool.key != pool_key(plan, tables, weights):
+        if self._pool is None or not self._pool.serves(plan, tables, weights):
             return {}
         return {name: cache.page_of_slot[: cache.used] for name, cache in self._pool.ring.caches.items()}
 
@@ -142,7 +142,7 @@ class GpuDevice(Device):
 
     def _make_pool(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
         """The pool of the last run where the plan is the same; else its memory goes first."""
-        if self._pool is not None and self._pool.key != pool_key(plan, tables, weights):
+        if self._pool is not None and not self._pool.serves(plan, tables, weights):
             self._pool.free()
             self._pool = None  # within the context: its streams go
         if self._pool is None:

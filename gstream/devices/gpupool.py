@@ -82,7 +82,7 @@ class PagePool:
     """
 
     def __init__(self, gpu: Gpu, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
-        self.key = pool_key(plan, tables, weights)
+        self._key = _key(plan, weights)
         self.ring = BatchRing(plan, tables)
         self.lanes, self.far, self.copies = [Lane(gpu) for _ in range(plan.streams)], Lane(gpu), gpu.stream()
         self._arrays: list[Array] = []
@@ -105,6 +105,10 @@ class PagePool:
         self._arrays.append(array)
         return array
 
+    def serves(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> bool:
+        """Whether another job with that plan can go on with it."""
+        return self._key == _key(plan, weights) and self.tables.keys() >= tables.keys()
+
     @property
     def memory_bytes(self) -> int:
         return sum(array.nbytes for array in self._arrays) + sum(lane.memory_bytes for lane in self.all_lanes)
@@ -122,6 +126,7 @@ class PagePool:
         self.lanes, self.copies = [], None  # not later, when an error's traceback lets go of this pool
 
 
-def pool_key(plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> tuple[object, ...]:
+def _key(plan: DevicePlan, weights: bool) -> tuple[object, ...]:
     """What two jobs must agree in to share a pool."""
-    return (plan.streams, plan.batch_pages, plan.cache_pages, plan.policy, plan.micro, sorted(tables), weights)
+    slots = {name: count for name, count in plan.cache_pages.items() if count}
+    return (plan.streams, plan.batch_pages, slots, plan.policy, plan.micro, weights)
