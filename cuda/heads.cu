@@ -8,12 +8,13 @@
 
 // Settle open vertices of [first, last) from their heads; first is a multiple of 64. heads: id[rows, 4], row
 // v - head_skip. Clears the open bit of what is settled and of vertices without in-edges; remain_bits, written whole,
-// are what is open still and has a list beyond its heads. `value` and `degree` are of all vertices. Any launch of whole
-// warps.
+// are what is open still and has a list beyond its heads. `value` and `degree` are of all vertices. due: where there is
+// one and it is 0, nothing is done. Any launch of whole warps.
 KERNEL __launch_bounds__(THREADS)
-pull_heads_kernel(const Word* heads, u64 head_skip, u64* open_bits, u64* remain_bits, Value* value,
+pull_heads_kernel(const u64* due, const Word* heads, u64 head_skip, u64* open_bits, u64* remain_bits, Value* value,
                   const Degree* degree, const u64* __restrict__ active_bits, u64* next_bits, u64 first, u64 last,
                   u64* edges, Context ctx) {
+    if (due != nullptr && *due == 0) return;
     u32* const open = reinterpret_cast<u32*>(open_bits);
     u32* const next = reinterpret_cast<u32*>(next_bits);
     const u64 words_end = (last + 63) & ~u64(63), none = Word(~Word(0));

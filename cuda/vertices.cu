@@ -4,7 +4,7 @@
 // word of a bitmap. Totals are summed by a thread in ascending order, then over the block's threads as a tree: the same
 // bits for any number of GPUs, streams and slices, because slices begin at multiples of BLOCK.
 // Bound by memory: each reads and writes every vertex's attributes once, coalesced.
-#include "combine.cuh"
+#include "frontier.cuh"
 
 constexpr u32 BLOCK = 8192;
 constexpr u32 VERTEX_THREADS = 512;  // fewer would leave SMs short of loads in flight: a BLOCK stays with one SM
@@ -137,30 +137,19 @@ totals_kernel(const Value* value, u64 value_first, const Degree* degree, const D
     store_totals(partials, first, last, sums);
 }
 
-// open_bits of [first, last) anew: the vertices that are not done.
+// open_bits of [first, last) anew: the vertices that are not done. due: where there is one and it is 0, nothing is.
 KERNEL __launch_bounds__(VERTEX_THREADS)
-reopen_kernel(const Value* value, u64 value_first, u64* open_bits, u64 first, u64 last, Context ctx) {
+reopen_kernel(const u64* due, const Value* value, u64 value_first, u64* open_bits, u64 first, u64 last, Context ctx) {
+    if (due != nullptr && *due == 0) return;
     const auto load = [&](u64 v) { return value[v - value_first]; };
     for_block(first, last, load, [&](u64 v, bool real, Value before) {
         write_bits(open_bits, v, real && !program::done(i64(v), before, ctx));
     });
 }
 
-// found[0] += vertices whose bit is set, found[1] += their degrees (edges that leave the frontier) where weigh is 1.
-// A warp 1,024 vertices: words without a bit cost nothing more, degrees of the others are read 32 at a time. Any launch
-// of whole warps.
+// found[0] += vertices whose bit is set, found[1] += their degrees where weigh is 1: measure_frontier. Any launch of
+// whole warps.
 KERNEL __launch_bounds__(VERTEX_THREADS)
 frontier_kernel(const u64* bits, u64 words, const Degree* degree, u64 weigh, u64* found) {
-    const u32* halves = reinterpret_cast<const u32*>(bits);
-    u64 vertices = 0, edges = 0;
-    for (u64 base = thread_of_grid() - lane_of(); base < 2 * words; base += threads_of_grid()) {
-        const u32 mine = base + lane_of() < 2 * words ? halves[base + lane_of()] : 0;
-        vertices += __popc(mine);
-        for (u32 left = weigh ? __ballot_sync(FULL, mine != 0) : 0; left; left &= left - 1) {
-            const u32 k = __ffs(left) - 1, word = __shfl_sync(FULL, mine, k);
-            if (word >> lane_of() & 1) edges += degree[(base + k) * 32 + lane_of()];
-        }
-    }
-    count_up(found, vertices);
-    count_up(found + 1, edges);
+    measure_frontier(bits, nullptr, words, degree, weigh != 0, found);
 }

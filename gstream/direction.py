@@ -73,7 +73,11 @@ class Chooser:
         pushed = self.plan.table("push") if self.plan.copies and not self.plan.sweep and "push" in directions else None
         count, edges, held, lists = self.device.frontier(len(directions) > 1, pushed)
         demand = None if pushed is None or lists is None else Demand.of(pushed, lists)
-        return Frontier(count, edges, held, count <= max(64, self.plan.graph.vertices // LISTED), demand)
+        return self.frontier_of(count, edges, held, demand)
+
+    def frontier_of(self, vertices: int, edges: int, held: int = 0, demand: Demand | None = None) -> Frontier:
+        """A frontier of so many vertices."""
+        return Frontier(vertices, edges, held, vertices <= max(64, self.plan.graph.vertices // LISTED), demand)
 
     def pushed(self, frontier: Frontier) -> Demand:
         """What a push from the frontier needs."""
@@ -113,14 +117,16 @@ class Chooser:
         rate = constants.c2 if self.plan.copies else constants.disk
         return demand.seconds(constants, self.plan.weights, zero_copy, rate)
 
-    def choose(self, frontier: Frontier) -> str:
-        """ "push" or "pull" for this superstep."""
+    def choose(self, frontier: Frontier, forced: str | None = None) -> str:
+        """ "push" or "pull" for this superstep; forced: it was chosen elsewhere, by the same rules."""
         directions = self.plan.directions
         if len(directions) == 1:
             return directions[0]
         if self.near:
             return "push"
-        if not self.has_done:
+        if forced is not None:
+            pull = forced == "pull"
+        elif not self.has_done:
             pull = frontier.edges * PUSH_COST > self.plan.graph.edges
         elif self.streamed and (moving := self._seconds(self.pushed(frontier))) > 0:
             pull = self._pull_may_move_less(moving)

@@ -128,7 +128,7 @@ class Engine:
         options, left = replace(self.options, device_memory=self.device_memory), self.host_memory - self.beside_bytes
         graph = self.graph.turn() if type(program).backward else self.graph
         plan = make_plan(code, graph, options, self.specs, left, Constants(), self._known)
-        plan = what_is_there(plan, _by_name(self.graph.tables), self._sources, self.devices)
+        plan = what_is_there(plan, plan.tables, self._sources, self.devices)
         return replace(plan, constants=self._measured(plan))
 
     def measure(self) -> Constants:

@@ -126,9 +126,9 @@ def chunk_unit(code: Any) -> int:
 
 
 def work_list_bytes(table: PageTable) -> int:
-    """What a device that copies holds of the directory: work lists, vertex ranges, lists wanted, a map of rows."""
+    """What a device that copies holds of the directory: work lists, vertex ranges, lists wanted, two maps of rows."""
     parts, carried = table.gpu_parts
-    return parts * (PART_BYTES + 4) + carried * (8 + 8 + 8) + table.pages * (8 + 8 + 4 + 16) + CLAIM_BYTES
+    return parts * (PART_BYTES + 4) + carried * (8 + 8 + 8) + table.pages * (8 + 8 + 4 + 16 + 8 + 4 + 16) + CLAIM_BYTES
 
 
 def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[str, int]:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from gstream.ahead import may_run_ahead, run_ahead
 from gstream.checkpoint import Keeper, State
 from gstream.demand import NO_PAGES, Demand
 from gstream.devices.base import Device, Job, Range, Step
@@ -68,6 +69,9 @@ class Run:
         self.last = False  # this superstep is known to be the last
         self.trace = engine.options.trace
         self.watch, self.keeper = watch, keeper
+        self.runs_ahead = may_run_ahead(self)
+        self.warm = any(len(pages) for held in plan.on_devices.values() for pages in held)  # of runs before
+        self.forced: str | None = None  # the next superstep's direction; its pages come to stay
         self.began_at = 0  # the superstep that was restored; 0: this run started
 
     def _spread(self) -> bool:
@@ -89,6 +93,11 @@ class Run:
                 self.keeper.between(self, supersteps, ended)
             if ended:
                 return supersteps, converged
+            if self.runs_ahead and not exactly:
+                made, frontier, ended = run_ahead(self, frontier, supersteps, max_supersteps)
+                supersteps += made
+                if ended:
+                    continue
             supersteps += 1
             self.last = supersteps == max_supersteps
             self.code.set_superstep(supersteps)
@@ -167,10 +176,10 @@ class Run:
     def superstep(self, frontier: Frontier) -> Frontier:
         """One nested-loop join: every chunk of WA with the pages that matter to it. Returns the next frontier."""
         began = time.perf_counter()
-        direction = "pull" if self.plan.directions == ("pull",) else self.chooser.choose(frontier)
+        direction = self.chooser.choose(frontier, self.forced)
         before = self.engine.counts()
         step, demand = self.demand(direction, frontier)
-        in_place = self.chooser.in_place(demand) if self.code.idempotent else NO_PAGES
+        in_place = self.chooser.in_place(demand) if self.code.idempotent and not self.forced else NO_PAGES
         if frontier.held:
             self.readmit(step, demand, in_place)
         if step.direction == "pull" and (self.job.plan.message or self.job.plan.source_copy):
@@ -223,7 +232,7 @@ class Run:
             which, step.remain = "remain", True
             self.settle_by_heads(step)
         left = Demand.of(table, device.lists_of(which, table))
-        if step.remain and self.chooser.finish_by_push(frontier, left):
+        if step.remain and not self.forced and self.chooser.finish_by_push(frontier, left):
             return self.push(frontier)
         if len(left.numbers):
             step.listed = device.list_vertices(which, self.plan.graph.vertices // LISTED)

@@ -128,6 +128,8 @@ def kernel_files(program: Any, emitter: CudaEmitter) -> list[str]:
         names.append("heads.cu")
     if program.combine.name == "MIN" and is_in_place(program, emitter) and ("e", "weight") in emitter.reads("send"):
         names.append("near.cu")
+    elif idempotent and is_in_place(program, emitter) and not program.totals and "halt" not in program.methods:
+        names.append("ahead.cu")
     return [*names, "peers.cu", "bits.cu"]
 
 

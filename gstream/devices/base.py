@@ -42,6 +42,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.devices.ahead import Made, Rules
 from gstream.pages import Batch, nothing
 from gstream.pagetable import PageTable
 from gstream.sweep import PageKernel
@@ -188,6 +189,11 @@ class Device(ABC):
         False where that can't be done; all peers say the same. Holds until `detach`.
         """
         return False
+
+    def run_ahead(self, rules: Rules, first: int, limit: int | None) -> Made | None:
+        """Make supersteps from number `first` on, up to number `limit`, without the driver, as far as all pages that
+        they need are on the device; the rules are carried on. None where it can't do that."""
+        return None
 
     def pin(self, array: np.ndarray, touched: bool = False) -> Callable[[], None]:
         """Make host memory that batches will come from quick to copy; returns what undoes it.

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from gstream.devices import gpuhubs, gpumerge
+from gstream.devices import gpuahead, gpuhubs, gpumerge
+from gstream.devices.ahead import Made, Rules
 from gstream.devices.base import Device, DevicePlan, Job, Range, Step
 from gstream.devices.cuda import DeviceError, Gpu, never_free
 from gstream.devices.gpulane import Spans, Stopwatch
@@ -293,17 +294,17 @@ class GpuDevice(Device):
         if any(peer.apart(peers) for peer in peers):
             return False
         with self.gpu:
-            gpumerge.spread(self.state, slices, states(peers))
+            gpumerge.spread(self.state, slices, gpumerge.states(peers))
         return True
 
     def reduce(self, part: Range, peers: Sequence[Device]) -> None:
         with self.gpu:
             with self._merges.over(self.state.stream):
-                gpumerge.reduce(self.state, part, states(peers))
+                gpumerge.reduce(self.state, part, gpumerge.states(peers))
 
     def add_hubs(self, table: PageTable, part: Range, peers: Sequence[Device]) -> None:
         with self.gpu:
-            gpuhubs.add(self.state, table.name, part, states(peers))
+            gpuhubs.add(self.state, table.name, part, gpumerge.states(peers))
 
     def apply(self, part: Range) -> None:
         with self.gpu:
@@ -312,7 +313,7 @@ class GpuDevice(Device):
     def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
         with self.gpu:
             with self._merges.over(self.state.stream):
-                gpumerge.gather(self.state, parts, states(peers), values)
+                gpumerge.gather(self.state, parts, gpumerge.states(peers), values)
 
     def store(self, part: Range) -> None:
         with self.gpu:
@@ -347,6 +348,10 @@ class GpuDevice(Device):
         with self.gpu:
             self.stats.edges += self.state.take_edges()
             self.stats.merge_seconds += self._merges.take()
+
+    def run_ahead(self, rules: Rules, first: int, limit: int | None) -> Made | None:
+        with self.gpu:
+            return gpuahead.run(self, self.state, self.pool, self.work, rules, first, limit)
 
     def list_vertices(self, which: str, most: int) -> np.ndarray | None:
         """Testing every bit of a page on the device takes less time than finding the records of a list."""
@@ -392,8 +397,3 @@ class GpuDevice(Device):
         self.stats.pages += counted.pages
         self.stats.edges += counted.edges
         return self._sweeper.end_sweep()
-
-
-def states(peers: Sequence[Device]) -> list[GpuState]:
-    """The peers' attributes; devices of one run are all GPUs."""
-    return [peer.state for peer in peers if isinstance(peer, GpuDevice)]

@@ -7,6 +7,7 @@ through the host.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,11 @@ from gstream.devices.cuda import Array
 from gstream.devices.gpustate import GpuState
 from gstream.devices.state import bit_words
 from gstream.fit import piece_bytes
+
+
+def states(peers: Sequence[Any]) -> list[GpuState]:
+    """The peers' attributes; devices of one run are all GPUs."""
+    return [peer.state for peer in peers]
 
 
 def spread(state: GpuState, slices: Sequence[Range], peers: Sequence[GpuState]) -> None:

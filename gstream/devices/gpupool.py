@@ -10,11 +10,15 @@ from contextlib import suppress
 import numpy as np
 
 from gstream.cudacode.worklists import carried, make_parts, micro_groups
+from gstream.devices.ahead import TOLD
 from gstream.devices.base import DevicePlan
 from gstream.devices.cuda import Array, Gpu
 from gstream.devices.gpulane import ENTRY, Lane
 from gstream.devices.streams import BatchRing
 from gstream.pagetable import PageTable
+
+AT_ONCE = 3  # supersteps that are queued ahead: one takes a GPU about as long as queueing it takes
+BEGIN_ROWS = 3
 
 
 class GpuTable:
@@ -23,7 +27,8 @@ class GpuTable:
     parts: the work list of all pages; part_of[p]: the first part of page p (int64[pages + 1], on the host);
     carried: how many parts have a sum carried on (worklists.carried); place_of: where, uint32[parts]; hub_ids:
     uint64[hubs], whose they are, ascending; hub_starts: uint64[hubs + 1], where the sums of each begin; both on the
-    host, and on the GPU as hubs and starts; first_vertex, last_vertex: uint64[pages].
+    host, and on the GPU as hubs and starts; first_vertex, last_vertex: uint64[pages]. chosen: entries of launches that
+    the GPU makes up itself (cuda/ahead.cu).
     """
 
     def __init__(self, gpu: Gpu, table: PageTable, micro: str, arrays: list[Array]) -> None:
@@ -54,6 +59,9 @@ class GpuTable:
         self.first_vertex, self.last_vertex = keep(gpu.upload(table.first_vertex)), keep(gpu.upload(table.last_vertex))
         self.lists = keep(gpu.upload(np.zeros(-(-table.pages // 2), np.uint64)))  # wanted ones, a u32 a page
         self._entries, self._put = keep(gpu.empty(table.pages, ENTRY)), np.zeros(0, ENTRY)
+        self._part_of = keep(gpu.upload(self.part_of.astype(np.uint64)))
+        self._rows, self._located = keep(gpu.empty(table.pages, np.uint32)), np.zeros(0, np.uint32)
+        self.chosen, self._claims = keep(gpu.empty(table.pages, ENTRY)), keep(gpu.upload(np.zeros(4, np.uint64)))
 
     def entries_of(self, numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """ENTRY[n] of pages (int64[n], ascending) that lie in `rows`: the parts of one launch over them."""
@@ -73,18 +81,37 @@ class GpuTable:
             self.gpu.write(self._entries.address, wanted, stream)
         return self._entries.address, len(wanted)
 
+    def locate(self, ring: BatchRing) -> None:
+        """Say on the GPU where pages are cached now."""
+        rows = ring.rows_of(self.table)
+        if not np.array_equal(rows, self._located):
+            self._located = rows
+            self.gpu.write(self._rows.address, rows)
+
+    def claims(self, number: int) -> int:
+        """Address of the claims of launches in direction `number` that the GPU makes up itself."""
+        return self._claims.at(2 * number)
+
+    def way(self, number: int) -> tuple[int, ...]:
+        """struct Way of cuda/ahead.cu, for direction `number`."""
+        arrays = self.first_vertex, self.last_vertex, self._part_of, self._rows, self.lists, self.chosen
+        return (*(array.address for array in arrays), self.claims(number), self.table.pages)
+
 
 class PagePool:
     """Rows for pages and for their weights, the lanes that fill them, and the tables of all topologies of a plan.
 
-    far: the lane of launches over pages in host memory. held_claims: address of the claims (cuda/pages.cuh) of launches
-    over cached pages, which come one after the other; lanes have their own.
+    told, over: of supersteps made ahead: pinned rows in which they tell what they were, with rows at the end for what
+    they begin from, and events. far: the lane of launches over pages in host memory. held_claims: address of the claims
+    (cuda/pages.cuh) of launches over cached pages, which come one after the other; lanes have their own.
     """
 
     def __init__(self, gpu: Gpu, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
         self._key = _key(plan, weights)
         self.ring = BatchRing(plan, tables)
         self.lanes, self.far, self.copies = [Lane(gpu) for _ in range(plan.streams)], Lane(gpu), gpu.stream()
+        self.told = gpu.pinned((AT_ONCE + 2 + BEGIN_ROWS, len(TOLD)), np.uint64)
+        self.over = [gpu.event() for _ in range(AT_ONCE + 2)]
         self._arrays: list[Array] = []
         table = next(iter(tables.values()))
         try:
@@ -123,7 +150,7 @@ class PagePool:
             array.free()
         for lane in self.all_lanes:
             lane.free()
-        self.lanes, self.copies = [], None  # not later, when an error's traceback lets go of this pool
+        self.lanes, self.over, self.copies = [], [], None  # not later, when an error's traceback lets go of this pool
 
 
 def _key(plan: DevicePlan, weights: bool) -> tuple[object, ...]:

@@ -194,7 +194,7 @@ class GpuState:
             staging = self._staging[name] = self.gpu.pinned(2 * values.size, values.dtype)
         have = self.buffer(name, len(staging), values.dtype)
         staging[: values.size] = values
-        self._copy_words(staging.ctypes.data, have.address, values.size)
+        self.copy_words(staging.ctypes.data, have.address, values.size)
         return have
 
     def get(self, array: Array, first: int, count: int) -> np.ndarray:
@@ -202,11 +202,12 @@ class GpuState:
         staging = self._staging.get("answers")
         if staging is None or len(staging) < count:
             staging = self._staging["answers"] = self.gpu.pinned(2 * count, np.uint64)
-        self._copy_words(array.at(first), staging.ctypes.data, count)
+        self.copy_words(array.at(first), staging.ctypes.data, count)
         self.wait()
         return staging[:count].view(array.dtype)
 
-    def _copy_words(self, source: int, to: int, count: int, kernel: str = "copy_words_kernel") -> None:
+    def copy_words(self, source: int, to: int, count: int, kernel: str = "copy_words_kernel") -> None:
+        """Queue the copy of 8-byte words between addresses, of which one may be in pinned host memory."""
         self.kernels[kernel](self.stream, self.blocks(count, 256), source, to, count)
 
     def wait(self) -> None:
@@ -253,15 +254,18 @@ class GpuState:
             at = self.value.at(first - self.chunk[0])
             self.gpu.copy(self.source.at(first), at, (last - first) * self.value.dtype.itemsize, self.stream)
 
-    def reopen(self) -> None:
+    def reopen(self, due: int = 0) -> None:
+        """due: address of a number that is 0 where nothing is to be done; 0: none."""
         if self.plan.resident and self.code.has_done and self.open.count:
             part = (0, self.job.vertices)
-            self.launch("reopen_kernel", blocks_of(part), self.value.address, 0, self.open.address, *part, self.context)
+            given = (self.value.address, 0, self.open.address, *part, self.context)
+            self.launch("reopen_kernel", blocks_of(part), due, *given)
 
-    def heads(self, step: Step, part: Range) -> None:
+    def heads(self, step: Step, part: Range, due: int = 0) -> None:
+        """due: as of reopen."""
         heads, skip = self.heads_of[step.table.name]
         self.launch(
-            "pull_heads_kernel", self.blocks(part[1] - part[0], 256), heads.address, skip, self.open.address,
+            "pull_heads_kernel", self.blocks(part[1] - part[0], 256), due, heads.address, skip, self.open.address,
             self.remain.address, self.value.address, self.degree.address, self.active.address, self.next.address,
             *part, self.counter, self.context,
         )  # fmt: skip
@@ -304,7 +308,7 @@ class GpuState:
         if "partials" not in self._staging:
             self._staging["partials"] = self.gpu.pinned(self.partial_sums.count, np.float64)
         staging = self._staging["partials"]
-        self._copy_words(self.partial_sums.at(first), staging[first:].ctypes.data, last - first)
+        self.copy_words(self.partial_sums.at(first), staging[first:].ctypes.data, last - first)
         return staging[first:last].reshape(-1, totals)
 
     def advance(self) -> None:
@@ -353,9 +357,9 @@ class GpuState:
         staging = self._staging.get("answers")
         if staging is None or len(staging) < ANSWERS + more:
             staging = self._staging["answers"] = self.gpu.pinned(2 * (ANSWERS + more), np.uint64)
-        self._copy_words(self.answers.address, staging.ctypes.data, ANSWERS, "take_words_kernel")
+        self.copy_words(self.answers.address, staging.ctypes.data, ANSWERS, "take_words_kernel")
         if array is not None:
-            self._copy_words(array.address, staging.ctypes.data + 8 * ANSWERS, more)
+            self.copy_words(array.address, staging.ctypes.data + 8 * ANSWERS, more)
         self.wait()
         self.edges += int(staging[2])
         return staging[: ANSWERS + more]

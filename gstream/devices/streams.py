@@ -84,6 +84,14 @@ class BatchRing:
             return numbers
         return numbers[:0] if cache.whole else cache.absent(numbers)
 
+    def rows_of(self, table: PageTable) -> np.ndarray:
+        """uint32[pages]: the row of each page of a topology, all bits set where it is not cached."""
+        cache = self.caches.get(table.name)
+        if cache is None:
+            return np.full(table.pages, ~np.uint32(0))
+        slots = cache.slot_of_page
+        return np.where(slots < 0, ~np.uint32(0), (slots + self._first_slot[table.name]).astype(np.uint32))
+
     def admits(self, table: PageTable) -> bool:
         """Whether pages that come may take a slot of the cache."""
         cache = self.caches.get(table.name)

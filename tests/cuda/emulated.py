@@ -138,10 +138,10 @@ class EmulatedRun(Loop):
         source = self.msg if code.premessage else self.value
         bits = self.open
         if code.has_done:
-            self.launch("reopen_kernel", self.blocks, self.value, 0, self.open, 0, n)
+            self.launch("reopen_kernel", self.blocks, 0, self.value, 0, self.open, 0, n)
         if self.way == "pull_heads" and code.pull_heads is not None:
             state = (self.open, self.remain, self.value, self.degrees[0], self.active, self.next)
-            self.launch("pull_heads_kernel", self.grid, pages.heads, 0, *state, 0, n, self.edges)
+            self.launch("pull_heads_kernel", self.grid, 0, pages.heads, 0, *state, 0, n, self.edges)
             bits = self.remain
         work = self.parts[id(pages)]
         hot = 0 if code.idempotent else min(n, 70)  # the first vertices' values come from shared memory

@@ -1,0 +1,142 @@
+"""Supersteps that a GPU makes by itself are those that the driver would have made, one by one."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, replace
+
+import numpy as np
+import pytest
+import standin
+from compilers import needs_gxx
+from engine_graphs import skewed_edges
+from written import program
+
+import gstream.superstep
+from gstream.devices.cuda import DeviceError
+from gstream.driver import Engine
+from gstream.options import RunOptions
+from gstream.programs.bfs import BFS, BFSBack
+from gstream.programs.sssp import SSSP
+from gstream.programs.widest import Widest
+from gstream.superstep import Run
+from pagestore.memory import convert_arrays
+from pagestore.store import open_store
+
+pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
+V, E = 3000, 20_000
+SOURCES = (3, 77, 1500)
+
+
+@pytest.fixture(scope="module", params=["directed", "undirected", "natural order", "out alone"])
+def store(request, tmp_path_factory):
+    """Of some hundred pages and a few large ones."""
+    source, target = skewed_edges(V, E, 5)
+    kinds = {
+        "directed": {"order": "degree"}, "undirected": {"order": "degree", "directed": False},
+        "natural order": {"order": "natural"}, "out alone": {"order": "degree", "topology": "out"},
+    }  # fmt: skip
+    path = tmp_path_factory.mktemp("ahead") / "graph.gs"
+    weight = np.random.default_rng(6).integers(1, 100, E).astype(np.float64)
+    convert_arrays(path, source, target, weight=weight, vertices=V, page_bytes=4096, **kinds[request.param])
+    with open_store(path) as store:
+        yield store
+
+
+@pytest.fixture
+def driver_steps(monkeypatch):
+    """The supersteps that the driver makes."""
+    made, usual = [], Run.superstep
+
+    def superstep(run, frontier):
+        made.append(frontier)
+        return usual(run, frontier)
+
+    monkeypatch.setattr(Run, "superstep", superstep)
+    return made
+
+
+def told(outcome):
+    """Each superstep but for its time."""
+    return [astuple(replace(step, seconds=0.0)) for step in outcome.stats.per_superstep]
+
+
+def make(kind, source, folder):
+    made = {
+        "bfs": lambda: BFS(source=source),
+        "back": lambda: BFSBack(source=source),
+        "widest": lambda: Widest(source=source),
+        "labels": lambda: program(folder, start="v.id", send="u.value")(),
+    }
+    return made[kind]()
+
+
+@pytest.mark.parametrize("options", [{}, {"cache": "lru"}, {"use_heads": False}, {"direction": "push"}], ids=str)
+@pytest.mark.parametrize("kind", ["bfs", "back", "widest", "labels"])
+def test_they_are_the_drivers(store, driver_steps, tmp_path, monkeypatch, kind, options):
+    """Once pages are cached the driver makes none, and where it must make all, they are the same."""
+    programs = [make(kind, source, tmp_path) for source in SOURCES]
+    with Engine(store, RunOptions(devices=["cuda:0"], **options)) as engine:
+        cold = [engine.run(each) for each in programs]
+        for each in programs * 2:  # pages that were not there come to stay
+            engine.run(each)
+        for each, first in zip(programs, cold, strict=True):
+            driver_steps.clear()
+            found = engine.run(each)
+            assert not driver_steps
+            with monkeypatch.context() as patch:
+                patch.setattr(gstream.superstep, "may_run_ahead", lambda run: False)
+                expected = engine.run(each)
+            assert len(driver_steps) == expected.supersteps > 0
+            assert first.value.tobytes() == found.value.tobytes() == expected.value.tobytes()
+            assert told(found) == told(expected)
+            assert (found.supersteps, found.converged) == (expected.supersteps, expected.converged)
+            for name in ("cache_hits", "cache_misses", "edges_visited", "bytes_moved"):
+                assert getattr(found.stats, name) == getattr(expected.stats, name), name
+            assert found.stats.loop_seconds > 0 and all(step.seconds >= 0 for step in found.stats.per_superstep)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 3, 5, 100])
+def test_no_more_than_asked_for(store, limit):
+    with Engine(store, RunOptions(devices=["cuda:0"])) as engine, Engine(store, RunOptions(devices=["host"])) as host:
+        for source in (3, 77, 3):
+            found = engine.run(BFS(source=source), max_supersteps=limit)
+            expected = host.run(BFS(source=source), max_supersteps=limit)
+            assert found.value.tobytes() == expected.value.tobytes()
+            assert (found.supersteps, found.converged) == (expected.supersteps, expected.converged)
+            assert len(found.stats.per_superstep) == found.supersteps <= limit
+
+
+def test_progress_is_told_of_each(store, driver_steps):
+    seen = []
+    options = RunOptions(devices=["cuda:0"], progress=lambda number, step: seen.append((number, step.frontier)))
+    with Engine(store, options) as engine:
+        for _ in range(2):
+            seen.clear()
+            outcome = engine.run(BFS(source=3))
+            assert [number for number, _ in seen] == list(range(1, outcome.supersteps + 1))
+            assert seen[0][1] == 1
+
+
+def test_not_where_somebody_looks_on(store, driver_steps):
+    """Watchers see the values of every superstep; weights that are added up are held back by the driver."""
+    with Engine(store, RunOptions(devices=["cuda:0"])) as engine:
+        for run in (lambda: engine.run(BFS(source=3), watch=lambda *seen: None), lambda: engine.run(SSSP(source=3))):
+            for _ in range(2):
+                driver_steps.clear()
+                assert run().supersteps == len(driver_steps) > 0
+
+
+def test_a_fault_is_named(store, monkeypatch):
+    """An error of CUDA that shows in the wait for a superstep names the GPU."""
+    with Engine(store, RunOptions(devices=["cuda:0"])) as engine:
+        engine.run(BFS(source=3))
+        usual = standin.Event.synchronize
+
+        def failing(event):
+            if event in engine.devices[0].pool.over:
+                raise standin.LogicError("an illegal memory access, of the test")
+            usual(event)
+
+        monkeypatch.setattr(standin.Event, "synchronize", failing)
+        with pytest.raises(DeviceError, match=r"cuda:0 \(stand-in\).*, one of .*decide_kernel.* illegal memory access"):
+            engine.run(BFS(source=3))
