@@ -2,79 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, replace
-
-import numpy as np
 import pytest
 import standin
+from ahead_runs import KINDS, OPTIONS, PROGRAMS, SOURCES, by_the_driver, make, make_graph, note_driver_steps, told
 from compilers import needs_gxx
-from engine_graphs import skewed_edges
-from written import program
 
-import gstream.superstep
 from gstream.devices.cuda import DeviceError
 from gstream.driver import Engine
 from gstream.options import RunOptions
-from gstream.programs.bfs import BFS, BFSBack
+from gstream.programs.bfs import BFS
 from gstream.programs.sssp import SSSP
-from gstream.programs.widest import Widest
-from gstream.superstep import Run
-from pagestore.memory import convert_arrays
+from pagestore.errors import UsageError
 from pagestore.store import open_store
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
-V, E = 3000, 20_000
-SOURCES = (3, 77, 1500)
 
 
-@pytest.fixture(scope="module", params=["directed", "undirected", "natural order", "out alone"])
+@pytest.fixture(scope="module", params=KINDS)
 def store(request, tmp_path_factory):
-    """Of some hundred pages and a few large ones."""
-    source, target = skewed_edges(V, E, 5)
-    kinds = {
-        "directed": {"order": "degree"}, "undirected": {"order": "degree", "directed": False},
-        "natural order": {"order": "natural"}, "out alone": {"order": "degree", "topology": "out"},
-    }  # fmt: skip
-    path = tmp_path_factory.mktemp("ahead") / "graph.gs"
-    weight = np.random.default_rng(6).integers(1, 100, E).astype(np.float64)
-    convert_arrays(path, source, target, weight=weight, vertices=V, page_bytes=4096, **kinds[request.param])
+    path = make_graph(tmp_path_factory.mktemp("ahead") / "graph.gs", request.param, 3000, 20_000)
     with open_store(path) as store:
         yield store
 
 
 @pytest.fixture
 def driver_steps(monkeypatch):
-    """The supersteps that the driver makes."""
-    made, usual = [], Run.superstep
-
-    def superstep(run, frontier):
-        made.append(frontier)
-        return usual(run, frontier)
-
-    monkeypatch.setattr(Run, "superstep", superstep)
-    return made
+    return note_driver_steps(monkeypatch)
 
 
-def told(outcome):
-    """Each superstep but for its time."""
-    return [astuple(replace(step, seconds=0.0)) for step in outcome.stats.per_superstep]
-
-
-def make(kind, source, folder):
-    made = {
-        "bfs": lambda: BFS(source=source),
-        "back": lambda: BFSBack(source=source),
-        "widest": lambda: Widest(source=source),
-        "labels": lambda: program(folder, start="v.id", send="u.value")(),
-    }
-    return made[kind]()
-
-
-@pytest.mark.parametrize("options", [{}, {"cache": "lru"}, {"use_heads": False}, {"direction": "push"}], ids=str)
-@pytest.mark.parametrize("kind", ["bfs", "back", "widest", "labels"])
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("kind", PROGRAMS)
 def test_they_are_the_drivers(store, driver_steps, tmp_path, monkeypatch, kind, options):
     """Once pages are cached the driver makes none, and where it must make all, they are the same."""
     programs = [make(kind, source, tmp_path) for source in SOURCES]
+    if kind == "back" and "direction" in options and not store.has("in"):
+        with Engine(store, RunOptions(devices=["cuda:0"], **options)) as engine, pytest.raises(UsageError):
+            engine.run(programs[0])
+        return
     with Engine(store, RunOptions(devices=["cuda:0"], **options)) as engine:
         cold = [engine.run(each) for each in programs]
         for each in programs * 2:  # pages that were not there come to stay
@@ -83,9 +47,7 @@ def test_they_are_the_drivers(store, driver_steps, tmp_path, monkeypatch, kind, 
             driver_steps.clear()
             found = engine.run(each)
             assert not driver_steps
-            with monkeypatch.context() as patch:
-                patch.setattr(gstream.superstep, "may_run_ahead", lambda run: False)
-                expected = engine.run(each)
+            expected = by_the_driver(engine, each, monkeypatch)
             assert len(driver_steps) == expected.supersteps > 0
             assert first.value.tobytes() == found.value.tobytes() == expected.value.tobytes()
             assert told(found) == told(expected)

@@ -1,0 +1,47 @@
+"""Supersteps that a GPU makes by itself, on a real one: those of the driver, and the host's values."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from ahead_runs import KINDS, OPTIONS, PROGRAMS, SOURCES, by_the_driver, make, make_graph, note_driver_steps, told
+from visible import NEEDS_GPU
+
+from gstream.driver import Engine
+from gstream.options import RunOptions
+from pagestore.errors import UsageError
+from pagestore.store import open_store
+
+pytestmark = NEEDS_GPU
+V, E = (3_000, 20_000) if "GSTREAM_SMALL" in os.environ else (100_000, 1_000_000)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def store(request, tmp_path_factory):
+    path = make_graph(tmp_path_factory.mktemp("ahead") / "graph.gs", request.param, V, E)
+    with open_store(path) as store:
+        yield store
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_they_are_the_drivers(store, tmp_path, monkeypatch, kind, options):
+    """Levels of a search are sets: each superstep is the same. What spreads within a superstep depends on the GPU."""
+    driver_steps, programs = note_driver_steps(monkeypatch), [make(kind, source, tmp_path) for source in SOURCES]
+    with Engine(store) as host, Engine(store, RunOptions(devices=["cuda:0"], **options)) as engine:
+        if kind == "back" and "direction" in options and not store.has("in"):
+            with pytest.raises(UsageError):
+                engine.run(programs[0])
+            return
+        for each in programs * 3:
+            engine.run(each)
+        for each in programs:
+            expected = host.run(each)
+            driver_steps.clear()
+            found = engine.run(each)
+            assert found.value.tobytes() == expected.value.tobytes()
+            if kind in ("bfs", "back"):
+                assert not driver_steps
+                assert told(found) == told(by_the_driver(engine, each, monkeypatch))
+            assert all(step.seconds > 0 for step in found.stats.per_superstep)
