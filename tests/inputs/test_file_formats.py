@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow.parquet
 import pytest
 from input_files import edges_of, opened, read, write
 
+from pagestore.errors import InputError
 from tests.shared_data import DATA, needs_data
 
 MTX = "%%MatrixMarket matrix coordinate "
@@ -69,6 +71,31 @@ def test_adjacency(tmp_path):
     text = "# lists\n1 3 5\n4\n\n5 1\n7"
     source = opened(write(tmp_path, "a.adj", text), tmp_path)
     assert edges_of(source) == [(1, 3), (1, 5), (5, 1)]
+    assert np.concatenate(list(source.vertex_ids())).tolist() == [4, 7]
+
+
+def test_adjacency_behind_a_byte_order_mark(tmp_path):
+    assert read(tmp_path, "a.adj", b"\xef\xbb\xbf1 3 5\n5 1\n") == [(1, 3), (1, 5), (5, 1)]
+
+
+def test_adjacency_of_several_files(tmp_path):
+    """They share the list of skipped lines, of which one block may hold several."""
+    paths = [write(tmp_path, "a.adj", "1 3\nx 1\n2 -4\n9\n"), write(tmp_path, "b.adj", "3 1\n4 y\n")]
+    source = opened(paths, tmp_path, bad_lines="skip")
+    for _ in range(2):
+        assert edges_of(source) == [(1, 3), (3, 1)] and source.skipped.count == 3
+    assert np.concatenate(list(source.vertex_ids())).tolist() == [9]
+
+
+def test_adjacency_of_a_pipe(tmp_path, monkeypatch):
+    """Vertices alone on their lines are kept on the way: a pipe is read once."""
+    near, far = os.pipe()
+    os.write(far, b"1 3 5\n4\n5 1\n7\n")
+    os.close(far)
+    with open(near) as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        source = opened("-", tmp_path, format="adjacency")
+        assert not source.replayable and edges_of(source) == [(1, 3), (1, 5), (5, 1)]
     assert np.concatenate(list(source.vertex_ids())).tolist() == [4, 7]
 
 
@@ -182,6 +209,21 @@ def test_ldbc(tmp_path):
         assert edges_of(source) == [(1, 5, 0.5), (9223372036854775807, 1, 2.0)]
         assert np.concatenate(list(source.vertex_ids())).tolist() == [1, 9223372036854775807, 5, 8]
         assert source.closed and source.directed is False
+
+
+def test_ldbc_without_its_other_files(tmp_path):
+    """The vertices are then those of the edges; of the direction nothing is known."""
+    write(tmp_path, "g.e", "1 5\n")
+    source = opened(tmp_path / "g.e", tmp_path)
+    assert edges_of(source) == [(1, 5)]
+    assert source.vertex_ids() is None and not source.closed and source.directed is None
+    write(tmp_path, "g.v", b"\xef\xbb\xbf5\n1\n")
+    write(tmp_path, "g.properties", "graph.g.meta.vertices = 2\ngraph.g.directed = perhaps\n")
+    source = opened(tmp_path / "g.e", tmp_path)
+    assert np.concatenate(list(source.vertex_ids())).tolist() == [5, 1] and source.closed and source.directed is None
+    (tmp_path / "g.e").unlink()
+    with pytest.raises(InputError, match=r"/g\.e: no such file\. A Graphalytics dataset is a pair g\.v and \.e\."):
+        opened(tmp_path / "g.v", tmp_path)
 
 
 @needs_data

@@ -24,6 +24,8 @@ ARRAYS = [
     (np.zeros((2, 4)), "a.npy: has the shape (2, 4); edges are [n, 2], [n, 3] or an array with the fields source and target. Reshape it."),
     (np.zeros(3, dtype=[("a", int), ("b", int)]), "a.npy: has the fields a, b; edges need 'source' and 'target'. Rename the fields."),
     (np.array([["a", "b"]]), "a.npy: source is of type <U1; vertex IDs are integers. Convert the column."),
+    (np.zeros((2, 2), dtype=[("source", int), ("target", int)]), "a.npy: has the shape (2, 2); an array with fields has one dimension."),
+    (np.zeros(2, dtype=[("source", int), ("target", int), ("weight", "S3")]), "a.npy: the weight is of type |S3; weights are real numbers. Convert the column, or pass --no-weights."),
     (np.array([[None, 1]]), "a.npy: holds Python objects; edges are numbers. Convert the array, e.g. astype(int64)."),
 ]  # fmt: skip
 
