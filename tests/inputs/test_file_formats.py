@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+from decimal import Decimal
 
 import numpy as np
 import pyarrow
@@ -40,6 +41,11 @@ def test_matrix_market(tmp_path):
     text = "%%matrixmarket MATRIX Coordinate Integer General\r\n%%GraphBLAS type uint8_t\r\n2 2 1\r\n1 2 255\r\n"
     check(tmp_path, "d", text, [(1, 2, 255.0)], (2, 1, None, True))
     check(tmp_path, "e.mtx", MTX + "pattern general\n4 4 0\n", [], (4, 1, None, False))
+
+
+def test_matrix_market_with_a_comment_of_many_kilobytes(tmp_path):
+    text = MTX + "pattern general\n%" + "c" * 9000 + "\n3 3 1\n1 2\n"
+    check(tmp_path, "a.mtx", text, [(1, 2)], (3, 1, None, False))
 
 
 def test_matrix_market_with_duplicates(tmp_path):
@@ -158,6 +164,15 @@ def test_npy_with_weights(tmp_path):
     assert edges_of(opened(path, tmp_path)) == EDGES
 
 
+def test_several_arrays(tmp_path):
+    paths = [tmp_path / "a.npy", tmp_path / "b.npy"]
+    np.save(paths[0], np.array(PAIRS))
+    np.save(paths[1], np.array([(4, 4)]))
+    source = opened(paths, tmp_path)
+    assert edges_of(source) == edges_of(source) == [*PAIRS, (4, 4)]
+    assert source.position() > 0 and source.skipped.count == 0
+
+
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_npz(tmp_path, save):
     path = tmp_path / "a.npz"
@@ -198,6 +213,17 @@ def test_tables(tmp_path, form):
     assert edges_of(opened(saved(TABLE), tmp_path, weights=False)) == PAIRS
     assert sorted(edges_of(opened(saved(NAMED), tmp_path))) == [("a", "b", 0.5), ("é", "a", 7.0)]
     assert sorted(edges_of(opened(saved(TABLE), tmp_path, string_ids=True, weights=False))) == [("1", "2"), ("3", "1")]
+
+
+def test_tables_of_decimals_and_of_dictionaries(tmp_path):
+    """As databases write prices, and pandas categories."""
+    prices = pyarrow.array([Decimal("0.50"), Decimal("7.00")])
+    pyarrow.parquet.write_table(TABLE.drop(["weight"]).append_column("weight", prices), tmp_path / "a.parquet")
+    assert edges_of(opened(tmp_path / "a.parquet", tmp_path)) == EDGES
+    words = NAMED.set_column(0, "from", NAMED.column("from").dictionary_encode())
+    words = words.set_column(1, "to", NAMED.column("to").dictionary_encode())
+    pyarrow.feather.write_feather(words, str(tmp_path / "b.arrow"))
+    assert sorted(edges_of(opened(tmp_path / "b.arrow", tmp_path))) == [("a", "b", 0.5), ("é", "a", 7.0)]
 
 
 def test_ldbc(tmp_path):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -45,6 +46,12 @@ def test_compressed(tmp_path, suffix):
 def test_members_in_a_row(tmp_path, suffix):
     packed = PACKERS[suffix](TEXT[:1000]) + PACKERS[suffix](TEXT[1000:])
     assert edges_of(opened(write(tmp_path, f"a{suffix}", packed), tmp_path)) == EDGES
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_members_without_content(tmp_path, suffix):
+    none = PACKERS[suffix](b"")
+    assert edges_of(opened(write(tmp_path, f"a{suffix}", none + PACKERS[suffix](TEXT) + none), tmp_path)) == EDGES
 
 
 def test_zeros_behind_gzip(tmp_path):
@@ -158,6 +165,14 @@ def test_options_that_do_not_fit(tmp_path, monkeypatch):
     assert message("a.mtx", tmp_path, string_ids=True) == (
         "a.mtx: --string-ids is for text, Parquet and Arrow; mtx has numbers. Drop the option."
     )
+    assert message("a.mtx", tmp_path, weight_column=3) == (
+        "a.mtx: --weight-column is for text, TNTP, Parquet and Arrow, not for mtx. Drop the option."
+    )
+    write(tmp_path, "a.npy.gz", gzip.compress(b"\x93NUMPY"))
+    for options in ({}, {"format": "npy"}):
+        assert message("a.npy.gz", tmp_path, **options) == (
+            "a.npy.gz: gzip data of npy can't be mapped. Decompress it first."
+        )
     write(tmp_path, "b.txt", "1 2\n")
     assert message(["a.txt", "b.txt"], tmp_path) == (
         "b.txt: carries no weights, but a.txt carries weights; inputs of one graph agree. Pass --no-weights."
@@ -205,6 +220,18 @@ def test_pipe_of_gzip_and_of_mtx(tmp_path):
         edges_of(opened(fifo(tmp_path, gzip.compress(TEXT)[:-9], "c"), tmp_path))
 
 
+def test_pipe_of_numbers_beside_names(tmp_path, monkeypatch):
+    """Numbers that were taken for numbers can't be read again as names."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "a.txt", "a b\n")
+    paths = ["a.txt", fifo(tmp_path, b"1 2\n")]
+    assert message(paths, tmp_path) == (
+        f"{paths[1]}: has numbers for IDs where other inputs have names. Pass --string-ids."
+    )
+    paths = ["a.txt", fifo(tmp_path, b"1 2\n", "again")]
+    assert sorted(edges_of(opened(paths, tmp_path, string_ids=True))) == [("1", "2"), ("a", "b")]
+
+
 def test_pipe_of_names(tmp_path):
     source = opened(fifo(tmp_path, b"a b\nb c\n"), tmp_path)
     assert edges_of(source) == edges_of(source) == [("a", "b"), ("b", "c")]
@@ -248,6 +275,16 @@ def test_stdin(tmp_path, content, printed):
     command = [sys.executable, "-c", READ_STDIN, str(here.parents[2]), str(here.parent), str(tmp_path)]
     done = subprocess.run(command, input=content, capture_output=True, timeout=120)
     assert done.stdout.decode().strip() == printed, done.stderr.decode()
+
+
+def test_stdin_that_can_not_be_read(tmp_path, monkeypatch):
+    folder = os.open(tmp_path, os.O_RDONLY)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(fileno=lambda: folder))
+    assert message("-", tmp_path) == "stdin: is a folder; an input is a file."
+    os.close(folder)
+    assert message("-", tmp_path) == (
+        "stdin: reading stopped at byte 0 (bad file descriptor). Check the disk or the pipe."
+    )
 
 
 def test_peek_and_read_agree(tmp_path):

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import zipfile
+
 import numpy as np
 import pyarrow
 import pyarrow.parquet
@@ -76,6 +79,27 @@ def test_cut_arrays(tmp_path, monkeypatch):
     np.savez("a.npz", x=np.arange(3))
     with pytest.raises(InputError, match="a.npz: has the fields x; edges need 'source' and 'target'"):
         opened("a.npz", tmp_path)
+
+
+def test_arrays_cut_behind_their_headers(tmp_path, monkeypatch):
+    """While the file is open, or inside an archive whose checksums are right."""
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.arange(20).reshape(10, 2))
+    source = opened("a.npy", tmp_path)
+    os.truncate("a.npy", os.path.getsize("a.npy") - 9)
+    with pytest.raises(InputError) as error:
+        edges_of(source)
+    assert str(error.value) == (
+        "a.npy: ends before row 10 of the 10 that its header promises. The file was cut: write it again."
+    )
+    with zipfile.ZipFile("a.npz", "w") as archive:
+        for member in ("source", "target"):
+            archive.writestr(f"{member}.npy", npy("{'descr': '<i8', 'fortran_order': False, 'shape': (9,)}"))
+    with pytest.raises(InputError) as error:
+        edges_of(opened("a.npz", tmp_path))
+    assert str(error.value) == (
+        "a.npz:source: ends before row 9 of the 9 that its header promises. The file was cut: write it again."
+    )
 
 
 def test_sparse_matrices(tmp_path, monkeypatch):
