@@ -157,8 +157,8 @@ def test_weights_of_a_file_cut_while_open(store, tmp_path):
 def test_closing_twice(store):
     reader = store.topology("out").reader()
     number = reader._fd
-    reader.close()
     with open(store.path, "rb") as another:
+        reader.close()
         os.dup2(another.fileno(), number)
     reader.close()
     assert os.fstat(number).st_size == store.file_bytes, "the number was another file's by then"
