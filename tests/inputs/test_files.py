@@ -19,6 +19,7 @@ import zstandard
 from input_files import edges_of, opened, write
 
 from pagestore.errors import GstreamError, InputError, UsageError
+from pagestore.inputs import streams
 from pagestore.inputs.streams import ByteStream
 from tests.shared_data import DATA, needs_data
 
@@ -56,6 +57,15 @@ def test_members_without_content(tmp_path, suffix):
 
 def test_zeros_behind_gzip(tmp_path):
     assert edges_of(opened(write(tmp_path, "a.gz", gzip.compress(TEXT) + bytes(512)), tmp_path)) == EDGES
+
+
+@pytest.mark.parametrize("read_bytes", [1, 16, 1 << 18])
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+def test_members_behind_zeros(tmp_path, monkeypatch, suffix, read_bytes):
+    """More zeros than are read at a time: what follows them belongs to the file all the same."""
+    monkeypatch.setattr(streams, "READ_BYTES", read_bytes)
+    packed = PACKERS[suffix](b"1 2\n") + bytes(400) + PACKERS[suffix](b"3 4\n") + bytes(400)
+    assert edges_of(opened(write(tmp_path, f"a{suffix}", packed), tmp_path)) == [(1, 2), (3, 4)]
 
 
 def test_formats_in_compression(tmp_path):
@@ -210,6 +220,15 @@ def test_pipe(tmp_path):
     assert edges_of(source) == EDGES
     with pytest.raises(UsageError, match="a pipe can be read only once"):
         next(source.chunks())
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_pipe_of_single_bytes(tmp_path, monkeypatch, suffix):
+    """A reader of a pipe gets what is there: that may be less than a compression is known by."""
+    usual = os.read
+    monkeypatch.setattr(os, "read", lambda number, size: usual(number, min(size, 1)))
+    packed = PACKERS[suffix](b"1 2\n") + PACKERS[suffix](b"3 4\n")
+    assert edges_of(opened(fifo(tmp_path, packed), tmp_path)) == [(1, 2), (3, 4)]
 
 
 def test_pipe_of_gzip_and_of_mtx(tmp_path):
