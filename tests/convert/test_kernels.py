@@ -95,14 +95,20 @@ def test_vectors(tmp_path, in_file: bool) -> None:
         assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("array", [np.zeros(3), np.zeros((3, 3), np.int64)])
-def test_atomics_take_vectors_of_integers(array: np.ndarray) -> None:
-    @njit
-    def add(array):
-        atomic_add(array, 0, 1)
+def test_atomics_of_several_threads() -> None:
+    """None is lost. Only vectors of integers have them."""
 
-    with pytest.raises(TypingError, match="atomic_add"):
-        add(array)
+    @njit(nogil=True)
+    def add(array, times):
+        for _ in range(times):
+            atomic_add(array, 0, 1)
+
+    sums = np.zeros(3, np.int64)
+    run_crew(4, iter(range(40)), lambda number, item: add(sums, 10_000))
+    assert sums.tolist() == [400_000, 0, 0]
+    for array in (np.zeros(3), np.zeros((3, 3), np.int64)):
+        with pytest.raises(TypingError, match="atomic_add"):
+            add(array, 1)
 
 
 @pytest.mark.parametrize("kind", ["table", "ids"])

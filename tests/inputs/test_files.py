@@ -297,13 +297,14 @@ def test_stdin(tmp_path, content, printed):
 
 
 def test_stdin_that_can_not_be_read(tmp_path, monkeypatch):
-    folder = os.open(tmp_path, os.O_RDONLY)
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(fileno=lambda: folder))
-    assert message("-", tmp_path) == "stdin: is a folder; an input is a file."
-    os.close(folder)
-    assert message("-", tmp_path) == (
-        "stdin: reading stopped at byte 0 (bad file descriptor). Check the disk or the pipe."
-    )
+    for path, how, words in (
+        (tmp_path, os.O_RDONLY, "is a folder; an input is a file."),
+        ("/dev/null", os.O_WRONLY, "reading stopped at byte 0 (bad file descriptor). Check the disk or the pipe."),
+    ):
+        stdin = os.open(path, how)
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(fileno=lambda stdin=stdin: stdin))
+        assert message("-", tmp_path) == f"stdin: {words}"
+        os.close(stdin)
 
 
 def test_peek_and_read_agree(tmp_path):
