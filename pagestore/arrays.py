@@ -97,8 +97,6 @@ class CheckedArray:
         else:
             start = begin // BLOCK_BYTES * BLOCK_BYTES
             data = self._blocks(begin // BLOCK_BYTES, -(-end // BLOCK_BYTES))[begin - start : end - start]
-        if data.ctypes.data % self.dtype.alignment:
-            data = data.copy()
         return data.view(self.dtype).reshape(last - first, *self._row_shape)
 
     def _block(self, number: int) -> np.ndarray:

@@ -100,8 +100,6 @@ def open_topology(
 
 def check_directory(rows: np.ndarray, layout: PageLayout, meta: Meta, where: str) -> None:
     """Refuse a directory that no planner makes: CRCs protect from accidents, this from crafted files."""
-    if rows.dtype != DIRECTORY:
-        raise StoreError(f"{where}: its rows have other fields. {REBUILD}")
     column = {name: rows[name].astype(np.int64) for name in DIRECTORY.names or ()}
     small = rows["kind"] == SMALL
     count = int(np.count_nonzero(small))

@@ -148,8 +148,6 @@ class FileBuckets:
     def blocks(self, bucket: int) -> Iterator[Block]:
         """See BucketStore."""
         path, left, at = self.path(bucket), int(self.sizes[bucket]), 0
-        if left == 0:
-            return
         with disk_errors(path):
             file = os.open(path, os.O_RDONLY)
         try:

@@ -155,9 +155,8 @@ class Shuffler:
         ticker.finish()
         if isinstance(store, FileBuckets):
             store.close_files()
-            if not job.result_in_memory:
-                self.entry.update(sizes=store.sizes.tolist(), dropped_loops=self.dropped_loops, sorted={})
-                self.work.save()
+            self.entry.update(sizes=store.sizes.tolist(), dropped_loops=self.dropped_loops, sorted={})
+            self.work.save()
         return store
 
     def sort(self, store: BucketStore) -> SortedEdges:

@@ -49,11 +49,10 @@ class PartStore:
     def close(self) -> None:
         """Free the memory, or remove the file; safe to call twice."""
         self._arrays = []
-        if self._file >= 0:
+        if self.path is not None and self._file >= 0:
             os.close(self._file)
             self._file = -1
-            if self.path is not None:
-                self.path.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
 
 
 @dataclass

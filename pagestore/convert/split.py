@@ -112,9 +112,8 @@ def _weights_of(block: Block) -> np.ndarray:
 def _range(blocks: Iterator[Block], code: Callable[[Block], np.ndarray]) -> tuple[int, int]:
     least, most = (1 << 64) - 1, 0
     for block in blocks:
-        if len(block[0]):
-            codes = code(block)
-            least, most = min(least, int(codes.min())), max(most, int(codes.max()))
+        codes = code(block)
+        least, most = min(least, int(codes.min())), max(most, int(codes.max()))
     return least, most
 
 

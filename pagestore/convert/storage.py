@@ -152,8 +152,7 @@ class Vector:
     def close(self) -> None:
         """Drop the memory or the file; safe to call twice."""
         self._array = None
-        if self._file >= 0:
+        if self.path is not None and self._file >= 0:
             os.close(self._file)
             self._file = -1
-            if self.path is not None:
-                self.path.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)

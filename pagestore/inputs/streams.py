@@ -33,6 +33,7 @@ ZSTD_SLICE = 1 << 13  # input a call: a run-length frame grows at most 2^15-fold
 ZSTD_WINDOW = 1 << 31  # accepts `zstd --long=31`
 SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz"}
 MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
+MAGIC_BYTES = max(map(len, MAGIC))
 
 
 class Decoder(Protocol):
@@ -160,7 +161,7 @@ class ByteStream:
 
     def _begin(self, may_be_empty: bool) -> None:
         """Find the compression and decompress something."""
-        self._raw = self._read_raw(READ_BYTES)
+        self._raw = self._beginning(b"")
         self.compression = next((kind for magic, kind in MAGIC.items() if self._raw.startswith(magic)), None)
         named = SUFFIXES.get(Path(self.name).suffix.lower())
         if named and self.compression is None and self._raw:
@@ -231,6 +232,17 @@ class ByteStream:
         self._consumed += len(data)
         return data
 
+    def _beginning(self, raw: bytes, padded: bool = False) -> bytes:
+        """`raw`, or what follows its zeros when `padded`, and as much of the file as a magic number takes.
+
+        Pipes may give a byte at a time, and padding may go on in what is read next.
+        """
+        while True:
+            raw = raw.lstrip(b"\0") if padded else raw
+            if len(raw) >= MAGIC_BYTES or not (part := self._read_raw(READ_BYTES)):
+                return raw
+            raw += part
+
     def _produce(self, size: int) -> bytes:
         if self._decoder is None:
             if self._raw:
@@ -253,12 +265,8 @@ class ByteStream:
                 if self._decoder.eof:
                     continue
                 self._raw = self._read_raw(READ_BYTES)
-                if not self._raw:  # a decoder may still hold output that did not fit before
-                    out = self._decoder.decompress(b"", size)
-                    if out:
-                        return out
-                    if not self._decoder.eof:
-                        self._fail("ends in the middle of", "it was cut off")
+                if not self._raw:
+                    self._fail("ends in the middle of", "it was cut off")
             except (InputError, MemoryError):
                 raise
             except Exception as error:  # isal, zlib, zstandard, bz2 and lzma each raise their own
@@ -267,12 +275,9 @@ class ByteStream:
     def _next_member(self) -> bool:
         """Start the next gzip member or zstd frame; False at the end of the file."""
         assert self._decoder is not None and self.compression is not None
-        self._raw = self._decoder.unused_data + self._raw
-        if len(self._raw) < 8:
-            self._raw += self._read_raw(READ_BYTES)
+        padded = self.compression in ("gzip", "xz")  # both formats allow padding by zeros
+        self._raw = self._beginning(self._decoder.unused_data + self._raw, padded)
         magic = next(magic for magic, kind in MAGIC.items() if kind == self.compression)
-        if self.compression in ("gzip", "xz"):
-            self._raw = self._raw.lstrip(b"\0")  # both formats allow padding by zeros
         if not self._raw:
             return False
         if not self._raw.startswith(magic):

@@ -6,19 +6,24 @@ import errno
 import fcntl
 import gzip
 import os
+import resource
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gstream.trace import ChromeTrace
-from pagestore.convert import ConvertOptions, convert
-from pagestore.convert.workfolder import WorkFolder
-from pagestore.errors import InputError, ResourceError
+from pagestore.convert import ConvertOptions, Progress, convert
+from pagestore.convert.storage import OPEN_FILES
+from pagestore.convert.workfolder import WorkFolder, work_folder_of
+from pagestore.errors import InputError, ResourceError, UsageError
 from pagestore.inputs.streams import ByteStream
 from pagestore.memory import ArraySource
 from pagestore.verify import verify
 
+EDGES = np.random.default_rng(4).integers(0, 500, (2, 9_000))
 CODES = {errno.EIO: "writing failed .Input/output error.. Check the disk", errno.ENOSPC: "no space left. Free some"}
 
 
@@ -91,6 +96,87 @@ def test_a_signal_on_the_way_to_the_lock_or_from_it(
             convert(ArraySource([1, 2], [2, 3]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
     assert {path.name for path in tmp_path.iterdir()} <= {"graph.gs"}
     convert(ArraySource([1, 2], [2, 3]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
+
+
+def begun(path: Path, **options: Any) -> ConvertOptions:
+    """A conversion with all of its data in files, given up when its pages are being packed; how to go on with it."""
+
+    def hook(progress: Progress) -> None:
+        if progress.phase == "pack":
+            raise KeyboardInterrupt
+
+    wanted = ConvertOptions(page_bytes=4096, memory_bytes=1 << 14, resume=True, **options)
+    with pytest.raises(KeyboardInterrupt):
+        convert(ArraySource(EDGES[0], EDGES[1]), path, wanted, hook)
+    return wanted
+
+
+def test_temporary_files_that_were_cut(tmp_path: Path) -> None:
+    path = tmp_path / "graph.gs"
+    options = begun(path)
+    os.truncate(work_folder_of(path) / "first.targets", 100)
+    with pytest.raises(ResourceError, match=r"first\.targets: a temporary file was cut short. Run again without --res"):
+        convert(ArraySource(EDGES[0], EDGES[1]), path, options)
+    convert(ArraySource(EDGES[0], EDGES[1]), path, replace(options, resume=False))
+    assert verify(path).ok and [entry.name for entry in tmp_path.iterdir()] == ["graph.gs"]
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE])
+def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    failing(monkeypatch, "open", code, lambda path, *rest: str(path).endswith(".bucket"))
+    with pytest.raises(
+        ResourceError, match=r"\.bucket: too many open files. Raise the limit \(ulimit -n\), or --memory"
+    ):
+        convert(ArraySource(EDGES[0], EDGES[1]), tmp_path / "graph.gs", ConvertOptions(memory_bytes=1 << 14))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_the_disks_is_told_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(monkeypatch, "open", errno.ELOOP, lambda path, *rest: str(path).endswith(".bucket"))
+    with pytest.raises(OSError) as error:
+        convert(ArraySource(EDGES[0], EDGES[1]), tmp_path / "graph.gs", ConvertOptions(memory_bytes=1 << 14))
+    assert error.value.errno == errno.ELOOP
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_as_many_files_as_the_system_lets_us(tmp_path: Path) -> None:
+    """The limit that a shell sets is raised, up to the one that only root may; it never falls."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    try:
+        for before in (most // 2, most):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (before, hard))
+            convert(ArraySource([1, 2], [2, 3]), tmp_path / "graph.gs")
+            assert resource.getrlimit(resource.RLIMIT_NOFILE) == (most, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.parametrize("ends", [True, False])
+def test_locks_of_conversions_that_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaced: bool, ends: bool
+) -> None:
+    """Another one removes its lock file after we opened it; a third may have made its own by then. One more try."""
+    lock, usual, tries = work_folder_of(tmp_path / "graph.gs") / "lock", fcntl.flock, []
+
+    def flock(file: int, how: int) -> None:
+        usual(file, how)
+        if not ends or len(tries) < 3:
+            tries.append(file)
+            lock.unlink()
+            if replaced:
+                lock.write_bytes(b"")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    if ends:
+        convert(ArraySource([1, 2], [2, 3]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
+        assert verify(tmp_path / "graph.gs").ok
+        assert [entry.name for entry in tmp_path.iterdir()] == ["graph.gs"]
+        return
+    with pytest.raises(UsageError, match="other conversions keep taking it. Write to another name"):
+        convert(ArraySource([1, 2], [2, 3]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
+    assert not (tmp_path / "graph.gs").exists()
 
 
 def test_damaged_archives_leave_no_file_open(tmp_path: Path) -> None:

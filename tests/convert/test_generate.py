@@ -117,6 +117,19 @@ def test_edge_lists_convert_to_the_same_graph(tmp_path: Path, suffix: str, weigh
     assert not list(tmp_path.glob("*.partial*"))
 
 
+def test_edge_lists_of_many_chunks_are_in_order(tmp_path: Path) -> None:
+    """Whatever the threads, of which each makes a chunk ahead."""
+    source = rmat(12, 8, seed=2)
+    source.chunk_edges = 1000
+    for threads in (1, 2, 5):
+        write_edge_list(source, tmp_path / "list.npy", threads=threads)
+        rows = np.load(tmp_path / "list.npy")
+        chunks = list(source.chunks())
+        assert len(chunks) == 33
+        assert rows[:, 0].tolist() == np.concatenate([chunk.source for chunk in chunks]).tolist()
+        assert rows[:, 1].tolist() == np.concatenate([chunk.target for chunk in chunks]).tolist()
+
+
 def test_bad_parameters() -> None:
     for make, text in (
         (lambda: rmat(41), "--scale 41"),

@@ -226,6 +226,34 @@ def test_interruption_with_resume_keeps_the_work(tmp_path: Path) -> None:
     assert source.reads == 0 and stored_rows(path) == graph.rows()
 
 
+class SparseSource(OnceSource):
+    """Which gives chunks without edges, too."""
+
+    def chunks(self):
+        for chunk in super().chunks():
+            yield EdgeChunk(chunk.source[:0], chunk.target[:0], chunk.weight[:0])
+            yield chunk
+
+
+@pytest.mark.parametrize("edges", [9_000, 30_000])
+def test_a_pipes_edges_that_memory_holds_in_part(tmp_path: Path, edges: int) -> None:
+    """A copy of all edges stays in memory, or of the first of them: then it goes to a file, whole."""
+    graph, path, whole = skewed(edges, 900), tmp_path / "graph.gs", tmp_path / "whole.gs"
+    memory = 1 << 20  # of which the copy may take a quarter, 16,384 weighted edges
+
+    def hook(progress: Progress) -> None:
+        if progress.phase == "pack" and progress.done:
+            raise KeyboardInterrupt
+
+    convert(SparseSource(graph), whole, options_of("natural", memory_bytes=memory))
+    assert stored_rows(whole) == graph.rows()
+    with pytest.raises(KeyboardInterrupt):
+        convert(SparseSource(graph), path, options_of("natural", memory_bytes=memory, resume=True), hook)
+    convert(SparseSource(graph), path, options_of("natural", memory_bytes=memory, resume=True))
+    assert path.read_bytes() == whole.read_bytes()
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["graph.gs", "whole.gs"]
+
+
 @pytest.mark.parametrize("workdir", [False, True])
 def test_disk_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workdir: bool) -> None:
     """No space at the n-th write: one line with the bytes, exit 5, nothing left behind."""
@@ -252,6 +280,22 @@ def test_disk_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workdir: boo
             convert(OnceSource(graph), tmp_path / "graph.gs", options_of("natural", workdir=folder))
         assert caught.value.exit_code == 5
         assert [entry.name for entry in tmp_path.rglob("*") if entry.name != "work"] == []
+
+
+@pytest.mark.parametrize("full", ["store", "work"])
+def test_space_on_two_disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str) -> None:
+    """Each is asked for what it gets: the one of --workdir for temporary files alone."""
+    work, graph = tmp_path / "work", skewed(20_000, 900)
+    work.mkdir()
+    folder = {"store": tmp_path, "work": work}[full]
+    monkeypatch.setattr("pagestore.convert.estimate.same_disk", lambda first, second: False)
+    monkeypatch.setattr(
+        "pagestore.convert.estimate.free_bytes",
+        lambda place: 1000 if (place == tmp_path) == (full == "store") else 1 << 40,
+    )
+    with pytest.raises(ResourceError, match=rf"^{folder}\S*: the conversion needs [\d,]+ bytes there; 1,000 are free"):
+        convert(OnceSource(graph), tmp_path / "graph.gs", options_of("natural", workdir=work))
+    assert [entry.name for entry in tmp_path.rglob("*")] == ["work"]
 
 
 def test_disk_space_is_checked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

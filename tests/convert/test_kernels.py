@@ -1,12 +1,19 @@
-"""The compiled pieces on their own: sort, ranks, weight codes, cuts."""
+"""The pieces on their own: sort, ranks, weight codes, cuts, vectors, names of vertices, threads."""
 
 from __future__ import annotations
+
+import threading
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
+from numba.core.errors import TypingError
 
+from pagestore.convert.atomic import atomic_add
+from pagestore.convert.crew import run_crew
+from pagestore.convert.identity import Identity
 from pagestore.convert.presence import Presence, ids_of_table, ranks
 from pagestore.convert.radix import sort_keys
 from pagestore.convert.storage import Vector
@@ -80,5 +87,64 @@ def test_vectors(tmp_path, in_file: bool) -> None:
     assert [(first, part.tolist()) for first, part in vector.windows(6)] == [
         (0, [0, 0, 0, 7, 8, 9]), (6, [0, 0, 0, 0]),
     ]  # fmt: skip
-    vector.close()
-    assert list(tmp_path.iterdir()) == []
+    assert vector.read(5, 5).tolist() == [] and vector.read(7, 3).tolist() == []
+    vector.write(4, np.empty(0))
+    assert vector.read(3, 6).tolist() == [7, 8, 9]
+    for _ in range(2):
+        vector.close()
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_atomics_of_several_threads() -> None:
+    """None is lost. Only vectors of integers have them."""
+
+    @njit(nogil=True)
+    def add(array, times):
+        for _ in range(times):
+            atomic_add(array, 0, 1)
+
+    sums = np.zeros(3, np.int64)
+    run_crew(4, iter(range(40)), lambda number, item: add(sums, 10_000))
+    assert sums.tolist() == [400_000, 0, 0]
+    for array in (np.zeros(3), np.zeros((3, 3), np.int64)):
+        with pytest.raises(TypingError, match="atomic_add"):
+            add(array, 1)
+
+
+@pytest.mark.parametrize("kind", ["table", "ids"])
+def test_what_the_user_calls_a_vertex(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found a window at a time: here every third of 3 million IDs, and then none for long."""
+    ids = np.append(np.arange(0, 3_000_000, 3), 9_000_001)
+    presence = Presence(9_000_002)
+    presence.mark(ids.astype(np.uint64))
+    table = presence.table(9_000_002)
+    known = {"table": table} if kind == "table" else {"table": None, "ids": ids}
+    monkeypatch.setattr("pagestore.convert.identity.ID_WINDOW", 1 << 18)
+    identity = Identity(len(ids), 0, kind="integers", **known)
+    assert np.concatenate(list(identity.user_ids())).tolist() == ids.tolist()
+    for dense in (0, 1, 349_524, 349_525, 999_999, 1_000_000):
+        assert identity.user_id(dense) == ids[dense]
+    with pytest.raises(IndexError):
+        identity.user_id(len(ids))
+
+
+def test_vertices_with_names_or_in_a_row() -> None:
+    assert Identity(3, 5, None, "range", id_base=5).user_id(2) == 7
+    assert Identity(2, 0, None, "strings", names=["a", "b"]).user_id(1) == "b"
+
+
+def test_threads_that_can_not_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were are waited for, and what was raised is what the system said."""
+    usual, started, done = threading.Thread.start, [], []
+
+    def start(thread: threading.Thread) -> None:
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        usual(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        run_crew(5, iter(range(1 << 30)), lambda number, item: done.append(item))
+    assert len(started) == 2 and not any(thread.is_alive() for thread in started)
+    assert sorted(done) == list(range(len(done)))

@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from pagestore import open_store
 from pagestore.convert import ConvertOptions, Progress, convert
 from pagestore.errors import InputError
 from pagestore.generate import grid, rmat
@@ -69,6 +71,48 @@ def test_the_same_options_go_on(tmp_path: Path) -> None:
     begun(opened(tmp_path, tmp_path / "graph.txt", weight_column=4), path)
     report = convert(opened(tmp_path, tmp_path / "graph.txt", weight_column=4), path, ConvertOptions(**OPTIONS))
     assert report.resumed
+
+
+@pytest.mark.parametrize("kind", ["names", "listed integers"])
+def test_names_go_on(tmp_path: Path, kind: str) -> None:
+    """What vertices are called is the source's to say again; the edges are not read again."""
+
+    def source() -> EdgeSource:
+        if kind == "names":
+            return opened(tmp_path, tmp_path / "graph.txt")
+        ends = np.random.default_rng(1).integers(0, 100, (2, 3000))
+        return ArraySource(*ends, ids=np.arange(100) ** 2)
+
+    (tmp_path / "graph.txt").write_text("".join(f"v{k % 97} w{k % 89}\n" for k in range(3000)))
+    path, whole = tmp_path / "graph.gs", tmp_path / "whole.gs"
+    convert(source(), whole, ConvertOptions(**OPTIONS))
+    begun(source(), path)
+    assert convert(source(), path, ConvertOptions(**OPTIONS)).resumed
+    assert path.read_bytes() == whole.read_bytes()
+    with open_store(path) as store:
+        assert list(map(str, list(store.user_ids(0, 3)))) == (
+            ["v0", "v1", "v10"] if kind == "names" else ["0", "1", "4"]
+        )
+
+
+@pytest.mark.parametrize("phase", ["partition out", "sort out", "pack"])
+def test_sparse_integers_go_on(tmp_path: Path, phase: str) -> None:
+    """Until the edges are dealt out, those with dense IDs are a temporary file's: the IDs are then collected again."""
+    ends = np.random.default_rng(1).integers(0, 1 << 60, 500)[np.random.default_rng(2).integers(0, 500, (2, 3000))]
+    path, whole = tmp_path / "graph.gs", tmp_path / "whole.gs"
+
+    def hook(progress: Progress) -> None:
+        if progress.phase == phase:
+            raise KeyboardInterrupt
+
+    convert(ArraySource(*ends), whole, ConvertOptions(**OPTIONS))
+    with pytest.raises(KeyboardInterrupt):
+        convert(ArraySource(*ends), path, ConvertOptions(**OPTIONS), hook)
+    phases: list[str] = []
+    report = convert(ArraySource(*ends), path, ConvertOptions(**OPTIONS), lambda step: phases.append(step.phase))
+    assert report.resumed and ("collect IDs" in phases) == (phase == "partition out")
+    assert path.read_bytes() == whole.read_bytes()
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["graph.gs", "whole.gs"]
 
 
 def test_a_second_input_that_changed(tmp_path: Path) -> None:

@@ -84,7 +84,49 @@ class VertexFile(ArraySource):
         self.listed, self.closed = np.array(listed, np.int64), closed
 
     def vertex_ids(self):
-        return iter([self.listed[:1], self.listed[1:]])
+        return iter([self.listed[:1], self.listed[:0], self.listed[1:]])
+
+
+def test_ids_promised_in_a_row(tmp_path: Path) -> None:
+    """They take no space: the first of them says it all."""
+    source = ArraySource([0, 2], [2, 1], ids=[5, 6, 7])
+    assert convert(source, tmp_path / "graph.gs", ConvertOptions(page_bytes=4096)).vertices == 3
+    with open_store(tmp_path / "graph.gs") as store:
+        assert (store.meta.id_kind, store.meta.id_base) == ("range", 5)
+    assert stored_rows(tmp_path / "graph.gs") == [(5, 7, 1.0), (7, 6, 1.0)]
+
+
+@pytest.mark.parametrize(("ends", "base", "wrong"), [([1, 5], 0, 5), ([7, 1], 0, 7), ([0, 1], 1, 0)])
+def test_promises_that_arrays_break(tmp_path: Path, ends: list[int], base: int, wrong: int) -> None:
+    last = base + 4
+    with pytest.raises(InputError) as error:
+        convert(ArraySource(ends, ends[::-1], vertices=5, id_base=base), tmp_path / "graph.gs")
+    assert str(error.value) == (
+        f"arrays: an edge names vertex {wrong}; the 5 vertices promised run from {base} to {last}. "
+        "Correct the file's header or --num-vertices."
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_no_store_can_be(tmp_path: Path) -> None:
+    source, folder = ArraySource([1], [2]), tmp_path / "folder"
+    folder.mkdir()
+    for path, options, words in (
+        (tmp_path / "no" / "graph.gs", {}, f"{tmp_path}/no: no such folder. Make it, or write the store elsewhere."),
+        (folder, {}, f"{folder}: is a folder; a store is one file. Name a file."),
+        (tmp_path / "graph.gs", {"workdir": folder / "no"}, f"--workdir {folder}/no: no such folder. Make it first."),
+    ):
+        with pytest.raises(UsageError) as error:
+            convert(source, path, ConvertOptions(**options))
+        assert str(error.value) == words
+    assert list(tmp_path.rglob("*")) == [folder]
+
+
+def test_ids_of_4_bytes_for_too_many_vertices(tmp_path: Path) -> None:
+    source = ArraySource([1], [2], vertices=1 << 32)
+    with pytest.raises(UsageError, match="--id-bytes 4: 4294967296 vertices need 8; the limit is 2.32-1. Leave the op"):
+        convert(source, tmp_path / "graph.gs", ConvertOptions(id_bytes=4))
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("far", [4, 1 << 40])
@@ -118,6 +160,9 @@ def test_what_arrays_may_not_hold(tmp_path: Path) -> None:
         with pytest.raises(error, match=text):
             convert_arrays(tmp_path / "graph.gs", *arrays)
         assert list(tmp_path.iterdir()) == []
+    for ids in ([7, 7], [8, 7]):
+        with pytest.raises(UsageError, match="ids must ascend without repeats. Sort them."):
+            ArraySource([0], [1], ids=ids)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +203,8 @@ def test_options_that_contradict() -> None:
         "--id-bytes": {"id_bytes": 2},
         "--threads": {"threads": 0},
         "--memory": {"memory_bytes": 0},
+        "order_buckets 0": {"order_buckets": 0},
+        "--num-vertices -1": {"num_vertices": -1},
     }
     for text, options in cases.items():
         with pytest.raises(UsageError, match=text):

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_stores import Edges, random_edges, write_store
 
+from pagestore import arrays, open_store
 from pagestore import ids as ids_module
-from pagestore import open_store
 from pagestore.errors import StoreError, UsageError
 
 NONE = np.empty(0, np.uint64)
@@ -63,11 +63,30 @@ def test_sparse_integers_and_an_order(tmp_path):
         assert store.lookup([(1 << 63) - 1, 2, 7, 7]).tolist() == [0, 5, 2, 2]
         assert store.store_ids(2, 5).tolist() == [3, 2, 1]
         assert store.natural_of(np.array([0, 5, 3])).tolist() == [5, 0, 2]
+        assert store.natural_ids(1, 4).tolist() == [4, 3, 2]
+        for first, last in ((3, 7), (-1, 2), (4, 3)):
+            with pytest.raises(IndexError, match=f"vertices {first} to {last} of 6"):
+                store.user_ids(first, last)
         with pytest.raises(UsageError, match="target 4 is not a vertex of .* run from 2 to 9223372036854775807"):
             store.lookup([2, 4], what="target")
         for wrong in (-5, 1 << 63, 12, 1):
             with pytest.raises(UsageError):
                 store.lookup([wrong])
+
+
+def test_tables_that_lie_under_right_checksums(tmp_path):
+    """Store IDs past the last vertex, and names whose offsets fall or pass the last byte."""
+    path, edges = str(tmp_path / "g.gs"), Edges(NONE, NONE, 4)
+    with store_with(path, vertices=4, store_of=np.array([0, 1, 2, 4])) as store:
+        for read in (store.store_ids, lambda: store.natural_of(np.array([0])), lambda: store.natural_ids(0, 4)):
+            with pytest.raises(StoreError, match="vertices/store_of holds an ID past the last vertex"):
+                read()
+    for row, value in ((1, 3), (0, 2), (4, 1 << 40)):
+        writer = write_store(path, edges, ids=["a", "b", "c", "d"], finish=False)
+        writer.write_array("vertices/names/offsets", row, np.array([value]))
+        writer.finish()
+        with open_store(path) as store, pytest.raises(StoreError, match="vertices/names/offsets are not ascending"):
+            store.user_ids()
 
 
 def test_strings(tmp_path):
@@ -123,8 +142,10 @@ def test_any_lookup_over_several_blocks(tmp_path_factory, data, block, strings):
         ids_module.BLOCK_IDS = before
 
 
-def test_a_search_over_real_blocks(tmp_path):
-    """Three MiB of IDs: first, last and middle of each block."""
+@pytest.mark.parametrize("blocks", [1, 8])
+def test_a_search_over_real_blocks(tmp_path, monkeypatch, blocks):
+    """Three MiB of IDs: first, last and middle of each block, of which that many stay in memory."""
+    monkeypatch.setattr(arrays, "CACHED_BLOCKS", blocks)
     ids = np.arange(400_000, dtype=np.int64) * 3 + 1
     with store_with(str(tmp_path / "g.gs"), ids) as store:
         places = np.array([0, 1, 131_071, 131_072, 131_073, 262_143, 262_144, 399_999])
@@ -132,6 +153,7 @@ def test_a_search_over_real_blocks(tmp_path):
         assert store.lookup(ids[places]).tolist() == places.tolist()
         with pytest.raises(UsageError):
             store.lookup([int(ids[131_072]) + 1])
+        assert len(store.array("vertices/ids")._cache) == min(blocks, 4)
         many = np.random.default_rng(0).permutation(400_000)[:70_000]
         np.testing.assert_array_equal(store.lookup(ids[many].tolist()), many)
 

@@ -11,12 +11,14 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from small_stores import random_edges, write_store
 
 import pagestore
 from pagestore import open_store
+from pagestore.arrays import datasets_of
 from pagestore.crc import crc32
 from pagestore.errors import StoreError, UsageError, interruption
 from pagestore.hdf5 import create, locate
@@ -93,6 +95,36 @@ def test_another_version(intact, tmp_path):
         assert refusal(str(path)).startswith("is a store of version 3; this gstream reads versions 1 and 2.")
 
 
+def test_datasets_that_are_not_plain_bytes_of_the_file(tmp_path):
+    """Compressed, in pieces, in another file, never given a place, or of variable length: none is read by offset."""
+    path = str(tmp_path / "g.h5")
+    plainly = "dataset x is not plainly contiguous"
+    for words, options in (
+        (plainly, {"shape": (100,), "dtype": "u1", "compression": "gzip"}),
+        (plainly, {"shape": (100,), "dtype": "u1", "chunks": (10,)}),
+        (plainly, {"shape": (100,), "dtype": "u1", "external": [(str(tmp_path / "other"), 0, 100)]}),
+        ("dataset x ends past the end of the file", {"shape": (100,), "dtype": "u1"}),
+        ("dataset x ends past the end of the file", {"shape": (2,), "dtype": h5py.string_dtype(), "data": ["a", "b"]}),
+    ):
+        with h5py.File(path, "w", libver=("v110", "v110")) as file:
+            file.create_dataset("x", **options)
+        assert words in refusal(path)
+
+
+def test_checksums_of_another_number(tmp_path, monkeypatch):
+    """Of an array that the description does not know, whose sizes follow from nothing else."""
+    path = str(tmp_path / "g.gs")
+
+    def and_more(*given):
+        more = {"checksums/extra": (np.dtype("<u4"), (2,)), "extra": (np.dtype("u1"), (10,))}
+        return datasets_of(*given) | more
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pagestore.writer.datasets_of", and_more)
+        write_store(path, random_edges(vertices=50, edges=300))
+    assert refusal(path).startswith("checksums/extra has 2 entries.")
+
+
 def test_a_partial_store(tmp_path):
     """What a killed conversion leaves has no description yet."""
     path = str(tmp_path / "g.gs")
@@ -119,6 +151,7 @@ def forged(intact: str, tmp_path, **changes) -> str:
         ({"edges": 1 << 70}, "must be a count below 2^63"),
         ({"page_bytes": 5000}, "power of two"),
         ({"id_bytes": 3}, "id_bytes is 3"),
+        ({"vertices": 1 << 32}, "4294967296 vertices do not fit 4-byte IDs"),
         ({"order": "random"}, "order is 'random'"),
         ({"weight_dtype": "f8", "weighted": True}, "weight_dtype is 'f8'"),
         ({"topologies": ("out", "both")}, "topologies is ('out', 'both')"),
@@ -132,6 +165,37 @@ def forged(intact: str, tmp_path, **changes) -> str:
 )
 def test_a_forged_description(intact, tmp_path, changes, words):
     assert words in refusal(forged(intact, tmp_path, **changes))
+
+
+def described(change) -> bytes:
+    """The description of a small graph after `change(document)`, under a right checksum."""
+    document = json.loads(encode_meta(Meta(5, 7, True, 4096, 4), {}))
+    change(document)
+    rest = {name: value for name, value in document.items() if name != "crc32"}
+    data = (b'{"crc32":"00000000",' + json.dumps(rest, separators=(",", ":")).encode()[1:]).ljust(65536)
+    return data[:10] + f"{crc32(data):08x}".encode() + data[18:]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda document: document.update(format="another"), "can't be read (its format is 'another')"),
+        (lambda document: document.update(version="1"), "can't be read (its format is"),
+        (lambda document: document["graph"].update(colour="red"), "missing or unknown fields ['colour']"),
+        (lambda document: document["graph"].pop("edges"), "missing or unknown fields ['edges']"),
+        (lambda document: document["graph"].update(columns=1), "missing or unknown fields ['columns']"),
+        (lambda document: document.update(version=2), "missing or unknown fields ['columns', 'padding_words']"),
+        (
+            lambda document: (document.update(version=2), document["graph"].update(columns=1, padding_words={})),
+            "missing or unknown fields []",
+        ),
+    ],
+)  # fmt: skip
+def test_descriptions_of_other_fields(change, words):
+    assert decode_meta(described(lambda document: None), "x.gs")[0].edges == 7
+    with pytest.raises(StoreError) as caught:
+        decode_meta(described(change), "x.gs")
+    assert words in str(caught.value) and str(caught.value).startswith("x.gs: ")
 
 
 def test_descriptions_that_are_no_objects(intact, tmp_path):

@@ -98,6 +98,12 @@ def test_degrees_past_4_billion():
     assert int(plan.directory["position"][-1]) == (plan.pages - 2) * PageLayout(1 << 20, 8).longest_list
 
 
+@pytest.mark.parametrize("columns", [-1, 0, 2, 5])
+def test_impossible_columns_are_refused(columns):
+    with pytest.raises(ValueError, match=f"columns is {columns}; it must be 1 or one of"):
+        PagePlanner(PageLayout(4096, 4), columns)
+
+
 @pytest.mark.parametrize("page_bytes, id_bytes", [(4095, 4), (2048, 4), (6144, 4), (4096, 2), (4096, 5)])
 def test_impossible_layouts_are_refused(page_bytes, id_bytes):
     with pytest.raises(ValueError, match="must be"):

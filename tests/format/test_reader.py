@@ -12,7 +12,7 @@ from small_stores import random_edges, write_store
 from pagestore import crc, crc_native, open_store
 from pagestore.crc import block_crcs, page_crc, page_crcs
 from pagestore.errors import StoreError
-from pagestore.io import aligned_empty
+from pagestore.io import aligned_empty, read_into
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +139,41 @@ def test_a_file_cut_while_open(store, tmp_path):
         for direct in (False, True):
             with topology.reader(direct=direct) as reader, pytest.raises(StoreError, match=f"ends at byte {end}"):
                 reader.read(topology.pages - 1, 1)
+
+
+def test_weights_of_a_file_cut_while_open(store, tmp_path):
+    """Those of a page begin and end inside blocks, so direct reads take more than is asked for."""
+    path = tmp_path / "cut.gs"
+    path.write_bytes(open(store.path, "rb").read())
+    with open_store(str(path)) as cut:
+        topology = cut.topology("out")
+        end = topology.weights_offset + topology.pages * topology.weight_page_bytes - 100
+        os.truncate(path, end)
+        for direct in (False, True):
+            with topology.reader(direct=direct) as reader, pytest.raises(StoreError, match=f"ends at byte {end}"):
+                reader.read_weights(topology.pages - 1, 1)
+
+
+def test_closing_twice(store):
+    reader = store.topology("out").reader()
+    number = reader._fd
+    with open(store.path, "rb") as another:
+        reader.close()
+        os.dup2(another.fileno(), number)
+    reader.close()
+    assert os.fstat(number).st_size == store.file_bytes, "the number was another file's by then"
+    os.close(number)
+
+
+def test_what_is_not_contiguous_is_not_moved(tmp_path):
+    with open(tmp_path / "f", "wb+") as file, pytest.raises(ValueError, match="only contiguous arrays are moved"):
+        read_into(file.fileno(), 0, np.zeros((4, 4), np.uint8)[:, ::2], "f")
+
+
+def test_without_the_c_library(monkeypatch):
+    """Where ISA-L is missing there is no compiled loop, and pages are summed one by one."""
+    monkeypatch.setattr(crc_native, "_address", lambda: None)
+    assert crc_native._made() is None
 
 
 def test_crcs_with_and_without_isal(monkeypatch):

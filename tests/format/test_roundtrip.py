@@ -144,6 +144,15 @@ def test_contradictions_are_refused_before_anything_is_written(prepared):
         pack_range(plan, 0, 400, degrees[::-1], keys)
     with pytest.raises(ValueError, match="no large pages"):
         pack_large(plan, 0, 0, keys[:5], 1, new_pages(plan, 0, 1), 0)
+    small = plan.small_range(0, 400)
+    pages, weights = new_pages(plan, *small), np.zeros(len(keys), np.uint8)
+    for wrong in (pages[1:], np.zeros((len(pages), 8192), np.uint8)[:, ::2]):
+        with pytest.raises(ValueError, match="page buffer has shape"):
+            pack_small(plan, 0, 400, degrees, keys, 1, wrong)
+    for other in (None, pages):
+        with pytest.raises(ValueError, match=f"weights need {len(pages)} pages of 1024 bytes"):
+            pack_small(plan, 0, 400, degrees, keys, 1, pages, weights, other)
+    assert not pages.any()
 
 
 def test_ids_up_to_the_largest(tmp_path):

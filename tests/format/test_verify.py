@@ -97,6 +97,45 @@ def test_degrees_exchanged_between_two_vertices(tmp_path):
     assert any("neighbours here and degree" in text for text in report.problems)
 
 
+@pytest.mark.parametrize("off", [1, -1, -2500])
+def test_degrees_of_hubs_that_contradict_their_pages(tmp_path, off):
+    """A hub of 2,500 edges and more: another degree, or one that a small page would hold."""
+    degrees = np.bincount(EDGES.source.astype(int), minlength=200)
+    hub = int(degrees.argmax())
+
+    path = written(tmp_path, lambda w, *_: w.write_array("vertices/out_degree", hub, degrees[[hub]] + off))
+    problems = verify(path).problems
+    assert any("large pages of topology out don't match the degrees of 0 to 200" in text for text in problems)
+    fits = [text for text in problems if f"vertex {hub} has degree" in text and "which fits a small page" in text]
+    assert bool(fits) == (off == -2500)
+
+
+def test_heads_that_end_before_the_last_list(tmp_path, monkeypatch):
+    """In a reordered store they go up to the last vertex with edges; here a row is missing."""
+    path = str(tmp_path / "g.gs")
+    edges = Edges(np.array([0, 1], np.uint64), np.array([1, 0], np.uint64), 4)
+    write_store(path, edges, store_of=np.arange(4))
+    assert verify(path).ok
+    monkeypatch.setattr("pagestore.writer.head_rows", lambda meta, plan: plan.last_with_edges)
+    write_store(path, edges, store_of=np.arange(4))
+    problems = verify(path).problems
+    assert any("heads have 1 rows; vertex 1 has edges" in text for text in problems)
+
+
+@pytest.mark.parametrize("name", ["vertices/ids", "vertices/out_degree", "topology/in/heads"])
+def test_tables_that_fail_their_checksums_are_not_judged_by_what_they_hold(tmp_path, name):
+    path = str(tmp_path / "g.gs")
+    write_store(path, EDGES, ids=np.arange(200) * 3)
+    with open_store(path) as store:
+        offset = store.extents[name].offset
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        file.write(b"\xff" * 8)
+    problems = verify(path).problems
+    assert sum(f"{name}, rows 0 to" in text and "fail their checksum" in text for text in problems) >= 1
+    assert not any("ascend" in text or "sums to" in text or "don't fit" in text for text in problems)
+
+
 def test_a_list_without_a_page_and_a_head_without_edges(tmp_path):
     """Vertex 3 has no edges; its degree or its head says that it has."""
     edges = Edges(np.array([0, 1], np.uint64), np.array([1, 0], np.uint64), 4)

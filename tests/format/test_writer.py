@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,56 @@ def test_an_old_store_stays_until_the_new_one_is_complete(path, complete):
 def test_abort_leaves_nothing(path):
     write_store(path, EDGES, finish=False).abort()
     assert os.listdir(os.path.dirname(path)) == []
+
+
+def test_what_is_closed_twice_or_given_up_late(path, complete):
+    """After the end nothing is left to close, and the store stays."""
+    with write_store(path, EDGES, finish=False) as writer:
+        writer.finish()
+        writer.abort()
+    assert Path(path).read_bytes() == Path(complete).read_bytes()
+    assert os.listdir(os.path.dirname(path)) == ["g.gs"]
+
+
+def test_rows_outside_of_an_array(path):
+    writer = write_store(path, EDGES, finish=False)
+    for first, count in ((-1, 1), (299, 2), (300, 1), (0, 301)):
+        with pytest.raises(ValueError, match=f"rows {first}.. of vertices/out_degree: outside its 300 rows"):
+            writer.write_array("vertices/out_degree", first, np.zeros(count, np.uint32))
+    writer.abort()
+
+
+def test_descriptions_that_contradict_what_was_laid_out(path):
+    """Column pages that no plan has; other vertices once the file has its size."""
+    writer = write_store(path, EDGES, finish=False)
+    for changes in ({"vertices": 301}, {"page_bytes": 8192}, {"columns": 8}):
+        with pytest.raises(ValueError, match="a fixed field of the description changed"):
+            writer.finish(replace(writer.meta, **changes))
+    writer.abort()
+    with pytest.raises(ValueError, match="the description and the plans disagree about column pages"):
+        StoreWriter(path, replace(writer.meta, columns=8, padding_words={"out": 0, "in": 0}), writer.plans)
+    assert os.listdir(os.path.dirname(path)) == []
+
+
+def test_errors_that_are_not_the_disks(path, monkeypatch):
+    """A folder without rights is the user's to change; a mistake of ours is told as it is, and leaves no file."""
+
+    def fail(error):
+        def create(name, *given):
+            Path(name).write_bytes(b"half")
+            raise error
+
+        return create
+
+    for error, raised, words in (
+        (PermissionError(errno.EACCES, "Permission denied"), UsageError, r"can't be written \(Permission denied\)"),
+        (RuntimeError("write failed: errno = 28, error message = 'No space'"), ResourceError, "no space left"),
+        (ValueError("no such type"), ValueError, "^no such type$"),
+    ):
+        monkeypatch.setattr("pagestore.hdf5.create", fail(error))
+        with pytest.raises(raised, match=words):
+            write_store(path, EDGES)
+        assert os.listdir(os.path.dirname(path)) == []
 
 
 def test_an_unwritten_page_is_noticed(path):

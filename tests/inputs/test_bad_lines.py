@@ -15,7 +15,7 @@ from pagestore.inputs.badlines import BadLines
 from pagestore.inputs.base import InputOptions, SkippedLines
 from pagestore.inputs.blocks import PAD, line_blocks
 from pagestore.inputs.judge import LineRules
-from pagestore.inputs.linesource import edge_chunks
+from pagestore.inputs.linesource import edge_chunks, name_chunks
 from pagestore.inputs.streams import ByteStream
 from pagestore.inputs.text import TextSource
 
@@ -114,6 +114,16 @@ def test_blocks_hold_whole_lines(tmp_path):
         assert all(block.text().endswith(b"\n") for block in blocks)
         assert not any(block.data[block.size : block.size + PAD].any() for block in blocks)
         assert [block.offset for block in blocks] == np.cumsum([0] + [b.size for b in blocks])[:-1].tolist()
+
+
+def test_blocks_of_comments_give_no_names(tmp_path):
+    path = write(tmp_path, "a.txt", "a b\n" + "# no edge\n" * 50 + "b c\n")
+    rules = LineRules(fields=2, strings=True)
+    chunks = list(name_chunks(ByteStream(path), rules, 1, BadLines("fail", tmp_path / "s", SkippedLines()), 2, 64))
+    assert [(chunk.source.to_pylist(), chunk.target.to_pylist()) for chunk in chunks] == [
+        (["a"], ["b"]),
+        (["b"], ["c"]),
+    ]
 
 
 def test_many_odd_lines(tmp_path):

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from input_files import edges_of, opened, write
 
-from pagestore.errors import InputError
-from pagestore.inputs import dictionary, dictionary_parts, namefile, names
+from pagestore.errors import InputError, ResourceError
+from pagestore.inputs import dictionary, dictionary_parts, edgefile, namefile, names
 from pagestore.inputs.base import EdgeSource
 from pagestore.inputs.idtable import IdSet, RankTable, distinct
 from pagestore.inputs.linesource import NameChunk
@@ -45,6 +45,7 @@ def test_integers(tmp_path, monkeypatch, memory):
     assert same_edges(edges_of(dense), source, target, weight) and same_edges(edges_of(dense), source, target, weight)
     assert dense.position() == dense.total_bytes
     dense.close()
+    dense.close()
     assert os.listdir(tmp_path) == []
 
 
@@ -54,6 +55,17 @@ def test_skewed_integers_by_parts(tmp_path, monkeypatch):
     target = np.roll(source, 1234)
     dense = dictionary.compact_integers(ArraySource(source, target, chunk_edges=CHUNK_EDGES), tmp_path, 1)
     assert sorted(edges_of(dense)) == sorted(zip(source.tolist(), target.tolist(), strict=True))
+
+
+def test_integers_that_do_not_fit_even_by_parts(tmp_path, monkeypatch):
+    """The parts follow the first IDs, above which all others lie: those are in the last part together."""
+    monkeypatch.setattr(dictionary, "FEWEST_IDS", 1 << 10)
+    ids = np.concatenate([np.arange(3_000), np.arange(1 << 50, (1 << 50) + 9_000)])
+    with pytest.raises(ResourceError) as error:
+        dictionary.compact_integers(ArraySource(ids, ids, name="many", chunk_edges=3_000), tmp_path, 1)
+    assert str(error.value) == (
+        "many: the distinct vertex IDs don't fit in the memory given, not even in 64 parts. Pass a larger --memory."
+    )
 
 
 class Once(EdgeSource):
@@ -170,8 +182,62 @@ def test_names_with_one_hash(tmp_path, monkeypatch):
         seeds.clear()
         dense = names.dictionary_strings([Named(pairs)], tmp_path, memory)
         assert sorted(edges_of(dense)) == sorted(pairs) and set(seeds) == {0, 1}
-    with pytest.raises(Exception, match="two of its names have the same hash"):
+    left = sorted(os.listdir(tmp_path))
+    with pytest.raises(ResourceError, match="two of its names have the same hash"):
         names.dictionary_strings([Named(pairs, replayable=False)], tmp_path, 1 << 30)
+    monkeypatch.setattr(
+        names, "hash_names", lambda data, offsets, seed, first, second: weak(data, offsets, 0, first, second)
+    )
+    with pytest.raises(ResourceError, match="two of its names have the same hash"):
+        names.dictionary_strings([Named(pairs)], tmp_path, 1 << 30)
+    assert sorted(os.listdir(tmp_path)) == left
+
+
+def test_a_name_larger_than_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(names, "LEAST_SORT_BYTES", 500)
+    with pytest.raises(
+        ResourceError, match=r"don't fit in the memory given, and can't be split further\. Pass a larger"
+    ):
+        names.dictionary_strings([Named([("a", "b" * 1000)])], tmp_path, 1)
+    assert os.listdir(tmp_path) == []
+
+
+def test_small_batches_are_read_together(tmp_path, monkeypatch):
+    """Up to a bound, so that what is in memory has one too."""
+    monkeypatch.setattr(edgefile, "READ_EDGES", 100)
+    monkeypatch.setattr(namefile, "READ_NAMES", 100)
+    edges, words = edgefile.EdgeFile(tmp_path / "e", 4, False), namefile.NameFile(tmp_path / "n")
+    for batch in range(30):
+        some = np.arange(40 * batch, 40 * batch + 40)
+        edges.append(some, some + 7, None)
+        texts = [f"{number:04}" for number in some.tolist()]
+        data = np.frombuffer("".join(texts).encode(), np.uint8)
+        words.append(NameBatch(np.arange(0, 161, 4), data, np.zeros(40, np.uint64)))
+    edges.finish()
+    words.finish()
+    chunks = list(edges.read())
+    assert [len(chunk) for chunk in chunks] == [120] * 10
+    assert np.concatenate([chunk.source for chunk in chunks]).tolist() == list(range(1200))
+    batches = list(words.read())
+    assert [len(batch) for batch in batches] == [120] * 10
+    assert b"".join(batch.data.tobytes() for batch in batches) == "".join(f"{n:04}" for n in range(1200)).encode()
+
+
+def test_temporary_files_that_another_program_cut(tmp_path):
+    edges = edgefile.EdgeFile(tmp_path / "e", 4, False)
+    edges.append(np.arange(9), np.arange(9), None)
+    edges.finish()
+    np.arange(9).tofile(tmp_path / "v")
+    vector = edgefile.FileVector(tmp_path / "v", "<i8", 9)
+    assert vector[-1] == 8 and vector[2:5].tolist() == [2, 3, 4]
+    for at in (9, -10):
+        with pytest.raises(IndexError, match=f"element {at} of 9"):
+            vector[at]
+    for name in "ev":
+        os.truncate(tmp_path / name, 20)
+    for read in (lambda: list(edges.read()), lambda: vector[:]):
+        with pytest.raises(ResourceError, match="a temporary file was cut by another program. Start again."):
+            read()
 
 
 @given(st.lists(st.binary(max_size=20) | st.text(alphabet="a\0b", max_size=20).map(str.encode), max_size=60))
@@ -199,6 +265,7 @@ def test_tables_of_ids(large, small):
 
 
 def test_a_full_set_says_so():
+    assert not IdSet(5_000).add(np.arange(20_000, dtype=np.uint64)), "fuller than any table for so few"
     found = IdSet(5_000)
     assert not all(found.add(np.arange(n, n + 1_000, dtype=np.uint64)) for n in range(0, 20_000, 1_000))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import struct
+from decimal import Decimal
 
 import numpy as np
 import pyarrow
@@ -11,6 +13,7 @@ import pyarrow.parquet
 import pytest
 from input_files import edges_of, opened, read, write
 
+from pagestore.errors import InputError
 from tests.shared_data import DATA, needs_data
 
 MTX = "%%MatrixMarket matrix coordinate "
@@ -38,6 +41,11 @@ def test_matrix_market(tmp_path):
     text = "%%matrixmarket MATRIX Coordinate Integer General\r\n%%GraphBLAS type uint8_t\r\n2 2 1\r\n1 2 255\r\n"
     check(tmp_path, "d", text, [(1, 2, 255.0)], (2, 1, None, True))
     check(tmp_path, "e.mtx", MTX + "pattern general\n4 4 0\n", [], (4, 1, None, False))
+
+
+def test_matrix_market_with_a_comment_of_many_kilobytes(tmp_path):
+    text = MTX + "pattern general\n%" + "c" * 9000 + "\n3 3 1\n1 2\n"
+    check(tmp_path, "a.mtx", text, [(1, 2)], (3, 1, None, False))
 
 
 def test_matrix_market_with_duplicates(tmp_path):
@@ -69,6 +77,31 @@ def test_adjacency(tmp_path):
     text = "# lists\n1 3 5\n4\n\n5 1\n7"
     source = opened(write(tmp_path, "a.adj", text), tmp_path)
     assert edges_of(source) == [(1, 3), (1, 5), (5, 1)]
+    assert np.concatenate(list(source.vertex_ids())).tolist() == [4, 7]
+
+
+def test_adjacency_behind_a_byte_order_mark(tmp_path):
+    assert read(tmp_path, "a.adj", b"\xef\xbb\xbf1 3 5\n5 1\n") == [(1, 3), (1, 5), (5, 1)]
+
+
+def test_adjacency_of_several_files(tmp_path):
+    """They share the list of skipped lines, of which one block may hold several."""
+    paths = [write(tmp_path, "a.adj", "1 3\nx 1\n2 -4\n9\n"), write(tmp_path, "b.adj", "3 1\n4 y\n")]
+    source = opened(paths, tmp_path, bad_lines="skip")
+    for _ in range(2):
+        assert edges_of(source) == [(1, 3), (3, 1)] and source.skipped.count == 3
+    assert np.concatenate(list(source.vertex_ids())).tolist() == [9]
+
+
+def test_adjacency_of_a_pipe(tmp_path, monkeypatch):
+    """Vertices alone on their lines are kept on the way: a pipe is read once."""
+    near, far = os.pipe()
+    os.write(far, b"1 3 5\n4\n5 1\n7\n")
+    os.close(far)
+    with open(near) as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        source = opened("-", tmp_path, format="adjacency")
+        assert not source.replayable and edges_of(source) == [(1, 3), (1, 5), (5, 1)]
     assert np.concatenate(list(source.vertex_ids())).tolist() == [4, 7]
 
 
@@ -131,6 +164,15 @@ def test_npy_with_weights(tmp_path):
     assert edges_of(opened(path, tmp_path)) == EDGES
 
 
+def test_several_arrays(tmp_path):
+    paths = [tmp_path / "a.npy", tmp_path / "b.npy"]
+    np.save(paths[0], np.array(PAIRS))
+    np.save(paths[1], np.array([(4, 4)]))
+    source = opened(paths, tmp_path)
+    assert edges_of(source) == edges_of(source) == [*PAIRS, (4, 4)]
+    assert source.position() > 0 and source.skipped.count == 0
+
+
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_npz(tmp_path, save):
     path = tmp_path / "a.npz"
@@ -173,6 +215,17 @@ def test_tables(tmp_path, form):
     assert sorted(edges_of(opened(saved(TABLE), tmp_path, string_ids=True, weights=False))) == [("1", "2"), ("3", "1")]
 
 
+def test_tables_of_decimals_and_of_dictionaries(tmp_path):
+    """As databases write prices, and pandas categories."""
+    prices = pyarrow.array([Decimal("0.50"), Decimal("7.00")])
+    pyarrow.parquet.write_table(TABLE.drop(["weight"]).append_column("weight", prices), tmp_path / "a.parquet")
+    assert edges_of(opened(tmp_path / "a.parquet", tmp_path)) == EDGES
+    words = NAMED.set_column(0, "from", NAMED.column("from").dictionary_encode())
+    words = words.set_column(1, "to", NAMED.column("to").dictionary_encode())
+    pyarrow.feather.write_feather(words, str(tmp_path / "b.arrow"))
+    assert sorted(edges_of(opened(tmp_path / "b.arrow", tmp_path))) == [("a", "b", 0.5), ("é", "a", 7.0)]
+
+
 def test_ldbc(tmp_path):
     write(tmp_path, "g.v", "1\n9223372036854775807\n5\n8\n")
     write(tmp_path, "g.e", "1 5 0.5\n9223372036854775807 1 2\n")
@@ -182,6 +235,21 @@ def test_ldbc(tmp_path):
         assert edges_of(source) == [(1, 5, 0.5), (9223372036854775807, 1, 2.0)]
         assert np.concatenate(list(source.vertex_ids())).tolist() == [1, 9223372036854775807, 5, 8]
         assert source.closed and source.directed is False
+
+
+def test_ldbc_without_its_other_files(tmp_path):
+    """The vertices are then those of the edges; of the direction nothing is known."""
+    write(tmp_path, "g.e", "1 5\n")
+    source = opened(tmp_path / "g.e", tmp_path)
+    assert edges_of(source) == [(1, 5)]
+    assert source.vertex_ids() is None and not source.closed and source.directed is None
+    write(tmp_path, "g.v", b"\xef\xbb\xbf5\n1\n")
+    write(tmp_path, "g.properties", "graph.g.meta.vertices = 2\ngraph.g.directed = perhaps\n")
+    source = opened(tmp_path / "g.e", tmp_path)
+    assert np.concatenate(list(source.vertex_ids())).tolist() == [5, 1] and source.closed and source.directed is None
+    (tmp_path / "g.e").unlink()
+    with pytest.raises(InputError, match=r"/g\.e: no such file\. A Graphalytics dataset is a pair g\.v and \.e\."):
+        opened(tmp_path / "g.v", tmp_path)
 
 
 @needs_data

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ import zstandard
 from input_files import edges_of, opened, write
 
 from pagestore.errors import GstreamError, InputError, UsageError
+from pagestore.inputs import streams
 from pagestore.inputs.streams import ByteStream
 from tests.shared_data import DATA, needs_data
 
@@ -47,8 +49,23 @@ def test_members_in_a_row(tmp_path, suffix):
     assert edges_of(opened(write(tmp_path, f"a{suffix}", packed), tmp_path)) == EDGES
 
 
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_members_without_content(tmp_path, suffix):
+    none = PACKERS[suffix](b"")
+    assert edges_of(opened(write(tmp_path, f"a{suffix}", none + PACKERS[suffix](TEXT) + none), tmp_path)) == EDGES
+
+
 def test_zeros_behind_gzip(tmp_path):
     assert edges_of(opened(write(tmp_path, "a.gz", gzip.compress(TEXT) + bytes(512)), tmp_path)) == EDGES
+
+
+@pytest.mark.parametrize("read_bytes", [1, 16, 1 << 18])
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
+def test_members_behind_zeros(tmp_path, monkeypatch, suffix, read_bytes):
+    """More zeros than are read at a time: what follows them belongs to the file all the same."""
+    monkeypatch.setattr(streams, "READ_BYTES", read_bytes)
+    packed = PACKERS[suffix](b"1 2\n") + bytes(400) + PACKERS[suffix](b"3 4\n") + bytes(400)
+    assert edges_of(opened(write(tmp_path, f"a{suffix}", packed), tmp_path)) == [(1, 2), (3, 4)]
 
 
 def test_formats_in_compression(tmp_path):
@@ -158,6 +175,14 @@ def test_options_that_do_not_fit(tmp_path, monkeypatch):
     assert message("a.mtx", tmp_path, string_ids=True) == (
         "a.mtx: --string-ids is for text, Parquet and Arrow; mtx has numbers. Drop the option."
     )
+    assert message("a.mtx", tmp_path, weight_column=3) == (
+        "a.mtx: --weight-column is for text, TNTP, Parquet and Arrow, not for mtx. Drop the option."
+    )
+    write(tmp_path, "a.npy.gz", gzip.compress(b"\x93NUMPY"))
+    for options in ({}, {"format": "npy"}):
+        assert message("a.npy.gz", tmp_path, **options) == (
+            "a.npy.gz: gzip data of npy can't be mapped. Decompress it first."
+        )
     write(tmp_path, "b.txt", "1 2\n")
     assert message(["a.txt", "b.txt"], tmp_path) == (
         "b.txt: carries no weights, but a.txt carries weights; inputs of one graph agree. Pass --no-weights."
@@ -197,12 +222,33 @@ def test_pipe(tmp_path):
         next(source.chunks())
 
 
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_pipe_of_single_bytes(tmp_path, monkeypatch, suffix):
+    """A reader of a pipe gets what is there: that may be less than a compression is known by."""
+    usual = os.read
+    monkeypatch.setattr(os, "read", lambda number, size: usual(number, min(size, 1)))
+    packed = PACKERS[suffix](b"1 2\n") + PACKERS[suffix](b"3 4\n")
+    assert edges_of(opened(fifo(tmp_path, packed), tmp_path)) == [(1, 2), (3, 4)]
+
+
 def test_pipe_of_gzip_and_of_mtx(tmp_path):
     assert edges_of(opened(fifo(tmp_path, gzip.compress(TEXT), "a"), tmp_path)) == EDGES
     mtx = b"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n"
     assert edges_of(opened(fifo(tmp_path, mtx, "b"), tmp_path, format="mtx")) == [(1, 2)]
     with pytest.raises(InputError, match="ends in the middle of its gzip data"):
         edges_of(opened(fifo(tmp_path, gzip.compress(TEXT)[:-9], "c"), tmp_path))
+
+
+def test_pipe_of_numbers_beside_names(tmp_path, monkeypatch):
+    """Numbers that were taken for numbers can't be read again as names."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "a.txt", "a b\n")
+    paths = ["a.txt", fifo(tmp_path, b"1 2\n")]
+    assert message(paths, tmp_path) == (
+        f"{paths[1]}: has numbers for IDs where other inputs have names. Pass --string-ids."
+    )
+    paths = ["a.txt", fifo(tmp_path, b"1 2\n", "again")]
+    assert sorted(edges_of(opened(paths, tmp_path, string_ids=True))) == [("1", "2"), ("a", "b")]
 
 
 def test_pipe_of_names(tmp_path):
@@ -248,6 +294,17 @@ def test_stdin(tmp_path, content, printed):
     command = [sys.executable, "-c", READ_STDIN, str(here.parents[2]), str(here.parent), str(tmp_path)]
     done = subprocess.run(command, input=content, capture_output=True, timeout=120)
     assert done.stdout.decode().strip() == printed, done.stderr.decode()
+
+
+def test_stdin_that_can_not_be_read(tmp_path, monkeypatch):
+    for path, how, words in (
+        (tmp_path, os.O_RDONLY, "is a folder; an input is a file."),
+        ("/dev/null", os.O_WRONLY, "reading stopped at byte 0 (bad file descriptor). Check the disk or the pipe."),
+    ):
+        stdin = os.open(path, how)
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(fileno=lambda stdin=stdin: stdin))
+        assert message("-", tmp_path) == f"stdin: {words}"
+        os.close(stdin)
 
 
 def test_peek_and_read_agree(tmp_path):

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import zipfile
+
 import numpy as np
 import pyarrow
 import pyarrow.parquet
@@ -24,6 +27,8 @@ ARRAYS = [
     (np.zeros((2, 4)), "a.npy: has the shape (2, 4); edges are [n, 2], [n, 3] or an array with the fields source and target. Reshape it."),
     (np.zeros(3, dtype=[("a", int), ("b", int)]), "a.npy: has the fields a, b; edges need 'source' and 'target'. Rename the fields."),
     (np.array([["a", "b"]]), "a.npy: source is of type <U1; vertex IDs are integers. Convert the column."),
+    (np.zeros((2, 2), dtype=[("source", int), ("target", int)]), "a.npy: has the shape (2, 2); an array with fields has one dimension."),
+    (np.zeros(2, dtype=[("source", int), ("target", int), ("weight", "S3")]), "a.npy: the weight is of type |S3; weights are real numbers. Convert the column, or pass --no-weights."),
     (np.array([[None, 1]]), "a.npy: holds Python objects; edges are numbers. Convert the array, e.g. astype(int64)."),
 ]  # fmt: skip
 
@@ -74,6 +79,27 @@ def test_cut_arrays(tmp_path, monkeypatch):
     np.savez("a.npz", x=np.arange(3))
     with pytest.raises(InputError, match="a.npz: has the fields x; edges need 'source' and 'target'"):
         opened("a.npz", tmp_path)
+
+
+def test_arrays_cut_behind_their_headers(tmp_path, monkeypatch):
+    """While the file is open, or inside an archive whose checksums are right."""
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.arange(20).reshape(10, 2))
+    source = opened("a.npy", tmp_path)
+    os.truncate("a.npy", os.path.getsize("a.npy") - 9)
+    with pytest.raises(InputError) as error:
+        edges_of(source)
+    assert str(error.value) == (
+        "a.npy: ends before row 10 of the 10 that its header promises. The file was cut: write it again."
+    )
+    with zipfile.ZipFile("a.npz", "w") as archive:
+        for member in ("source", "target"):
+            archive.writestr(f"{member}.npy", npy("{'descr': '<i8', 'fortran_order': False, 'shape': (9,)}"))
+    with pytest.raises(InputError) as error:
+        edges_of(opened("a.npz", tmp_path))
+    assert str(error.value) == (
+        "a.npz:source: ends before row 9 of the 9 that its header promises. The file was cut: write it again."
+    )
 
 
 def test_sparse_matrices(tmp_path, monkeypatch):

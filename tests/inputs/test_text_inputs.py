@@ -158,7 +158,8 @@ def test_replay_and_position(tmp_path):
 
 
 def test_options_that_contradict():
-    for options in ({"bad_lines": "ignore"}, {"weights": False, "weight_column": 3}, {"num_vertices": -1}):
+    contradictions = ({"bad_lines": "ignore"}, {"weights": False, "weight_column": 3}, {"num_vertices": -1})
+    for options in (*contradictions, {"threads": 0}, {"chunk_edges": 0}):
         with pytest.raises(UsageError):
             InputOptions(**options)
 
@@ -204,6 +205,22 @@ def sniffed(tmp_path, text, **options):
     path.write_text(text)
     with closing(ByteStream(path)) as stream:
         return sniff(stream, InputOptions(**options), ",")
+
+
+def test_lines_that_the_kernels_leave_to_the_judge(tmp_path):
+    """More digits than a machine word has, doubled quotes in long names, lines of separators alone."""
+    zeros = "0" * 30
+    assert read(tmp_path, "a.txt", f"1 2\n{zeros}3 {zeros}4\n") == PAIR
+    assert read(tmp_path, "a.txt", f"1 2 .5\n{zeros}3 4 1.5\n") == [(1, 2, 0.5), (3, 4, 1.5)]
+    assert read(tmp_path, "a.tsv", "1\t2\n\t\n \t# x\n3\t4\n") == PAIR
+    for count in (1, 200):  # shorter and longer than what is searched for the line's end at a time
+        assert sorted(read(tmp_path, "a.csv", 'b,a\na,"' + 'x""' * count + '"\n')) == [("a", 'x"' * count), ("b", "a")]
+
+
+def test_nothing_but_comments_for_long(tmp_path):
+    path = write(tmp_path, "a.txt", ("# " + "c" * 997 + "\n") * 17_000 + "1 2\n")
+    with pytest.raises(InputError, match=r"a\.txt: has no line of data within its first 16 MiB; an edge list holds a"):
+        opened(path, tmp_path)
 
 
 def test_long_comment_before_data(tmp_path):

@@ -48,6 +48,11 @@ def test_no_weights(tmp_path):
     assert read(tmp_path, "net.tntp", NETWORK, weights=False) == [(1, 2), (1, 3), (2, 1)]
 
 
+def test_comments_and_blank_lines_between_tags(tmp_path):
+    text = NETWORK.replace("<FIRST THRU NODE> 1\n", "\n~ a comment <NUMBER OF NODES> 9\n<FIRST THRU NODE> 1\n \t\n")
+    assert read(tmp_path, "net.tntp", text) == [(1, 2, 6.0), (1, 3, 4.0), (2, 1, 7.0)]
+
+
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [

@@ -1,0 +1,89 @@
+# ruff: noqa: E501  messages stand whole, as users see them
+"""Headers and lists that contradict themselves, and their exact messages."""
+
+from __future__ import annotations
+
+import pytest
+from input_files import edges_of, opened
+
+from pagestore.errors import InputError
+
+BANNER = b"%%MatrixMarket matrix coordinate "
+HEADER = "Fix the header, or convert the file."
+FIX = "Fix the line."
+TYPES = "bool, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, float, double"
+
+
+def int64(*numbers: int) -> bytes:
+    return b"".join(number.to_bytes(8, "little", signed=True) for number in numbers)
+
+
+CASES = [
+    (
+        "a.mtx",
+        b"%%MatrixMarket vector coordinate real general\n3 3 1\n1 2 5\n",
+        f"a.mtx:1:1: 'vector' in the banner is unknown; it is 'matrix'. {HEADER}",
+    ),
+    (
+        "a.mtx",
+        b"%%MatrixMarket matrix elemental real general\n3 3 1\n1 2 5\n",
+        f"a.mtx:1:1: 'elemental' in the banner is unknown; it is 'coordinate'. {HEADER}",
+    ),
+    (
+        "a.mtx",
+        BANNER + b"quaternion general\n3 3 1\n1 2 5\n",
+        f"a.mtx:1:1: field 'quaternion' is unknown; it is pattern, integer or real. {HEADER}",
+    ),
+    (
+        "a.mtx",
+        BANNER + b"real triangular\n3 3 1\n1 2 5\n",
+        f"a.mtx:1:1: symmetry 'triangular' is unknown; it is general, symmetric, skew-symmetric. {HEADER}",
+    ),
+    (
+        "a.mtx",
+        BANNER + b"real general\n%%GraphBLAS type string\n3 3 1\n1 2 5\n",
+        f"a.mtx:2:1: GraphBLAS type 'string' is no type of weights; it is one of {TYPES}. {HEADER}",
+    ),
+    (
+        "a.mtx",
+        BANNER + b"integer skew-symmetric\n%%GraphBLAS type uint8_t\n3 3 1\n2 1 5\n",
+        f"a.mtx:2:1: uint8_t has no negative values, which a skew-symmetric matrix needs. {HEADER}",
+    ),
+    (
+        "a.mtx",
+        BANNER + b"integer general\n%%GraphBLAS type int8_t\n3 3 2\n1 2 127\n2 3 128\n",
+        "a.mtx:5:5: weight 128 does not fit int8_t; the header allows -128 to 127. Fix the line, or pass --bad-lines skip.",
+    ),
+    ("a.graph", b"2 1 010\nx 2\n1 1\n", f"a.graph:2:1: vertex weight 'x' is no integer from 0. {FIX}"),
+    ("a.graph", b"2 1 010\n-1 2\n1 1\n", f"a.graph:2:1: vertex weight '-1' is no integer from 0. {FIX}"),
+    (
+        "a.graph",
+        b"2 1 011\n7 2 5\n1 1 y\n",
+        f"a.graph:3:5: weight 'y' is not a number; weights are finite numbers. {FIX}",
+    ),
+    (
+        "a.graph",
+        b"2 1 010\n" + b"9" * 30 + b" 2\n1 1\n",
+        f"a.graph:2:1: '{'9' * 30} 2' holds a number of more digits than can be read exactly. {FIX}",
+    ),
+    ("a.adj", b"1 2\n" * 2000 + b"3 \0004\n", f"a.adj:2001:3: a NUL byte; text holds none. {FIX}"),
+    (
+        "a.sg",
+        b"\0" + int64(1, 2, 1, 1, 1) + b"\1\0\0\0",
+        "a.sg: the first row begins at edge 1, not at 0. The file is damaged: write it again.",
+    ),
+    (
+        "a.sg",
+        b"\0" + int64(1, 2, 0, 0, 0) + b"\1\0\0\0",
+        "a.sg: the rows end at edge 0, the file holds 1. The file is damaged: write it again.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), CASES)
+def test_message(tmp_path, monkeypatch, name, content, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError) as error:
+        edges_of(opened(name, tmp_path))
+    assert str(error.value) == message
