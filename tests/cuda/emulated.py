@@ -44,7 +44,7 @@ class Launcher:
         kinds = self.unit.kernels[name].arguments
         given = [a.ctypes.data if isinstance(a, np.ndarray) else int(a) for a in arguments]
         for argument, (kind, label) in zip(arguments, kinds, strict=False):
-            pointer = isinstance(argument, np.ndarray) or (label == "entries" and isinstance(argument, int))
+            pointer = isinstance(argument, np.ndarray) or (label in ("entries", "due") and isinstance(argument, int))
             assert pointer == kind.endswith("*"), (name, label, kind)
         if kinds[-1][0] == "Context":
             assert len(self.context) == self.unit.context_bytes
