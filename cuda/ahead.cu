@@ -1,36 +1,53 @@
 // Supersteps that are queued before it is known what they find: the GPU chooses what the host chooses else
 // (gstream/direction.py). One superstep of a program in place is
 //
-//     decide -> reopen -> heads -> count -> select -> pull -> push -> advance
+//     heads (or reopen) -> select -> traverse -> advance
 //
-// of which those of the other direction, and all once nothing is active, return at once. The page kernels know nothing
-// of it: `select` writes the entries of the pages that are wanted, with their parts numbered at the end of the
-// launch's, and has the claims begin there. Example: 10 parts in all, pages 1 (4 parts) and 3 (2 parts) wanted: entries end at 4,
-// 8, 8 and 10, and the first claim is for part 4. Nothing wanted: the first claim is for part 10, so there is none.
+// of which those that a push has no use for, and all once nothing is active, return at once. `select` writes the
+// entries of the pages that are wanted, with their parts numbered at the end of the launch's, and has the claims begin
+// there: the code for pages knows nothing of it. Example: 10 parts in all, pages 1 (4 parts) and 3 (2 parts) wanted:
+// entries end at 4, 8, 8 and 10, and the first claim is for part 4. `advance` measures the frontier and chooses the next
+// direction.
+// What needs all blocks of a kernel is done by the last one that ends: a launch more takes longer.
 //
 // Where a wanted page is not on the GPU the superstep is blocked: the host makes it, and may queue others after it.
 #include "frontier.cuh"
 #include "lists.cuh"
-#include "pages.cuh"
+#include "pulling.cuh"
+#include "pushing.cuh"
 
 constexpr u64 PUSH = 0, PULL = 1, NO_WAY = 2;
 constexpr u64 PUSH_COST = 2;  // as gstream.direction has it
 
 // What is known between kernels. pulls, reopens: whether they are due in this superstep; stale: open bits may hold
-// vertices that are done; the others as in gstream.direction.Chooser.
+// vertices that are done; unexplored to last_vertices as in gstream.direction.Chooser; wanted: pages; ended: blocks of
+// the kernel that runs.
 struct Ahead {
-    u64 way, pulls, reopens, stale, unexplored, pulled, last_vertices;
+    u64 way, pulls, reopens, stale, unexplored, pulled, last_vertices, wanted, ended;
+};
+
+// How directions are chosen. ways: bit PUSH, bit PULL; few: V / BETA.
+struct Rules {
+    u64 ways, all_edges, few, alpha;
 };
 
 // One topology, for the direction that goes over it. rows: of each page, ~0: not here; part_of[p]: the first part of
-// page p; claims: null where the program does not go this way.
+// page p.
 struct Way {
     const u64 *first_vertex, *last_vertex, *part_of;
+    const Part* parts;
     const u32* rows;
     u32* lists;
     Entry* entries;
-    Claims* claims;
     u64 pages;
+};
+
+// What a launch goes by, in the GPU's memory.
+struct Course {
+    Ahead state;
+    Rules rules;
+    Way ways[2];
+    Claims claims;
 };
 
 // What the host reads of a superstep, in its memory: `way`; vertices and edges of its frontier; `unexplored` to `stale`
@@ -47,49 +64,51 @@ __device__ __forceinline__ u64 nanoseconds_now() {
     return now;
 }
 
-// The direction of a superstep from `active` vertices whose edges are `leaving`; gstream.direction.Chooser.choose where
-// nothing has to be moved. ways: bit PUSH, bit PULL; few: V / BETA.
-__device__ __forceinline__ u64 choose(Ahead& ahead, u64 active, u64 leaving, u64 ways, u64 all_edges, u64 few,
-                                      u64 alpha) {
-    if (ways != 3) return ways >> 1;
-    bool pull = leaving * PUSH_COST > all_edges;
-    if (HAS_DONE && ahead.pulled) pull = active >= ahead.last_vertices || active > few;
-    else if (HAS_DONE) pull = leaving > ahead.unexplored / alpha;
+// Whether this is the last block of the kernel to get here; it sees what the others wrote. By whole blocks.
+__device__ __forceinline__ bool last_to_end(Ahead* state) {
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        last = atomicAdd(&state->ended, u64(1)) == gridDim.x - 1;
+        if (last) state->ended = 0;
+    }
+    __syncthreads();
+    return last;
+}
+
+// The direction of a superstep from `active` vertices whose edges are `leaving`: gstream.direction.Chooser.choose where
+// nothing has to be moved.
+__device__ __forceinline__ u64 choose(Ahead& ahead, const Rules& rules, u64 active, u64 leaving) {
+    if (rules.ways != 3) return rules.ways >> 1;
+    bool pull = leaving * PUSH_COST > rules.all_edges;
+    if (HAS_DONE && ahead.pulled) pull = active >= ahead.last_vertices || active > rules.few;
+    else if (HAS_DONE) pull = leaving > ahead.unexplored / rules.alpha;
     ahead.unexplored -= min2(leaving, ahead.unexplored);
     ahead.pulled = pull;
     ahead.last_vertices = active;
     return pull ? PULL : PUSH;
 }
 
-// Begin a superstep. found: active vertices, their edges, edges looked at, which become 0; pages: of the last one;
-// `only`: no superstep follows, it is only said what would be its frontier. One warp.
-KERNEL __launch_bounds__(THREADS)
-decide_kernel(Ahead* state, u64* found, u64* pages, u64 ways, u64 all_edges, u64 few, u64 alpha, u64 only, Told* told) {
-    if (thread_of_grid() != 0) return;
-    Ahead ahead = *state;
-    if (ahead.way == NO_WAY) {
-        told->way = NO_WAY;
-        return;
-    }
+// Begin a superstep. found: active vertices, their edges, edges looked at, which become 0; `only`: it is not made, only
+// said what its frontier would be. One thread.
+__device__ __forceinline__ void decide(Course* course, u64* found, bool only, Told* told) {
+    Ahead ahead = course->state;
     const u64 active = found[0], leaving = found[1], looked = found[2];
     found[0] = found[1] = found[2] = 0;
-    *told = {0, active, leaving, ahead.unexplored, ahead.pulled, ahead.last_vertices, ahead.stale, looked, *pages,
+    *told = {0, active, leaving, ahead.unexplored, ahead.pulled, ahead.last_vertices, ahead.stale, looked, ahead.wanted,
              nanoseconds_now(), 0};
-    *pages = 0;
-    ahead.way = active == 0 || only != 0 ? NO_WAY : choose(ahead, active, leaving, ways, all_edges, few, alpha);
+    ahead.wanted = 0;
+    ahead.way = active == 0 || only ? NO_WAY : choose(ahead, course->rules, active, leaving);
     ahead.pulls = ahead.way == PULL;
     ahead.reopens = HAS_DONE && ahead.pulls && ahead.stale;
     told->way = ahead.way;
-    *state = ahead;
+    course->state = ahead;
 }
 
-// The wanted lists of each page: of active vertices for a push, of `open` ones for a pull. Any launch of whole warps.
-KERNEL __launch_bounds__(THREADS)
-count_ahead_kernel(const Ahead* state, const Way* ways, const u64* active_bits, const u64* open_bits) {
-    const u64 chosen = state->way;
-    if (chosen == NO_WAY || (chosen == PULL && !HAS_DONE)) return;
-    const Way& way = ways[chosen];
-    count_lists(chosen == PULL ? open_bits : active_bits, way.first_vertex, way.last_vertex, way.pages, way.lists);
+// The first superstep of a course. One block.
+KERNEL __launch_bounds__(THREADS) decide_kernel(Course* course, u64* found, Told* told) {
+    if (thread_of_grid() == 0) decide(course, found, false, told);
 }
 
 // Sum over the lanes up to this one.
@@ -101,21 +120,13 @@ __device__ __forceinline__ u64 sum_so_far(u64 x) {
     return x;
 }
 
-// Where the claims of the way begin, its entries, and the pages that are wanted; of the other way nothing is left to
-// claim. told: of this superstep. One block.
-KERNEL __launch_bounds__(THREADS)
-select_pages_kernel(Ahead* state, const Way* ways, u64* wanted_pages, Told* told) {
-    __shared__ u64 sums[3], of_warp[BLOCK_WARPS + 1];  // parts, pages, pages that are not here
-    const u64 chosen = state->way;
-    if (threadIdx.x == 0) {
-        sums[0] = sums[1] = sums[2] = 0;
-        for (u32 k = 0; k < 2; k++)
-            if (ways[k].claims != nullptr && k != chosen) ways[k].claims->next = ways[k].part_of[ways[k].pages];
-    }
-    if (chosen == NO_WAY) return;
-    const Way& way = ways[chosen];
+// Where the claims begin, the entries of the way, and how many pages are wanted. One block.
+__device__ __forceinline__ void select_pages(Course* course, u64 chosen, Told* told) {
+    __shared__ u64 sums[3], of_warp[BLOCK_WARPS];  // parts, pages, pages that are not here
+    const Way& way = course->ways[chosen];
     const auto wanted = [&](u64 page) { return (chosen == PULL && !HAS_DONE) || way.lists[page] != 0; };
     const auto parts_of = [&](u64 page) { return way.part_of[page + 1] - way.part_of[page]; };
+    if (threadIdx.x < 3) sums[threadIdx.x] = 0;
     __syncthreads();
     u64 parts = 0, pages = 0, absent = 0;
     for (u64 page = threadIdx.x; page < way.pages; page += THREADS) {
@@ -124,24 +135,26 @@ select_pages_kernel(Ahead* state, const Way* ways, u64* wanted_pages, Told* told
         pages++;
         absent += way.rows[page] == ~u32(0);
     }
+    __syncwarp();
     count_up(&sums[0], parts);
     count_up(&sums[1], pages);
     count_up(&sums[2], absent);
     __syncthreads();
-    const u64 all = way.part_of[way.pages];
-    u64 end = all - sums[0];  // of the entries so far
+    const bool blocked = sums[2] != 0;
+    u64 end = way.part_of[way.pages] - sums[0];  // of the entries so far
     if (threadIdx.x == 0) {
-        way.claims->next = sums[2] != 0 ? all : end;
-        if (sums[2] != 0) {
+        Ahead& state = course->state;
+        course->claims = {end, 0};
+        state.wanted = blocked ? 0 : sums[1];
+        if (blocked) {
             told->blocked = 1;
-            state->way = NO_WAY;  // of supersteps that are queued already
-            state->pulls = state->reopens = 0;
-        } else {
-            *wanted_pages = sums[1];
-            if (HAS_DONE) state->stale = chosen == PUSH || sums[1] != 0;
+            state.way = NO_WAY;  // of supersteps that are queued already
+            state.pulls = state.reopens = 0;
+        } else if (HAS_DONE) {
+            state.stale = chosen == PUSH || sums[1] != 0;
         }
     }
-    if (sums[2] != 0) return;
+    if (blocked) return;
     for (u64 base = 0; base < way.pages; base += THREADS) {
         const u64 page = base + threadIdx.x;
         const u64 mine = page < way.pages && wanted(page) ? parts_of(page) : 0, so_far = sum_so_far(mine);
@@ -159,10 +172,48 @@ select_pages_kernel(Ahead* state, const Way* ways, u64* wanted_pages, Told* told
     }
 }
 
-// The next frontier: `bits` counted in found, `spent` cleared. Any launch of whole warps.
+// The pages that are wanted: of active vertices for a push, of `open` ones for a pull. told: of this superstep. Any
+// launch of whole warps.
 KERNEL __launch_bounds__(THREADS)
-advance_kernel(const Ahead* state, const u64* bits, u64* spent, u64 words, const Degree* degree, u64 weigh,
-               u64* found) {
-    if (state->way == NO_WAY) return;
-    measure_frontier(bits, spent, words, degree, weigh != 0, found);
+select_pages_kernel(Course* course, const u64* active_bits, const u64* open_bits, Told* told) {
+    const u64 chosen = course->state.way;
+    if (chosen == NO_WAY) return;
+    const Way& way = course->ways[chosen];
+    if (chosen == PUSH || HAS_DONE)
+        count_lists(chosen == PULL ? open_bits : active_bits, way.first_vertex, way.last_vertex, way.pages, way.lists);
+    if (last_to_end(&course->state)) select_pages(course, chosen, told);
+}
+
+// Push from the active vertices of the pages that were selected, or pull into the open ones. vertices: all there are,
+// whose values are in `value`.
+KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
+traverse_kernel(Course* course, const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words,
+                Value* value, u64 vertices, const Degree* __restrict__ degree, const u64* __restrict__ active_bits,
+                const u64* __restrict__ open_bits, u64* next_bits, u64* edges, Context ctx) {
+    const u64 chosen = course->state.way;
+    if (chosen == NO_WAY) return;
+    const Way way = course->ways[chosen];
+    const Pool pool = {words, weights, page_words, way.entries, way.pages, false, way.first_vertex};
+    const Sources sources = {reinterpret_cast<const Source*>(value), 0, degree, active_bits};
+    Got* const dst = reinterpret_cast<Got*>(value);
+    const u64 parts = way.part_of[way.pages];
+    u32 looked;
+    if (chosen == PUSH) {
+        const Pushing push = {sources, dst, 0, vertices, next_bits};
+        looked = push_parts(pool, way.parts, 0, parts, &course->claims, push, ctx);
+    } else {
+        const Pulling pull = {sources, dst, 0, vertices, next_bits, open_bits};
+        looked = pull_parts(pool, way.parts, 0, parts, &course->claims, pull, ctx);
+    }
+    count_up(edges, looked);
+}
+
+// The next frontier, whose bits are `bits`: measured in found; `spent` is cleared; then the next superstep begins, of
+// which `told` is told. Any launch of whole warps.
+KERNEL __launch_bounds__(THREADS)
+advance_kernel(Course* course, const u64* bits, u64* spent, u64 words, const Degree* degree, u64* found, u64 only,
+               Told* told) {
+    if (course->state.way == NO_WAY) return;
+    measure_frontier(bits, spent, words, degree, course->rules.ways == 3, found);
+    if (last_to_end(&course->state) && threadIdx.x == 0) decide(course, found, only != 0, told);
 }

@@ -9,18 +9,20 @@
 // Settle open vertices of [first, last) from their heads; first is a multiple of 64. heads: id[rows, 4], row
 // v - head_skip. Clears the open bit of what is settled and of vertices without in-edges; remain_bits, written whole,
 // are what is open still and has a list beyond its heads. `value` and `degree` are of all vertices. due: where there is
-// one and it is 0, nothing is done. Any launch of whole warps.
+// one and it is 0, nothing is done; reopens: where there is one and it is not 0, open bits are made anew first, of the
+// vertices that are not done. Any launch of whole warps.
 KERNEL __launch_bounds__(THREADS)
-pull_heads_kernel(const u64* due, const Word* heads, u64 head_skip, u64* open_bits, u64* remain_bits, Value* value,
-                  const Degree* degree, const u64* __restrict__ active_bits, u64* next_bits, u64 first, u64 last,
-                  u64* edges, Context ctx) {
+pull_heads_kernel(const u64* due, const u64* reopens, const Word* heads, u64 head_skip, u64* open_bits,
+                  u64* remain_bits, Value* value, const Degree* degree, const u64* __restrict__ active_bits,
+                  u64* next_bits, u64 first, u64 last, u64* edges, Context ctx) {
     if (due != nullptr && *due == 0) return;
     u32* const open = reinterpret_cast<u32*>(open_bits);
     u32* const next = reinterpret_cast<u32*>(next_bits);
     const u64 words_end = (last + 63) & ~u64(63), none = Word(~Word(0));
+    const bool anew = reopens != nullptr && *reopens != 0;
     u64 looked = 0;
     for (u64 v = first + thread_of_grid(); v < words_end; v += threads_of_grid()) {
-        const u32 half = open[v >> 5];
+        const u32 half = anew ? __ballot_sync(FULL, v < last && !program::done(i64(v), value[v], ctx)) : open[v >> 5];
         bool settled = false, remains = false, improved = false;
         if (v < last && half >> lane_of() & 1) {
             const Head head = head_of(heads, v - head_skip);

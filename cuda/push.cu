@@ -1,76 +1,15 @@
-// Push: a source's message goes to all its targets, which any thread may write: atomics on dst and next_bits.
-//
-// Map: a warp a part, a lane or a team of lanes a record (pages.cuh); lane i of a team of 8 takes neighbours
-// i, i + 8, ...
-// Reads 4 or 8 bytes an edge, coalesced; one atomic an edge that improves something (SUM: an edge), at random
-// addresses, which is the bound (ceilings: 16 to 100 G atomics/s by the size of dst). Hubs are not summed in shared
-// memory first: in degree order they lie side by side and stay in L2, where atomics are done: 46 G edges/s on an H200
-// at scale 24 (a plain push over a CSR in natural order: 6.6).
-#include "sources.cuh"
-
-struct Pushing {
-    Sources sources;
-    Got* dst;
-    u64 dst_first, span;
-    u64* next_bits;
-
-    // Send along the edges in the list's words `rank`, rank + size, ...: what one of `size` lanes does that share the
-    // list, or one lane of a column page, whose neighbours are `size` apart. Returns the edges this lane looked at.
-    __device__ __forceinline__ u32 spread(const Word* page, const Weight* weights, List list, u32 rank, u32 size,
-                                          const Context& ctx) const {
-        if (list.first + rank >= list.stop) return 0;
-        const Source from = sources.at(list.vertex);
-        const Got of_all = USES_EDGE ? Got(0) : sources.message(list.vertex, from, Weight(0), ctx);
-        for (u32 word = list.first + rank; word < list.stop; word += STEP * size) {
-            u64 target[STEP];
-            Weight weight[STEP];
-            Got old[STEP];
-#pragma unroll
-            for (u32 k = 0; k < STEP; k++) {
-                const bool here = word + k * size < list.stop;
-                target[k] = here ? read_once(page + word + k * size) : ~u64(0);
-                weight[k] = here ? weight_of(weights, word + k * size) : Weight(0);
-            }
-#pragma unroll
-            for (u32 k = 0; k < STEP; k++) {  // before the first atomic, which no read would pass
-                const u64 where = target[k] - dst_first;
-                old[k] = COMBINE != SUM && where < span ? dst[where] : program::no_got();
-            }
-#pragma unroll
-            for (u32 k = 0; k < STEP; k++) {
-                const u64 where = target[k] - dst_first;
-                if (where >= span) continue;  // so is what was not there
-                const Got fresh = USES_EDGE ? sources.message(list.vertex, from, weight[k], ctx) : of_all;
-                if (settle(dst + where, fresh, old[k]) && IN_PLACE) mark(next_bits, target[k]);
-            }
-        }
-        return (list.stop - list.first - rank + size - 1) / size;
-    }
-};
+// Push: a source's message goes to all its targets (pushing.cuh).
+#include "pushing.cuh"
 
 // Push from every active vertex of the parts (SUM: from all) to targets in [dst_first, dst_last).
 KERNEL __launch_bounds__(THREADS, BLOCKS_AN_SM)
 push_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
-            u64 base, u64 far, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims, const Source* source, u64 source_first,
-            const Degree* __restrict__ degree,
+            u64 base, u64 far, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count,
+            Claims* claims, const Source* source, u64 source_first, const Degree* __restrict__ degree,
             const u64* __restrict__ active_bits, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits, u64* edges,
             Context ctx) {
+    const Pool pool = {words, weights, page_words, entries, base, far != 0, first_vertex};
     const Sources sources = {source, source_first, degree, active_bits};
     const Pushing push = {sources, dst, dst_first, dst_last - dst_first, next_bits};
-    const auto sends = [&](u64 u) { return !IDEMPOTENT || (sources.active(u) && !sources.empty(sources.at(u))); };
-    const auto wide = [&](List list, const Word* page, const Weight* beside, u64) {
-        return push.spread(page, beside, list, lane_of(), 32, ctx);
-    };
-    const auto small = [&](Part part, const Page& page, const Weight* beside) {
-        const u32 rank = lane_of() & (part.group - 1);
-        return for_lists<BLOCK_WARPS>(page, part, sends,
-                         [&](List list) { return push.spread(page.words, beside, list, rank, part.group, ctx); });
-    };
-    const auto columns = [&](Part part, const Page& page, const Weight* beside) {
-        return for_columns(page, part, sends, [&](List list, u32 stride) {
-            return push.spread(page.words, beside, list, 0, stride, ctx);
-        });
-    };
-    const Pool pool = {words, weights, page_words, entries, base, far != 0, first_vertex};
-    count_up(edges, for_parts<BLOCK_WARPS>(pool, parts, part_first, part_count, claims, sends, wide, small, columns));
+    count_up(edges, push_parts(pool, parts, part_first, part_count, claims, push, ctx));
 }

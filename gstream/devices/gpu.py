@@ -351,7 +351,7 @@ class GpuDevice(Device):
 
     def run_ahead(self, rules: Rules, first: int, limit: int | None) -> Made | None:
         with self.gpu:
-            return gpuahead.run(self, self.state, self.pool, self.work, rules, first, limit)
+            return gpuahead.run(self, self.state, self.pool, rules, first, limit)
 
     def list_vertices(self, which: str, most: int) -> np.ndarray | None:
         """Testing every bit of a page on the device takes less time than finding the records of a list."""
@@ -388,7 +388,7 @@ class GpuDevice(Device):
     def end_sweep(self) -> Any:
         if self._queue is not None:
             with self.gpu:
-                self._queue.close()
+                self._queue.close(ended=True)
                 self._queue = None
             self._count_hits()
             return None

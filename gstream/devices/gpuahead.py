@@ -2,132 +2,145 @@
 
 A few supersteps are queued at a time; what each of them was is read from pinned memory once it is over, while others go
 on. Those that were queued in vain, after the last one or after one that needs a page which is not cached, return at
-once.
+once. Queueing takes Python longer than a small frontier takes the GPU, so there is as little of it as can be.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gstream.devices.ahead import DIRECTIONS, NO_WAY, TOLD, Made, Rules
-from gstream.devices.base import Device, Step
+from gstream.devices.base import Device
 from gstream.devices.cuda import suspects
-from gstream.devices.gpupool import AT_ONCE, GpuTable, PagePool
-from gstream.devices.gpuqueue import Launch
+from gstream.devices.gpupool import AT_ONCE, COURSE_WORDS, WAY_WORDS, PagePool
 from gstream.devices.gpustate import GpuState
-from gstream.devices.gpuwork import ProgramWork
 
-PULLS, REOPENS, STALE, PAGES, FRONTIER, WAYS = 1, 2, 3, 7, 8, 10  # words of struct Ahead, and of what follows it
-WAY_WORDS = 8  # of struct Way
+# Words of struct Course: Ahead (of which these are named), Rules, two times Way, Claims; then the frontier
+PULLS, REOPENS, STALE, WANTED, RULES, WAYS = 1, 2, 3, 7, 9, 13
+FRONTIER = WAYS + 2 * WAY_WORDS + 2
 
 
-def run(
-    device: Device, state: GpuState, pool: PagePool, work: ProgramWork, rules: Rules, first: int, limit: int | None
-) -> Made | None:  # fmt: skip
+def run(device: Device, state: GpuState, pool: PagePool, rules: Rules, first: int, limit: int | None) -> Made | None:
     """What Device.run_ahead says; `device`: whose figures count."""
     if "decide_kernel" not in state.kernels:
         return None
-    made = Ahead(state, pool, work, rules).go(first, limit)
+    made = Ahead(state, pool, rules).go(first, limit)
     pages = sum(told["pages"] for told in made.told[1:])
     device.stats.pages += pages
     device.stats.cache_hits += pages
     device.stats.edges += sum(told["looked"] for told in made.told[1:])
-    state.queued.clear()
     return made
 
 
 class Ahead:
     """The supersteps of one job, whose values are all on the GPU and combined in place."""
 
-    def __init__(self, state: GpuState, pool: PagePool, work: ProgramWork, rules: Rules) -> None:
-        self.state, self.pool, self.work, self.gpu, self.rules = state, pool, work, state.gpu, rules
-        self._tables = [None if table is None else pool.tables[table.name] for table in rules.tables]
-        self._launches = [
-            None if known is None else self._launch_of(known, number) for number, known in enumerate(self._tables)
-        ]
-        self._most_pages = max(known.table.pages for known in self._tables if known is not None)
-        self._numbers = state.buffer("ahead", WAYS + 2 * WAY_WORDS, np.uint64)
+    def __init__(self, state: GpuState, pool: PagePool, rules: Rules) -> None:
+        self.state, self.rules, self.gpu = state, rules, state.gpu
         self._told, self._over = pool.told, pool.over
+        self._ways = [None if table is None else pool.tables[table.name] for table in rules.tables]
+        course = np.zeros(COURSE_WORDS, np.uint64)
+        course[STALE:WANTED] = rules.stale, rules.unexplored, rules.pulled, rules.last_vertices
+        course[RULES:WAYS] = rules.ways, rules.all_edges, rules.few, rules.alpha
+        course[FRONTIER : FRONTIER + 2] = rules.vertices, rules.edges
+        for number, way in enumerate(self._ways):
+            if way is not None:
+                way.locate(pool.ring)
+                course[WAYS + number * WAY_WORDS : WAYS + (number + 1) * WAY_WORDS] = way.way()
+        pool.course[:] = course
+        self._course = state.buffer("course", COURSE_WORDS, np.uint64)
+        state.copy_words(pool.course.ctypes.data, self._course.address, COURSE_WORDS)
+        state.copy_words(self._course.at(FRONTIER), state.answers.address, 2)
+        self._prepare(pool)
 
-    def _launch_of(self, known: GpuTable, number: int) -> Launch:
-        where = self.pool.pages.address, self.pool.weights.address, known.claims(number)
-        return Launch(*where, known, known.table.all_pages(), known.chosen.address, known.table.pages, None)
+    def _prepare(self, pool: PagePool) -> None:
+        """What is the same in every superstep: launchers, blocks, arguments."""
+        state, at, kernels = self.state, self._course.at, self.state.kernels
+        pages = max(way.table.pages for way in self._ways if way is not None)
+        parts = max(int(way.part_of[-1]) for way in self._ways if way is not None)
+        table = next(way.table for way in self._ways if way is not None)
+        bits = (state.remain if self.rules.heads else state.open).address
+        self._heads: tuple[Any, ...] | None = None
+        if self._ways[1] is not None and self.rules.heads:
+            heads, skip = state.heads_of[self._ways[1].table.name]
+            self._heads = (
+                at(PULLS), at(REOPENS), heads.address, skip, state.open.address, state.remain.address,
+                state.value.address, state.degree.address,
+            )  # fmt: skip
+        self._reopens = self._ways[1] is not None and not self.rules.heads and state.code.has_done
+        self._select = kernels["select_pages_kernel"], state.blocks(pages, 8)
+        traverse = kernels["traverse_kernel"]
+        self._traverse = traverse, traverse.blocks(parts)
+        self._pages = (
+            at(0), pool.pages.address, pool.weights.address, table.layout.words, state.value.address,
+            state.job.vertices, state.degree.address,
+        )  # fmt: skip
+        self._bits = bits
+        self._advance = kernels["advance_kernel"], state.blocks(2 * state.words, 256)
+        state.queued.extend(f"{name} of {state.unit.program}" for name in ("pull_heads_kernel", "traverse_kernel"))
 
     def go(self, first: int, limit: int | None) -> Made:
         """Make supersteps from number `first` on, up to number `limit`, as far as they need nobody else; the rules are
         carried on. The bitmap of the following frontier must be clear."""
-        self._begin()
-        state, queued, only, made = self.state, first, False, Made()
+        state, number, queued, made = self.state, first, first, Made()
+        state.kernels["decide_kernel"](state.stream, 1, self._course.address, state.answers.address, self._row(first))
         bitmaps = [(state.active, state.next)]
         while True:
-            only = limit is not None and queued > limit
-            self._queue(queued, only)
-            bitmaps.append((state.active, state.next))
-            queued += 1
-            while queued - (first + len(made.told)) > (0 if only else AT_ONCE):
-                told = self._wait(first + len(made.told))
-                made.told.append(told)
-                if told["way"] == NO_WAY or told["blocked"]:
-                    state.active, state.next = bitmaps[made.count]
-                    self.rules.take(told)
-                    made.blocked = DIRECTIONS[told["way"]] if told["blocked"] else None
-                    return made
+            while queued - number < AT_ONCE and (limit is None or queued <= limit):
+                self._queue(queued, queued == limit)
+                bitmaps.append((state.active, state.next))
+                queued += 1
+            self._wait(number)
+            here = self._read(number)
+            made.told[-1:] = [here]  # it may be blocked, which was not known before
+            if here["blocked"] or here["way"] == NO_WAY:
+                made.blocked = DIRECTIONS[here["way"]] if here["blocked"] else None
+                break
+            number += 1
+            made.told.append(self._read(number))
+            if made.told[-1]["way"] == NO_WAY:
+                break
+        state.active, state.next = bitmaps[made.count]
+        state.queued.clear()
+        self.rules.take(made.told[-1])
+        return made
 
-    def _begin(self) -> None:
-        """Queue the copy of what the GPU goes by: it is pinned, and what was queued before does not read it."""
-        rules, numbers, state = self.rules, np.zeros(WAYS + 2 * WAY_WORDS, np.uint64), self.state
-        numbers[STALE:PAGES] = rules.stale, rules.unexplored, rules.pulled, rules.last_vertices
-        numbers[FRONTIER:WAYS] = rules.vertices, rules.edges
-        for number, known in enumerate(self._tables):
-            if known is not None:
-                known.locate(self.pool.ring)
-                at = WAYS + number * WAY_WORDS
-                numbers[at : at + WAY_WORDS] = known.way(number)
-        staging = self._told[len(self._over) :].reshape(-1)
-        staging[: len(numbers)] = numbers
-        state.copy_words(staging.ctypes.data, self._numbers.address, len(numbers))
-        state.copy_words(self._numbers.at(FRONTIER), state.answers.address, WAYS - FRONTIER)
-
-    def _queue(self, number: int, only: bool) -> None:
-        """Queue a superstep, or only what would be its frontier."""
-        state, rules, at = self.state, self.rules, self._numbers.at
-        told = self._told[number % len(self._over)].ctypes.data
+    def _queue(self, number: int, last: bool) -> None:
+        """Queue a superstep; last: none follows it."""
+        state, stream = self.state, self.state.stream
         state.code.set_superstep(number)
-        state.launch(
-            "decide_kernel", 1, at(0), state.answers.address, at(PAGES), rules.ways, rules.all_edges, rules.few,
-            rules.alpha, int(only), told,
+        context, active, following = state.context, state.active.address, state.next.address
+        edges = state.counter
+        if self._heads is not None:
+            kernel, rows = state.kernels["pull_heads_kernel"], self.rules.heads
+            given = (*self._heads, active, following, 0, rows, edges, context)
+            kernel(stream, state.blocks(rows, 256), *given)
+        elif self._reopens:
+            state.reopen(due=self._course.at(REOPENS))
+        kernel, blocks = self._select
+        kernel(stream, blocks, self._course.address, active, self._bits, self._row(number))
+        kernel, blocks = self._traverse
+        kernel(stream, blocks, *self._pages, active, self._bits, following, edges, context)
+        state.active, state.next = state.next, state.active
+        kernel, blocks = self._advance
+        kernel(
+            stream, blocks, self._course.address, following, active, state.words, state.degree.address,
+            state.answers.address, int(last), self._row(number + 1),
         )  # fmt: skip
-        if not only:
-            self._look_at_heads()
-            bits = state.remain if rules.heads else state.open
-            blocks = state.blocks(self._most_pages, 8)
-            state.launch("count_ahead_kernel", blocks, at(0), at(WAYS), state.active.address, bits.address)
-            state.launch("select_pages_kernel", 1, at(0), at(WAYS), at(PAGES), told)
-            for direction, launch in zip(DIRECTIONS, self._launches, strict=True):
-                if launch is not None:
-                    remain = direction == "pull" and rules.heads > 0
-                    self.work.begin(Step(direction, launch.table.table, remain=remain))
-                    self.work.launch(launch, state.stream)
-            state.active, state.next = state.next, state.active
-            state.launch(
-                "advance_kernel", state.blocks(2 * state.words, 256), at(0), state.active.address, state.next.address,
-                state.words, state.degree.address, int(rules.ways == 3), state.answers.address,
-            )  # fmt: skip
-        self._over[number % len(self._over)].record(state.stream)
+        self._over[number % len(self._over)].record(stream)
 
-    def _look_at_heads(self) -> None:
-        pulled, rules = self.rules.tables[1], self.rules
-        if pulled is None:
-            return
-        self.state.reopen(due=self._numbers.at(REOPENS))
-        if rules.heads:
-            self.state.heads(Step("pull", pulled), (0, rules.heads), due=self._numbers.at(PULLS))
+    def _row(self, number: int) -> int:
+        """Address of what is told of a superstep."""
+        return int(self._told.ctypes.data + number % len(self._told) * self._told.strides[0])
 
-    def _wait(self, number: int) -> dict[str, int]:
-        """What is told of a superstep, once it is over."""
-        row = number % len(self._over)
+    def _read(self, number: int) -> dict[str, int]:
+        return dict(zip(TOLD, self._told[number % len(self._told)].tolist(), strict=True))
+
+    def _wait(self, number: int) -> None:
+        """Return when a superstep is over."""
         try:
-            self._over[row].synchronize()
+            self._over[number % len(self._over)].synchronize()
         except self.gpu.cuda.Error as error:
-            raise self.gpu.failure(suspects(list(dict.fromkeys(self.state.queued))), error) from error
-        return dict(zip(TOLD, self._told[row].tolist(), strict=True))
+            raise self.gpu.failure(suspects(self.state.queued), error) from error

@@ -212,7 +212,7 @@ class LinkWork:
     def take_edges(self) -> int:
         return self.tree.take_edges()
 
-    def close(self) -> None:
+    def close(self, ended: bool) -> None:
         self.stream = None
 
 

@@ -18,7 +18,8 @@ from gstream.devices.streams import BatchRing
 from gstream.pagetable import PageTable
 
 AT_ONCE = 3  # supersteps that are queued ahead: one takes a GPU about as long as queueing it takes
-BEGIN_ROWS = 3
+WAY_WORDS = 8  # struct Way of cuda/ahead.cu
+COURSE_WORDS = 9 + 4 + 2 * WAY_WORDS + 2 + 2  # struct Course, and the size of a frontier
 
 
 class GpuTable:
@@ -27,8 +28,7 @@ class GpuTable:
     parts: the work list of all pages; part_of[p]: the first part of page p (int64[pages + 1], on the host);
     carried: how many parts have a sum carried on (worklists.carried); place_of: where, uint32[parts]; hub_ids:
     uint64[hubs], whose they are, ascending; hub_starts: uint64[hubs + 1], where the sums of each begin; both on the
-    host, and on the GPU as hubs and starts; first_vertex, last_vertex: uint64[pages]. chosen: entries of launches that
-    the GPU makes up itself (cuda/ahead.cu).
+    host, and on the GPU as hubs and starts; first_vertex, last_vertex: uint64[pages].
     """
 
     def __init__(self, gpu: Gpu, table: PageTable, micro: str, arrays: list[Array]) -> None:
@@ -61,7 +61,7 @@ class GpuTable:
         self._entries, self._put = keep(gpu.empty(table.pages, ENTRY)), np.zeros(0, ENTRY)
         self._part_of = keep(gpu.upload(self.part_of.astype(np.uint64)))
         self._rows, self._located = keep(gpu.empty(table.pages, np.uint32)), np.zeros(0, np.uint32)
-        self.chosen, self._claims = keep(gpu.empty(table.pages, ENTRY)), keep(gpu.upload(np.zeros(4, np.uint64)))
+        self._chosen = keep(gpu.empty(table.pages, ENTRY))  # of launches that the GPU makes up itself
 
     def entries_of(self, numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """ENTRY[n] of pages (int64[n], ascending) that lie in `rows`: the parts of one launch over them."""
@@ -88,21 +88,17 @@ class GpuTable:
             self._located = rows
             self.gpu.write(self._rows.address, rows)
 
-    def claims(self, number: int) -> int:
-        """Address of the claims of launches in direction `number` that the GPU makes up itself."""
-        return self._claims.at(2 * number)
-
-    def way(self, number: int) -> tuple[int, ...]:
-        """struct Way of cuda/ahead.cu, for direction `number`."""
-        arrays = self.first_vertex, self.last_vertex, self._part_of, self._rows, self.lists, self.chosen
-        return (*(array.address for array in arrays), self.claims(number), self.table.pages)
+    def way(self) -> tuple[int, ...]:
+        """struct Way of cuda/ahead.cu."""
+        arrays = (self.first_vertex, self.last_vertex, self._part_of, self.parts, self._rows, self.lists, self._chosen)
+        return (*(array.address for array in arrays), self.table.pages)
 
 
 class PagePool:
     """Rows for pages and for their weights, the lanes that fill them, and the tables of all topologies of a plan.
 
-    told, over: of supersteps made ahead: pinned rows in which they tell what they were, with rows at the end for what
-    they begin from, and events. far: the lane of launches over pages in host memory. held_claims: address of the claims
+    told, course, over: of supersteps made ahead: pinned rows in which they tell what they were, what they begin from,
+    and events. far: the lane of launches over pages in host memory. held_claims: address of the claims
     (cuda/pages.cuh) of launches over cached pages, which come one after the other; lanes have their own.
     """
 
@@ -110,7 +106,8 @@ class PagePool:
         self._key = _key(plan, weights)
         self.ring = BatchRing(plan, tables)
         self.lanes, self.far, self.copies = [Lane(gpu) for _ in range(plan.streams)], Lane(gpu), gpu.stream()
-        self.told = gpu.pinned((AT_ONCE + 2 + BEGIN_ROWS, len(TOLD)), np.uint64)
+        self.told = gpu.pinned((AT_ONCE + 2, len(TOLD)), np.uint64)
+        self.course = gpu.pinned(COURSE_WORDS, np.uint64)
         self.over = [gpu.event() for _ in range(AT_ONCE + 2)]
         self._arrays: list[Array] = []
         table = next(iter(tables.values()))

@@ -86,8 +86,8 @@ class Work(Protocol):
     def take_edges(self) -> int:
         """Edges looked at since the last call; everything queued is over."""
 
-    def close(self) -> None:
-        """The last call: streams and events go."""
+    def close(self, ended: bool) -> None:
+        """The last call: streams and events go. ended: it was given all pages that there were for it."""
 
 
 class BatchQueue:
@@ -349,7 +349,7 @@ class BatchQueue:
         if self._spans is not None:
             self._spans.flush()
 
-    def close(self) -> None:
+    def close(self, ended: bool = False) -> None:
         """Return when nothing is queued any more; the last call."""
         self.finish()
         self._drop_ahead()
@@ -357,7 +357,7 @@ class BatchQueue:
         if self._spans is not None:
             self._spans.flush()
         self.device.stats.edges += self.work.take_edges()
-        self.work.close()
+        self.work.close(ended)
         self._held_over = None  # not later, when an error's traceback lets go of this queue
 
 

@@ -261,11 +261,10 @@ class GpuState:
             given = (self.value.address, 0, self.open.address, *part, self.context)
             self.launch("reopen_kernel", blocks_of(part), due, *given)
 
-    def heads(self, step: Step, part: Range, due: int = 0) -> None:
-        """due: as of reopen."""
+    def heads(self, step: Step, part: Range) -> None:
         heads, skip = self.heads_of[step.table.name]
         self.launch(
-            "pull_heads_kernel", self.blocks(part[1] - part[0], 256), due, heads.address, skip, self.open.address,
+            "pull_heads_kernel", self.blocks(part[1] - part[0], 256), 0, 0, heads.address, skip, self.open.address,
             self.remain.address, self.value.address, self.degree.address, self.active.address, self.next.address,
             *part, self.counter, self.context,
         )  # fmt: skip

@@ -66,6 +66,15 @@ class Copies:
             found[name] = self.gpu.fetch(array.address, self._sizes[name], array.dtype, self.stream)
         return found
 
+    def read_back(self, names: Iterable[str], arrays: Arrays) -> None:
+        """Put the arrays of these names where they came from: no memory has to be had, touched and pinned for it."""
+        for name in names:
+            out, held = arrays[name], self._held[name]
+            if out.flags.c_contiguous:
+                self.gpu.read(held.address, out, self.stream)
+            else:
+                out[...] = self.read([name])[name]
+
     def free(self) -> None:
         """Raises nothing: an error of CUDA that shows here follows one that is on its way."""
         with suppress(self.gpu.cuda.Error):
@@ -90,9 +99,15 @@ class GpuSweep:
         self._works[id(device)] = work = RecordWork(device, self)
         return work
 
+    @property
+    def alone(self) -> bool:
+        """Whether one GPU sweeps: what it made of the arrays is what they become."""
+        return len(self._works) == 1
+
     def merge(self, states: list[Any]) -> None:
-        """Write what the GPUs made of the arrays to the caller's."""
-        merge_into(self.kernel, self.arrays, [work.found for work in self._works.values()], self.join)
+        """Write what several GPUs made of the arrays to the caller's."""
+        if not self.alone:
+            merge_into(self.kernel, self.arrays, [work.found for work in self._works.values()], self.join)
 
 
 class RecordWork:
@@ -113,9 +128,13 @@ class RecordWork:
     def take_edges(self) -> int:
         return self._copies.take_edges()
 
-    def close(self) -> None:
+    def close(self, ended: bool) -> None:
+        sweep = self.sweep
         try:
-            self.found = self._copies.read(self.sweep.kernel.merges)
+            if ended and sweep.alone:
+                self._copies.read_back(sweep.kernel.merges, sweep.arrays)
+            elif ended:
+                self.found = self._copies.read(sweep.kernel.merges)
         finally:
             self.stream = None
             self._copies.free()
@@ -144,21 +163,21 @@ def run_items(
         for copies in found:
             with copies.gpu:
                 edges += copies.take_edges()
-                made.append(copies.read(kernel.merges))
+                if len(found) == 1:
+                    copies.read_back(kernel.merges, named)
+                else:
+                    made.append(copies.read(kernel.merges))
     finally:
         for copies in found:
             with suppress(DeviceError), copies.gpu:
                 copies.free()
-    merge_into(kernel, named, made, None)
+    if made:
+        merge_into(kernel, named, made, None)
     return edges
 
 
 def merge_into(kernel: RecordKernel, arrays: Arrays, copies: list[Arrays], join: Join | None) -> None:
-    """Write what GPUs' copies of arrays come to, to the arrays."""
-    if len(copies) == 1:
-        for name, copy in copies[0].items():
-            arrays[name][...] = copy
-        return
+    """Write what several GPUs' copies of arrays come to, to the arrays."""
     for name, how in kernel.merges.items():
         if how != "own":
             merge_copies(how, arrays[name], [copy[name] for copy in copies])

@@ -76,5 +76,5 @@ class ProgramWork:
     def take_edges(self) -> int:
         return self.state.take_edges()
 
-    def close(self) -> None:
+    def close(self, ended: bool) -> None:
         self.ready = None

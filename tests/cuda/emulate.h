@@ -165,6 +165,7 @@ inline void __syncthreads() {
     }
     while (emulated::block_rounds == round) emulated::wait();
 }
+inline void __threadfence() {}
 inline void __syncwarp(unsigned mask = ~0u) { emulated::meet(mask, 0); }
 inline unsigned __ballot_sync(unsigned mask, bool vote) {
     const emulated::Meeting& meeting = emulated::meet(mask, vote);

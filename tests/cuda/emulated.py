@@ -44,7 +44,9 @@ class Launcher:
         kinds = self.unit.kernels[name].arguments
         given = [a.ctypes.data if isinstance(a, np.ndarray) else int(a) for a in arguments]
         for argument, (kind, label) in zip(arguments, kinds, strict=False):
-            pointer = isinstance(argument, np.ndarray) or (label in ("entries", "due") and isinstance(argument, int))
+            pointer = isinstance(argument, np.ndarray) or (
+                label in ("entries", "due", "reopens") and isinstance(argument, int)
+            )
             assert pointer == kind.endswith("*"), (name, label, kind)
         if kinds[-1][0] == "Context":
             assert len(self.context) == self.unit.context_bytes
@@ -141,7 +143,7 @@ class EmulatedRun(Loop):
             self.launch("reopen_kernel", self.blocks, 0, self.value, 0, self.open, 0, n)
         if self.way == "pull_heads" and code.pull_heads is not None:
             state = (self.open, self.remain, self.value, self.degrees[0], self.active, self.next)
-            self.launch("pull_heads_kernel", self.grid, 0, pages.heads, 0, *state, 0, n, self.edges)
+            self.launch("pull_heads_kernel", self.grid, 0, 0, pages.heads, 0, *state, 0, n, self.edges)
             bits = self.remain
         work = self.parts[id(pages)]
         hot = 0 if code.idempotent else min(n, 70)  # the first vertices' values come from shared memory

@@ -100,5 +100,7 @@ def test_a_fault_is_named(store, monkeypatch):
             usual(event)
 
         monkeypatch.setattr(standin.Event, "synchronize", failing)
-        with pytest.raises(DeviceError, match=r"cuda:0 \(stand-in\).*, one of .*decide_kernel.* illegal memory access"):
+        with pytest.raises(
+            DeviceError, match=r"cuda:0 \(stand-in\).*, one of .*traverse_kernel.* illegal memory access"
+        ):
             engine.run(BFS(source=3))

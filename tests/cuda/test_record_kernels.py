@@ -35,9 +35,9 @@ def launched(monkeypatch):
     """Names of the record kernels that GPUs have run."""
     names, close = set(), gpusweep.RecordWork.close
 
-    def closed(work):
+    def closed(work, ended):
         names.add(work.sweep.kernel.name)
-        close(work)
+        close(work, ended)
 
     monkeypatch.setattr(gpusweep.RecordWork, "close", closed)
     return names
