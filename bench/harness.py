@@ -13,6 +13,7 @@ A suite on GPUs (bench.suite) adds missing: [{what, graph, target}], what it ask
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -64,8 +65,8 @@ def load(path: Path) -> tuple[dict[str, Any], list[Figure]]:
 def join(files: Sequence[Path]) -> tuple[dict[str, Any], list[Figure]]:
     """Results of several runs as one; facts are those of the first that has figures.
 
-    What a later run measured again replaces what earlier ones did. runs: command, date, commit, cores and GPUs of each
-    that was not on the same machine at the same commit as the one before.
+    What a later run measured again replaces what earlier ones did, and its stages are no failures any more. runs:
+    command, date, commit, cores and GPUs of each that was not on the same machine at the same commit as the one before.
     """
     loaded = [load(file) for file in files]
     wholes = [whole for whole, _ in loaded]
@@ -84,9 +85,22 @@ def join(files: Sequence[Path]) -> tuple[dict[str, Any], list[Figure]]:
         "command": _commands(whole["command"] for whole in wholes),
         "runs": runs,
         "seconds": sum(whole["seconds"] for whole in wholes),
-        "failures": [failure for whole in wholes for failure in whole["failures"]],
+        "failures": [
+            failure
+            for number, whole in enumerate(wholes)
+            for failure in whole["failures"]
+            if not any(_made(failure, later) for later in wholes[number + 1 :])
+        ],
         "skipped": [skip for whole in wholes for skip in whole.get("skipped", [])],
     }, figures
+
+
+def _made(failure: dict[str, str], later: dict[str, Any]) -> bool:
+    """Whether a later result has the stage that failed, whole."""
+    stage = f"--only {failure['measurement']} --scale {re.split('[- ]', failure['graph'])[-1]} "
+    commands = " ".join(run["command"] for run in later.get("runs") or [_run(later)]) + " "
+    again = any(other["measurement"] == failure["measurement"] for other in later["failures"])
+    return stage in commands and not again
 
 
 def _run(whole: dict[str, Any]) -> dict[str, Any]:

@@ -73,6 +73,17 @@ def test_what_a_later_run_measured_again_replaces_the_first(tmp_path: Path) -> N
     assert "- measured later, commit ffffffffffff, " in report.markdown("gpu", result, figures)
 
 
+def test_a_stage_that_is_made_later_has_not_failed(tmp_path: Path) -> None:
+    failed = RESULT | {"failures": [{"measurement": "bfs", "graph": "rmat-24", "error": "not done after 9 s"}]}
+    harness.save(tmp_path / "a.json", failed, FIGURES)
+    for stage, left in (("bfs --scale 24", 0), ("bfs --scale 26", 1), ("components --scale 24", 1)):
+        command = f"python bench/gpu.py --only {stage} --devices cuda:0"
+        harness.save(tmp_path / "b.json", RESULT | {"command": command}, FIGURES)
+        assert len(harness.join([tmp_path / "a.json", tmp_path / "b.json"])[0]["failures"]) == left
+    harness.save(tmp_path / "b.json", failed | {"command": "python bench/gpu.py --only bfs --scale 24"}, FIGURES)
+    assert len(harness.join([tmp_path / "a.json", tmp_path / "b.json"])[0]["failures"]) == 2
+
+
 def of_a_curve(series: str, unit: str, values: dict[float, float], busy: float = 0.0) -> list[Figure]:
     point = {"plot": "simd-5", "panel": "BFS, rmat-9", "series": series}
     return [

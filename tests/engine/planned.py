@@ -37,13 +37,13 @@ def held(sizes):
 
 
 def work_lists(plan, *names):
-    """A part takes 16 B and its place 4, a list that is carried 24, a page 36; launches are claimed in 4 KiB."""
+    """A part takes 16 B and its place 4, a list that is carried 24, a page 64; launches are claimed in 4 KiB."""
     found = 0
     for name in names:
         table = plan.graph.tables[name]
         large = np.arange(table.pages) >= table.small_pages
         parts, carried = count_parts(large, table.records, table.edges, table.page_layout)
-        found += 20 * parts + 24 * carried + 36 * table.pages + 4096
+        found += 20 * parts + 24 * carried + 64 * table.pages + 4096
     return found
 
 
