@@ -19,9 +19,9 @@ import pyarrow.parquet as parquet
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions, split_chunk
+from pagestore.inputs.columnnames import SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
 from pagestore.inputs.columns import checked_chunk, checked_weights, option_range
 from pagestore.inputs.linesource import NameChunk
-from pagestore.inputs.sniff import SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
 
 BATCH_ROWS = 1 << 17
 DAMAGE = (pyarrow.ArrowException, OSError, ValueError, KeyError)  # KeyError: of columns that have one name

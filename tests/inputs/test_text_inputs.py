@@ -189,6 +189,45 @@ def test_what_might_be_an_edge_is_no_header(tmp_path):
     assert sniffed(tmp_path, "alice,bob,cost\n1,2,3\n", string_ids=True).skip_lines == 1
 
 
+FIRST_EDGES = {  # no line of them is a header
+    "a name that a number ends": "Anna 2Pac\nBob 50\nCarl Dave\n",
+    "a name that is a number's": "a,b\nc,inf\nd,e\n",
+    "missing ones": "NA,null\nnull,nan\n",
+    "an exponent": "alice bob\ncarol 1e5\ndave erin\n",
+    "a clone": "YWHAE TP53\n1E5 BRCA\n",
+    "versions": "python pip\n3.11 23.1\n",
+    "numbers mostly": "ann bob\n1 2\n3 4\n5 carl\n",
+    "a missing weight": "ann,bob,n/a\ncarl,dave,3\n",
+    "a vertex of another edge": "ann,bob,many\nbob,carl,3\ndave,erin,4\n",
+    "letters": "u v\nv w\n",
+    "short words": "from to\nto city\n",
+    "short words alone": "from to\nalice bob\n",
+    "letters above letters": "u v w\nv w x\n",
+}
+
+
+@pytest.mark.parametrize("text", FIRST_EDGES)
+def test_the_first_edge_is_kept(tmp_path, text):
+    path = write(tmp_path, "a.txt", FIRST_EDGES[text])
+    with closing(ByteStream(path)) as stream:
+        assert sniff(stream, InputOptions()).skip_lines == 0
+    assert len(read(tmp_path, "a.txt", FIRST_EDGES[text], weights=False)) == FIRST_EDGES[text].count("\n")
+
+
+def test_words_that_name_columns_are_a_header(tmp_path):
+    """Those that vertices may have for names with numbers below them only, or beside the name of a weight."""
+    for words in ("source,target", "src,dst", "Source_ID,Target_ID", "node1,node2", "FromNodeId,ToNodeId"):
+        assert sniffed(tmp_path, f"{words}\nalice,bob\n").skip_lines == 1
+        assert sniffed(tmp_path, f"{words}\n1,2\n").skip_lines == 1
+    for words in ("from,to", "u,v", "tail,head", "from,dst"):
+        assert sniffed(tmp_path, f"{words}\nalice,bob\n").skip_lines == 0
+        assert sniffed(tmp_path, f"{words}\n1,2\n3,4\n").skip_lines == 1
+        assert sniffed(tmp_path, f"{words}\n1,2\n3,4\n", string_ids=True).skip_lines == 1
+        assert sniffed(tmp_path, f"{words},weight\nalice,bob,2\nto,v,3\n").skip_lines == 1
+        assert sniffed(tmp_path, f"{words}\nalice,bob\n", header=True).skip_lines == 1
+    assert sniffed(tmp_path, "a,b\n1.0,2.0\n3.0,4.0\n").skip_lines == 1  # told as bad lines, not taken for names
+
+
 def test_a_word_among_weights_is_a_bad_line(tmp_path):
     with pytest.raises(InputError, match=r"a.txt:1:5: weight 'x' is not a number"):
         read(tmp_path, "a.txt", "1 2 x\n3 4 5\n6 7 8\n")

@@ -1,0 +1,82 @@
+"""Words that name columns, and whether line 1 of a text is made of such words.
+
+An edge that is taken for a header is lost, so a guess has to be sure: line 1 can't be an edge like those below it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pagestore.inputs.judge import INTEGER, NOT_FINITE, NUMBER
+
+SOURCE_NAMES = (
+    "source", "src", "from", "fromnodeid", "source_id", "src_id", "from_id", "source_node", "from_node", "u", "tail",
+    "node1", "node_1", "id_1",
+)  # fmt: skip
+TARGET_NAMES = (
+    "target", "dst", "to", "tonodeid", "target_id", "dst_id", "to_id", "target_node", "to_node", "v", "head",
+    "node2", "node_2", "id_2", "dest",
+)  # fmt: skip
+WEIGHT_NAMES = ("weight", "w", "value", "wt")
+WORDS_OF_TEXT = ("u", "v", "from", "to", "tail", "head")  # vertices have such names, too
+MISSING = ("na", "n/a", "nan", "none", "null", "nil")  # stand where a number is not known
+WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?\Z")  # 1.0 is what pandas makes of IDs beside a missing one
+
+
+def is_number(text: str) -> bool:
+    """Whether `text` was meant as a number: also negative, fractional and not finite ones, to be refused later."""
+    return bool(INTEGER.match(text) or NUMBER.match(text) or NOT_FINITE.match(text))
+
+
+def numbers_in(rows: list[list[str]], column: int) -> int:
+    """How many rows have a number in a column."""
+    return sum(len(row) > column and is_number(row[column]) for row in rows)
+
+
+def named(header: tuple[str, ...] | list[str], names: tuple[str, ...], default: int) -> int:
+    """Place of the first of `names` in a header, else `default`."""
+    lowered = [name.strip().lower() for name in header]
+    return next((lowered.index(name) for name in names if name in lowered), default)
+
+
+def is_header(rows: list[list[str]], string_ids: bool) -> bool:
+    """Whether rows[0] names columns: words above IDs that are whole numbers in all other rows, or known names.
+
+    Known names that vertices have, too (`from to`), need such IDs below them, or a weight's name above numbers. Where
+    IDs are names, a word above the weights makes a header, as no edge has one there.
+    """
+    first = [name.strip().lower() for name in rows[0]]
+    if len(first) < 2 or any(map(is_number, first)):
+        return False
+    ends = named(first, SOURCE_NAMES, -1), named(first, TARGET_NAMES, -1)
+    known = min(ends) >= 0
+    if known and not any(first[end] in WORDS_OF_TEXT for end in ends):
+        return True
+    if not any(first) or not all(any(map(str.isalpha, name)) for name in first if name):
+        return False  # signs alone are no column's name: taken for one, an edge would be lost
+    ends = ends if known else (0, 1)
+    if (known or not string_ids) and _all_whole(rows[1:], ends):
+        return True
+    return _weight_is_named(first, rows[1:], ends, known)
+
+
+def _all_whole(rows: list[list[str]], columns: tuple[int, int]) -> bool:
+    """Whether what stands in the columns of the IDs is whole numbers, all of it (an empty field is a bad line)."""
+    found = [row[column] for row in rows for column in columns if len(row) > column and row[column]]
+    return bool(found) and all(map(WHOLE.match, found))
+
+
+def _weight_is_named(first: list[str], rows: list[list[str]], ends: tuple[int, int], known: bool) -> bool:
+    """Whether a word that is no missing number stands above a column of weights, and no vertex is called as line 1's.
+
+    A bad line among the weights is no reason to doubt.
+    """
+    weight = named(first, WEIGHT_NAMES, 2)
+    if weight >= len(first) or weight in ends or not first[weight] or first[weight] in MISSING:
+        return False
+    if not known:
+        vertices = {row[end].strip().lower() for row in rows for end in ends if len(row) > end}
+        if any(first[end] in vertices for end in ends):
+            return False
+    numbers = numbers_in(rows, weight)
+    return numbers > 0 and numbers * 2 >= len(rows)
