@@ -37,6 +37,8 @@ def convert(
     store: Path = typer.Argument(..., metavar="STORE", help="The store to write, as web.gs."),
     directed: bool | None = typer.Option(None, "--directed/--undirected", help="Default: by format, else directed."),
     no_weights: bool = typer.Option(False, "--no-weights", help="Leave weights out of the store."),
+    source_column: str = typer.Option(None, metavar="N|NAME", help="Column of the source, from 1, or its name."),
+    target_column: str = typer.Option(None, metavar="N|NAME", help="Column of the target; both or none."),
     weight_column: str = typer.Option(None, metavar="N|NAME", help="Column of the weight, from 1, or its name."),
     dedupe: bool = typer.Option(False, "--dedupe", help="Keep one of equal edges, with the least weight."),
     drop_self_loops: bool = typer.Option(False, "--drop-self-loops", help="Drop edges from a vertex to itself."),
@@ -81,7 +83,9 @@ def convert(
     reading = InputOptions(
         format=format,
         weights=not no_weights,
-        weight_column=int(weight_column) if weight_column and weight_column.isdigit() else weight_column,
+        source_column=column(source_column),
+        target_column=column(target_column),
+        weight_column=column(weight_column),
         string_ids=string_ids,
         header=header,
         bad_lines=bad_lines,
@@ -138,6 +142,11 @@ def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: boo
 def skipped_file(store: Path) -> Path:
     """Where --bad-lines skip lists the lines that it left out."""
     return store.with_name(store.name + ".skipped.txt")
+
+
+def column(asked: str | None) -> int | str | None:
+    """A column's number, or its name."""
+    return int(asked) if asked and asked.isascii() and asked.isdigit() else asked
 
 
 def memory_bytes(text: str) -> int:

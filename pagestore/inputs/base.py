@@ -43,7 +43,8 @@ class EdgeChunk:
 class InputOptions:
     """What the user says about the input; None means "find out".
 
-    `weight_column` is a column's number, counted from 1, or its name in the header. `num_vertices` promises the IDs
+    `source_column`, `target_column` (both or none) and `weight_column` are a column's number, counted from 1, or its
+    name in the header. `num_vertices` promises the IDs
     id_base..id_base+N-1. `skipped_path` is where --bad-lines skip lists the lines it left out. `header`: whether the
     first line of a text names its columns. `duplicates` False refuses duplicate entries where the format forbids them
     (Matrix Market).
@@ -51,6 +52,8 @@ class InputOptions:
 
     format: str | None = None
     weights: bool = True
+    source_column: int | str | None = None
+    target_column: int | str | None = None
     weight_column: int | str | None = None
     string_ids: bool = False
     header: bool | None = None
@@ -67,6 +70,8 @@ class InputOptions:
             raise UsageError(f"--bad-lines {self.bad_lines}: unknown; it is fail or skip.")
         if not self.weights and self.weight_column is not None:
             raise UsageError("--no-weights and --weight-column contradict each other. Drop one of them.")
+        if (self.source_column is None) != (self.target_column is None):
+            raise UsageError("--source-column and --target-column: one is given alone. Pass both.")
         if self.num_vertices is not None and not 0 <= self.num_vertices <= MAX_ID:
             raise UsageError(f"--num-vertices {self.num_vertices}: out of range; it is 0 to 2^63-1.")
         if self.id_base not in (None, 0, 1):
@@ -79,8 +84,8 @@ class InputOptions:
     def lasting(self) -> dict[str, Any]:
         """The options that decide which edges are read."""
         names = (
-            "format", "weights", "weight_column", "string_ids", "header", "bad_lines", "num_vertices", "id_base",
-            "duplicates",
+            "format", "weights", "source_column", "target_column", "weight_column", "string_ids", "header", "bad_lines",
+            "num_vertices", "id_base", "duplicates",
         )  # fmt: skip
         return {name: getattr(self, name) for name in names}
 

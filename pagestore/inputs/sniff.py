@@ -15,6 +15,7 @@ from pagestore.inputs.columnnames import (
     SOURCE_NAMES,
     TARGET_NAMES,
     WEIGHT_NAMES,
+    asked_ends,
     is_header,
     is_number,
     named,
@@ -145,7 +146,7 @@ def _weight_column(
         return None
     asked = options.weight_column
     if asked is None:
-        if header is not None and (column := named(header, WEIGHT_NAMES, -1)) >= 0:
+        if header is not None and (column := named(header, WEIGHT_NAMES, -1)) >= 0 and column not in used:
             return column
         if width > 2 and 2 not in used and DECIMAL_COMMA.match(first[2]):
             raise InputError(
@@ -173,7 +174,8 @@ def _weight_column(
 def sniff(stream: ByteStream, options: InputOptions, separator: str | None = None, comments: str = "#%") -> TextLayout:
     """Find the layout of `stream` without consuming it. `separator` is forced for .csv and .tsv.
 
-    Raises InputError when there is no line of data, or its lines can't be edges, UsageError for --weight-column.
+    Raises InputError when there is no line of data, or its lines can't be edges, UsageError for options
+    that name no column of it.
     """
     sample = _take_sample(stream, comments)
     skip = len(BOM) if stream.peek(len(BOM)) == BOM else 0
@@ -183,7 +185,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     rows = [_fields(line, found) for line in sample.lines]
     header: tuple[str, ...] | None = None
     skip_lines = 0
-    if is_header(rows, options.string_ids) if options.header is None else options.header:
+    if is_header(rows, options):
         header, skip, skip_lines = tuple(rows[0]), sample.ends[0], sample.numbers[0]
         rows = rows[1:]
         if not rows:
@@ -202,8 +204,10 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     if header is not None and len(header) != fields:
         header = None
     first = rows[counts.index(fields)]
-    used = (named(header or (), SOURCE_NAMES, 0), named(header or (), TARGET_NAMES, 1))
-    used = used if used[0] != used[1] else (0, 1)
+    used = asked_ends(stream.name, options, header or (), fields)
+    if used is None:
+        used = (named(header or (), SOURCE_NAMES, 0), named(header or (), TARGET_NAMES, 1))
+        used = used if used[0] != used[1] else (0, 1)
     if options.weights and options.weight_column is None:
         _refuse_dictionaries(stream.name, sample, found)
     strings = options.string_ids or not all(is_number(first[column]) for column in used)

@@ -79,6 +79,24 @@ def test_weight_column(tmp_path):
     assert read(tmp_path, "a.csv", text, weights=False) == PAIR
 
 
+def test_columns_of_source_and_target(tmp_path):
+    text = "id,follower,followee\n7,1,2\n8,3,4\n"
+    assert read(tmp_path, "a.csv", text, source_column="follower", target_column="followee") == PAIR
+    assert read(tmp_path, "a.csv", text, source_column=2, target_column=3) == PAIR
+    assert read(tmp_path, "a.csv", text, source_column=2, target_column=3, weight_column="id") == [(1, 2, 7), (3, 4, 8)]
+    assert read(tmp_path, "a.txt", "9 1 2\n9 3 4\n", source_column="2", target_column="3") == PAIR
+    named = "id,follower,followee\n7,ann,bob\n8,bob,carl\n"  # a column that an option names is line 1's: a header
+    found = read(tmp_path, "a.csv", named, source_column="follower", target_column="followee")
+    assert sorted(found) == [("ann", "bob"), ("bob", "carl")]
+    with pytest.raises(UsageError, match=r"--source-column boss: no such column \(3 columns; id, follower, followee\)"):
+        read(tmp_path, "a.csv", text, source_column="boss", target_column="id")
+    with pytest.raises(UsageError, match=r"--source-column a: no such column \(2 columns; no header line was found\)"):
+        read(tmp_path, "a.csv", "1,2\n", source_column="a", target_column="b")
+    np.save(tmp_path / "a.npy", np.zeros((1, 2), np.int64))
+    with pytest.raises(UsageError, match="--source-column and --target-column are for text, Parquet and Arrow, not"):
+        opened(tmp_path / "a.npy", tmp_path, source_column=1, target_column=2)
+
+
 def test_weights_are_the_nearest_floats(tmp_path):
     numbers = ["0.1", "1e23", "9007199254740993", "2.2250738585072014e-308", "1.7976931348623157e308",
                "-0.0", "3.14159265358979323846264338327950288", "123456789012345678901234567890",
