@@ -17,7 +17,7 @@ from gstream.cli.paths import check_workdir, refuse_existing, refuse_overwriting
 from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs
 from pagestore.errors import UsageError
-from pagestore.sizes import parse_size, show_bytes, show_count, show_seconds
+from pagestore.sizes import parse_size, show_bytes, show_count, show_seconds, show_things
 
 if TYPE_CHECKING:
     from pagestore.convert import ConvertOptions, Estimate, Report
@@ -56,6 +56,7 @@ def convert(
     format: str = typer.Option(None, metavar="NAME", help="Input format. Default: by suffix and content."),
     string_ids: bool = typer.Option(False, "--string-ids", help="Vertices are named by words, not numbers."),
     header: bool | None = typer.Option(None, "--header/--no-header", help="Line 1 names the columns. Default: found."),
+    comments: str = typer.Option(None, metavar="CHARS|none", help="Lines that begin so are comments. Default: #%."),
     resume: bool = typer.Option(False, "--resume", help="Go on from the finished parts of a killed conversion."),
     force: bool = typer.Option(False, "--force", help="Replace STORE if it exists."),
     workdir: Path = typer.Option(None, metavar="FOLDER", help="For temporary files. Default: beside STORE."),
@@ -88,6 +89,7 @@ def convert(
         weight_column=column(weight_column),
         string_ids=string_ids,
         header=header,
+        comments=comments,
         bad_lines=bad_lines,
         skipped_path=skipped,
         num_vertices=num_vertices,
@@ -195,9 +197,10 @@ def report_lines(report: Report) -> list[tuple[str, str]]:
     weights = f", weights {report.weight_dtype}" if report.weighted else ""
     edges = report.out_edges or report.in_edges
     pages = ", ".join(f"{count} {name}" for name, count in report.pages.items())
+    left_out = f", {show_things(report.comment_lines, 'comment line')} left out" if report.comment_lines else ""
     lines = [
         ("graph", f"{report.vertices:,} vertices, {edges:,} edges stored, {kind}{weights}"),
-        ("input", f"{report.input_edges:,} edges read"),
+        ("input", f"{report.input_edges:,} edges read{left_out}"),
         ("repeated", f"{report.duplicates:,} duplicate edges and {report.self_loops:,} self-loops kept, "
                      f"{report.dropped_duplicates:,} and {report.dropped_self_loops:,} dropped"),
         ("store", f"{report.path}: {show_bytes(report.store_bytes)}; pages of {show_bytes(report.page_bytes)}: "

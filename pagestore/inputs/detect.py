@@ -240,6 +240,8 @@ def _open_one(
         raise UsageError(f"{name}: --string-ids is for text, Parquet and Arrow; {kind} has numbers. Drop the option.")
     if options.header is not None:
         raise UsageError(f"{name}: --header and --no-header are for text, not for {kind}. Drop the option.")
+    if options.comments is not None:
+        raise UsageError(f"{name}: --comments is for text, not for {kind}. Drop the option.")
     if options.source_column is not None and kind not in ("parquet", "arrow"):
         raise UsageError(
             f"{name}: --source-column and --target-column are for text, Parquet and Arrow, not for {kind}. Drop them."

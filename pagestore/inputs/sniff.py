@@ -35,12 +35,16 @@ DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+\Z")
 
 @dataclass(frozen=True)
 class TextLayout:
-    """What the first lines say: `skip_bytes`/`skip_lines` of BOM and header come before the data."""
+    """What the first lines say: `skip_bytes`/`skip_lines` of BOM and header come before the data.
+
+    skip_comments: comment lines among those.
+    """
 
     rules: LineRules
     skip_bytes: int
     skip_lines: int
     header: tuple[str, ...] | None
+    skip_comments: int = 0
 
 
 def check_text(name: str, head: bytes) -> None:
@@ -60,12 +64,16 @@ def check_text(name: str, head: bytes) -> None:
 
 @dataclass(frozen=True)
 class _Sample:
-    """The first data lines: text, offset behind the line feed and number of lines up to and with it."""
+    """The first data lines: text, offset behind the line feed and number of lines up to and with it.
+
+    comments: comment lines above the first one.
+    """
 
     lines: list[bytes]
     ends: list[int]
     numbers: list[int]
     last_comment: bytes
+    comments: int
 
 
 def _take_sample(stream: ByteStream, comments: str) -> _Sample:
@@ -85,8 +93,8 @@ def _take_sample(stream: ByteStream, comments: str) -> _Sample:
 
 
 def _split_sample(head: bytes, whole: bool, comments: str) -> _Sample:
-    sample = _Sample([], [], [], b"")
-    last_comment = b""
+    sample = _Sample([], [], [], b"", 0)
+    last_comment, above = b"", 0
     at = len(BOM) if head.startswith(BOM) else 0
     number = 0
     while at < len(head) and len(sample.lines) < SAMPLE_LINES:
@@ -102,11 +110,12 @@ def _split_sample(head: bytes, whole: bool, comments: str) -> _Sample:
             continue
         if chr(line[0]) in comments:
             last_comment = line
+            above += not sample.lines
             continue
         sample.lines.append(kept)
         sample.ends.append(at)
         sample.numbers.append(number)
-    return _Sample(sample.lines, sample.ends, sample.numbers, last_comment)
+    return _Sample(sample.lines, sample.ends, sample.numbers, last_comment, above)
 
 
 def _fields(line: bytes, separator: str | None) -> list[str]:
@@ -171,12 +180,13 @@ def _weight_column(
     return header.index(asked)
 
 
-def sniff(stream: ByteStream, options: InputOptions, separator: str | None = None, comments: str = "#%") -> TextLayout:
+def sniff(stream: ByteStream, options: InputOptions, separator: str | None = None) -> TextLayout:
     """Find the layout of `stream` without consuming it. `separator` is forced for .csv and .tsv.
 
     Raises InputError when there is no line of data, or its lines can't be edges, UsageError for options
     that name no column of it.
     """
+    comments = options.comment_marks
     sample = _take_sample(stream, comments)
     skip = len(BOM) if stream.peek(len(BOM)) == BOM else 0
     if not sample.lines:
@@ -216,7 +226,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     if weight == 2 and fields == 3:
         due = "source, target and weight"
     rules = LineRules(fields, found, used[0], used[1], weight, comments=comments, strings=strings, due=due)
-    return TextLayout(rules, skip, skip_lines, header)
+    return TextLayout(rules, skip, skip_lines, header, sample.comments if skip_lines else 0)
 
 
 def _refuse_dictionaries(name: str, sample: _Sample, separator: str | None) -> None:
@@ -236,4 +246,5 @@ def _no_data(name: str, options: InputOptions, skip: int) -> TextLayout:
             f"{name}: holds no line of data (only a header, comments and blank lines); an input has at least one "
             f"edge. Pass --num-vertices N for a graph without edges."
         )
-    return TextLayout(LineRules(fields=2, strings=options.string_ids), skip, 0, None)
+    rules = LineRules(fields=2, comments=options.comment_marks, strings=options.string_ids)
+    return TextLayout(rules, skip, 0, None)

@@ -269,6 +269,13 @@ def test_convert_says_what_it_assumed(
         assert (done.returncode, done.stderr) == (0, f"a.txt: {said}.\n")
 
 
+def test_convert_says_how_many_comments_it_left_out(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "tags.csv").write_text("cat,#dog\n#dog,bird\n")
+    assert "input     1 edges read, 1 comment line left out\n" in gstream("convert", "tags.csv", "a.gs").stdout
+    every = gstream("convert", "tags.csv", "a.gs", "--force", "--comments", "none")
+    assert "input     2 edges read\n" in every.stdout
+
+
 def test_convert_says_it_once_for_inputs_alike(tmp_path: Path, gstream: Command) -> None:
     for name, text in (("a.txt", "1 2\n"), ("b.txt", "2 3\n"), ("c.csv", "3,4\n")):
         (tmp_path / name).write_text(text)

@@ -274,6 +274,40 @@ def test_lines_that_the_kernels_leave_to_the_judge(tmp_path):
         assert sorted(read(tmp_path, "a.csv", 'b,a\na,"' + 'x""' * count + '"\n')) == [("a", 'x"' * count), ("b", "a")]
 
 
+def commented(tmp_path, name, text, **options):
+    """Edges of a file, and how many comment lines they were told to have."""
+    source = opened(write(tmp_path, name, text), tmp_path, **options)
+    edges_of(source)
+    return sorted(edges_of(source)), source.skipped.comments
+
+
+def test_comments_are_counted_and_chosen(tmp_path):
+    tags = "cat,#dog\n#dog,bird\n\n  % pig,cow\n"
+    assert commented(tmp_path, "a.csv", tags) == ([("cat", "#dog")], 2)
+    every = [("#dog", "bird"), ("% pig", "cow"), ("cat", "#dog")]
+    assert commented(tmp_path, "a.csv", tags, comments="none") == (every, 0)
+    assert commented(tmp_path, "a.csv", tags, comments="%") == ([("#dog", "bird"), ("cat", "#dog")], 1)
+    assert commented(tmp_path, "a.csv", 'cat,#dog\n"#dog",bird\n')[1] == 0, "a quoted name begins none"
+    assert commented(tmp_path, "a.txt", "# x\n1 2\n!\n\n3 4\n#\n", comments="#!") == (PAIR, 3)
+    assert commented(tmp_path, "a.txt", "# x\n% y\nfrom to\n# z\n1 2\n3 4\n") == (PAIR, 3), "also above a header"
+    assert commented(tmp_path, "a.txt", "# x\n1 2\n3 9" + "0" * 30 + "\n", bad_lines="skip") == ([(1, 2)], 1)
+    paths = [write(tmp_path, "a.txt", "# x\n1 2\n"), write(tmp_path, "b.txt", "# to from\n# x\n3 4\n")]
+    source = opened(paths, tmp_path)
+    assert edges_of(source) == edges_of(source) == PAIR and source.skipped.comments == 3
+
+
+def test_marks_of_comments_that_can_not_be(tmp_path):
+    for marks in ("", "#%!", "1", "#-", ",", "\t", '"', "é"):
+        with pytest.raises(UsageError) as error:
+            InputOptions(comments=marks)
+        assert str(error.value) == (
+            f"--comments {marks}: unknown; it is one or two characters, no digit, blank, quote, sign or separator, as "
+            "#%, or the word none."
+        )
+    with pytest.raises(UsageError, match=r"a\.mtx: --comments is for text, not for mtx\. Drop the option\."):
+        read(tmp_path, "a.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n", comments="#")
+
+
 def test_nothing_but_comments_for_long(tmp_path):
     path = write(tmp_path, "a.txt", ("# " + "c" * 997 + "\n") * 17_000 + "1 2\n")
     with pytest.raises(InputError, match=r"a\.txt: has no line of data within its first 16 MiB; an edge list holds a"):
