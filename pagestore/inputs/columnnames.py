@@ -36,9 +36,10 @@ def is_number(text: str) -> bool:
     return bool(INTEGER.match(text) or NUMBER.match(text) or NOT_FINITE.match(text))
 
 
-def numbers_in(rows: list[list[str]], column: int) -> int:
-    """How many rows have a number in a column."""
-    return sum(len(row) > column and is_number(row[column]) for row in rows)
+def share_of_numbers(rows: list[list[str]], column: int) -> float:
+    """How much of what a column holds is numbers, 0 to 1; empty fields hold nothing."""
+    held = [is_number(row[column]) for row in rows if len(row) > column and row[column]]
+    return sum(held) / max(len(held), 1)
 
 
 def named(header: Sequence[str], names: tuple[str, ...], default: int) -> int:
@@ -132,5 +133,4 @@ def _weight_is_named(first: list[str], rows: list[list[str]], ends: tuple[int, i
         vertices = {row[end].strip().lower() for row in rows for end in ends if len(row) > end}
         if any(first[end] in vertices for end in ends):
             return False
-    numbers = numbers_in(rows, weight)
-    return numbers > 0 and numbers * 2 >= len(rows)
+    return share_of_numbers(rows, weight) >= 0.5

@@ -19,7 +19,7 @@ from pagestore.inputs.columnnames import (
     is_header,
     is_number,
     named,
-    numbers_in,
+    share_of_numbers,
 )
 from pagestore.inputs.judge import LineRules, split_fields
 from pagestore.inputs.streams import ByteStream
@@ -162,8 +162,8 @@ def _weight_column(
                 f"{name}: weight {first[2]} is written with a comma; decimals take a point. "
                 f"Convert it, or pass --no-weights."
             )
-        # a word among numbers is a bad line, not a reason to drop the weights
-        numbers = width > 2 and (is_number(first[2]) or numbers_in(rows, 2) * 2 > len(rows))
+        # a word among numbers, or an empty field, is a bad line, not a reason to drop the weights
+        numbers = width > 2 and (is_number(first[2]) or share_of_numbers(rows, 2) > 0.5)
         return 2 if numbers and 2 not in used else None
     if isinstance(asked, str) and asked.isascii() and asked.isdigit() and (header is None or asked not in header):
         asked = int(asked)

@@ -182,6 +182,14 @@ def test_options_that_contradict():
             InputOptions(**options)
 
 
+def test_an_empty_weight_is_a_bad_line_on_any_line(tmp_path):
+    for text, line in (("1,2,\n2,3,4\n", 1), ("1,2,4\n2,3,\n", 2), ("1,2,\n3,4,\n5,6,7\n", 1)):
+        with pytest.raises(InputError, match=rf"a\.csv:{line}:5: the weight is missing"):
+            read(tmp_path, "a.csv", text)
+    assert read(tmp_path, "a.csv", "1,2,\n3,4,\n") == PAIR
+    assert sorted(read(tmp_path, "a.csv", "1,2,\n3,4,7\n", weights=False)) == PAIR
+
+
 def test_column_of_words_is_no_weight_but_one_word_is_a_bad_line(tmp_path):
     assert read(tmp_path, "a.txt", "1 2 x\n3 4 5\n") == PAIR
 
