@@ -222,8 +222,9 @@ class _Sink:
             pyarrow.csv.write_csv(pa.record_batch(columns, names=self._schema.names), self._file, self._options)
         except pa.ArrowInvalid as error:
             name = str(error).rpartition("Invalid value: ")[2]
+            what = "quotes" if '"' in name else "a separator or a line's end"
             raise UsageError(
-                f"vertex {name!r}: text has no way to quote a separator inside a name. Export to .csv or .parquet."
+                f"vertex {name!r}: text has no way to tell {what} inside a name. Export to .csv or .parquet."
             ) from error
 
     def __enter__(self) -> _Sink:

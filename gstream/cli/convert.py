@@ -70,10 +70,13 @@ def convert(
     from pagestore.inputs import InputOptions, open_source
     from pagestore.inputs.identify import input_files
 
-    skipped = skipped_file(store) if bad_lines == "skip" else None
-    piped = ["-"] if Path("-") in inputs else []
-    refuse_overwriting([store, *([] if skipped is None else [skipped])], [*input_files(inputs, format), *piped])
+    skipped = skipped_file(store) if bad_lines == "skip" and not dry_run else None
+    read: list[str | Path] = [*input_files(inputs, format), *(["-"] if Path("-") in inputs else [])]
+    refuse_overwriting([store, *([] if skipped is None else [skipped])], read)
     refuse_existing(store, force)
+    if skipped is not None:
+        refuse_existing(skipped, force or resume)
+    stale = stale_list(skipped_file(store), read) if (force or resume) and not dry_run else None
     check_workdir(workdir)
     options = ConvertOptions(
         memory_bytes=memory_bytes(memory), threads=threads, directed=directed, weights=not no_weights, dedupe=dedupe,
@@ -97,14 +100,20 @@ def convert(
         threads=threads or usable_cores(),
         duplicates=dedupe,
     )
-    with reading_folder(store, workdir) as scratch:
+    with reading_folder(store, workdir) as scratch, gone_on_failure(None if resume else skipped):
         with ProgressBar() as bar:
             source = open_source(inputs, reading, scratch, options.memory_bytes, bar, sample=dry_run)
-        build(source, store, options, dry_run, verify, json)
+        build(source, store, options, dry_run, verify, json, stale)
 
 
-def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: bool, verify: bool, json: bool) -> None:
-    """Write `source` as a store, or estimate what that takes; print the outcome."""
+def build(
+    source: EdgeSource, store: Path, options: ConvertOptions, dry_run: bool, verify: bool, json: bool,
+    stale: Path | None = None,
+) -> None:  # fmt: skip
+    """Write `source` as a store, or estimate what that takes; print the outcome.
+
+    stale: the list of lines that an earlier conversion skipped; it goes where this one skips none.
+    """
     from gstream.cli.info import damaged, scrub, scrub_line
 
     try:
@@ -127,6 +136,8 @@ def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: boo
 
         with ProgressBar() as bar:
             report = convert_source(source, store, options, bar)
+        if stale is not None and not report.skipped_lines and not report.resumed:
+            stale.unlink(missing_ok=True)
     finally:
         source.close()
     checked = scrub(store, options.threads) if verify else None
@@ -144,6 +155,25 @@ def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: boo
 def skipped_file(store: Path) -> Path:
     """Where --bad-lines skip lists the lines that it left out."""
     return store.with_name(store.name + ".skipped.txt")
+
+
+def stale_list(path: Path, read: list[str | Path]) -> Path | None:
+    """`path`, the list of what an earlier conversion skipped, where that is a file and none that is read."""
+    if not path.is_file() or any(str(file) != "-" and path.samefile(file) for file in read):
+        return None
+    return path
+
+
+@contextmanager
+def gone_on_failure(path: Path | None) -> Iterator[None]:
+    """While the block lasts: a file that it makes goes if it fails, so that the same command may be given again."""
+    made = path is not None and not path.exists()
+    try:
+        yield
+    except BaseException:
+        if path is not None and made:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def column(asked: str | None) -> int | str | None:

@@ -88,6 +88,37 @@ def test_skipped_lines_are_counted_and_listed(tmp_path: Path, gstream: Command) 
     assert [line.split("\t")[0].split(":")[1] for line in listed] == ["2", "4"]
 
 
+def test_lists_of_skipped_lines_are_replaced_by_force_only(tmp_path: Path, gstream: Command) -> None:
+    """One that is there may be anybody's; one of a store that is replaced says nothing of the new one."""
+    listed = tmp_path / "graph.gs.skipped.txt"
+    listed.write_text("mine\n")
+    (tmp_path / "bad.txt").write_text("1 2\n2 -3\n")
+    (tmp_path / "good.txt").write_text("1 2\n2 3\n")
+    convert = ("convert", "bad.txt", "graph.gs", "--bad-lines", "skip")
+    done = gstream(*convert)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "graph.gs.skipped.txt: exists. Pass --force to replace it, or another name.\n",
+    )
+    assert gstream(*convert, "--dry-run").returncode == 0 and listed.read_text() == "mine\n", "nothing is written"
+    assert gstream("convert", "good.txt", "graph.gs").returncode == 0 and listed.read_text() == "mine\n"
+    assert gstream(*convert, "--force").returncode == 0 and listed.read_text().startswith("bad.txt:2:3\t")
+    assert gstream("convert", "graph.gs.skipped.txt", "graph.gs", "--force", "--format", "mtx").returncode == 4
+    assert listed.exists(), "an input stays"
+    for options in (["--bad-lines", "skip"], []):
+        listed.write_text("old\n")
+        assert gstream("convert", "good.txt", "graph.gs", "--force", *options).returncode == 0
+        assert not listed.exists()
+
+
+def test_a_conversion_that_fails_leaves_no_list_of_skipped_lines(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "bad.txt").write_text("1 -2\n2 -3\n")
+    for _ in range(2):
+        done = gstream("convert", "bad.txt", "graph.gs", "--bad-lines", "skip")
+        assert done.stderr.startswith("bad.txt: not one of its lines is an edge")
+        assert [path.name for path in tmp_path.iterdir()] == ["bad.txt"]
+
+
 def test_rounded_weights_are_noted_on_standard_error(tmp_path: Path, gstream: Command) -> None:
     (tmp_path / "edges.txt").write_text("1 2 16777217\n2 3 0.5\n3 4 16777219\n")
     done = gstream("convert", "edges.txt", "graph.gs")

@@ -129,8 +129,11 @@ def test_names_and_isolated_vertices(tmp_path):
         assert export_edges(store, str(tmp_path / "e.csv")).isolated == 1
         back = pyarrow.csv.read_csv(tmp_path / "e.csv").to_pydict()
         assert back == {"source": ["a", 'b "quoted"'], "target": ['b "quoted"', "c d"]}
-        with pytest.raises(UsageError, match="text has no way to quote a separator inside a name"):
+        with pytest.raises(UsageError) as caught:
             export_edges(store, str(tmp_path / "e.el"))
+        assert str(caught.value) == (
+            "vertex 'b \"quoted\"': text has no way to tell quotes inside a name. Export to .csv or .parquet."
+        )
         with pytest.raises(UsageError, match="known are .txt"):
             export_edges(store, str(tmp_path / "e"))
     assert not (tmp_path / "e.el").exists() and not (tmp_path / "e.el.partial").exists()
