@@ -72,10 +72,7 @@ def convert(
 
     skipped = skipped_file(store) if bad_lines == "skip" and not dry_run else None
     read: list[str | Path] = [*input_files(inputs, format), *(["-"] if Path("-") in inputs else [])]
-    refuse_overwriting([store, *([] if skipped is None else [skipped])], read)
-    refuse_existing(store, force)
-    if skipped is not None:
-        refuse_existing(skipped, force or resume)
+    check_written(store, skipped, read, force, resume)
     stale = stale_list(skipped_file(store), read) if (force or resume) and not dry_run else None
     check_workdir(workdir)
     options = ConvertOptions(
@@ -157,6 +154,14 @@ def skipped_file(store: Path) -> Path:
     return store.with_name(store.name + ".skipped.txt")
 
 
+def check_written(store: Path, skipped: Path | None, read: list[str | Path], force: bool, resume: bool) -> None:
+    """UsageError when the store, or the list of skipped lines, would replace an input or what is not to be replaced."""
+    refuse_overwriting([store, *([] if skipped is None else [skipped])], read)
+    refuse_existing(store, force)
+    if skipped is not None:
+        refuse_existing(skipped, force or resume)
+
+
 def stale_list(path: Path, read: list[str | Path]) -> Path | None:
     """`path`, the list of what an earlier conversion skipped, where that is a file and none that is read."""
     if not path.is_file() or any(str(file) != "-" and path.samefile(file) for file in read):
@@ -229,9 +234,10 @@ def report_lines(report: Report) -> list[tuple[str, str]]:
     pages = ", ".join(f"{count} {name}" for name, count in report.pages.items())
     left_out = f", {show_things(report.comment_lines, 'comment line')} left out" if report.comment_lines else ""
     lines = [
-        ("graph", f"{report.vertices:,} vertices, {edges:,} edges stored, {kind}{weights}"),
-        ("input", f"{report.input_edges:,} edges read{left_out}"),
-        ("repeated", f"{report.duplicates:,} duplicate edges and {report.self_loops:,} self-loops kept, "
+        ("graph", f"{show_things(report.vertices, 'vertex')}, {show_things(edges, 'edge')} stored, {kind}{weights}"),
+        ("input", f"{show_things(report.input_edges, 'edge')} read{left_out}"),
+        ("repeated", f"{show_things(report.duplicates, 'duplicate edge')} and "
+                     f"{show_things(report.self_loops, 'self-loop')} kept, "
                      f"{report.dropped_duplicates:,} and {report.dropped_self_loops:,} dropped"),
         ("store", f"{report.path}: {show_bytes(report.store_bytes)}; pages of {show_bytes(report.page_bytes)}: "
                   f"{pages}"),
@@ -244,7 +250,8 @@ def report_lines(report: Report) -> list[tuple[str, str]]:
             ("columns", f"{columns} of the pages; {show_bytes(sum(report.padding_bytes.values()))} of padding")
         )
     if report.skipped_lines:
-        lines.append(("skipped", f"{report.skipped_lines:,} lines, listed in {skipped_file(Path(report.path))}"))
+        skipped = show_things(report.skipped_lines, "line")
+        lines.append(("skipped", f"{skipped}, listed in {skipped_file(Path(report.path))}"))
     return lines
 
 
@@ -255,7 +262,7 @@ def print_estimate(found: Estimate, store: Path, json: bool) -> None:
         return
     about = "" if found.exact else "about "
     where = "in memory" if found.in_memory else "on disk"
-    read = f"all {found.sampled_edges:,} edges" if found.exact else f"{found.sampled_edges:,} edges"
+    read = ("all " if found.exact else "") + show_things(found.sampled_edges, "edge")
     print_pairs(
         [
             ("read", f"{read}; nothing is written"),

@@ -302,7 +302,7 @@ def test_convert_says_what_it_assumed(
 
 def test_convert_says_how_many_comments_it_left_out(tmp_path: Path, gstream: Command) -> None:
     (tmp_path / "tags.csv").write_text("cat,#dog\n#dog,bird\n")
-    assert "input     1 edges read, 1 comment line left out\n" in gstream("convert", "tags.csv", "a.gs").stdout
+    assert "input     1 edge read, 1 comment line left out\n" in gstream("convert", "tags.csv", "a.gs").stdout
     every = gstream("convert", "tags.csv", "a.gs", "--force", "--comments", "none")
     assert "input     2 edges read\n" in every.stdout
 
@@ -317,3 +317,24 @@ def test_convert_says_it_once_for_inputs_alike(tmp_path: Path, gstream: Command)
     ]
     (tmp_path / "a.mtx").write_text("%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n")
     assert gstream("convert", "a.mtx", "b.gs").stderr == "", "its header says it all"
+
+
+def test_one_is_said_as_one(tmp_path: Path, gstream: Command) -> None:
+    """One edge, vertex, line, row, component: no plural."""
+    (tmp_path / "one.txt").write_text("# one\n7 7 2\n8\n")
+    done = gstream("convert", "one.txt", "one.gs", "--undirected", "--bad-lines", "skip")
+    said = done.stdout
+    for command in (["info", "one.gs"], ["verify", "one.gs"], ["generate", "grid", "g.el", "--scale", "1"]):
+        said += gstream(*command).stdout
+    for algorithm in ("wcc", "scc", "msf", "coloring"):
+        said += gstream("run", algorithm, "one.gs", "--certify").stdout
+    said += gstream("run", "wcc", "one.gs", "-o", "one.csv").stdout + gstream("export", "one.gs", "one.tsv").stderr
+    for words in (
+        "1 vertex, 1 edge stored", "1 edge read, 1 comment line left out", "0 duplicate edges and 1 self-loop kept",
+        "1 line, listed in", "1 page, 1 edge, ", "1 component, each connected", "1 tree that spans", "1 colour, ",
+        "one.csv: 1 row\n", "one.tsv: 1 edge\n",
+    ):  # fmt: skip
+        assert words in said, words
+    assert not re.search(
+        r"(?<![\d,.])1 (\w+ )?(vertices|edges|lines|pages|components|trees|rows|hubs|self-loops)", said
+    )
