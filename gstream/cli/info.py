@@ -81,12 +81,14 @@ def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     direction = "directed" if facts["directed"] else "undirected"
     lines = [
         ("store", f"{facts['path']}, {show_bytes(facts['file_bytes'])}, version {facts['version']}"),
-        ("graph", f"{show_things(facts['vertices'], 'vertex')}, {show_things(facts['edges'], 'edge')} stored, {direction}"),
+        ("graph", f"{show_things(facts['vertices'], 'vertex')}, {show_things(facts['edges'], 'edge')} stored, "
+                  f"{direction}"),
         ("weights", f"{weights['dtype']}, {weights['least']:g} to {weights['greatest']:g}" if weights else "none"),
         ("IDs", f"{ids['kind']}, {ids['first']} to {ids['last']}" if facts["vertices"] else ids["kind"]),
         ("degrees", f"mean {facts['mean_degree']:.3g}, greatest out {facts['max_out_degree']:,}, "
                     f"in {facts['max_in_degree']:,}; eta {facts['eta']:.1%} (in-degree 2 or more)"),
-        ("repeated", f"{show_things(facts['duplicates'], 'duplicate edge')}, {show_things(facts['self_loops'], 'self-loop')}"),
+        ("repeated", f"{show_things(facts['duplicates'], 'duplicate edge')}, "
+                     f"{show_things(facts['self_loops'], 'self-loop')}"),
         ("order", f"{facts['order']}, {facts['id_bytes']}-byte IDs, pages of {show_bytes(facts['page_bytes'])}"),
     ]  # fmt: skip
     for name, topology in facts["topologies"].items():
@@ -141,8 +143,8 @@ def scrub_line(report: VerifyReport) -> str:
     """What a check of a whole store read, for people."""
     rate = show_bytes(report.bytes_read / report.seconds) if report.seconds else "-"
     return (
-        f"{show_things(report.pages, 'page')}, {show_things(report.edges, 'edge')}, {show_bytes(report.bytes_read)} read in "
-        f"{show_seconds(report.seconds)} ({rate}/s)"
+        f"{show_things(report.pages, 'page')}, {show_things(report.edges, 'edge')}, "
+        f"{show_bytes(report.bytes_read)} read in {show_seconds(report.seconds)} ({rate}/s)"
     )
 
 
