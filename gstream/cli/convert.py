@@ -56,7 +56,9 @@ def convert(
     format: str = typer.Option(None, metavar="NAME", help="Input format. Default: by suffix and content."),
     string_ids: bool = typer.Option(False, "--string-ids", help="Vertices are named by words, not numbers."),
     header: bool | None = typer.Option(None, "--header/--no-header", help="Line 1 names the columns. Default: found."),
-    comments: str = typer.Option(None, metavar="CHARS|none", help="Lines that begin so are comments. Default: #%."),
+    comments: str = typer.Option(
+        None, metavar="CHARS|none", help="Lines that begin with one are comments. Default: #%."
+    ),
     resume: bool = typer.Option(False, "--resume", help="Go on from the finished parts of a killed conversion."),
     force: bool = typer.Option(False, "--force", help="Replace STORE if it exists."),
     workdir: Path = typer.Option(None, metavar="FOLDER", help="For temporary files. Default: beside STORE."),
