@@ -105,7 +105,7 @@ class Graph(Methods):
         """PageRank as NetworkX defines it: columns vertex, pagerank (sum 1).
 
         tol: absolute L1 change at which to end, after max_iter iterations at most; iterations: exactly so many.
-        personalization: mapping from user IDs to weights, or a file of lines `vertex weight`.
+        personalization: mapping from user IDs to weights, or a file of lines `vertex weight` (vertexfiles.py).
         """
         own = {
             "alpha": alpha, "tol": tol, "max_iter": max_iter, "iterations": iterations,

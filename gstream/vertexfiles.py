@@ -1,13 +1,15 @@
 """Vertices that a user lists in a file: one a line (--nodes), or with a number each (--personalization, --initial).
 
 UTF-8 text, compressed or not as `gstream convert` takes it; lines that begin with # or % are comments. A number stands
-behind its vertex, after blanks, a tab or a comma. Whatever is wrong in a file is named by its line.
+behind its vertex, after a tab, a comma or blanks: the last tab of a line if it has one, else its last comma. A vertex
+may stand in quotes ("" is a quote inside). Whatever is wrong in a file is named by its line.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 READ_BYTES = 1 << 20
 NEWLINE = b"\n"
+QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+QUOTED_PAIR = re.compile(QUOTED.pattern + r"(?:\s*,\s*|\s+)(.*)")
 MOST_SHOWN = 60  # characters of a line that is refused
 
 
@@ -32,7 +36,7 @@ def find_vertices(store: Store, path: str | os.PathLike, what: str) -> np.ndarra
     names: Any = []
     for number, line in _lines(path, "a vertex a line"):
         lines.append(number)
-        names.append(line.strip('"'))
+        names.append(_unquoted(quoted[1]) if (quoted := QUOTED.fullmatch(line)) else line)
     if store.meta.id_kind != "strings":
         try:
             names = np.array(names, dtype=object).astype(np.int64)  # as str all would be as long as the longest
@@ -83,12 +87,12 @@ def _read_pairs(path: str | os.PathLike, word: str) -> tuple[Sequence[str], Sequ
     found: dict[str, str] = {}
     lines: list[int] = []
     for number, line in _lines(path, f"lines `vertex {word}`"):
-        parts = line.rsplit(",", 1) if "," in line else line.rsplit(None, 1)
+        parts = _parted(line)
         if len(parts) < 2:
             raise InputError(
                 f"{path}:{number}: `{shown(line, MOST_SHOWN)}` has one field; a line is `vertex {word}`. Fix the line."
             )
-        vertex = parts[0].strip().strip('"')
+        vertex = parts[0].strip()
         if vertex in found:
             raise InputError(
                 f"{path}:{number}: {shown(vertex, MOST_SHOWN)} stands there for the second time. "
@@ -97,6 +101,18 @@ def _read_pairs(path: str | os.PathLike, word: str) -> tuple[Sequence[str], Sequ
         found[vertex] = parts[1].strip()
         lines.append(number)
     return list(found), list(found.values()), lines
+
+
+def _parted(line: str) -> list[str]:
+    """Vertex and number of a line; fewer where nothing parts them."""
+    if quoted := QUOTED_PAIR.fullmatch(line):
+        return [_unquoted(quoted[1]), quoted[2]]
+    return line.rsplit("\t" if "\t" in line else "," if "," in line else None, 1)
+
+
+def _unquoted(text: str) -> str:
+    """What stands between quotes, with `""` for a quote."""
+    return text.replace('""', '"')
 
 
 def _lines(path: str | os.PathLike, holds: str) -> Iterator[tuple[int, str]]:

@@ -27,6 +27,7 @@ from pagestore.store import Store
 FORMATS = ("text", "el", "wel", "csv", "parquet")
 _ENDINGS = {".txt": "text", ".tsv": "text", ".el": "el", ".wel": "wel", ".csv": "csv", ".parquet": "parquet"}
 COMMENTS = ("#", "%")
+MOST_WHOLE = 2.0**63
 _COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
 
 
@@ -155,6 +156,23 @@ def _refuse_comments(columns: list[Any]) -> None:
                 )
 
 
+def _in_digits(weight: np.ndarray) -> Any:
+    """Weights as an array that pyarrow writes exactly: float32 by the fewest digits that tell it, but integers whole.
+
+    Of float32 it writes the fewest digits and then zeros, 123456790 for 123456792; of float64 from 10^10 on exponents.
+    """
+    import pyarrow as pa
+
+    if weight.dtype != np.float32:
+        return pa.array(weight)
+    wide = weight.astype(np.float64)
+    whole = (wide == np.rint(wide)) & (np.abs(wide) < MOST_WHOLE)
+    if whole.all():
+        return pa.array(wide.astype(np.int64))
+    fewest = np.asarray(pa.array(weight).cast(pa.string()).cast(pa.float64()))
+    return pa.array(np.where(whole, wide, fewest))
+
+
 class _Sink:
     """One open output file of any format."""
 
@@ -180,12 +198,12 @@ class _Sink:
         self._file = pa.CompressedOutputStream(plain, compression) if compression else plain
         if kind == "csv":  # pyarrow would put the names in quotes
             self._file.write((",".join(self._schema.names) + "\n").encode())
-        options = pyarrow.csv.WriteOptions(
+        self._writer = None
+        self._options = pyarrow.csv.WriteOptions(
             include_header=False,
             delimiter={"csv": ",", "text": "\t"}.get(kind, " "),
             quoting_style="needed" if kind == "csv" else "none",
         )
-        self._writer = pyarrow.csv.CSVWriter(self._file, self._schema, write_options=options)
 
     def write(self, source: np.ndarray, target: np.ndarray, weight: np.ndarray | None) -> None:
         import pyarrow as pa
@@ -193,21 +211,28 @@ class _Sink:
         columns = [self._names.of(source), self._names.of(target)]
         if self._plain_names:
             _refuse_comments(columns)
-        if len(self._schema) == 3:
-            columns.append(pa.array(weight))
-        try:
+        if len(self._schema) == 3 and weight is not None:
+            columns.append(pa.array(weight) if self._writer is not None else _in_digits(weight))
+        if self._writer is not None:
             self._writer.write(pa.record_batch(columns, schema=self._schema))
+            return
+        try:
+            import pyarrow.csv
+
+            pyarrow.csv.write_csv(pa.record_batch(columns, names=self._schema.names), self._file, self._options)
         except pa.ArrowInvalid as error:
             name = str(error).rpartition("Invalid value: ")[2]
+            what = "quotes" if '"' in name else "a separator or a line's end"
             raise UsageError(
-                f"vertex {name!r}: text has no way to quote a separator inside a name. Export to .csv or .parquet."
+                f"vertex {name!r}: text has no way to tell {what} inside a name. Export to .csv or .parquet."
             ) from error
 
     def __enter__(self) -> _Sink:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
         if self._stdout:
             self._file.flush()  # stdout belongs to the process: closing it would break whoever writes next
         elif self._file is not None and not self._file.closed:

@@ -11,6 +11,7 @@ SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([kmgtp]?)(i?b?)\s*", re
 MOST_BYTES = 1 << 50  # no machine has it: a slip of the keyboard
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 COUNT_UNITS = ("", " k", " M", " G", " T")
+PLURALS = {"vertex": "vertices"}  # of nouns that take no s
 
 
 def parse_size(given: str | int | None, option: str = "size") -> int | None:
@@ -50,6 +51,11 @@ def show_bytes(count: float) -> str:
         if value < 1000
         else f"{value:.0f} {BYTE_UNITS[unit]}"
     )
+
+
+def show_things(count: int, noun: str) -> str:
+    """How many there are of what a noun names: `1 edge`, `12,000 edges`, `2 vertices`."""
+    return f"{count:,} {noun if count == 1 else PLURALS.get(noun, noun + 's')}"
 
 
 def show_count(count: float) -> str:

@@ -25,6 +25,7 @@ from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.bitmaps import bitmap, list_bits
 from gstream.results import Column
 from pagestore.errors import GstreamError
+from pagestore.sizes import show_things
 
 # Rounding errors of one iteration in L1: of each rank, of its last multiplication and addition, and of what is read.
 ROUNDINGS = 4.0
@@ -131,7 +132,7 @@ def certify_wcc(session: Session, columns: list[Column], options: dict[str, Any]
         raise refuse("a component is named by a vertex outside it")
     if np.count_nonzero(used) != trees:
         raise refuse(f"there are {np.count_nonzero(used)} labels and {trees} components")
-    return {"holds": True, "proves": f"{trees} components, each connected and named by its least vertex"}
+    return {"holds": True, "proves": f"{show_things(trees, 'component')}, each connected and named by its least vertex"}
 
 
 def certify_pagerank(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:

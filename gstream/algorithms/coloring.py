@@ -24,6 +24,7 @@ from gstream.algorithms.refusal import refuse, refuse_edge
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.bitmaps import bitmap, bits_where, count_bits
 from gstream.results import Column
+from pagestore.sizes import show_things
 
 
 class _Waiting:
@@ -91,4 +92,4 @@ def certify_coloring(session: Session, columns: list[Column], options: dict[str,
     session.hold(color)
     session.sweep(session.meta.topologies[0], SharedKernel(palette.check_colors, (color, failure)))
     refuse_edge(session, failure, "are neighbours and have one colour")
-    return {"holds": True, "proves": f"{found['colors']} colours, and no edge joins two vertices of one"}
+    return {"holds": True, "proves": f"{show_things(found['colors'], 'colour')}, and no edge joins two vertices of one"}

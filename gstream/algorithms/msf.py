@@ -28,6 +28,7 @@ from gstream.algorithms.sssp import need_weights
 from gstream.hostcode.bitmaps import bitmap, count_bits
 from gstream.results import Column
 from pagestore.errors import UsageError
+from pagestore.sizes import show_things
 
 WAYS = 64  # times that ways to roots are halved: as many as bits of their lengths
 SUMMED = 1 << 20  # weights whose sum is taken at once: no sum of so many 4-byte integers leaves 64 bits
@@ -137,4 +138,6 @@ def certify_msf(session: Session, columns: list[Column], options: dict[str, Any]
             raise refuse(f"the edge between {v} and {u} {what}")
     if count_bits(met) != edges:
         raise refuse("the forest has an edge that is not in the graph")
-    return {"holds": True, "proves": f"{vertices - edges} trees that span the graph, no edge lighter than theirs"}
+    trees = show_things(vertices - edges, "tree")
+    spans = "spans" if vertices - edges == 1 else "span"
+    return {"holds": True, "proves": f"{trees} that {spans} the graph, no edge lighter than theirs"}

@@ -28,6 +28,7 @@ from gstream.hostcode.bitmaps import bitmap, bits_where
 from gstream.programs.bfs import BFS, BFSBack
 from gstream.results import Column
 from pagestore.errors import ResourceError, UsageError
+from pagestore.sizes import show_things
 
 LONGEST = 1000  # supersteps of a search: where paths are longer, colours divide them sooner
 TRIMS = 3  # sweeps of trimming in each round, as long as they find something; long chains fall by colours, too
@@ -126,7 +127,10 @@ def certify_scc(session: Session, columns: list[Column], options: dict[str, Any]
         raise refuse(f"vertex {session.user_ids(apart[:1])[0]} and the name of its component do not reach each other")
     _check_acyclic(session, name, label)
     components = int(np.count_nonzero(label == natural))
-    return {"holds": True, "proves": f"{components} components, each strongly connected, and no cycle between them"}
+    return {
+        "holds": True,
+        "proves": f"{show_things(components, 'component')}, each strongly connected, and no cycle between them",
+    }
 
 
 def _check_acyclic(session: Session, name: str, label: np.ndarray) -> None:

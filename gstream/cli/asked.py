@@ -41,7 +41,9 @@ def _declared(
     iterations: int = typer.Option(None, metavar="N", help="pagerank, simulations: exactly N; cdlp: N at most."),
     tol: float = typer.Option(None, help="Centralities: end at this L1 change, not times n as NetworkX."),
     max_iter: int = typer.Option(None, metavar="N", help="Centralities: end after N iterations."),
-    personalization: Path = typer.Option(None, metavar="FILE", help="pagerank: lines of `vertex weight`."),
+    personalization: Path = typer.Option(
+        None, metavar="FILE", help='pagerank: lines of `vertex weight`, parted by a tab, comma or blanks; "a, b" 1.'
+    ),
     normalized: bool = typer.Option(None, "--normalized/--no-normalized", help="katz, hits, betweenness: default yes."),
     float64: bool | None = typer.Option(None, "--float64", help="pagerank, sssp, rwr: values in double precision."),
     radius: int = typer.Option(None, metavar="N", help="khop, egonet: edges from the source. Default: 1."),
@@ -52,7 +54,9 @@ def _declared(
     k: int = typer.Option(None, metavar="N", help="kcore, ktruss: who is in it; others: N sources, drawn."),
     seed: int = typer.Option(None, metavar="N", help="closeness, harmonic, radius, betweenness: of what is drawn."),
     sketches: int = typer.Option(None, metavar="N", help="radius: Flajolet-Martin sketches a vertex. Default: 32."),
-    initial: Path = typer.Option(None, metavar="FILE", help="heat, circuit, neural: lines of `vertex value`."),
+    initial: Path = typer.Option(
+        None, metavar="FILE", help="heat, circuit, neural: lines of `vertex value`, parted likewise."
+    ),
     rate: float = typer.Option(None, help="heat: share of a difference that flows per unit of weight and step."),
     nodes: Path = typer.Option(None, metavar="FILE", help="subgraph, cross: the vertices, one a line."),
     node: list[str] = typer.Option(None, metavar="ID", help="subgraph, cross: one vertex; repeatable."),

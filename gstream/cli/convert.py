@@ -17,7 +17,7 @@ from gstream.cli.paths import check_workdir, refuse_existing, refuse_overwriting
 from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs
 from pagestore.errors import UsageError
-from pagestore.sizes import parse_size, show_bytes, show_count, show_seconds
+from pagestore.sizes import parse_size, show_bytes, show_count, show_seconds, show_things
 
 if TYPE_CHECKING:
     from pagestore.convert import ConvertOptions, Estimate, Report
@@ -37,6 +37,8 @@ def convert(
     store: Path = typer.Argument(..., metavar="STORE", help="The store to write, as web.gs."),
     directed: bool | None = typer.Option(None, "--directed/--undirected", help="Default: by format, else directed."),
     no_weights: bool = typer.Option(False, "--no-weights", help="Leave weights out of the store."),
+    source_column: str = typer.Option(None, metavar="N|NAME", help="Column of the source, from 1, or its name."),
+    target_column: str = typer.Option(None, metavar="N|NAME", help="Column of the target; both or none."),
     weight_column: str = typer.Option(None, metavar="N|NAME", help="Column of the weight, from 1, or its name."),
     dedupe: bool = typer.Option(False, "--dedupe", help="Keep one of equal edges, with the least weight."),
     drop_self_loops: bool = typer.Option(False, "--drop-self-loops", help="Drop edges from a vertex to itself."),
@@ -54,6 +56,9 @@ def convert(
     format: str = typer.Option(None, metavar="NAME", help="Input format. Default: by suffix and content."),
     string_ids: bool = typer.Option(False, "--string-ids", help="Vertices are named by words, not numbers."),
     header: bool | None = typer.Option(None, "--header/--no-header", help="Line 1 names the columns. Default: found."),
+    comments: str = typer.Option(
+        None, metavar="CHARS|none", help="Lines that begin with one are comments. Default: #%."
+    ),
     resume: bool = typer.Option(False, "--resume", help="Go on from the finished parts of a killed conversion."),
     force: bool = typer.Option(False, "--force", help="Replace STORE if it exists."),
     workdir: Path = typer.Option(None, metavar="FOLDER", help="For temporary files. Default: beside STORE."),
@@ -67,10 +72,10 @@ def convert(
     from pagestore.inputs import InputOptions, open_source
     from pagestore.inputs.identify import input_files
 
-    skipped = skipped_file(store) if bad_lines == "skip" else None
-    piped = ["-"] if Path("-") in inputs else []
-    refuse_overwriting([store, *([] if skipped is None else [skipped])], [*input_files(inputs, format), *piped])
-    refuse_existing(store, force)
+    skipped = skipped_file(store) if bad_lines == "skip" and not dry_run else None
+    read: list[str | Path] = [*input_files(inputs, format), *(["-"] if Path("-") in inputs else [])]
+    check_written(store, skipped, read, force, resume)
+    stale = stale_list(skipped_file(store), read) if (force or resume) and not dry_run else None
     check_workdir(workdir)
     options = ConvertOptions(
         memory_bytes=memory_bytes(memory), threads=threads, directed=directed, weights=not no_weights, dedupe=dedupe,
@@ -81,9 +86,12 @@ def convert(
     reading = InputOptions(
         format=format,
         weights=not no_weights,
-        weight_column=int(weight_column) if weight_column and weight_column.isdigit() else weight_column,
+        source_column=column(source_column),
+        target_column=column(target_column),
+        weight_column=column(weight_column),
         string_ids=string_ids,
         header=header,
+        comments=comments,
         bad_lines=bad_lines,
         skipped_path=skipped,
         num_vertices=num_vertices,
@@ -91,14 +99,20 @@ def convert(
         threads=threads or usable_cores(),
         duplicates=dedupe,
     )
-    with reading_folder(store, workdir) as scratch:
+    with reading_folder(store, workdir) as scratch, gone_on_failure(None if resume else skipped):
         with ProgressBar() as bar:
             source = open_source(inputs, reading, scratch, options.memory_bytes, bar, sample=dry_run)
-        build(source, store, options, dry_run, verify, json)
+        build(source, store, options, dry_run, verify, json, stale)
 
 
-def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: bool, verify: bool, json: bool) -> None:
-    """Write `source` as a store, or estimate what that takes; print the outcome."""
+def build(
+    source: EdgeSource, store: Path, options: ConvertOptions, dry_run: bool, verify: bool, json: bool,
+    stale: Path | None = None,
+) -> None:  # fmt: skip
+    """Write `source` as a store, or estimate what that takes; print the outcome.
+
+    stale: the list of lines that an earlier conversion skipped; it goes where this one skips none.
+    """
     from gstream.cli.info import damaged, scrub, scrub_line
 
     try:
@@ -121,6 +135,8 @@ def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: boo
 
         with ProgressBar() as bar:
             report = convert_source(source, store, options, bar)
+        if stale is not None and not report.skipped_lines and not report.resumed:
+            stale.unlink(missing_ok=True)
     finally:
         source.close()
     checked = scrub(store, options.threads) if verify else None
@@ -138,6 +154,38 @@ def build(source: EdgeSource, store: Path, options: ConvertOptions, dry_run: boo
 def skipped_file(store: Path) -> Path:
     """Where --bad-lines skip lists the lines that it left out."""
     return store.with_name(store.name + ".skipped.txt")
+
+
+def check_written(store: Path, skipped: Path | None, read: list[str | Path], force: bool, resume: bool) -> None:
+    """UsageError when the store, or the list of skipped lines, would replace an input or what is not to be replaced."""
+    refuse_overwriting([store, *([] if skipped is None else [skipped])], read)
+    refuse_existing(store, force)
+    if skipped is not None:
+        refuse_existing(skipped, force or resume)
+
+
+def stale_list(path: Path, read: list[str | Path]) -> Path | None:
+    """`path`, the list of what an earlier conversion skipped, where that is a file and none that is read."""
+    if not path.is_file() or any(str(file) != "-" and path.samefile(file) for file in read):
+        return None
+    return path
+
+
+@contextmanager
+def gone_on_failure(path: Path | None) -> Iterator[None]:
+    """While the block lasts: a file that it makes goes if it fails, so that the same command may be given again."""
+    made = path is not None and not path.exists()
+    try:
+        yield
+    except BaseException:
+        if path is not None and made:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def column(asked: str | None) -> int | str | None:
+    """A column's number, or its name."""
+    return int(asked) if asked and asked.isascii() and asked.isdigit() else asked
 
 
 def memory_bytes(text: str) -> int:
@@ -186,10 +234,12 @@ def report_lines(report: Report) -> list[tuple[str, str]]:
     weights = f", weights {report.weight_dtype}" if report.weighted else ""
     edges = report.out_edges or report.in_edges
     pages = ", ".join(f"{count} {name}" for name, count in report.pages.items())
+    left_out = f", {show_things(report.comment_lines, 'comment line')} left out" if report.comment_lines else ""
     lines = [
-        ("graph", f"{report.vertices:,} vertices, {edges:,} edges stored, {kind}{weights}"),
-        ("input", f"{report.input_edges:,} edges read"),
-        ("repeated", f"{report.duplicates:,} duplicate edges and {report.self_loops:,} self-loops kept, "
+        ("graph", f"{show_things(report.vertices, 'vertex')}, {show_things(edges, 'edge')} stored, {kind}{weights}"),
+        ("input", f"{show_things(report.input_edges, 'edge')} read{left_out}"),
+        ("repeated", f"{show_things(report.duplicates, 'duplicate edge')} and "
+                     f"{show_things(report.self_loops, 'self-loop')} kept, "
                      f"{report.dropped_duplicates:,} and {report.dropped_self_loops:,} dropped"),
         ("store", f"{report.path}: {show_bytes(report.store_bytes)}; pages of {show_bytes(report.page_bytes)}: "
                   f"{pages}"),
@@ -202,7 +252,8 @@ def report_lines(report: Report) -> list[tuple[str, str]]:
             ("columns", f"{columns} of the pages; {show_bytes(sum(report.padding_bytes.values()))} of padding")
         )
     if report.skipped_lines:
-        lines.append(("skipped", f"{report.skipped_lines:,} lines, listed in {skipped_file(Path(report.path))}"))
+        skipped = show_things(report.skipped_lines, "line")
+        lines.append(("skipped", f"{skipped}, listed in {skipped_file(Path(report.path))}"))
     return lines
 
 
@@ -213,7 +264,7 @@ def print_estimate(found: Estimate, store: Path, json: bool) -> None:
         return
     about = "" if found.exact else "about "
     where = "in memory" if found.in_memory else "on disk"
-    read = f"all {found.sampled_edges:,} edges" if found.exact else f"{found.sampled_edges:,} edges"
+    read = ("all " if found.exact else "") + show_things(found.sampled_edges, "edge")
     print_pairs(
         [
             ("read", f"{read}; nothing is written"),

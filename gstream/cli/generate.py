@@ -12,7 +12,7 @@ from gstream.cli.paths import check_workdir, refuse_existing
 from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import ProgressBar, print_json
 from pagestore.errors import UsageError
-from pagestore.sizes import parse_size, show_bytes
+from pagestore.sizes import parse_size, show_bytes, show_things
 
 if TYPE_CHECKING:
     from pagestore.generate import GeneratedSource
@@ -117,4 +117,4 @@ def write_list(source: GeneratedSource, out: Path, threads: int | None, json: bo
     if json:
         print_json({"path": out, "edges": source.edge_count, "bytes": size})
     else:
-        print(f"{out}: {source.edge_count:,} edges, {show_bytes(size)}")
+        print(f"{out}: {show_things(source.edge_count, 'edge')}, {show_bytes(size)}")

@@ -12,7 +12,7 @@ from gstream.cli.paths import refuse_existing, refuse_overwriting
 from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
 from pagestore.errors import StoreError, UsageError
-from pagestore.sizes import show_bytes, show_seconds
+from pagestore.sizes import show_bytes, show_seconds, show_things
 
 if TYPE_CHECKING:
     from pagestore.verify import VerifyReport
@@ -81,12 +81,14 @@ def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     direction = "directed" if facts["directed"] else "undirected"
     lines = [
         ("store", f"{facts['path']}, {show_bytes(facts['file_bytes'])}, version {facts['version']}"),
-        ("graph", f"{facts['vertices']:,} vertices, {facts['edges']:,} edges stored, {direction}"),
+        ("graph", f"{show_things(facts['vertices'], 'vertex')}, {show_things(facts['edges'], 'edge')} stored, "
+                  f"{direction}"),
         ("weights", f"{weights['dtype']}, {weights['least']:g} to {weights['greatest']:g}" if weights else "none"),
         ("IDs", f"{ids['kind']}, {ids['first']} to {ids['last']}" if facts["vertices"] else ids["kind"]),
         ("degrees", f"mean {facts['mean_degree']:.3g}, greatest out {facts['max_out_degree']:,}, "
                     f"in {facts['max_in_degree']:,}; eta {facts['eta']:.1%} (in-degree 2 or more)"),
-        ("repeated", f"{facts['duplicates']:,} duplicate edges, {facts['self_loops']:,} self-loops"),
+        ("repeated", f"{show_things(facts['duplicates'], 'duplicate edge')}, "
+                     f"{show_things(facts['self_loops'], 'self-loop')}"),
         ("order", f"{facts['order']}, {facts['id_bytes']}-byte IDs, pages of {show_bytes(facts['page_bytes'])}"),
     ]  # fmt: skip
     for name, topology in facts["topologies"].items():
@@ -97,7 +99,7 @@ def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
             )
         lines.append(
             (f"{name}-pages", f"{topology['small_pages']:,} small{columns}, {topology['large_pages']:,} large of "
-                              f"{topology['hubs']:,} hubs; {topology['fill']:.0%} full, "
+                              f"{show_things(topology['hubs'], 'hub')}; {topology['fill']:.0%} full, "
                               f"{topology['bytes_per_edge']:.3g} B an edge")
         )  # fmt: skip
     if facts["sort_cost"] is not None:
@@ -141,8 +143,8 @@ def scrub_line(report: VerifyReport) -> str:
     """What a check of a whole store read, for people."""
     rate = show_bytes(report.bytes_read / report.seconds) if report.seconds else "-"
     return (
-        f"{report.pages:,} pages, {report.edges:,} edges, {show_bytes(report.bytes_read)} read in "
-        f"{show_seconds(report.seconds)} ({rate}/s)"
+        f"{show_things(report.pages, 'page')}, {show_things(report.edges, 'edge')}, "
+        f"{show_bytes(report.bytes_read)} read in {show_seconds(report.seconds)} ({rate}/s)"
     )
 
 
@@ -177,5 +179,6 @@ def export(
     if json:
         print_json({"path": out, **asdict(report)})
         return
-    left = f"; {report.isolated:,} vertices without edges are not in it" if report.isolated else ""
-    note(f"{out}: {report.edges:,} edges{left}")
+    are = "is" if report.isolated == 1 else "are"
+    left = f"; {show_things(report.isolated, 'vertex')} without edges {are} not in it" if report.isolated else ""
+    note(f"{out}: {show_things(report.edges, 'edge')}{left}")

@@ -24,7 +24,7 @@ from gstream.cli.paths import refuse_existing, refuse_overwriting, refuse_twice
 from gstream.cli.supervisor import Link, Task, supervise
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
 from pagestore.errors import UsageError
-from pagestore.sizes import show_bytes, show_count, show_seconds
+from pagestore.sizes import show_bytes, show_count, show_seconds, show_things
 
 if TYPE_CHECKING:
     from gstream.graph import Graph
@@ -212,8 +212,8 @@ class StepLine:
         self.link.tell("stepped")
         self.pages += step.pages
         self.bar.say(
-            f"superstep {number}: {show_count(step.frontier)} vertices active, {step.pages:,} pages in "
-            f"{show_seconds(step.seconds)}; {self.pages:,} pages in all"
+            f"superstep {number}: {show_count(step.frontier)} vertices active, {show_things(step.pages, 'page')} in "
+            f"{show_seconds(step.seconds)}; {show_things(self.pages, 'page')} in all"
         )
 
 
@@ -294,7 +294,7 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
     if summary.get("certificate"):
         lines.append(("certificate", certificate_text(summary["certificate"])))
     if output is not None:
-        lines.append(("written", f"{output}: {rows:,} rows"))
+        lines.append(("written", f"{output}: {show_things(rows, 'row')}"))
     return lines
 
 

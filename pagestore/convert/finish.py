@@ -37,6 +37,7 @@ class Finished:
     store_bytes: int
     rounded: int
     skipped: int
+    comments: int
 
     def fill(self, report: Report) -> None:
         """Copy what the report tells."""
@@ -45,7 +46,8 @@ class Finished:
         report.out_edges, report.in_edges = self.edges.get("out", 0), self.edges.get("in", 0)
         report.weight_dtype, report.weights_rounded = meta.weight_dtype, self.rounded
         report.self_loops, report.duplicates = meta.self_loops, meta.duplicates
-        report.dropped_duplicates, report.skipped_lines = meta.dropped_duplicates, self.skipped
+        report.dropped_duplicates = meta.dropped_duplicates
+        report.skipped_lines, report.comment_lines = self.skipped, self.comments
         report.page_bytes, report.id_bytes, report.uuid = meta.page_bytes, meta.id_bytes, meta.uuid
         report.pages = {name: plan.pages for name, plan in self.plans.items()}
         report.small_pages = {name: plan.small_pages for name, plan in self.plans.items()}
@@ -134,6 +136,7 @@ def write_store(
     return Finished(
         meta, plans, {name: part.edges for name, part in edges.items()}, job.tally.edges, job.path.stat().st_size,
         job.tally.inexact_weights if meta.weight_dtype == "f4" else 0, job.source.skipped.count,
+        job.source.skipped.comments,
     )  # fmt: skip
 
 

@@ -124,6 +124,7 @@ class Report:
     dropped_self_loops: int = 0
     dropped_duplicates: int = 0
     skipped_lines: int = 0
+    comment_lines: int = 0  # of texts
     page_bytes: int = 0
     id_bytes: int = 4
     pages: dict[str, int] = field(default_factory=dict)  # by topology

@@ -1,7 +1,7 @@
 """Tables: Parquet, Arrow IPC (files, streams, Feather), read batch by batch.
 
-Columns by name (source/target, src/dst, from/to, ... and weight), else the first two and a numeric third. IDs are
-integers or strings; a null is refused.
+Columns as options name them, or by name (source/target, src/dst, from/to, ... and weight), else the first two and a
+third of fractions, or of integers when it is called like a weight. IDs are integers or strings; a null is refused.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import pyarrow.parquet as parquet
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions, split_chunk
+from pagestore.inputs.columnnames import INTEGER_WEIGHTS, SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES, asked_ends
 from pagestore.inputs.columns import checked_chunk, checked_weights, option_range
 from pagestore.inputs.linesource import NameChunk
-from pagestore.inputs.sniff import SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
 
 BATCH_ROWS = 1 << 17
 DAMAGE = (pyarrow.ArrowException, OSError, ValueError, KeyError)  # KeyError: of columns that have one name
@@ -36,6 +36,7 @@ class TableSource(EdgeSource):
         self.name, self.replayable = str(path), True
         self.total_bytes = Path(path).stat().st_size
         self._done, self._rows = 0, 0
+        self._left_out: str | None = None
         try:
             schema = self.schema()
             self._columns = self._find_columns(schema)
@@ -65,6 +66,8 @@ class TableSource(EdgeSource):
         lowered = {name.lower(): name for name in schema.names}
         source = next((lowered[n] for n in SOURCE_NAMES if n in lowered), None)
         target = next((lowered[n] for n in TARGET_NAMES if n in lowered), None)
+        if (asked := asked_ends(self.name, self._options, schema.names, len(schema.names))) is not None:
+            source, target = schema.names[asked[0]], schema.names[asked[1]]
         if source is None or target is None:
             if len(schema.names) < 2:
                 raise InputError(
@@ -92,10 +95,15 @@ class TableSource(EdgeSource):
                 )
             return asked
         named = next((lowered[n] for n in WEIGHT_NAMES if n in lowered), None)
-        if named is not None:
+        if named is not None and named not in used:
             return named
         third = schema.names[2] if len(schema.names) > 2 and schema.names[2] not in used else None
-        return third if third is not None and _is_number(schema.field(third).type) else None
+        if third is None or not _is_number(kind := schema.field(third).type):
+            return None
+        if pyarrow.types.is_integer(kind) and third.lower() not in INTEGER_WEIGHTS:
+            self._left_out = third
+            return None
+        return third
 
     def _rows_of(self) -> Iterator[list[Any]]:
         """Columns of one batch after the other; InputError for nulls and for a damaged file."""
@@ -137,6 +145,17 @@ class TableSource(EdgeSource):
             if len(columns) > 2:
                 weight = checked_weights(self.name, self._rows, _to_numpy(self.name, columns[2]))
             yield NameChunk(source, target, weight)
+
+    def assumed(self) -> str:
+        options, columns = self._options, [shown(name) for name in self._columns]
+        found = [f"columns {columns[0]} and {columns[1]} are source and target"]
+        if self.strings and not options.string_ids:
+            found[0] += " by name"
+        if options.weights and options.weight_column is None:
+            found.append(f"column {columns[2]} is the weight" if self.weighted else "no weights")
+        if self._left_out is not None:
+            found[-1] += f" (column {shown(self._left_out)} is none unless --weight-column says so)"
+        return ", ".join(found)
 
     def position(self) -> int:
         return self._done

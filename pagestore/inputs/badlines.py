@@ -50,9 +50,13 @@ class BadLines:
     def begin(self) -> None:
         """Forget everything: the source is read from its start (again)."""
         self.close()
-        self._skipped.count = 0
+        self._skipped.count = self._skipped.comments = 0
         self._skipped.first.clear()
         self._skipped.path = None
+
+    def pass_comments(self, lines: int) -> None:
+        """Count lines that are comments."""
+        self._skipped.comments += lines
 
     def report(self, name: str, line: int, problem: LineProblem, text: bytes) -> None:
         """Raise InputError (fail) or list the line (skip). `line` counts from 1."""

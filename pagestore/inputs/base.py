@@ -8,6 +8,7 @@ occur (architecture, section 7).
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from pagestore.errors import UsageError
 MAX_ID = (1 << 63) - 1
 CHUNK_EDGES = 1 << 20  # edges a chunk holds at most: 24 MiB with weights
 SKIPPED_TEXT_BYTES = 200  # how much of a skipped or offending line is shown
+NO_COMMENTS = "none"
+COMMENT_MARKS = re.compile(r"[!#$%&'()*/:<=>?@A-Za-z\\\[\]^_`{}~]{1,2}")  # two are what the kernels look for
 BAD_LINES = ("fail", "skip")
 
 
@@ -43,17 +46,22 @@ class EdgeChunk:
 class InputOptions:
     """What the user says about the input; None means "find out".
 
-    `weight_column` is a column's number, counted from 1, or its name in the header. `num_vertices` promises the IDs
+    `source_column`, `target_column` (both or none) and `weight_column` are a column's number, counted from 1, or its
+    name in the header. `num_vertices` promises the IDs
     id_base..id_base+N-1. `skipped_path` is where --bad-lines skip lists the lines it left out. `header`: whether the
-    first line of a text names its columns. `duplicates` False refuses duplicate entries where the format forbids them
+    first line of a text names its columns. `comments`: characters that begin comment lines of a text, "none" for none,
+    `#` and `%` when None. `duplicates` False refuses duplicate entries where the format forbids them
     (Matrix Market).
     """
 
     format: str | None = None
     weights: bool = True
+    source_column: int | str | None = None
+    target_column: int | str | None = None
     weight_column: int | str | None = None
     string_ids: bool = False
     header: bool | None = None
+    comments: str | None = None
     bad_lines: str = "fail"
     skipped_path: Path | None = None
     num_vertices: int | None = None
@@ -67,6 +75,13 @@ class InputOptions:
             raise UsageError(f"--bad-lines {self.bad_lines}: unknown; it is fail or skip.")
         if not self.weights and self.weight_column is not None:
             raise UsageError("--no-weights and --weight-column contradict each other. Drop one of them.")
+        if self.comments not in (None, NO_COMMENTS) and not COMMENT_MARKS.fullmatch(str(self.comments)):
+            raise UsageError(
+                f"--comments {self.comments}: unknown; it is one or two characters, no digit, blank, quote, sign or "
+                f"separator, as #%, or the word none."
+            )
+        if (self.source_column is None) != (self.target_column is None):
+            raise UsageError("--source-column and --target-column: one is given alone. Pass both.")
         if self.num_vertices is not None and not 0 <= self.num_vertices <= MAX_ID:
             raise UsageError(f"--num-vertices {self.num_vertices}: out of range; it is 0 to 2^63-1.")
         if self.id_base not in (None, 0, 1):
@@ -76,11 +91,16 @@ class InputOptions:
         if self.threads < 1 or self.chunk_edges < 1:
             raise UsageError("threads and chunk_edges are at least 1.")
 
+    @property
+    def comment_marks(self) -> str:
+        """The characters that begin comment lines of a text."""
+        return "#%" if self.comments is None else "" if self.comments == NO_COMMENTS else self.comments
+
     def lasting(self) -> dict[str, Any]:
         """The options that decide which edges are read."""
         names = (
-            "format", "weights", "weight_column", "string_ids", "header", "bad_lines", "num_vertices", "id_base",
-            "duplicates",
+            "format", "weights", "source_column", "target_column", "weight_column", "string_ids", "header", "comments",
+            "bad_lines", "num_vertices", "id_base", "duplicates",
         )  # fmt: skip
         return {name: getattr(self, name) for name in names}
 
@@ -105,11 +125,15 @@ class StringNames:
 
 @dataclass
 class SkippedLines:
-    """Lines left out by --bad-lines skip: how many, the first few messages, and the file that lists them all."""
+    """Lines left out by --bad-lines skip: how many, the first few messages, and the file that lists them all.
+
+    comments: lines that were left out as comments.
+    """
 
     count: int = 0
     first: list[str] = field(default_factory=list)
     path: Path | None = None
+    comments: int = 0
 
 
 class EdgeSource(ABC):

@@ -52,6 +52,9 @@ CONTENT = {
     b"\x93NUMPY": "npy",
     b"PK\x03\x04": "npz",
 }
+ARCHIVES = {b"PK\x03\x04": "zip", b"PK\x05\x06": "zip", b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar"}
+ZIP_NAME, TAR_MARK = 30, 257  # bytes before the first member's name, and before "ustar"
+BZIP2_BLOCK = b"1AY&SY"  # stands behind its magic number of letters, which a vertex may be called, and a digit
 HDF5 = b"\x89HDF\r\n\x1a\n"
 HEAD_BYTES = 1 << 12
 
@@ -59,6 +62,7 @@ HEAD_BYTES = 1 << 12
 def detect_format(stream: ByteStream) -> str:
     """Name of the format of what `stream` is about to give; consumes nothing. Raises InputError for an HDF5 file."""
     name, head = stream.name, stream.peek(HEAD_BYTES)
+    _refuse_archives(stream, head)
     if head.startswith(HDF5):
         raise InputError(
             f"{name}: is an HDF5 file, perhaps a store already; convert reads edge lists. Try gstream info."
@@ -73,6 +77,27 @@ def detect_format(stream: ByteStream) -> str:
     if by_name is not None and by_name != "text":
         return by_name
     return "gr" if _looks_like_dimacs(head) else "text"
+
+
+def _refuse_archives(stream: ByteStream, head: bytes) -> None:
+    """InputError for files that hold files, and for what was compressed twice. NumPy's .npz are zip archives, too."""
+    kind = next((words for magic, words in ARCHIVES.items() if head.startswith(magic)), None)
+    first = head[ZIP_NAME : ZIP_NAME + int.from_bytes(head[26:28], "little")]
+    if kind == "zip" and (first.endswith(b".npy") or stream.name.lower().endswith(".npz")):
+        kind = None
+    if head[TAR_MARK : TAR_MARK + 5] == b"ustar" and b"\0" in head[:TAR_MARK]:
+        kind = "tar"
+    if kind is not None:
+        raise InputError(
+            f"{stream.name}: is a {kind} archive; an input is a file of edges. Unpack it first, and name the files."
+        )
+    twice = next((words for magic, words in COMPRESSED.items() if head.startswith(magic)), None)
+    if twice == "bzip2" and head[4:10] != BZIP2_BLOCK:
+        twice = None
+    if stream.compression is not None and twice is not None:
+        raise InputError(
+            f"{stream.name}: is {twice} data compressed once more, by {stream.compression}. Decompress it once first."
+        )
 
 
 def _identify(path: str | Path, options: InputOptions) -> tuple[str | Path | ByteStream, str]:
@@ -240,6 +265,12 @@ def _open_one(
         raise UsageError(f"{name}: --string-ids is for text, Parquet and Arrow; {kind} has numbers. Drop the option.")
     if options.header is not None:
         raise UsageError(f"{name}: --header and --no-header are for text, not for {kind}. Drop the option.")
+    if options.comments is not None:
+        raise UsageError(f"{name}: --comments is for text, not for {kind}. Drop the option.")
+    if options.source_column is not None and kind not in ("parquet", "arrow"):
+        raise UsageError(
+            f"{name}: --source-column and --target-column are for text, Parquet and Arrow, not for {kind}. Drop them."
+        )
     if options.weight_column is not None and kind not in ("parquet", "arrow", "tntp"):
         raise UsageError(
             f"{name}: --weight-column is for text, TNTP, Parquet and Arrow, not for {kind}. Drop the option."

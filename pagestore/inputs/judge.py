@@ -58,7 +58,8 @@ class LineRules:
         rules[Rule.SOURCE], rules[Rule.TARGET] = self.source, self.target
         rules[Rule.WEIGHT] = -1 if self.weight is None else self.weight
         rules[Rule.LEAD] = ord(self.lead) if self.lead else 0
-        rules[Rule.COMMENT], rules[Rule.COMMENT2] = ord(self.comments[0]), ord(self.comments[-1])
+        marks = [ord(mark) for mark in self.comments] or [-1]  # -1 is no byte
+        rules[Rule.COMMENT], rules[Rule.COMMENT2] = marks[0], marks[-1]
         rules[Rule.LOW], rules[Rule.HIGH_SOURCE], rules[Rule.HIGH_TARGET] = self.bounds
         return rules
 

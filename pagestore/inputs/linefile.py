@@ -22,8 +22,10 @@ from pagestore.inputs.streams import ByteStream
 class LineFile(EdgeSource):
     """Base of the line formats. `begin` reads the header and gives the rules; `finish` checks the counts.
 
-    `path` may be a pipe that is open already.
+    `path` may be a pipe that is open already. comments_above: comment lines that `begin` consumes.
     """
+
+    comments_above = 0
 
     def __init__(self, path: str | Path | ByteStream, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
         super().__init__()
@@ -70,6 +72,7 @@ class LineFile(EdgeSource):
         self._used = True
         if self.owns_bad:
             self.bad.begin()
+        self.bad.pass_comments(self.comments_above)
         self._skipped_before = self.skipped.count
         return self._stream
 

@@ -297,13 +297,13 @@ def parse_lines(
 ) -> tuple:
     """Read the lines of buf[:size] (uint8, ends in a line feed) into source, target uint64[] and weight float64[].
 
-    Returns (edges, lines, data lines, odd lines, hard numbers). odd: int64[, 2], offset and number (from 0) of each
+    Returns (edges, lines, comment lines, odd lines, hard numbers). odd: int64[, 2], offset and number (from 0) of each
     odd line. hard: int64[, 3], edge and first and last + 1 byte of each hard weight.
     """
     weighted, pairs = rules[4] >= 0, rules[1] == 2
     plain = rules[2] == 0 and rules[3] == 1 and rules[5] == 0
     low, high_source, high_target = np.uint64(rules[8]), np.uint64(rules[9]), np.uint64(rules[10])
-    edges, lines, data_lines, odd_count, hard_count = U0, 0, 0, U0, U0
+    edges, lines, comments, odd_count, hard_count = U0, 0, 0, U0, U0
     i = U0
     while i < size:
         start = i
@@ -320,8 +320,9 @@ def parse_lines(
                     good = good and pairs == ended
         if column == 0:
             i, data, good = begin_line(buf, i, rules)
-        if data:
-            data_lines += 1
+        if not data:
+            comments += not ends_line(buf, i)
+        else:
             if good and not ended:
                 i, good, u, v, w, hard_first, hard_end = columns_at(buf, i, column, rules, u, v)
             if good and low <= u and u <= high_source and low <= v and v <= high_target:
@@ -339,7 +340,7 @@ def parse_lines(
             i += U1
         i += U1
         lines += 1
-    return edges, lines, data_lines, odd_count, hard_count
+    return edges, lines, comments, odd_count, hard_count
 
 
 @njit(nogil=True, cache=True)

@@ -32,10 +32,11 @@ class NameChunk:
 
 @dataclass
 class Parsed:
-    """What one block holds: edges, its number of lines, and its bad lines as (line from 0, problem, text)."""
+    """What one block holds: edges, how many lines and comments, and bad lines as (line from 0, problem, text)."""
 
     chunk: EdgeChunk | NameChunk
     lines: int
+    comments: int
     problems: list[tuple[int, LineProblem, bytes]] = field(default_factory=list)
 
 
@@ -52,20 +53,20 @@ def parse_block(block: Block, rules: LineRules, first_problem_only: bool) -> Par
     else:
         source, target = np.empty(capacity, dtype=np.uint64), np.empty(capacity, dtype=np.uint64)
         found = parse_lines(block.data, size, rules.array(), source, target, weight, odd, hard)
-    edges, lines, _, odd_count, hard_count = (int(n) for n in found)
+    edges, lines, comments, odd_count, hard_count = (int(n) for n in found)
     if hard_count:
         hard = hard[:hard_count]
         weight[hard[:, 0]] = hard_numbers(block.data, hard[:, 1], hard[:, 2])
     weights = weight[:edges] if rules.weight is not None else None
     fit = _weights_fit(weights, rules) and (rules.loops or not (source[:edges] == target[:edges]).any())
     if not fit or (rules.strings and not _is_text(block)):
-        return _judge_all(block, rules, lines, first_problem_only)
+        return _judge_all(block, rules, lines, comments, first_problem_only)
     chunk: EdgeChunk | NameChunk
     if rules.strings:
         chunk = _name_chunk(block, places[:edges], weights)
     else:
         chunk = EdgeChunk(source[:edges], target[:edges], weights)
-    parsed = Parsed(chunk, lines)
+    parsed = Parsed(chunk, lines, comments)
     if odd_count:
         _judge_some(block, rules, odd[:odd_count], parsed, first_problem_only)
     return parsed
@@ -131,7 +132,7 @@ def _judge_some(block: Block, rules: LineRules, odd: np.ndarray, parsed: Parsed,
         parsed.chunk = _joined(parsed.chunk, edges, rules)
 
 
-def _judge_all(block: Block, rules: LineRules, lines: int, first_problem_only: bool) -> Parsed:
+def _judge_all(block: Block, rules: LineRules, lines: int, comments: int, first_problem_only: bool) -> Parsed:
     edges: list[Edge] = []
     problems: list[tuple[int, LineProblem, bytes]] = []
     for number, line in enumerate(block.text().split(b"\n")[:-1]):
@@ -144,7 +145,7 @@ def _judge_all(block: Block, rules: LineRules, lines: int, first_problem_only: b
             continue
         if edge is not None:
             edges.append(edge)
-    return Parsed(_chunk_of(edges, rules), lines, problems)
+    return Parsed(_chunk_of(edges, rules), lines, comments, problems)
 
 
 def _chunk_of(edges: list[Edge], rules: LineRules) -> EdgeChunk | NameChunk:
@@ -189,6 +190,7 @@ def parsed_blocks(
             for number, problem, text in parsed.problems:
                 bad.report(stream.name, line + number, problem, text)
             line += parsed.lines
+            bad.pass_comments(parsed.comments)
             yield parsed
     except LongLineError as error:
         raise error.located(stream.name, line) from None

@@ -11,6 +11,7 @@ from pagestore.inputs.lines import (
     U0,
     U1,
     begin_line,
+    ends_line,
     field_end,
     gather_fields,
     is_blank,
@@ -53,13 +54,14 @@ def split_lines(
     """
     separator, fields = rules[0], rules[1]
     source_column, target_column, weight_column = rules[2], rules[3], rules[4]
-    edges, lines, data_lines, odd_count, hard_count = U0, 0, 0, U0, U0
+    edges, lines, comments, odd_count, hard_count = U0, 0, 0, U0, U0
     i = U0
     while i < size:
         start = i
         i, data, good = begin_line(buf, i, rules)
-        if data:
-            data_lines += 1
+        if not data:
+            comments += not ends_line(buf, i)
+        else:
             column, ended, is_hard = 0, False, False
             value = 0.0
             hard_first, hard_end = U0, U0
@@ -94,7 +96,7 @@ def split_lines(
             i += U1
         i += U1
         lines += 1
-    return edges, lines, data_lines, odd_count, hard_count
+    return edges, lines, comments, odd_count, hard_count
 
 
 def gather_names(buf: np.ndarray, first: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import LineProblem, shown
 from pagestore.inputs.base import InputOptions
-from pagestore.inputs.judge import INTEGER, NOT_FINITE, NUMBER, LineRules, split_fields
+from pagestore.inputs.columnnames import (
+    SOURCE_NAMES,
+    TARGET_NAMES,
+    WEIGHT_NAMES,
+    asked_ends,
+    is_header,
+    is_number,
+    named,
+    share_of_numbers,
+)
+from pagestore.inputs.judge import LineRules, split_fields
 from pagestore.inputs.streams import ByteStream
 
 SAMPLE_BYTES, MOST_SAMPLE_BYTES = 1 << 16, 1 << 24
@@ -20,20 +30,21 @@ BINARY_BYTES = 1 << 12  # a NUL byte in here means a binary file, later on a bad
 SEPARATORS = ("\t", ",", ";", "|")
 BOM = b"\xef\xbb\xbf"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
-SOURCE_NAMES = ("source", "src", "from", "fromnodeid", "source_id", "src_id", "u", "tail", "node1", "id_1")
-TARGET_NAMES = ("target", "dst", "to", "tonodeid", "target_id", "dst_id", "v", "head", "node2", "id_2", "dest")
-WEIGHT_NAMES = ("weight", "w", "value", "wt")
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+\Z")
 
 
 @dataclass(frozen=True)
 class TextLayout:
-    """What the first lines say: `skip_bytes`/`skip_lines` of BOM and header come before the data."""
+    """What the first lines say: `skip_bytes`/`skip_lines` of BOM and header come before the data.
+
+    skip_comments: comment lines among those.
+    """
 
     rules: LineRules
     skip_bytes: int
     skip_lines: int
     header: tuple[str, ...] | None
+    skip_comments: int = 0
 
 
 def check_text(name: str, head: bytes) -> None:
@@ -53,12 +64,16 @@ def check_text(name: str, head: bytes) -> None:
 
 @dataclass(frozen=True)
 class _Sample:
-    """The first data lines: text, offset behind the line feed and number of lines up to and with it."""
+    """The first data lines: text, offset behind the line feed and number of lines up to and with it.
+
+    comments: comment lines above the first one.
+    """
 
     lines: list[bytes]
     ends: list[int]
     numbers: list[int]
     last_comment: bytes
+    comments: int
 
 
 def _take_sample(stream: ByteStream, comments: str) -> _Sample:
@@ -78,8 +93,8 @@ def _take_sample(stream: ByteStream, comments: str) -> _Sample:
 
 
 def _split_sample(head: bytes, whole: bool, comments: str) -> _Sample:
-    sample = _Sample([], [], [], b"")
-    last_comment = b""
+    sample = _Sample([], [], [], b"", 0)
+    last_comment, above = b"", 0
     at = len(BOM) if head.startswith(BOM) else 0
     number = 0
     while at < len(head) and len(sample.lines) < SAMPLE_LINES:
@@ -95,11 +110,12 @@ def _split_sample(head: bytes, whole: bool, comments: str) -> _Sample:
             continue
         if chr(line[0]) in comments:
             last_comment = line
+            above += not sample.lines
             continue
         sample.lines.append(kept)
         sample.ends.append(at)
         sample.numbers.append(number)
-    return _Sample(sample.lines, sample.ends, sample.numbers, last_comment)
+    return _Sample(sample.lines, sample.ends, sample.numbers, last_comment, above)
 
 
 def _fields(line: bytes, separator: str | None) -> list[str]:
@@ -121,42 +137,12 @@ def find_separator(lines: list[bytes], forced: str | None) -> str | None:
         rows = [_fields(line, candidate) for line in lines]
         counts = [len(row) for row in rows]
         usual = max(counts, key=counts.count)
-        numeric = sum(len(row) >= 2 and _is_id(row[0]) and _is_id(row[1]) for row in rows) * 2 > len(rows)
+        numeric = sum(len(row) >= 2 and is_number(row[0]) and is_number(row[1]) for row in rows) * 2 > len(rows)
         scores.append((counts.count(usual) if usual >= 2 else 0, numeric))
     best = (*SEPARATORS, None)[scores.index(max(scores))]
     if best == "\t" and all(len(_fields(line, None)) == len(_fields(line, "\t")) for line in lines):
         return None  # no field holds a blank or is empty: let tabs and spaces mix
     return best
-
-
-def _is_id(text: str) -> bool:
-    """Whether `text` was meant as a number: also negative, fractional and not finite ones, to be refused later."""
-    return bool(INTEGER.match(text) or NUMBER.match(text) or NOT_FINITE.match(text))
-
-
-def _is_header(rows: list[list[str]], string_ids: bool) -> bool:
-    first = [name.strip().lower() for name in rows[0]]
-    if len(first) < 2 or any(_is_id(name) for name in first):
-        return False
-    if any(name in SOURCE_NAMES for name in first) and any(name in TARGET_NAMES for name in first):
-        return True
-    if not any(first) or not all(any(map(str.isalpha, name)) for name in first if name):
-        return False  # signs alone are no column's name: taken for one, an edge would be lost
-    # words above numbers (a bad line among them is no reason to doubt); a lone line of words joins two names.
-    # Where IDs are names, a word above a number in their columns is one more name.
-    columns = range(2 if string_ids else 0, len(first))
-    numbers = max((_numbers(rows[1:], column) for column in columns), default=0)
-    return numbers > 0 and numbers * 2 >= len(rows) - 1
-
-
-def _numbers(rows: list[list[str]], column: int) -> int:
-    """How many rows have a number in a column."""
-    return sum(len(row) > column and _is_id(row[column]) for row in rows)
-
-
-def _named(header: tuple[str, ...], names: tuple[str, ...], default: int) -> int:
-    lowered = [name.strip().lower() for name in header]
-    return next((lowered.index(name) for name in names if name in lowered), default)
 
 
 def _weight_column(
@@ -169,15 +155,15 @@ def _weight_column(
         return None
     asked = options.weight_column
     if asked is None:
-        if header is not None and (column := _named(header, WEIGHT_NAMES, -1)) >= 0:
+        if header is not None and (column := named(header, WEIGHT_NAMES, -1)) >= 0 and column not in used:
             return column
         if width > 2 and 2 not in used and DECIMAL_COMMA.match(first[2]):
             raise InputError(
                 f"{name}: weight {first[2]} is written with a comma; decimals take a point. "
                 f"Convert it, or pass --no-weights."
             )
-        # a word among numbers is a bad line, not a reason to drop the weights
-        numbers = width > 2 and (_is_id(first[2]) or _numbers(rows, 2) * 2 > len(rows))
+        # a word among numbers, or an empty field, is a bad line, not a reason to drop the weights
+        numbers = width > 2 and (is_number(first[2]) or share_of_numbers(rows, 2) > 0.5)
         return 2 if numbers and 2 not in used else None
     if isinstance(asked, str) and asked.isascii() and asked.isdigit() and (header is None or asked not in header):
         asked = int(asked)
@@ -194,11 +180,13 @@ def _weight_column(
     return header.index(asked)
 
 
-def sniff(stream: ByteStream, options: InputOptions, separator: str | None = None, comments: str = "#%") -> TextLayout:
+def sniff(stream: ByteStream, options: InputOptions, separator: str | None = None) -> TextLayout:
     """Find the layout of `stream` without consuming it. `separator` is forced for .csv and .tsv.
 
-    Raises InputError when there is no line of data, or its lines can't be edges, UsageError for --weight-column.
+    Raises InputError when there is no line of data, or its lines can't be edges, UsageError for options
+    that name no column of it.
     """
+    comments = options.comment_marks
     sample = _take_sample(stream, comments)
     skip = len(BOM) if stream.peek(len(BOM)) == BOM else 0
     if not sample.lines:
@@ -207,7 +195,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     rows = [_fields(line, found) for line in sample.lines]
     header: tuple[str, ...] | None = None
     skip_lines = 0
-    if _is_header(rows, options.string_ids) if options.header is None else options.header:
+    if is_header(rows, options):
         header, skip, skip_lines = tuple(rows[0]), sample.ends[0], sample.numbers[0]
         rows = rows[1:]
         if not rows:
@@ -226,17 +214,19 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     if header is not None and len(header) != fields:
         header = None
     first = rows[counts.index(fields)]
-    used = (_named(header or (), SOURCE_NAMES, 0), _named(header or (), TARGET_NAMES, 1))
-    used = used if used[0] != used[1] else (0, 1)
+    used = asked_ends(stream.name, options, header or (), fields)
+    if used is None:
+        used = (named(header or (), SOURCE_NAMES, 0), named(header or (), TARGET_NAMES, 1))
+        used = used if used[0] != used[1] else (0, 1)
     if options.weights and options.weight_column is None:
         _refuse_dictionaries(stream.name, sample, found)
-    strings = options.string_ids or not all(_is_id(first[column]) for column in used)
+    strings = options.string_ids or not all(is_number(first[column]) for column in used)
     weight = _weight_column(stream.name, rows, first, header, used, options)
     due = "source and target" if fields == 2 else "as many as most lines have"
     if weight == 2 and fields == 3:
         due = "source, target and weight"
     rules = LineRules(fields, found, used[0], used[1], weight, comments=comments, strings=strings, due=due)
-    return TextLayout(rules, skip, skip_lines, header)
+    return TextLayout(rules, skip, skip_lines, header, sample.comments if skip_lines else 0)
 
 
 def _refuse_dictionaries(name: str, sample: _Sample, separator: str | None) -> None:
@@ -256,4 +246,5 @@ def _no_data(name: str, options: InputOptions, skip: int) -> TextLayout:
             f"{name}: holds no line of data (only a header, comments and blank lines); an input has at least one "
             f"edge. Pass --num-vertices N for a graph without edges."
         )
-    return TextLayout(LineRules(fields=2, strings=options.string_ids), skip, 0, None)
+    rules = LineRules(fields=2, comments=options.comment_marks, strings=options.string_ids)
+    return TextLayout(rules, skip, 0, None)

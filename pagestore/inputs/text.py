@@ -1,7 +1,8 @@
 """Edge lists as text: SNAP, CSV, TSV, GAP's .el and .wel, and whatever else has a source and a target a line.
 
 The layout (separator, header, columns, numbers or names) is found by `sniff.sniff` from the first lines and holds for
-all: a line that breaks it is a bad line. `#` and `%` begin comments; a numeric third column is the weight.
+all: a line that breaks it is a bad line. `#` and `%` begin comments, unless --comments says otherwise; a numeric third
+column is the weight.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class TextSource(LineFile):
         if layout.skip_bytes:
             stream.peek(layout.skip_bytes)
             stream.read(layout.skip_bytes)
-        self.layout = layout
+        self.layout, self.comments_above = layout, layout.skip_comments
         return with_limits(layout.rules, self.options), layout.skip_lines + 1
 
 

@@ -184,7 +184,11 @@ def test_threads_have_a_limit_everywhere(store: Path, gstream: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["convert", "edges.txt"], "Missing argument 'INPUT'. Write gstream convert [OPTIONS] INPUT... STORE."),
+        (
+            ["convert", "edges.txt"],
+            "the argument STORE, the name of the store to write, is missing. "
+            "Write gstream convert [OPTIONS] INPUT... STORE.",
+        ),
         (["run", "bfs"], "Missing argument 'STORE'. Write gstream run [OPTIONS] ALGORITHM STORE."),
         (["info", "a.gs", "b.gs"], "Got unexpected extra argument(s) (b.gs). Write gstream info [OPTIONS] STORE."),
     ],

@@ -88,6 +88,37 @@ def test_skipped_lines_are_counted_and_listed(tmp_path: Path, gstream: Command) 
     assert [line.split("\t")[0].split(":")[1] for line in listed] == ["2", "4"]
 
 
+def test_lists_of_skipped_lines_are_replaced_by_force_only(tmp_path: Path, gstream: Command) -> None:
+    """One that is there may be anybody's; one of a store that is replaced says nothing of the new one."""
+    listed = tmp_path / "graph.gs.skipped.txt"
+    listed.write_text("mine\n")
+    (tmp_path / "bad.txt").write_text("1 2\n2 -3\n")
+    (tmp_path / "good.txt").write_text("1 2\n2 3\n")
+    convert = ("convert", "bad.txt", "graph.gs", "--bad-lines", "skip")
+    done = gstream(*convert)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "graph.gs.skipped.txt: exists. Pass --force to replace it, or another name.\n",
+    )
+    assert gstream(*convert, "--dry-run").returncode == 0 and listed.read_text() == "mine\n", "nothing is written"
+    assert gstream("convert", "good.txt", "graph.gs").returncode == 0 and listed.read_text() == "mine\n"
+    assert gstream(*convert, "--force").returncode == 0 and listed.read_text().startswith("bad.txt:2:3\t")
+    assert gstream("convert", "graph.gs.skipped.txt", "graph.gs", "--force", "--format", "mtx").returncode == 4
+    assert listed.exists(), "an input stays"
+    for options in (["--bad-lines", "skip"], []):
+        listed.write_text("old\n")
+        assert gstream("convert", "good.txt", "graph.gs", "--force", *options).returncode == 0
+        assert not listed.exists()
+
+
+def test_a_conversion_that_fails_leaves_no_list_of_skipped_lines(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "bad.txt").write_text("1 -2\n2 -3\n")
+    for _ in range(2):
+        done = gstream("convert", "bad.txt", "graph.gs", "--bad-lines", "skip")
+        assert done.stderr.startswith("bad.txt: not one of its lines is an edge")
+        assert [path.name for path in tmp_path.iterdir()] == ["bad.txt"]
+
+
 def test_rounded_weights_are_noted_on_standard_error(tmp_path: Path, gstream: Command) -> None:
     (tmp_path / "edges.txt").write_text("1 2 16777217\n2 3 0.5\n3 4 16777219\n")
     done = gstream("convert", "edges.txt", "graph.gs")
@@ -269,6 +300,13 @@ def test_convert_says_what_it_assumed(
         assert (done.returncode, done.stderr) == (0, f"a.txt: {said}.\n")
 
 
+def test_convert_says_how_many_comments_it_left_out(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "tags.csv").write_text("cat,#dog\n#dog,bird\n")
+    assert "input     1 edge read, 1 comment line left out\n" in gstream("convert", "tags.csv", "a.gs").stdout
+    every = gstream("convert", "tags.csv", "a.gs", "--force", "--comments", "none")
+    assert "input     2 edges read\n" in every.stdout
+
+
 def test_convert_says_it_once_for_inputs_alike(tmp_path: Path, gstream: Command) -> None:
     for name, text in (("a.txt", "1 2\n"), ("b.txt", "2 3\n"), ("c.csv", "3,4\n")):
         (tmp_path / name).write_text(text)
@@ -279,3 +317,24 @@ def test_convert_says_it_once_for_inputs_alike(tmp_path: Path, gstream: Command)
     ]
     (tmp_path / "a.mtx").write_text("%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n")
     assert gstream("convert", "a.mtx", "b.gs").stderr == "", "its header says it all"
+
+
+def test_one_is_said_as_one(tmp_path: Path, gstream: Command) -> None:
+    """One edge, vertex, line, row, component: no plural."""
+    (tmp_path / "one.txt").write_text("# one\n7 7 2\n8\n")
+    done = gstream("convert", "one.txt", "one.gs", "--undirected", "--bad-lines", "skip")
+    said = done.stdout
+    for command in (["info", "one.gs"], ["verify", "one.gs"], ["generate", "grid", "g.el", "--scale", "1"]):
+        said += gstream(*command).stdout
+    for algorithm in ("wcc", "scc", "msf", "coloring"):
+        said += gstream("run", algorithm, "one.gs", "--certify").stdout
+    said += gstream("run", "wcc", "one.gs", "-o", "one.csv").stdout + gstream("export", "one.gs", "one.tsv").stderr
+    for words in (
+        "1 vertex, 1 edge stored", "1 edge read, 1 comment line left out", "0 duplicate edges and 1 self-loop kept",
+        "1 line, listed in", "1 page, 1 edge, ", "1 component, each connected", "1 tree that spans", "1 colour, ",
+        "one.csv: 1 row\n", "one.tsv: 1 edge\n",
+    ):  # fmt: skip
+        assert words in said, words
+    assert not re.search(
+        r"(?<![\d,.])1 (\w+ )?(vertices|edges|lines|pages|components|trees|rows|hubs|self-loops)", said
+    )

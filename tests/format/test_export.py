@@ -73,6 +73,25 @@ def test_csv_and_parquet(store, edges, tmp_path):
     assert (tmp_path / "f.csv").read_text().startswith("source,target\n")
 
 
+def test_weights_keep_their_digits(tmp_path):
+    """Integers that float32 holds are written whole, fractions by the fewest digits that tell them, also mixed."""
+    whole = {123456792.0: "123456792", 1000000064.0: "1000000064", -16777218.0: "-16777218", 2.0**40: "1099511627776"}
+    beside = {0.1: "0.1", 123456792.0: "123456792", 3.0: "3", 1e-7: "1e-7", 3.4e38: "3.4e+38", 1 / 3: "0.33333334"}
+    for number, weights in enumerate((whole, beside)):
+        ends = np.arange(len(weights), dtype="u8")
+        path = str(tmp_path / f"{number}.gs")
+        given = np.array(list(weights), "f4")
+        write_store(path, Edges(ends, ends[::-1].copy(), len(ends), given))
+        for name, separator in (("e.txt", "\t"), ("e.wel", " "), ("e.csv", ",")):
+            with open_store(path) as store:
+                export_edges(store, str(tmp_path / name))
+            rows = [line.split(separator) for line in (tmp_path / name).read_text().splitlines() if line[0] != "s"]
+            assert [row[2] for row in sorted(rows, key=lambda row: int(row[0]))] == list(weights.values()), name
+        with open_store(path) as store:
+            export_edges(store, str(tmp_path / "e.parquet"))
+        assert pyarrow.parquet.read_table(tmp_path / "e.parquet")["weight"].to_pylist() == given.tolist()
+
+
 def test_compressed(store, edges, tmp_path):
     export_edges(store, str(tmp_path / "e.el.gz"))
     assert read_text(gzip.decompress((tmp_path / "e.el.gz").read_bytes()), " ") == wanted(edges, False)
@@ -110,8 +129,11 @@ def test_names_and_isolated_vertices(tmp_path):
         assert export_edges(store, str(tmp_path / "e.csv")).isolated == 1
         back = pyarrow.csv.read_csv(tmp_path / "e.csv").to_pydict()
         assert back == {"source": ["a", 'b "quoted"'], "target": ['b "quoted"', "c d"]}
-        with pytest.raises(UsageError, match="text has no way to quote a separator inside a name"):
+        with pytest.raises(UsageError) as caught:
             export_edges(store, str(tmp_path / "e.el"))
+        assert str(caught.value) == (
+            "vertex 'b \"quoted\"': text has no way to tell quotes inside a name. Export to .csv or .parquet."
+        )
         with pytest.raises(UsageError, match="known are .txt"):
             export_edges(store, str(tmp_path / "e"))
     assert not (tmp_path / "e.el").exists() and not (tmp_path / "e.el.partial").exists()

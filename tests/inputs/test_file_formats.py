@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 from input_files import edges_of, opened, read, write
 
-from pagestore.errors import InputError
+from pagestore.errors import InputError, UsageError
 from tests.shared_data import DATA, needs_data
 
 MTX = "%%MatrixMarket matrix coordinate "
@@ -213,6 +213,56 @@ def test_tables(tmp_path, form):
     assert edges_of(opened(saved(TABLE), tmp_path, weights=False)) == PAIRS
     assert sorted(edges_of(opened(saved(NAMED), tmp_path))) == [("a", "b", 0.5), ("é", "a", 7.0)]
     assert sorted(edges_of(opened(saved(TABLE), tmp_path, string_ids=True, weights=False))) == [("1", "2"), ("3", "1")]
+
+
+FOLLOWERS = pyarrow.table({"id": [7, 8], "follower": [1, 2], "followee": [2, 3]})
+
+
+def test_columns_of_tables_are_said_and_chosen(tmp_path):
+    """A third column of integers is a weight by its name alone; which columns are used is said."""
+
+    def used(table, **options):
+        pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+        source = opened(tmp_path / "a.parquet", tmp_path, **options)
+        assert source.assumptions[0].startswith(f"{tmp_path}/a.parquet: columns ")
+        return edges_of(source), source.assumptions[0].partition(": columns ")[2]
+
+    assert used(FOLLOWERS) == (
+        [(7, 1), (8, 2)],
+        "id and follower are source and target, no weights (column followee is none unless --weight-column says so)",
+    )
+    chosen = {"source_column": "follower", "target_column": "followee"}
+    assert used(FOLLOWERS, **chosen) == ([(1, 2), (2, 3)], "follower and followee are source and target, no weights")
+    assert used(FOLLOWERS, source_column=2, target_column="3", weight_column="id") == (
+        [(1, 2, 7.0), (2, 3, 8.0)],
+        "follower and followee are source and target",
+    )
+    for name in ("count", "Weight", "cost"):
+        said = f"id and follower are source and target, column {name} is the weight"
+        assert used(FOLLOWERS.rename_columns(["id", "follower", name])) == ([(7, 1, 2.0), (8, 2, 3.0)], said)
+    assert used(NAMED)[1] == "from and to are source and target by name, column cost is the weight"
+    assert used(NAMED, weights=False)[1] == "from and to are source and target by name"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"source_column": "boss", "target_column": 2},
+         "a.parquet: --source-column boss: no such column (3 columns; id, follower, followee). Give a name or number."),
+        ({"source_column": 1, "target_column": 4},
+         "a.parquet: --target-column 4: no such column (3 columns; id, follower, followee). Give a name or number."),
+        ({"source_column": 1, "target_column": "id"},
+         "a.parquet: --source-column 1 and --target-column id are the same column; an edge has two ends. "
+         "Name two columns."),
+        ({"source_column": 1}, "--source-column and --target-column: one is given alone. Pass both."),
+    ],
+)  # fmt: skip
+def test_columns_that_can_not_be(tmp_path, monkeypatch, options, said):
+    monkeypatch.chdir(tmp_path)
+    pyarrow.parquet.write_table(FOLLOWERS, "a.parquet")
+    with pytest.raises(UsageError) as error:
+        opened("a.parquet", tmp_path, **options)
+    assert str(error.value) == said
 
 
 def test_tables_of_decimals_and_of_dictionaries(tmp_path):

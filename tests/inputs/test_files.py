@@ -9,7 +9,9 @@ import lzma
 import os
 import subprocess
 import sys
+import tarfile
 import threading
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -148,6 +150,35 @@ def test_paths(tmp_path, monkeypatch):
     if os.getuid():
         good.chmod(0)
         assert message("a.txt", tmp_path) == "a.txt: permission denied. Make the file readable."
+
+
+def test_archives_are_to_be_unpacked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "e.txt", "1 2\n3 4\n")
+    with zipfile.ZipFile("z.zip", "w") as archive:
+        archive.write("e.txt")
+    zipfile.ZipFile("empty.zip", "w").close()
+    for name, mode in (("t.tar", "w"), ("t.tgz", "w:gz"), ("t.tar.xz", "w:xz")):
+        with tarfile.open(name, mode) as archive:
+            archive.add("e.txt")
+    write(tmp_path, "a.7z", b"7z\xbc\xaf\x27\x1c\0\4" + bytes(50))
+    for name, kind in (
+        ("z.zip", "zip"), ("empty.zip", "zip"), ("t.tar", "tar"), ("t.tgz", "tar"), ("t.tar.xz", "tar"), ("a.7z", "7z"),
+    ):  # fmt: skip
+        assert message(name, tmp_path) == (
+            f"{name}: is a {kind} archive; an input is a file of edges. Unpack it first, and name the files."
+        )
+    write(tmp_path, "d.txt.gz", gzip.compress(gzip.compress(b"1 2\n")))
+    assert message("d.txt.gz", tmp_path) == (
+        "d.txt.gz: is gzip data compressed once more, by gzip. Decompress it once first."
+    )
+    write(tmp_path, "e.txt.bz2", gzip.compress(bz2.compress(b"1 2\n" * 50)))
+    os.rename("e.txt.bz2", "e.gz")
+    assert message("e.gz", tmp_path) == "e.gz: is bzip2 data compressed once more, by gzip. Decompress it once first."
+    write(tmp_path, "b.txt.gz", gzip.compress(b"BZh \xc3\xa9\ny BZh\n"))
+    assert len(edges_of(opened("b.txt.gz", tmp_path))) == 2, "a name"
+    write(tmp_path, "u.txt", "ab cd\n" * 42 + "abcd ustar\n")
+    assert len(edges_of(opened("u.txt", tmp_path))) == 43, "a name, too"
 
 
 def test_options_that_do_not_fit(tmp_path, monkeypatch):

@@ -79,6 +79,24 @@ def test_weight_column(tmp_path):
     assert read(tmp_path, "a.csv", text, weights=False) == PAIR
 
 
+def test_columns_of_source_and_target(tmp_path):
+    text = "id,follower,followee\n7,1,2\n8,3,4\n"
+    assert read(tmp_path, "a.csv", text, source_column="follower", target_column="followee") == PAIR
+    assert read(tmp_path, "a.csv", text, source_column=2, target_column=3) == PAIR
+    assert read(tmp_path, "a.csv", text, source_column=2, target_column=3, weight_column="id") == [(1, 2, 7), (3, 4, 8)]
+    assert read(tmp_path, "a.txt", "9 1 2\n9 3 4\n", source_column="2", target_column="3") == PAIR
+    named = "id,follower,followee\n7,ann,bob\n8,bob,carl\n"  # a column that an option names is line 1's: a header
+    found = read(tmp_path, "a.csv", named, source_column="follower", target_column="followee")
+    assert sorted(found) == [("ann", "bob"), ("bob", "carl")]
+    with pytest.raises(UsageError, match=r"--source-column boss: no such column \(3 columns; id, follower, followee\)"):
+        read(tmp_path, "a.csv", text, source_column="boss", target_column="id")
+    with pytest.raises(UsageError, match=r"--source-column a: no such column \(2 columns; no header line was found\)"):
+        read(tmp_path, "a.csv", "1,2\n", source_column="a", target_column="b")
+    np.save(tmp_path / "a.npy", np.zeros((1, 2), np.int64))
+    with pytest.raises(UsageError, match="--source-column and --target-column are for text, Parquet and Arrow, not"):
+        opened(tmp_path / "a.npy", tmp_path, source_column=1, target_column=2)
+
+
 def test_weights_are_the_nearest_floats(tmp_path):
     numbers = ["0.1", "1e23", "9007199254740993", "2.2250738585072014e-308", "1.7976931348623157e308",
                "-0.0", "3.14159265358979323846264338327950288", "123456789012345678901234567890",
@@ -164,6 +182,14 @@ def test_options_that_contradict():
             InputOptions(**options)
 
 
+def test_an_empty_weight_is_a_bad_line_on_any_line(tmp_path):
+    for text, line in (("1,2,\n2,3,4\n", 1), ("1,2,4\n2,3,\n", 2), ("1,2,\n3,4,\n5,6,7\n", 1)):
+        with pytest.raises(InputError, match=rf"a\.csv:{line}:5: the weight is missing"):
+            read(tmp_path, "a.csv", text)
+    assert read(tmp_path, "a.csv", "1,2,\n3,4,\n") == PAIR
+    assert sorted(read(tmp_path, "a.csv", "1,2,\n3,4,7\n", weights=False)) == PAIR
+
+
 def test_column_of_words_is_no_weight_but_one_word_is_a_bad_line(tmp_path):
     assert read(tmp_path, "a.txt", "1 2 x\n3 4 5\n") == PAIR
 
@@ -187,6 +213,45 @@ def test_what_might_be_an_edge_is_no_header(tmp_path):
         assert sniffed(tmp_path, names).skip_lines == 1
         assert sniffed(tmp_path, names, string_ids=True).skip_lines == 0  # two names more
     assert sniffed(tmp_path, "alice,bob,cost\n1,2,3\n", string_ids=True).skip_lines == 1
+
+
+FIRST_EDGES = {  # no line of them is a header
+    "a name that a number ends": "Anna 2Pac\nBob 50\nCarl Dave\n",
+    "a name that is a number's": "a,b\nc,inf\nd,e\n",
+    "missing ones": "NA,null\nnull,nan\n",
+    "an exponent": "alice bob\ncarol 1e5\ndave erin\n",
+    "a clone": "YWHAE TP53\n1E5 BRCA\n",
+    "versions": "python pip\n3.11 23.1\n",
+    "numbers mostly": "ann bob\n1 2\n3 4\n5 carl\n",
+    "a missing weight": "ann,bob,n/a\ncarl,dave,3\n",
+    "a vertex of another edge": "ann,bob,many\nbob,carl,3\ndave,erin,4\n",
+    "letters": "u v\nv w\n",
+    "short words": "from to\nto city\n",
+    "short words alone": "from to\nalice bob\n",
+    "letters above letters": "u v w\nv w x\n",
+}
+
+
+@pytest.mark.parametrize("text", FIRST_EDGES)
+def test_the_first_edge_is_kept(tmp_path, text):
+    path = write(tmp_path, "a.txt", FIRST_EDGES[text])
+    with closing(ByteStream(path)) as stream:
+        assert sniff(stream, InputOptions()).skip_lines == 0
+    assert len(read(tmp_path, "a.txt", FIRST_EDGES[text], weights=False)) == FIRST_EDGES[text].count("\n")
+
+
+def test_words_that_name_columns_are_a_header(tmp_path):
+    """Those that vertices may have for names with numbers below them only, or beside the name of a weight."""
+    for words in ("source,target", "src,dst", "Source_ID,Target_ID", "node1,node2", "FromNodeId,ToNodeId"):
+        assert sniffed(tmp_path, f"{words}\nalice,bob\n").skip_lines == 1
+        assert sniffed(tmp_path, f"{words}\n1,2\n").skip_lines == 1
+    for words in ("from,to", "u,v", "tail,head", "from,dst"):
+        assert sniffed(tmp_path, f"{words}\nalice,bob\n").skip_lines == 0
+        assert sniffed(tmp_path, f"{words}\n1,2\n3,4\n").skip_lines == 1
+        assert sniffed(tmp_path, f"{words}\n1,2\n3,4\n", string_ids=True).skip_lines == 1
+        assert sniffed(tmp_path, f"{words},weight\nalice,bob,2\nto,v,3\n").skip_lines == 1
+        assert sniffed(tmp_path, f"{words}\nalice,bob\n", header=True).skip_lines == 1
+    assert sniffed(tmp_path, "a,b\n1.0,2.0\n3.0,4.0\n").skip_lines == 1  # told as bad lines, not taken for names
 
 
 def test_a_word_among_weights_is_a_bad_line(tmp_path):
@@ -215,6 +280,40 @@ def test_lines_that_the_kernels_leave_to_the_judge(tmp_path):
     assert read(tmp_path, "a.tsv", "1\t2\n\t\n \t# x\n3\t4\n") == PAIR
     for count in (1, 200):  # shorter and longer than what is searched for the line's end at a time
         assert sorted(read(tmp_path, "a.csv", 'b,a\na,"' + 'x""' * count + '"\n')) == [("a", 'x"' * count), ("b", "a")]
+
+
+def commented(tmp_path, name, text, **options):
+    """Edges of a file, and how many comment lines they were told to have."""
+    source = opened(write(tmp_path, name, text), tmp_path, **options)
+    edges_of(source)
+    return sorted(edges_of(source)), source.skipped.comments
+
+
+def test_comments_are_counted_and_chosen(tmp_path):
+    tags = "cat,#dog\n#dog,bird\n\n  % pig,cow\n"
+    assert commented(tmp_path, "a.csv", tags) == ([("cat", "#dog")], 2)
+    every = [("#dog", "bird"), ("% pig", "cow"), ("cat", "#dog")]
+    assert commented(tmp_path, "a.csv", tags, comments="none") == (every, 0)
+    assert commented(tmp_path, "a.csv", tags, comments="%") == ([("#dog", "bird"), ("cat", "#dog")], 1)
+    assert commented(tmp_path, "a.csv", 'cat,#dog\n"#dog",bird\n')[1] == 0, "a quoted name begins none"
+    assert commented(tmp_path, "a.txt", "# x\n1 2\n!\n\n3 4\n#\n", comments="#!") == (PAIR, 3)
+    assert commented(tmp_path, "a.txt", "# x\n% y\nfrom to\n# z\n1 2\n3 4\n") == (PAIR, 3), "also above a header"
+    assert commented(tmp_path, "a.txt", "# x\n1 2\n3 9" + "0" * 30 + "\n", bad_lines="skip") == ([(1, 2)], 1)
+    paths = [write(tmp_path, "a.txt", "# x\n1 2\n"), write(tmp_path, "b.txt", "# to from\n# x\n3 4\n")]
+    source = opened(paths, tmp_path)
+    assert edges_of(source) == edges_of(source) == PAIR and source.skipped.comments == 3
+
+
+def test_marks_of_comments_that_can_not_be(tmp_path):
+    for marks in ("", "#%!", "1", "#-", ",", "\t", '"', "é"):
+        with pytest.raises(UsageError) as error:
+            InputOptions(comments=marks)
+        assert str(error.value) == (
+            f"--comments {marks}: unknown; it is one or two characters, no digit, blank, quote, sign or separator, as "
+            "#%, or the word none."
+        )
+    with pytest.raises(UsageError, match=r"a\.mtx: --comments is for text, not for mtx\. Drop the option\."):
+        read(tmp_path, "a.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n", comments="#")
 
 
 def test_nothing_but_comments_for_long(tmp_path):

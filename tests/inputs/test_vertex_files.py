@@ -9,7 +9,9 @@ import pytest
 
 from gstream.vertexfiles import find_numbers, find_vertices
 from pagestore import open_store
+from pagestore.convert import convert
 from pagestore.errors import InputError
+from pagestore.inputs import InputOptions, open_source
 from pagestore.memory import convert_arrays
 
 
@@ -25,6 +27,46 @@ def store(tmp_path_factory):
 def test_vertices(store, tmp_path):
     (tmp_path / "v.txt").write_bytes(b'\xef\xbb\xbf# some\r\n3\r\n"7"\n\n+1\n')
     assert find_vertices(store, tmp_path / "v.txt", "vertex").tolist() == [3, 7, 1]
+
+
+NAMES = ["Bob", "New York", "M\u00fcller, Hans", 'say "hi"', '"odd', "a\tb"]
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """A ring of NAMES."""
+    folder = tmp_path_factory.mktemp("named")
+    quoted = ['"' + name.replace('"', '""') + '"' for name in NAMES]
+    (folder / "g.csv").write_text("".join(f"{a},{b}\n" for a, b in zip(quoted, quoted[1:] + quoted[:1], strict=True)))
+    convert(open_source(folder / "g.csv", InputOptions(header=False), folder, 1 << 26), folder / "g.gs")
+    with open_store(folder / "g.gs") as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Bob 1\nNew York 2\n"Müller, Hans" 3\n"say ""hi""" 4\n"odd 5\n"a\tb" 6\n',
+        'Bob,1\nNew York,2\n"Müller, Hans",3\n"say ""hi""" , 4\n"odd, 5\n"a\tb",6\n',
+        'Bob\t1\nNew York\t2\nMüller, Hans\t3\nsay "hi"\t4\n"odd\t5\na\tb\t6\n',
+        '"Bob"\t1\n"New York"\t 2\n"Müller, Hans"\t3\n"say ""hi"""\t4\n"""odd"\t5\n"a\tb"\t6\n',
+    ],
+)
+def test_names_with_separators_and_numbers(named, tmp_path, text):
+    (tmp_path / "v.txt").write_text(text)
+    vertices, numbers = find_numbers(named, tmp_path / "v.txt", "--personalization", "weight")
+    assert [str(name) for name in named.user_ids()] == sorted(NAMES, key=str.encode)
+    found = dict(zip(vertices.tolist(), numbers.tolist(), strict=True))
+    assert {name: found[number] for number, name in enumerate(sorted(NAMES, key=str.encode))} == {
+        name: float(number) for number, name in enumerate(NAMES, 1)
+    }
+
+
+def test_names_in_quotes(named, tmp_path):
+    (tmp_path / "v.txt").write_text('"Müller, Hans"\n"say ""hi"""\nsay "hi"\n"odd\n')
+    order = sorted(NAMES, key=str.encode)
+    expected = [order.index(name) for name in ("Müller, Hans", 'say "hi"', 'say "hi"', '"odd')]
+    assert find_vertices(named, tmp_path / "v.txt", "vertex").tolist() == expected
 
 
 @pytest.mark.parametrize("text", [b"3\n5\0\n", b"3\n" + b"9" * 5000, b"3\n5.0\n", b"3\nx\x1b[2J\n"])

@@ -1,0 +1,136 @@
+"""Words that name columns, and whether line 1 of a text is made of such words.
+
+An edge that is taken for a header is lost, so a guess has to be sure: line 1 can't be an edge like those below it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pagestore.errors import UsageError
+from pagestore.inputs.badlines import shown
+from pagestore.inputs.base import InputOptions
+from pagestore.inputs.judge import INTEGER, NOT_FINITE, NUMBER
+
+SOURCE_NAMES = (
+    "source", "src", "from", "fromnodeid", "source_id", "src_id", "from_id", "source_node", "from_node", "u", "tail",
+    "node1", "node_1", "id_1",
+)  # fmt: skip
+TARGET_NAMES = (
+    "target", "dst", "to", "tonodeid", "target_id", "dst_id", "to_id", "target_node", "to_node", "v", "head",
+    "node2", "node_2", "id_2", "dest",
+)  # fmt: skip
+WEIGHT_NAMES = ("weight", "w", "value", "wt")
+INTEGER_WEIGHTS = (  # a third column of integers is a weight by these names, too; others may be anything (years, IDs)
+    "weights", "cost", "costs", "distance", "dist", "length", "len", "capacity", "strength", "score", "amount", "count",
+    "frequency", "freq",
+)  # fmt: skip
+WORDS_OF_TEXT = ("u", "v", "from", "to", "tail", "head")  # vertices have such names, too
+MISSING = ("na", "n/a", "nan", "none", "null", "nil")  # stand where a number is not known
+WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?\Z")  # 1.0 is what pandas makes of IDs beside a missing one
+
+
+def is_number(text: str) -> bool:
+    """Whether `text` was meant as a number: also negative, fractional and not finite ones, to be refused later."""
+    return bool(INTEGER.match(text) or NUMBER.match(text) or NOT_FINITE.match(text))
+
+
+def share_of_numbers(rows: list[list[str]], column: int) -> float:
+    """How much of what a column holds is numbers, 0 to 1; empty fields hold nothing."""
+    held = [is_number(row[column]) for row in rows if len(row) > column and row[column]]
+    return sum(held) / max(len(held), 1)
+
+
+def named(header: Sequence[str], names: tuple[str, ...], default: int) -> int:
+    """Place of the first of `names` in a header, else `default`."""
+    lowered = [name.strip().lower() for name in header]
+    return next((lowered.index(name) for name in names if name in lowered), default)
+
+
+def is_header(rows: list[list[str]], options: InputOptions) -> bool:
+    """Whether rows[0] names columns: words above IDs that are whole numbers in all other rows, or known names.
+
+    Known names that vertices have, too (`from to`), need such IDs below them, or a weight's name above numbers. Where
+    IDs are names, a word above the weights makes a header, as no edge has one there. --header, --no-header and columns
+    that the options name decide before.
+    """
+    if options.header is not None:
+        return options.header
+    asked = (options.source_column, options.target_column, options.weight_column)
+    if any(name in rows[0] for name in asked if name is not None and _number_of(name) is None):
+        return True
+    first = [name.strip().lower() for name in rows[0]]
+    if len(first) < 2 or any(map(is_number, first)):
+        return False
+    ends = named(first, SOURCE_NAMES, -1), named(first, TARGET_NAMES, -1)
+    known = min(ends) >= 0
+    if known and not any(first[end] in WORDS_OF_TEXT for end in ends):
+        return True
+    if not any(first) or not all(any(map(str.isalpha, name)) for name in first if name):
+        return False  # signs alone are no column's name: taken for one, an edge would be lost
+    ends = _asked_numbers(options, len(first)) or (ends if known else (0, 1))
+    if (known or not options.string_ids) and _all_whole(rows[1:], ends):
+        return True
+    return _weight_is_named(first, rows[1:], ends, known)
+
+
+def asked_ends(name: str, options: InputOptions, names: Sequence[str], width: int) -> tuple[int, int] | None:
+    """Places of --source-column and --target-column among `width` columns, whose names may be known; None: not asked.
+
+    Raises UsageError where there is no such column, and for one column that is to be both.
+    """
+    if options.source_column is None or options.target_column is None:
+        return None
+    source = _asked_end(name, "--source-column", options.source_column, names, width)
+    target = _asked_end(name, "--target-column", options.target_column, names, width)
+    if source == target:
+        raise UsageError(
+            f"{name}: --source-column {options.source_column} and --target-column {options.target_column} are the same "
+            f"column; an edge has two ends. Name two columns."
+        )
+    return source, target
+
+
+def _number_of(asked: int | str) -> int | None:
+    """The number of a column that an option gives, None for a name."""
+    return int(asked) if isinstance(asked, int) or (asked.isascii() and asked.isdigit()) else None
+
+
+def _asked_end(name: str, option: str, asked: int | str, names: Sequence[str], width: int) -> int:
+    number = _number_of(asked)
+    if number is None and asked in names:
+        return list(names).index(str(asked))
+    if number is None or not 1 <= number <= width:
+        known = ", ".join(map(shown, names)) if names else "no header line was found"
+        raise UsageError(f"{name}: {option} {asked}: no such column ({width} columns; {known}). Give a name or number.")
+    return number - 1
+
+
+def _asked_numbers(options: InputOptions, width: int) -> tuple[int, int] | None:
+    """Places that options give as numbers; those that do not exist are refused later."""
+    source, target = _number_of(options.source_column or ""), _number_of(options.target_column or "")
+    if source is None or target is None or not 0 < min(source, target) <= max(source, target) <= width:
+        return None
+    return source - 1, target - 1
+
+
+def _all_whole(rows: list[list[str]], columns: tuple[int, int]) -> bool:
+    """Whether what stands in the columns of the IDs is whole numbers, all of it (an empty field is a bad line)."""
+    found = [row[column] for row in rows for column in columns if len(row) > column and row[column]]
+    return bool(found) and all(map(WHOLE.match, found))
+
+
+def _weight_is_named(first: list[str], rows: list[list[str]], ends: tuple[int, int], known: bool) -> bool:
+    """Whether a word that is no missing number stands above a column of weights, and no vertex is called as line 1's.
+
+    A bad line among the weights is no reason to doubt.
+    """
+    weight = named(first, WEIGHT_NAMES, 2)
+    if weight >= len(first) or weight in ends or not first[weight] or first[weight] in MISSING:
+        return False
+    if not known:
+        vertices = {row[end].strip().lower() for row in rows for end in ends if len(row) > end}
+        if any(first[end] in vertices for end in ends):
+            return False
+    return share_of_numbers(rows, weight) >= 0.5
