@@ -47,14 +47,14 @@ class Blocks:
 
         Holds 8 bytes a vertex.
         """
-        self.session, self.dtype = session, np.dtype(dtype)
+        self.session, self.dtype, self.shares = session, np.dtype(dtype), shares
         self.before = np.zeros(len(sizes) + 1, np.uint64)
         session.hold(self.before)
         np.cumsum(sizes, out=self.before[1:])
         room = (session.engine.host_memory - session.engine.beside_bytes) // (ROOM_SHARE * shares)
-        self.bounds = self._cut(room, shares)
+        self.bounds = self._cut(room)
 
-    def _cut(self, room: int, shares: int) -> list[int]:
+    def _cut(self, room: int) -> list[int]:
         """First vertices of the ranges, and V at the end."""
         vertices, bounds = len(self.before) - 1, [0]
         while bounds[-1] < vertices:
@@ -67,17 +67,17 @@ class Blocks:
                 else:
                     high = middle - 1
             if low == first:
-                raise self._too_little(shares)
+                raise self._too_little()
             bounds.append(low)
         return bounds
 
-    def _too_little(self, shares: int) -> ResourceError:
+    def _too_little(self) -> ResourceError:
         """The longest list has no room, or pages beside it."""
         longest, beside = int(np.diff(self.before).max()), self.session.engine.beside_bytes
         block = longest * self.dtype.itemsize + VERTEX_BYTES
         # The block with most entries need not be that with most vertices: there are arrays for both.
         pages = -(-self.session.least_pages() * ROOM_SHARE // (ROOM_SHARE - 2))
-        need = beside + max(ROOM_SHARE * shares * block, pages)
+        need = beside + max(ROOM_SHARE * self.shares * block, pages)
         return ResourceError(
             f"--host-memory {self.session.engine.host_memory} bytes: too little; {need} bytes are needed at least: one "
             f"list of {longest} neighbours must fit a quarter of what is left beside the attributes, which take "

@@ -149,7 +149,8 @@ ALGORITHMS = {
             shows="bfs:BFS",
         ),
         Algorithm(
-            "pagerank", "PageRank, NetworkX's definition", "pagerank:run_pagerank", "certify:certify_pagerank",
+            "pagerank", "PageRank, NetworkX's definition with weight=None", "pagerank:run_pagerank",
+            "certify:certify_pagerank",
             {"alpha": 0.85, "tol": 1e-6, "max_iter": 100, "iterations": None, "personalization": None,
              "float64": False},
             ("pagerank",), best="largest", shows="pagerank:PageRank",
