@@ -28,8 +28,10 @@ RUN_OPTIONS = {entry.name for entry in fields(RunOptions)}
 def open_graph(path: str | os.PathLike, **options: Any) -> Graph:
     """Open the store at `path`. options: RunOptions by name, defaults of every run (host_memory="1GiB", threads=4).
 
-    Raises StoreError when it is no store, cut or damaged, UsageError on unknown options.
+    Raises StoreError when it is no store, cut or damaged, UsageError on unknown options and on what is no path.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise UsageError(f'{path!r}: is no path of a store. Pass one, as gstream.open("web.gs").')
     return Graph(path, **options)
 
 

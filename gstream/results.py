@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gstream.given import whole
 from gstream.naming import Naming, plain
 from gstream.wording import in_python
 
@@ -106,12 +107,14 @@ class Result:
             table[first : first + len(rows)] = rows
         return table
 
+    @in_python()
     def top(self, count: int = 20) -> list[dict[str, Any]]:
         """The `count` rows that matter most, as dictionaries (None where there is no value), best first.
 
         Ranks: the largest; distances: the nearest; components: the largest, as {"component", "vertices"}. Ties go by
-        ascending vertex.
+        ascending vertex. Raises UsageError where `count` is no whole number.
         """
+        count = whole("count", count)
         if not self._columns or count <= 0:
             return []
         if self._groups:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gstream
+from gstream import version
 from gstream.loading import load_program
 from pagestore.errors import InputError, StoreError, UsageError
 from tests.answers.graphs import Example, column
@@ -44,6 +45,7 @@ def test_import_is_quick():
 
 
 def test_every_public_name_is_there():
+    assert gstream.__version__ == version.__version__
     for name in gstream.__all__:
         assert getattr(gstream, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
