@@ -98,7 +98,10 @@ class Session:
         planned: a program runs next, whose plan counts them and says what all of it takes.
         """
         self.engine.beside_bytes += sum(array.nbytes for array in arrays)
-        self._make_room(0 if planned else self.engine.beside_bytes)
+        self._make_room()
+        cap, held = self.engine.options.host_memory, self.engine.beside_bytes
+        if cap is not None and held > cap and not planned:
+            raise self._too_little(held + self.least_pages(), held)
 
     def let_go(self, *arrays: np.ndarray) -> None:
         """The opposite of `hold`, for arrays that are given back before the call ends."""
@@ -119,16 +122,12 @@ class Session:
         tables, devices = self.engine.graph.tables.values(), len(self.engine.devices)
         return max(table.bytes_of(min(table.pages, devices * LEAST_GROUPS), weights) for table in tables)
 
-    def _make_room(self, held: int) -> None:
-        """Drop pages, and arrays that this call has not asked for, where memory is over its cap. Raises ResourceError
-        where what is `held` is."""
+    def _make_room(self) -> None:
+        """Drop arrays that this call has not asked for, and pages, where memory is over its cap."""
         cap, engine = self.engine.options.host_memory, self.engine
-        if cap is None:
-            return
-        if engine.beside_bytes + engine.arrays.nbytes + self.least_pages() > cap:
+        pages = 0 if cap is None else self.least_pages(self.meta.weighted)
+        if cap is not None and engine.beside_bytes + engine.arrays.nbytes + pages > cap:
             engine.arrays.keep(self._needed)
-        if held > cap:
-            raise self._too_little(held + self.least_pages(), held)
         engine.trim()
 
     def _too_little(self, need: int, held: int) -> ResourceError:
@@ -142,7 +141,10 @@ class Session:
         array = self.engine.arrays.get(name, read)
         if self.on_gpus or not name.startswith("heads/"):  # heads are read again part by part; GPUs' copies may be due
             self._needed.add(name)
-        self._make_room(self.engine.beside_bytes + self.engine.arrays.nbytes)
+        self._make_room()
+        cap, held = self.engine.options.host_memory, self.engine.beside_bytes + self.engine.arrays.nbytes
+        if cap is not None and held > cap and name in self.engine.arrays:  # heads of hosts may have gone at once
+            raise self._too_little(held + self.least_pages(), held)
         return array
 
     def degrees_done(self) -> None:
