@@ -205,8 +205,7 @@ def make_plan(
             f"--direction {options.direction}: the store has no {missing}-topology, which that needs. "
             "Leave the option out, or convert with --topology both."
         )
-    weights = code.uses_edge
-    tables = {table.name: table for table in graph.tables.values()}
+    weights, tables = code.uses_edge, {table.name: table for table in graph.tables.values()}
     page = max(table.bytes_of(1, weights) for table in tables.values())
     largest = min(table.stretch for table in tables.values())
     largest = max(1, min(options.batch_on(len(specs)) // page, largest, max(table.pages for table in tables.values())))
@@ -225,8 +224,8 @@ def make_plan(
         need, layout = error.bytes_needed, error.layout
         if own and capacity(layout) < cap:
             beside = _beside_bytes(code, graph, layout, len(specs), page, options)
-            need = max(taken + beside + len(specs) * need, later)
-            raise _too_little("--host-memory", host_memory, need, graph, layout, taken) from None
+            whole = max(taken + beside + len(specs) * need, later)
+            raise _too_little("--host-memory", host_memory, whole, graph, layout, taken) from None
         raise _too_little("--device-memory", cap, need, graph, layout) from None
     if options.host_memory is not None and later > host_memory:
         raise _too_little("--host-memory", host_memory, later, graph, fit.layout, taken)

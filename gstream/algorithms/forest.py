@@ -16,12 +16,7 @@ class HostForest:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        vertices, ways = session.meta.vertices, 1 + session.meta.directed
-        a_vertex, named = session.id_dtype.itemsize, session.meta.order != "natural"
-        asked = session.head_rows(session.meta.topologies[0]) and len(session.meta.topologies) == ways
-        degrees = ways * session.engine.graph.degree_bytes if asked else 0
-        swept = vertices * (a_vertex + degrees) + bitmap_bytes(vertices)
-        session.foresee(swept, vertices * 4 * a_vertex if named else 0)
+        foresee_forest(session)
         self.parent = np.arange(session.meta.vertices, dtype=session.id_dtype)
         self.giant = self.parent.dtype.type(0)
         session.hold(self.parent)
@@ -64,6 +59,16 @@ class HostForest:
 
     def free(self) -> None:
         """Memory goes with the array."""
+
+
+def foresee_forest(session: Session) -> None:
+    """Raise ResourceError where memory lacks room for trees and degrees beside pages, or for the names at the end."""
+    vertices, ways = session.meta.vertices, 1 + session.meta.directed
+    a_vertex, named = session.id_dtype.itemsize, session.meta.order != "natural"
+    asked = session.head_rows(session.meta.topologies[0]) and len(session.meta.topologies) == ways
+    degrees = ways * session.engine.graph.degree_bytes if asked else 0
+    swept = vertices * (a_vertex + degrees) + bitmap_bytes(vertices)
+    session.foresee(swept, vertices * 4 * a_vertex if named else 0)
 
 
 def least_members(session: Session, parent: np.ndarray) -> np.ndarray:

@@ -101,6 +101,10 @@ def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: 
 
             check_weights(session)
             return program_for(meta, options["float64"])(source=source)
+        if algorithm == "wcc" and not session.on_gpus:
+            from gstream.algorithms.forest import foresee_forest
+
+            foresee_forest(session)
     if algorithm != "wcc":
         raise UsageError(f"{algorithm}: has no plan; {planned_names()} and programs of your own have one. Run it.")
     from gstream.programs.wcc import WCC, WCC64

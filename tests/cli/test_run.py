@@ -273,6 +273,12 @@ def test_plan_counts_the_supersteps_that_were_asked_for(store: Path, gstream: Co
         assert found["bytes_moved"] == supersteps << 20, arguments
 
 
+def test_plan_and_run_of_components_name_the_same_bytes(store: Path, gstream: Command) -> None:
+    said = [gstream(command, "wcc", store, "--host-memory", "1000") for command in ("plan", "run")]
+    assert said[0].returncode == said[1].returncode == 5
+    assert said[0].stderr == said[1].stderr and " bytes are needed at least" in said[0].stderr
+
+
 def test_plan_says_which_number_of_supersteps_it_assumes(tmp_path: Path, store: Path, gstream: Command) -> None:
     """Nobody knows how many supersteps it takes until little changes: what moves in each, and an example."""
     (tmp_path / "sum.py").write_text(SUM_PROGRAM)
