@@ -231,5 +231,6 @@ def properties() -> Iterator[Property]:
     same = "its exact graph or one line that says what is wrong, the same plain, as .gz and as .zst"
     yield Property("malformed inputs", f"a malformed file gives {same}", malformed, 3 * 120)
     yield Property("archives", "a cut or damaged archive is refused", archives)
-    yield Property("odd files", "folders, pipes, devices and dead links are refused in one line", odd_files)
+    refused = "folders, devices, dead links and pipes whose text is cut or empty are refused in one line"
+    yield Property("odd files", refused, odd_files)
     yield Property("archives of 64 MiB in a line", "they are refused in one line, in the memory given", gzip_bombs)

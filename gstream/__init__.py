@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         u64,
     )
     from gstream.results import Result
+    from gstream.version import __version__
     from pagestore.errors import GstreamError
 
 _PROGRAM = (
@@ -50,11 +51,12 @@ _WHERE = dict.fromkeys(_PROGRAM, "gstream.program") | {
     "Result": "gstream.results",
     "RunOptions": "gstream.options",
     "open": "gstream.graph",
+    "__version__": "gstream.version",
 }
 
 __all__ = [
     "INF", "MAX", "MIN", "OR", "SUM", "Graph", "GstreamError", "PerVertex", "Program", "Result", "RunOptions", "Vertex",
-    "Vertices", "f32", "f64", "i32", "i64", "open", "total", "u32", "u64",
+    "Vertices", "__version__", "f32", "f64", "i32", "i64", "open", "total", "u32", "u64",
 ]  # fmt: skip
 
 

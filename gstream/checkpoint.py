@@ -147,7 +147,8 @@ def make_keeper(options: Any, meta: Any, program: Program, limit: int | None, as
     if options.checkpoint is None:
         yield None
         return
-    parameters = {name: shown(getattr(program, name)) for name in type(program).parameters}
+    ends = ends_of(type(program))
+    parameters = {name: shown(getattr(program, name)) for name in type(program).parameters if name not in ends}
     said = parameters if asked.options is None else {name: say(value) for name, value in asked.options.items()}
     identity = {
         "store": meta.uuid, "run": asked.name, "options": said, "program": type(program).__name__,
@@ -212,7 +213,8 @@ def _refuse_others(where: str, found: dict[str, Any], identity: dict[str, Any]) 
         raise UsageError(
             f"{where}: its checkpoint is of {plain(found['run'])}; this run is of {identity['run']}. {start}"
         )
-    if all(found[what] == identity[what] for what in ("program", "hash", "parameters")):
+    same = all(found["parameters"].get(name) == value for name, value in identity["parameters"].items())
+    if same and all(found[what] == identity[what] for what in ("program", "hash")):
         return  # options may differ that say when the run ends
     before, now = found["options"], identity["options"]
     others = [name for name in now if before.get(name) != now[name]]
@@ -268,6 +270,20 @@ def hash_of(program: type[Program]) -> str:
     text += [f"{p.name}: {p.kind}" for p in program.parameters.values()]
     text += [ast.unparse(program.methods[name].tree) for name in sorted(program.methods)]
     return hashlib.blake2b("\n".join(text).encode(), digest_size=16).hexdigest()
+
+
+def ends_of(program: type[Program]) -> set[str]:
+    """Parameters that say only when a run ends, as a tolerance: those that `halt` reads and no other method."""
+    read = {name: _parameters_read(method.tree) for name, method in program.methods.items()}
+    return read.get("halt", set()) - set().union(*(names for name, names in read.items() if name != "halt"))
+
+
+def _parameters_read(method: ast.AST) -> set[str]:
+    """Names of the attributes of `self` in a method."""
+    return {
+        node.attr for node in ast.walk(method)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+    }  # fmt: skip
 
 
 def shown(value: Any) -> str:

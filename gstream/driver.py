@@ -34,7 +34,6 @@ from gstream.keeping import Asked
 from gstream.machine import memory
 from gstream.options import RunOptions, parse_devices
 from gstream.ownership import share
-from gstream.pages import in_own_pages
 from gstream.pagetable import PageTable
 from gstream.plan import Plan, make_plan, make_sweep_plan, out_of_memory, plan_sources
 from gstream.predict import CostModel, what_is_there
@@ -42,6 +41,7 @@ from gstream.sources import Sources
 from gstream.stats import RunOutcome, RunStats
 from gstream.superstep import Run, Watch
 from gstream.sweep import PageKernel
+from gstream.vertexarrays import VertexArrays
 from pagestore.io import aligned_empty
 
 ROOM_SECONDS = 1.0  # what is free is asked no more often: that takes 0.4 ms
@@ -63,15 +63,15 @@ class Engine:
         capped = self.options.host_memory is not None
         self._sources = Sources(store, self.devices, self._readers, capped, poison, self.options.trace)
         self._servers = ThreadPoolExecutor(len(self.devices), thread_name_prefix="device")
-        self._arrays: dict[str, np.ndarray] = {}
-        self._unpin: dict[str, Callable[[], None]] = {}
+        self.arrays = VertexArrays(self.devices[0])
         self._costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
         self.most_device_bytes: int | None = None  # what a device turned out to have
         self._room = (float("-inf"), 0)  # when host_memory was looked at, and what it was
         self.swept: dict[str, PageTable] = {}  # topologies that the caller sweeps in turn
         self._known: dict[str, PageTable] = {}  # page sets of runs and sweeps so far
-        # What the caller of `sweep` holds for its kernels' state, in host memory and on each device.
-        self._peak = self.beside_bytes = self.beside_device_bytes = 0
+        # What the caller holds beside programs and sweeps, in host memory and on each device, and what its call takes
+        # in all after the program that runs.
+        self._peak = self.beside_bytes = self.beside_device_bytes = self.later_bytes = 0
 
     def __enter__(self) -> Engine:
         return self
@@ -87,7 +87,7 @@ class Engine:
         if "workers" in vars(self):
             self.workers.close()
         self._sources.clear()
-        self._keep_arrays(set())
+        self.arrays.keep(set())
         for device in self.devices:
             device.close()
 
@@ -125,9 +125,9 @@ class Engine:
     def plan(self, program: Any, code: Any = None) -> Plan:
         """What running `program` will hold and move. Raises UsageError or ResourceError where it can't be run."""
         code = code or self.compile(program)
-        options, left = replace(self.options, device_memory=self.device_memory), self.host_memory - self.beside_bytes
+        options, beside = replace(self.options, device_memory=self.device_memory), (self.beside_bytes, self.later_bytes)
         graph = self.graph.turn() if type(program).backward else self.graph
-        plan = make_plan(code, graph, options, self.specs, left, Constants(), self._known)
+        plan = make_plan(code, graph, options, self.specs, self.host_memory, Constants(), self._known, *beside)
         plan = what_is_there(plan, plan.tables, self._sources, self.devices)
         return replace(plan, constants=self._measured(plan))
 
@@ -140,7 +140,8 @@ class Engine:
         constants = self.measure()
         for name, source in plan.sources.items():
             if not source.resident:
-                reader, table = self.store.topology(name).reader(direct=True), _by_name(self.graph.tables)[name]
+                reader = self.store.topology(name).reader(direct=True)
+                table = next(table for table in self.graph.tables.values() if table.name == name)
                 threads = self.options.read_threads
                 return measure.with_disk(constants, reader, table, self.store.path, self._readers, threads)
         return constants
@@ -177,7 +178,7 @@ class Engine:
         """Run a compiled program as planned."""
         if self.options.host_memory is not None:  # what the plan has no room for goes
             needed = code.reads() | ({"degree"} if code.idempotent else set())
-            self._keep_arrays({self._degrees(code, name)[0] for name in needed - {"weight"}} | {f"heads/{plan.heads}"})
+            self.arrays.keep({self._degrees(code, name)[0] for name in needed - {"weight"}} | {f"heads/{plan.heads}"})
         self._known |= plan.tables
         self._sources.prepare(plan.sources, plan.tables)
         job = Job(code, plan.device, self.graph.vertices, plan.tables, self._host_vertices(code, plan))
@@ -216,7 +217,7 @@ class Engine:
         table = self.graph.tables[name]
         self.swept[table.name] = self._known[table.name] = table
         if not self._fits(table, kernel.needs_weights):
-            left = self.host_memory - self.beside_bytes - sum(array.nbytes for array in self._arrays.values())
+            left = self.host_memory - self.beside_bytes - self.arrays.nbytes
             cap, devices = self.host_memory, len(self.devices)
             plans = plan_sources({table.name: table}, kernel.needs_weights, self.options, devices, left, cap, {})
             self._sources.prepare(plans, {table.name: table})
@@ -324,8 +325,8 @@ class Engine:
         vertices, none = self.graph.vertices, np.zeros(0, dtype=np.uint32)
         needs = code.reads()
         host = HostVertices(
-            degree=self.array(*self._degrees(code, "degree")) if code.idempotent or "degree" in needs else none,
-            in_degree=self.array(*self._degrees(code, "in_degree")) if "in_degree" in needs else none,
+            degree=self.arrays.get(*self._degrees(code, "degree")) if code.idempotent or "degree" in needs else none,
+            in_degree=self.arrays.get(*self._degrees(code, "in_degree")) if "in_degree" in needs else none,
         )
         if not plan.device.resident:
             size = vertices * code.value_dtype.itemsize
@@ -333,7 +334,7 @@ class Engine:
             host.next_value = aligned_empty(size).view(code.value_dtype) if plan.double_buffer else host.value
         if plan.heads is not None:
             topology = self.store.topology(plan.heads)
-            host.heads[plan.heads] = (self.array(f"heads/{plan.heads}", topology.heads), 0)
+            host.heads[plan.heads] = (self.arrays.get(f"heads/{plan.heads}", topology.heads), 0)
         return host
 
     def _degrees(self, code: Any, name: str) -> tuple[str, Callable[[], np.ndarray]]:
@@ -341,33 +342,17 @@ class Engine:
         out = (name == "degree") != (type(code.program).backward and self.store.meta.directed)
         return ("degree", self.store.out_degree) if out else ("in_degree", self.store.in_degree)
 
-    def array(self, name: str, read: Callable[[], np.ndarray]) -> np.ndarray:
-        """A vertex array of the store, read at its first use and kept, where a device will copy it pinned."""
-        if name not in self._arrays:
-            array = in_own_pages(read()) if self.devices[0].pins else read()
-            self._unpin[name] = self.devices[0].pin(array)
-            self._arrays[name] = array
-        return self._arrays[name]
-
-    def _keep_arrays(self, names: set[str]) -> None:
-        """Drop the other vertex arrays."""
-        for name in self._arrays.keys() - names:
-            self._unpin.pop(name)()
-            del self._arrays[name]
-
     def bytes_read(self) -> int:
         """Bytes of pages and weights read from the store's file since the engine was made."""
         return self._sources.bytes_read
 
     def _held_bytes(self) -> int:
         """Tracked bytes of host memory: pages, arrays of all vertices, host devices' attributes."""
-        arrays = sum(array.nbytes for array in self._arrays.values())
         hosts = sum(device.memory_bytes for device in self.devices if isinstance(device, HostDevice))
-        return self._sources.bytes_held + arrays + hosts
+        return self._sources.bytes_held + self.arrays.nbytes + hosts
 
     def _note_peak(self, plan: Plan) -> None:
-        values = 0 if plan.device.resident else plan.host_bytes.get("values", 0)
-        self._peak = max(self._peak, self._held_bytes() + values)
+        self._peak = max(self._peak, self._held_bytes() + plan.stored_values)
 
     def add_counts(self, stats: RunStats) -> None:
         """Add what devices and caches counted since the last call, in runs and sweeps, to `stats`."""
@@ -394,7 +379,3 @@ class Engine:
         stats.on_device_bytes = sum(plan.device_bytes.values())
         stats.predicted_bytes = plan.sweep_bytes(supersteps)
         self._costs.account(stats, plan, supersteps)
-
-
-def _by_name(tables: dict[str, PageTable]) -> dict[str, PageTable]:
-    return {table.name: table for table in tables.values()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from dataclasses import fields
 from typing import Any
 
@@ -27,8 +28,10 @@ RUN_OPTIONS = {entry.name for entry in fields(RunOptions)}
 def open_graph(path: str | os.PathLike, **options: Any) -> Graph:
     """Open the store at `path`. options: RunOptions by name, defaults of every run (host_memory="1GiB", threads=4).
 
-    Raises StoreError when it is no store, cut or damaged, UsageError on unknown options.
+    Raises StoreError when it is no store, cut or damaged, UsageError on unknown options and on what is no path.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise UsageError(f'{path!r}: is no path of a store. Pass one, as gstream.open("web.gs").')
     return Graph(path, **options)
 
 
@@ -102,7 +105,8 @@ class Graph(Methods):
         certify: bool = False,
         **options: Any,
     ) -> Result:
-        """PageRank as NetworkX defines it: columns vertex, pagerank (sum 1).
+        """PageRank as NetworkX defines it with weight=None, as edge weights are not read: columns vertex, pagerank
+        (sum 1).
 
         tol: absolute L1 change at which to end, after max_iter iterations at most; iterations: exactly so many.
         personalization: mapping from user IDs to weights, or a file of lines `vertex weight` (vertexfiles.py).
@@ -131,8 +135,9 @@ class Graph(Methods):
     def run(self, program: type[Program] | Program | str, **given: Any) -> Result:
         """Run a program of your own: a class, an instance, or "file.py:CLASS". Columns vertex, value.
 
-        given: the program's parameters, and RunOptions that are not parameters of it. Values of MIN programs that are
-        INF are null.
+        given: the program's parameters, and RunOptions that are not parameters of it. Arrays of PerVertex parameters,
+        an instance's too, have their numbers in the order of every result's rows: ascending vertex IDs. Values of MIN
+        programs that are INF are null.
         """
         from gstream.loading import load_program
 
@@ -149,7 +154,7 @@ class Graph(Methods):
             program = program(**parameters)
         engine = self.engine(**given)
         with self._interrupts(engine):
-            return run_program_on(engine, program, parameters)
+            return run_program_on(engine, in_store_order(program, self._store), parameters)
 
     @in_python()
     def engine(self, **options: Any) -> Any:
@@ -208,6 +213,18 @@ def run_program_on(engine: Any, program: Program, parameters: dict[str, Any]) ->
         "not_finite": count_not_finite(outcome.value, cls.identity()),
     }  # fmt: skip
     return Result(engine.store, [column], summary | found, "least" if least else "largest")
+
+
+def in_store_order(program: Program, store: Any) -> Program:
+    """The program with its PerVertex arrays, which are in the order of users' IDs, in that of the store's."""
+    arrays = {name: getattr(program, name) for name, one in program.parameters.items() if one.kind == "PerVertex"}
+    if not arrays or store.meta.order == "natural":
+        return program
+    turned, natural = copy(program), store.natural_ids()
+    for name, given in arrays.items():
+        if given.shape == natural.shape:  # another length is refused where the program is compiled
+            setattr(turned, name, given[natural])
+    return turned
 
 
 def count_not_finite(values: np.ndarray, identity: Any) -> int:

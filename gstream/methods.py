@@ -20,7 +20,10 @@ class Methods(ABC):
         self, source: Any, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 100, float64: bool = False,
         certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
-        """Random walks with restart, PageRank personalised to one or several sources: columns vertex, proximity."""
+        """Random walks with restart, PageRank personalised to one or several sources: columns vertex, proximity.
+
+        Edge weights are not read.
+        """
         own = {"source": source, "alpha": alpha, "tol": tol, "max_iter": max_iter, "float64": float64}
         return self.execute("rwr", own, certify, **options)
 

@@ -115,6 +115,11 @@ class Plan:
         return self.on_devices[table.name][number] if self.on_devices.get(table.name) else np.zeros(0, np.int64)
 
     @property
+    def stored_values(self) -> int:
+        """Bytes of the values of all vertices in host memory, where they come to devices by chunks."""
+        return 0 if self.device.resident else self.host_bytes.get("values", 0)
+
+    @property
     def merged_bytes(self) -> int:
         """Bytes of WA that each device merges with the others in one superstep."""
         return self.device_bytes.get("WA", 0) * len(self.chunks) if self.devices > 1 else 0
@@ -182,12 +187,13 @@ def _cache_hits(asked: list[np.ndarray], slots: int, policy: str | None, sweeps:
 
 def make_plan(
     code: Any, graph: Graph, options: RunOptions, specs: list[DeviceSpec], host_memory: int, constants: Constants,
-    known: dict[str, PageTable] | None = None,
+    known: dict[str, PageTable] | None = None, taken: int = 0, later: int = 0,
 ) -> Plan:  # fmt: skip
     """Plan a run of a compiled program. Raises UsageError or ResourceError where it can't be done.
 
-    host_memory: bytes that attributes and pages may take in host memory. known: page sets that devices may have cached
-    before: they keep them where there is room for all.
+    host_memory: bytes that host memory may hold. known: page sets that devices may have cached before: they keep them
+    where there is room for all. taken: bytes that an algorithm holds beside the program. later: that it takes in all
+    when the program has ended; a host_memory that lacks them is refused here, before any work.
     """
     copies = any(spec.kind != "host" for spec in specs)
     candidates = layouts(code, graph, options.direction, options.use_heads)
@@ -199,8 +205,7 @@ def make_plan(
             f"--direction {options.direction}: the store has no {missing}-topology, which that needs. "
             "Leave the option out, or convert with --topology both."
         )
-    weights = code.uses_edge
-    tables = {table.name: table for table in graph.tables.values()}
+    weights, tables = code.uses_edge, {table.name: table for table in graph.tables.values()}
     page = max(table.bytes_of(1, weights) for table in tables.values())
     largest = min(table.stretch for table in tables.values())
     largest = max(1, min(options.batch_on(len(specs)) // page, largest, max(table.pages for table in tables.values())))
@@ -209,7 +214,7 @@ def make_plan(
 
     def capacity(layout: Layout) -> int:
         beside = _beside_bytes(code, graph, layout, len(specs), page, options)
-        return min(cap, (host_memory - beside) // len(specs)) if own else cap
+        return min(cap, (host_memory - taken - beside) // len(specs)) if own else cap
 
     reach = graph.tables["out"].reach if "out" in graph.tables else 0
     ring = Ring(options.streams if copies else 0, largest, page, reach)
@@ -219,11 +224,14 @@ def make_plan(
         need, layout = error.bytes_needed, error.layout
         if own and capacity(layout) < cap:
             beside = _beside_bytes(code, graph, layout, len(specs), page, options)
-            raise _too_little("--host-memory", host_memory, beside + len(specs) * need, graph, layout) from None
+            whole = max(taken + beside + len(specs) * need, later)
+            raise _too_little("--host-memory", host_memory, whole, graph, layout, taken) from None
         raise _too_little("--device-memory", cap, need, graph, layout) from None
+    if options.host_memory is not None and later > host_memory:
+        raise _too_little("--host-memory", host_memory, later, graph, fit.layout, taken)
     host = _host_bytes(code, graph, fit.layout, copies, options) | (_times(fit.held, len(specs)) if own else {})
     used = {graph.tables[name].name: graph.tables[name] for name in topologies(fit.layout)}
-    left = host_memory - sum(host.values())
+    left = host_memory - taken - sum(host.values())
     caches = copies and options.cache_policy is not None
     cached = slots_of_run(used, known or {}, fit.spare, len(specs), weights) if caches else {}
     sources = plan_sources(used, weights, options, len(specs), left, host_memory, cached)
@@ -319,10 +327,11 @@ def _beside_bytes(code: Any, graph: Graph, layout: Layout, devices: int, page: i
     return sum(held.values()) + devices * LEAST_GROUPS * page * len(page_sets)
 
 
-def _too_little(option: str, cap: int, need: int, graph: Graph, layout: Layout) -> ResourceError:
+def _too_little(option: str, cap: int, need: int, graph: Graph, layout: Layout, held: int = 0) -> ResourceError:
+    beside = f"; {held} of them for what the algorithm holds beside the program" if held else ""
     return ResourceError(
         f"{option} {cap} bytes: too little for this program on {graph.vertices} vertices; {need} bytes are needed "
-        f"at least ({layout.name}). Raise {option}."
+        f"at least ({layout.name}{beside}). Raise {option}."
     )
 
 

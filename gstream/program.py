@@ -63,7 +63,10 @@ class Vertices(tuple):
 
 
 class PerVertex:
-    """Parameter type: one number a vertex, float64[vertices] in store order; a method reads `v.<name>`."""
+    """Parameter type: one number a vertex, float64[vertices]; a method reads `v.<name>`.
+
+    `Graph.run` takes them in the order of every result's rows, ascending vertex IDs; an engine in the store's order.
+    """
 
 
 def total(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,6 +103,8 @@ class Parameter:
 
     def _convert(self, given: Any) -> Any:
         if self.kind == "PerVertex":
+            if isinstance(given, str):  # of a command line
+                raise TypeError
             return np.ascontiguousarray(given, dtype=np.float64)
         if self.kind == "Vertices":
             several = isinstance(given, (list, tuple, set, range, np.ndarray))
@@ -125,7 +130,8 @@ class Parameter:
 
 ARTICLE = {
     "int": "an integer of 64 bits", "float": "a number", "bool": "true or false", "Vertex": "a vertex ID",
-    "Vertices": "one or several vertex IDs", "PerVertex": "an array of one number a vertex",
+    "Vertices": "one or several vertex IDs",
+    "PerVertex": "an array of one number a vertex, which Python alone can pass",
     "f32": "a number", "f64": "a number", "u32": "an integer from 0 to 2^32-1", "u64": "an integer from 0 to 2^64-1",
     "i32": "an integer of 32 bits", "i64": "an integer of 64 bits",
 }  # fmt: skip
@@ -151,7 +157,8 @@ class Program:
     """Base of every algorithm: set `combine` and `value`, write `start` and `send`; the rest is optional.
 
     combine  SUM, MIN, MAX or OR: how the messages that reach a vertex become one.
-    value    f32, f64, u32, u64, i32 or i64: the type of a vertex's value.
+    value    f32, f64, u32, u64, i32 or i64: the type of a vertex's value. Integers take results as C does: fractions
+             are cut off, and what is past the type's range becomes another number, unsaid.
     backward True: messages go against the edges, from targets to sources (default: False). `u` is then an edge's
              target, and `degree` and `in_degree` are those of the graph with its edges turned.
     start(v, g)        the first value of v
@@ -180,7 +187,10 @@ class Program:
                 raise UsageError(f"{cls.__name__} has no parameter {name!r}; it has {known}. Check the spelling.")
         for name, parameter in cls.parameters.items():
             if given.get(name) is None and parameter.default is None:
-                raise UsageError(f"{cls.__name__}: parameter {name} is not given and has no default. Pass {name}=...")
+                how = f"Pass {name}=..."
+                if parameter.kind == "PerVertex":
+                    how = f"It is an array, which Python alone can pass: graph.run({cls.__name__}, {name}=...)."
+                raise UsageError(f"{cls.__name__}: parameter {name} is not given and has no default. {how}")
             value = given[name] if given.get(name) is not None else parameter.default
             setattr(self, name, parameter.convert(value, cls.__name__))
 

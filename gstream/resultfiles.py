@@ -17,6 +17,7 @@ import numpy as np
 
 from pagestore.errors import UsageError
 from pagestore.io import disk_error
+from pagestore.replacing import refuse_replacing
 
 if TYPE_CHECKING:
     from gstream.results import Result
@@ -37,9 +38,13 @@ def check_output(path: str | os.PathLike, ldbc: bool = False) -> None:
         raise UsageError(f"{path}: its folder {folder} can't be written. Choose another.")
 
 
-def write_result(result: Result, path: str | os.PathLike, ldbc: bool = False) -> None:
-    """Write `result` to `path` in the format that its ending names, or as Graphalytics' text."""
+def write_result(result: Result, path: str | os.PathLike, ldbc: bool = False, force: bool = False) -> None:
+    """Write `result` to `path` in the format that its ending names, or as Graphalytics' text; force: over what exists.
+
+    Raises UsageError, ResourceError.
+    """
     check_output(path, ldbc)
+    refuse_replacing(Path(path), force)
     if ldbc and result.columns[0] != "vertex":
         raise UsageError("--ldbc: is for answers with a row a vertex, which this one's are not. Leave it out.")
     writer = _write_ldbc if ldbc else WRITERS[Path(path).suffix.lower()]

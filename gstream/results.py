@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gstream.given import whole
 from gstream.naming import Naming, plain
 from gstream.wording import in_python
 
@@ -106,28 +107,31 @@ class Result:
             table[first : first + len(rows)] = rows
         return table
 
+    @in_python()
     def top(self, count: int = 20) -> list[dict[str, Any]]:
         """The `count` rows that matter most, as dictionaries (None where there is no value), best first.
 
         Ranks: the largest; distances: the nearest; components: the largest, as {"component", "vertices"}. Ties go by
-        ascending vertex.
+        ascending vertex. Raises UsageError where `count` is no whole number.
         """
+        count = whole("count", count)
         if not self._columns or count <= 0:
             return []
         if self._groups:
             return self._largest_groups(count)
         return self._describe(self._best_natural(count))
 
-    @in_python()
-    def write(self, path: str | os.PathLike, ldbc: bool = False) -> None:
+    @in_python(force="force")
+    def write(self, path: str | os.PathLike, ldbc: bool = False, force: bool = False) -> None:
         """Write every row to `path`: .parquet, .csv, .npy or .arrow by its ending; with ldbc, Graphalytics' text.
 
-        The file is complete or absent: it is written beside its place under another name, then renamed.
-        Raises UsageError for another ending or a folder that can't be written, ResourceError when the disk is full.
+        The file is complete or absent: it is written beside its place under another name, then renamed. force: a file
+        that exists is replaced. Raises UsageError for another ending, a folder that can't be written or, without force,
+        a file that exists, ResourceError when the disk is full.
         """
         from gstream.resultfiles import write_result
 
-        write_result(self, path, ldbc)
+        write_result(self, path, ldbc, force)
 
     # What follows is read by gstream.resultfiles.
 

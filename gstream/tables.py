@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gstream.given import whole
 from gstream.naming import Naming, plain
 from gstream.results import Column, Result
 
@@ -33,7 +34,8 @@ class Table(Result):
         return self.to_arrow().to_pandas()
 
     def top(self, count: int = 20) -> list[dict[str, Any]]:
-        """The first `count` rows as dictionaries."""
+        """The first `count` rows as dictionaries. Raises UsageError where `count` is no whole number."""
+        count = whole("count", count)
         found: list[dict[str, Any]] = []
         for _, rows in self._rows():
             found += [{name: plain(row[name]) for name in self.columns} for row in rows[: max(0, count - len(found))]]

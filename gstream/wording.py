@@ -14,29 +14,32 @@ from functools import cache
 from pagestore.errors import GstreamError
 
 OTHERS = {"force": "replace_checkpoint", "batch": "batch_bytes", "node": "nodes", "target": "targets"}
-SWITCHES = ("resume", "replace_checkpoint", "certify", "float64", "weighted", "ldbc")
+SWITCHES = ("resume", "replace_checkpoint", "force", "certify", "float64", "weighted", "ldbc")
 OPTION = re.compile(r"--([a-z][a-z0-9-]*)(?: (FOLDER|FILE|ID|N|host|kept)(?![:\w]))?")
 NO_KEYWORD = " or --gpus"  # Python has devices for it
 
 
 @contextmanager
-def in_python() -> Iterator[None]:
-    """For what Python calls: errors that leave the block speak of keywords."""
+def in_python(**others: str) -> Iterator[None]:
+    """For what Python calls: errors that leave the block speak of keywords.
+
+    others: options that the call names otherwise than most, as force="force" where files are written.
+    """
     try:
         yield
     except GstreamError as error:
-        error.spoken = say_in_python(error.line)
+        error.spoken = say_in_python(error.line, OTHERS | others)
         raise
 
 
-def say_in_python(line: str) -> str:
-    """A message of the command line with its options as keywords of a call."""
-    return OPTION.sub(_keyword, line.replace(NO_KEYWORD, ""))
+def say_in_python(line: str, others: dict[str, str] = OTHERS) -> str:
+    """A message of the command line with its options as keywords of a call; others: those of another name there."""
+    return OPTION.sub(lambda found: _keyword(found, others), line.replace(NO_KEYWORD, ""))
 
 
-def _keyword(found: re.Match[str]) -> str:
+def _keyword(found: re.Match[str], others: dict[str, str]) -> str:
     written, value = found.groups()
-    name = OTHERS.get(written, written.replace("-", "_"))
+    name = others.get(written, written.replace("-", "_"))
     if name not in _keywords():
         return found.group()
     if name in SWITCHES:
@@ -56,4 +59,4 @@ def _keywords() -> frozenset[str]:
     from gstream.options import RunOptions
 
     own = {name for algorithm in ALGORITHMS.values() for name in algorithm.options}
-    return frozenset(own | {entry.name for entry in fields(RunOptions)} | {"certify", "ldbc"})
+    return frozenset(own | {entry.name for entry in fields(RunOptions)} | {"certify", "ldbc", "force"})

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.predecessors import find_predecessors, unreached
+from gstream.algorithms.predecessors import find_predecessors, predecessor_bytes, unreached
 from gstream.algorithms.session import Session
 from gstream.programs.bfs import BFS
 from gstream.results import LDBC_NO_HOPS, Column
@@ -25,7 +25,8 @@ def run_bfs(
     """
     program = program_of_bfs(source, depth_limit)
     sources = session.store.lookup(program.source)
-    outcome = session.run(program, max_supersteps=depth_limit)
+    later = predecessor_bytes(session, BFS.value.dtype, weighted=False) if predecessors else 0
+    outcome = session.run(program, max_supersteps=depth_limit, later=later)
     columns = [distance_column(outcome.value, LDBC_NO_HOPS)]
     if predecessors:
         columns.append(predecessor_column(session, find_predecessors(session, outcome.value, sources, weighted=False)))

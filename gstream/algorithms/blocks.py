@@ -47,7 +47,7 @@ class Blocks:
 
         Holds 8 bytes a vertex.
         """
-        self.session, self.dtype = session, np.dtype(dtype)
+        self.session, self.dtype, self.shares = session, np.dtype(dtype), shares
         self.before = np.zeros(len(sizes) + 1, np.uint64)
         session.hold(self.before)
         np.cumsum(sizes, out=self.before[1:])
@@ -67,13 +67,22 @@ class Blocks:
                 else:
                     high = middle - 1
             if low == first:
-                raise ResourceError(
-                    f"--host-memory {self.session.engine.host_memory} bytes: too little; one list of "
-                    f"{int(self.before[first + 1] - self.before[first])} neighbours must fit a quarter of what is left "
-                    f"beside the attributes. Raise --host-memory."
-                )
+                raise self._too_little()
             bounds.append(low)
         return bounds
+
+    def _too_little(self) -> ResourceError:
+        """The longest list has no room, or pages beside it."""
+        longest, beside = int(np.diff(self.before).max()), self.session.engine.beside_bytes
+        block = longest * self.dtype.itemsize + VERTEX_BYTES
+        # The block with most entries need not be that with most vertices: there are arrays for both.
+        pages = -(-self.session.least_pages() * ROOM_SHARE // (ROOM_SHARE - 2))
+        need = beside + max(ROOM_SHARE * self.shares * block, pages)
+        return ResourceError(
+            f"--host-memory {self.session.engine.host_memory} bytes: too little; {need} bytes are needed at least: one "
+            f"list of {longest} neighbours must fit a quarter of what is left beside the attributes, which take "
+            f"{beside} bytes. Raise --host-memory."
+        )
 
     def _bytes(self, first: int, end: int) -> int:
         entries = int(self.before[end]) - int(self.before[first])
@@ -133,8 +142,19 @@ def join_lists(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
 
 def neighbours(session: Session) -> np.ndarray:
     """u4[V] (u8 past 2^32 edges): entries of each vertex's lists, out and in added up on directed graphs."""
-    lists = 2 if session.meta.directed else 1
-    sizes: np.ndarray = session.degree("out").astype(np.uint32 if lists * session.meta.edges < 1 << 32 else np.uint64)
+    sizes: np.ndarray = session.degree("out").astype(neighbours_dtype(session))
     if session.meta.directed:
         sizes += session.degree("in").astype(sizes.dtype, copy=False)
+    session.degrees_done()
     return sizes
+
+
+def neighbours_dtype(session: Session) -> np.dtype:
+    """Of `neighbours`."""
+    return np.dtype(np.uint32 if (1 + session.meta.directed) * session.meta.edges < 1 << 32 else np.uint64)
+
+
+def degrees_bytes(session: Session) -> int:
+    """What all degrees take that `neighbours` reads."""
+    itemsize = session.engine.graph.degree_bytes
+    return (1 + session.meta.directed) * itemsize * session.meta.vertices

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import labels
-from gstream.algorithms.blocks import Blocks, gather, neighbours
+from gstream.algorithms.blocks import Blocks, degrees_bytes, gather, neighbours
 from gstream.algorithms.session import Session
 from gstream.results import Column
 from pagestore.errors import UsageError
@@ -29,6 +29,9 @@ def run_cdlp(session: Session, iterations: int = 10) -> tuple[list[Column], dict
     """Column community: the label of each vertex after `iterations` rounds. Raises UsageError, ResourceError."""
     if iterations < 0:
         raise UsageError(f"--iterations {iterations}: is negative; it counts rounds. Pass 0 or more.")
+    alone = degrees_bytes(session) + session.meta.vertices * 2 * session.id_dtype.itemsize
+    held = session.meta.vertices * (2 * session.id_dtype.itemsize + 8)
+    session.foresee(held + session.least_pages(), alone)  # blocks take as much as pages do
     natural = session.meta.order == "natural"
     label = np.arange(session.meta.vertices, dtype=session.id_dtype) if natural else session.natural_ids().copy()
     fresh = np.empty_like(label)

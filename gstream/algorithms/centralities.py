@@ -84,7 +84,7 @@ def run_hits(session: Session, max_iter: int = 100, tol: float = 1e-8, normalize
     check_tolerance(tol, max_iter)
     hub = np.full(session.meta.vertices, 1 / max(1, session.meta.vertices))
     authority, change, rounds = np.zeros_like(hub), math.inf, 0
-    session.hold(hub, authority)
+    session.hold(hub, authority, planned=True)
     while rounds < max_iter and change >= tol:
         rounds += 1
         authority = _shares(session.run(Authorities(score=hub), max_supersteps=1).value)

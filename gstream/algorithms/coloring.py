@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import palette
-from gstream.algorithms.blocks import neighbours
+from gstream.algorithms.blocks import degrees_bytes, neighbours, neighbours_dtype
 from gstream.algorithms.levels import join_falls
 from gstream.algorithms.refusal import refuse, refuse_edge
 from gstream.algorithms.session import Session, SharedKernel
-from gstream.hostcode.bitmaps import bitmap, bits_where, count_bits
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, count_bits
 from gstream.results import Column
 from pagestore.sizes import show_things
 
@@ -34,6 +34,8 @@ class _Waiting:
         self.session, vertices, directed = session, session.meta.vertices, session.meta.directed
         self.names = [name for name in ("out", "in")[: 1 + directed] if session.store.has(name)]
         self.single = directed and len(self.names) == 1
+        a_vertex = 2 * neighbours_dtype(session).itemsize + palette.NO_COLOR.itemsize + 8  # bytes, window of 64 bits
+        session.foresee(vertices * a_vertex + 3 * bitmap_bytes(vertices), degrees_bytes(session))
         size = neighbours(session)
         self.color, self.window = np.full(vertices, palette.NO_COLOR), np.zeros(vertices, np.uint64)
         self.left = np.zeros_like(size)

@@ -8,6 +8,7 @@ import numpy as np
 
 from gstream.algorithms import unionfind
 from gstream.algorithms.session import Session, SharedKernel
+from gstream.hostcode.bitmaps import bitmap_bytes
 
 
 class HostForest:
@@ -15,6 +16,7 @@ class HostForest:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        foresee_forest(session)
         self.parent = np.arange(session.meta.vertices, dtype=session.id_dtype)
         self.giant = self.parent.dtype.type(0)
         session.hold(self.parent)
@@ -59,11 +61,23 @@ class HostForest:
         """Memory goes with the array."""
 
 
+def foresee_forest(session: Session) -> None:
+    """Raise ResourceError where memory lacks room for trees and degrees beside pages, or for the names at the end."""
+    vertices, ways = session.meta.vertices, 1 + session.meta.directed
+    a_vertex, named = session.id_dtype.itemsize, session.meta.order != "natural"
+    asked = session.head_rows(session.meta.topologies[0]) and len(session.meta.topologies) == ways
+    degrees = ways * session.engine.graph.degree_bytes if asked else 0
+    swept = vertices * (a_vertex + degrees) + bitmap_bytes(vertices)
+    session.foresee(swept, vertices * 4 * a_vertex if named else 0)
+
+
 def least_members(session: Session, parent: np.ndarray) -> np.ndarray:
     """id[V] in store order: natural index of the least vertex of each vertex's tree. `parent` must be compressed."""
     if session.meta.order == "natural":
         return parent  # a root is the least store ID of its tree, and store IDs are natural indices
+    session.degrees_done()
     least = np.full(len(parent), session.none, parent.dtype)
+    session.hold(least, parent)  # the labels, too
     session.each(unionfind.least_natural, parent, session.natural_ids(), least)
     labels = np.empty_like(parent)
     session.each(unionfind.relabel, parent, least, labels)

@@ -20,8 +20,8 @@ import numpy as np
 from gstream.algorithms import peeling
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
-from gstream.algorithms.simple import Simple, both_ways, simple_degrees
-from gstream.hostcode.bitmaps import bitmap, bits_where
+from gstream.algorithms.simple import Simple, both_ways, simple_degrees, simple_dtype
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
 from gstream.results import Column
 from pagestore.errors import UsageError
 
@@ -32,8 +32,12 @@ def run_kcore(session: Session, k: int | None = None) -> tuple[list[Column], dic
     """Column core: core numbers; with k, column in_core: 1 in the k-core, else 0. Raises UsageError."""
     if k is not None and k < 0:
         raise UsageError(f"--k {k}: is negative; it counts neighbours. Pass 0 or more, or leave it out.")
+    for name in ("out", "in"):
+        session.store.topology(name)  # where one is missing, that is said first
+    _foresee(session)
     lists = both_ways(session)
     degree = simple_degrees(session, lists)
+    session.degrees_done()
     if k is not None:
         k = min(k, 2 * session.meta.vertices + 1)  # past all degrees; numbers of any size are asked for
         rounds = _peel(session, lists, degree, k - 1, newly=False) if k else 0
@@ -49,6 +53,12 @@ def run_kcore(session: Session, k: int | None = None) -> tuple[list[Column], dic
         level = int(least[0])
         rounds += _peel(session, lists, degree, level, newly=True)
     return [Column("core", degree)], {"largest_core": level} | session.finish(rounds, True)
+
+
+def _foresee(session: Session) -> None:
+    """Raise ResourceError where memory lacks room for degrees and bitmaps beside pages."""
+    vertices, ways = session.meta.vertices, 1 + session.meta.directed
+    session.foresee(vertices * simple_dtype(session, ways).itemsize + 3 * ways * bitmap_bytes(vertices))
 
 
 def _peel(session: Session, lists: list[Simple], degree: np.ndarray, level: int, newly: bool) -> int:

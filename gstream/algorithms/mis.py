@@ -15,16 +15,18 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import independent
-from gstream.algorithms.blocks import neighbours
+from gstream.algorithms.blocks import degrees_bytes, neighbours, neighbours_dtype
 from gstream.algorithms.refusal import refuse, refuse_edge
 from gstream.algorithms.session import Session, SharedKernel
-from gstream.hostcode.bitmaps import bitmap
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes
 from gstream.results import Column
 
 
 def run_mis(session: Session) -> tuple[list[Column], dict[str, Any]]:
     """Column in_set: 1 for vertices of the set, else 0."""
     vertices, name, single = session.meta.vertices, session.meta.topologies[0], session.meta.directed
+    narrow = vertices * (1 + neighbours_dtype(session).itemsize) + 2 * bitmap_bytes(vertices)
+    session.foresee(narrow, degrees_bytes(session))
     state, size = np.zeros(vertices, np.uint8), neighbours(session)
     held, undecided, rounds = bitmap(vertices), bitmap(vertices), 0
     session.hold(state, size, held, undecided)

@@ -1,5 +1,6 @@
 """PageRank as a user calls it: NetworkX's meaning of alpha, personalization and dangling vertices.
 
+Edge weights are not read: NetworkX's with weight=None, where its default reads those called "weight".
 The rank of vertices without out-edges is spread uniformly, or, with a personalization, by that. `tol` is the absolute
 L1 change at which the iteration ends (NetworkX multiplies it by the number of vertices).
 """

@@ -15,7 +15,9 @@ import numpy as np
 
 from gstream.algorithms import nearest
 from gstream.algorithms.session import Session, SharedKernel
-from gstream.hostcode.bitmaps import bitmap, set_bits
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, set_bits
+
+HOPS = np.dtype(np.uint32)
 
 
 def find_predecessors(session: Session, distance: np.ndarray, sources: np.ndarray, weighted: bool) -> np.ndarray:
@@ -34,6 +36,13 @@ def find_predecessors(session: Session, distance: np.ndarray, sources: np.ndarra
     else:
         _by_hops(session, distance, predecessor, open_bits)
     return predecessor
+
+
+def predecessor_bytes(session: Session, distance: np.dtype, weighted: bool) -> int:
+    """Bytes that `find_predecessors` takes in all, as many at least."""
+    vertices = session.meta.vertices
+    a_vertex = np.dtype(distance).itemsize + session.id_dtype.itemsize + (HOPS.itemsize if weighted else 0)
+    return vertices * a_vertex + 2 * bitmap_bytes(vertices) + session.least_pages(weighted)
 
 
 def unreached(dtype: np.dtype) -> Any:
@@ -59,7 +68,7 @@ def _by_weight(
 ) -> None:
     """One sweep where every reached vertex has a nearer candidate; else hops by rounds, and one more sweep."""
     name, pull = session.gathers()
-    hops = np.zeros(len(distance), np.uint32)
+    hops = np.zeros(len(distance), HOPS)
     session.hold(hops)
 
     def join(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:

@@ -77,7 +77,7 @@ def _search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndar
     vertices = session.meta.vertices
     score, reached = np.zeros(vertices), np.zeros(vertices)
     seen, bit = np.zeros(vertices, np.uint64), np.zeros(vertices)
-    session.hold(score, reached, seen, bit)
+    session.hold(score, reached, seen, bit, planned=True)
     for first in range(0, len(sources), AT_ONCE):
         batch = sources[first : first + AT_ONCE]
         bit[:], seen[:] = 0.0, 0
@@ -110,9 +110,9 @@ def run_radius(session: Session, sketches: int = 32, max_iter: int = 256, seed: 
     """
     program_of_radius(session, sketches, max_iter, seed)
     vertices, converged = session.meta.vertices, True
-    random, natural = np.random.default_rng(seed), session.natural_ids()
+    random, natural = np.random.default_rng(seed), session.store.natural_ids()
     low, high, finals = np.zeros(vertices), np.zeros(vertices), np.zeros(vertices, np.uint16)
-    session.hold(low, high, finals)
+    session.hold(low, high, finals, natural, planned=True)
     levels: list[np.ndarray] = []  # sums of R after so many hops, uint16[V] each
     for _ in range(sketches // 2):
         draws = np.minimum(random.geometric(0.5, (2, vertices)) - 1, 30)

@@ -26,7 +26,9 @@ KINDS: dict[str, Callable[[str, Any], Any]] = {
         ("predecessors", "normalized", "float64", "weighted", "wf_improved", "center", "propagate"), given.switch
     ),
 }  # of options; vertices, and files or mappings of them, are read where they are used
-ENDS = ("depth_limit", "radius", "max_iter", "predecessors", "normalized")  # may be others when a run is gone on with
+ENDS = (  # may be others when a run is gone on with
+    "depth_limit", "radius", "max_iter", "iterations", "tol", "predecessors", "normalized",
+)  # fmt: skip
 KEPT = ("bfs", "khop", "pagerank", "rwr", "sssp", "widest", "hcc", "katz", "eigenvector")
 
 
@@ -147,7 +149,8 @@ ALGORITHMS = {
             shows="bfs:BFS",
         ),
         Algorithm(
-            "pagerank", "PageRank, NetworkX's definition", "pagerank:run_pagerank", "certify:certify_pagerank",
+            "pagerank", "PageRank, NetworkX's definition with weight=None", "pagerank:run_pagerank",
+            "certify:certify_pagerank",
             {"alpha": 0.85, "tol": 1e-6, "max_iter": 100, "iterations": None, "personalization": None,
              "float64": False},
             ("pagerank",), best="largest", shows="pagerank:PageRank",

@@ -24,7 +24,7 @@ from gstream.algorithms import strong, unionfind
 from gstream.algorithms.predecessors import unreached
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
-from gstream.hostcode.bitmaps import bitmap, bits_where
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
 from gstream.programs.bfs import BFS, BFSBack
 from gstream.results import Column
 from pagestore.errors import ResourceError, UsageError
@@ -37,6 +37,7 @@ TRIMS = 3  # sweeps of trimming in each round, as long as they find something; l
 def run_scc(session: Session) -> tuple[list[Column], dict[str, Any]]:
     """Column component. Raises ResourceError."""
     vertices, name = session.meta.vertices, session.meta.topologies[0]
+    _foresee(session)
     label = np.full(vertices, session.none, session.id_dtype)
     part = np.zeros_like(label)
     session.hold(label, part)
@@ -72,13 +73,25 @@ def run_scc(session: Session) -> tuple[list[Column], dict[str, Any]]:
     return [Column("component", color, holds="natural")], found
 
 
+def _foresee(session: Session) -> None:
+    """Raise ResourceError where memory lacks room for degrees and the least of them, for colours and two bitmaps of
+    trimming beside pages, or for the names at the end."""
+    vertices, ids = session.meta.vertices, session.id_dtype.itemsize
+    bits, degree = bitmap_bytes(vertices), session.engine.graph.degree_bytes
+    names = vertices * 5 * ids + 3 * bits
+    session.foresee(vertices * 3 * ids + 5 * bits, max(vertices * (2 * ids + 3 * degree), names))
+
+
 def _find_giant(session: Session, label: np.ndarray, part: np.ndarray) -> None:
     """label: of the component of a vertex with many edges, and of those whose degrees say that they are alone; part: by
     which searches from that vertex the others were found. Nothing of the kind where a search takes long, or can't
     be made."""
     least = np.minimum(session.degree("out"), session.degree("in"))
+    session.hold(least)
     alone = np.flatnonzero(least == 0)
     label[alone] = alone
+    session.let_go(least)
+    session.degrees_done()
     if len(alone) == len(label):
         return
     source = session.user_ids([source_id := int(least.argmax())])[0]

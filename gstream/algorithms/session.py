@@ -17,6 +17,7 @@ from gstream.devices.base import DeviceMemoryError
 from gstream.direction import LISTED
 from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
 from gstream.keeping import Asked
+from gstream.plan import LEAST_GROUPS
 from gstream.records import ItemKernel, RecordKernel, bytes_of
 from gstream.stats import RunOutcome, RunStats
 from pagestore.errors import ResourceError
@@ -78,6 +79,7 @@ class Session:
         self.meta = engine.store.meta
         self.stats = RunStats()
         self._counter = np.zeros(1, np.int64)
+        self._needed: set[str] = set()  # arrays that the engine keeps and the call works with
         self._sent_back = 0  # the most bytes of arrays that GPUs had no room for
         self._refused: float = math.inf  # so many turned out to be too many
         self._read_before = engine.bytes_read()
@@ -90,26 +92,64 @@ class Session:
         self.engine.beside_bytes = self.engine.beside_device_bytes = 0
         self.engine.swept.clear()
 
-    def hold(self, *arrays: np.ndarray) -> None:
-        """Count arrays of all vertices as held: sweeps have so much less for pages. Raises ResourceError."""
+    def hold(self, *arrays: np.ndarray, planned: bool = False) -> None:
+        """Count arrays of all vertices as held: sweeps have so much less for pages. Raises ResourceError.
+
+        planned: a program runs next, whose plan counts them and says what all of it takes.
+        """
         self.engine.beside_bytes += sum(array.nbytes for array in arrays)
-        held, cap = self.engine.beside_bytes, self.engine.options.host_memory
-        if cap is not None and held > cap:
-            raise ResourceError(
-                f"--host-memory {cap} bytes: too little; the attributes of {self.meta.vertices} vertices alone take "
-                f"{held} bytes. Raise --host-memory."
-            )
-        self.engine.trim()
+        self._make_room()
+        cap, held = self.engine.options.host_memory, self.engine.beside_bytes
+        if cap is not None and held > cap and not planned:
+            raise self._too_little(held + self.least_pages(), held)
 
     def let_go(self, *arrays: np.ndarray) -> None:
         """The opposite of `hold`, for arrays that are given back before the call ends."""
         self.engine.beside_bytes -= sum(array.nbytes for array in arrays)
 
+    def foresee(self, swept: int, alone: int = 0, weights: bool = False) -> None:
+        """Raise ResourceError, before any work, where the memory cap is less than a call is known to take.
+
+        swept: bytes of arrays beside which pages are swept, with weights or without; alone: the most that there are
+        while no page is.
+        """
+        cap, need = self.engine.options.host_memory, max(swept + self.least_pages(weights), alone)
+        if cap is not None and need > cap:
+            raise self._too_little(need, max(swept, alone))
+
+    def least_pages(self, weights: bool = False) -> int:
+        """The fewest bytes of pages beside which a sweep works: rings of two, or all where there are fewer."""
+        tables, devices = self.engine.graph.tables.values(), len(self.engine.devices)
+        return max(table.bytes_of(min(table.pages, devices * LEAST_GROUPS), weights) for table in tables)
+
+    def _make_room(self) -> None:
+        """Drop arrays that this call has not asked for, and pages, where memory is over its cap."""
+        cap, engine = self.engine.options.host_memory, self.engine
+        pages = 0 if cap is None else self.least_pages(self.meta.weighted)
+        if cap is not None and engine.beside_bytes + engine.arrays.nbytes + pages > cap:
+            engine.arrays.keep(self._needed)
+        engine.trim()
+
+    def _too_little(self, need: int, held: int) -> ResourceError:
+        return ResourceError(
+            f"--host-memory {self.engine.options.host_memory} bytes: too little; {need} bytes are needed at least: the "
+            f"attributes of {self.meta.vertices} vertices alone take {held} bytes. Raise --host-memory."
+        )
+
     def _array(self, name: str, read: Callable[[], np.ndarray]) -> np.ndarray:
-        """An array that the engine keeps, as far as memory goes."""
-        array = self.engine.array(name, read)
-        self.engine.trim()
+        """An array that the engine keeps, as far as memory goes. Raises ResourceError."""
+        array = self.engine.arrays.get(name, read)
+        if self.on_gpus or not name.startswith("heads/"):  # heads are read again part by part; GPUs' copies may be due
+            self._needed.add(name)
+        self._make_room()
+        cap, held = self.engine.options.host_memory, self.engine.beside_bytes + self.engine.arrays.nbytes
+        if cap is not None and held > cap and name in self.engine.arrays:  # heads of hosts may have gone at once
+            raise self._too_little(held + self.least_pages(), held)
         return array
+
+    def degrees_done(self) -> None:
+        """Degrees that were asked for may go where memory is short."""
+        self._needed -= {"degree", "in_degree"}
 
     @property
     def id_dtype(self) -> np.dtype:
@@ -121,11 +161,18 @@ class Session:
         return self.store.layout.none
 
     def run(
-        self, program: Any, max_supersteps: int | None = None, watch: Any = None, exactly: bool = False
+        self, program: Any, max_supersteps: int | None = None, watch: Any = None, exactly: bool = False, later: int = 0
     ) -> RunOutcome:
-        """engine.run; its figures are added to the session's. exactly: all max_supersteps, whatever changes in them."""
+        """engine.run; its figures are added to the session's. exactly: all max_supersteps, whatever changes in them.
+
+        later: bytes that the call will take in all after the run; too little for them is said before it.
+        """
         asked = replace(self.asked or Asked(type(program).__name__), exactly=exactly)
-        outcome = self.engine.run(program, max_supersteps, watch, asked)
+        self.engine.later_bytes = later
+        try:
+            outcome = self.engine.run(program, max_supersteps, watch, asked)
+        finally:
+            self.engine.later_bytes = 0
         self.stats = outcome.stats.after(self.stats)
         return outcome
 
@@ -242,8 +289,14 @@ class Session:
         if rows == 0:
             return
         row_bytes, cap = HEAD_NEIGHBOURS * self.id_dtype.itemsize, self.engine.options.host_memory
-        if cap is None or rows * row_bytes <= cap // HEADS_SHARE:
-            yield 0, self._array(f"heads/{topology.name}", topology.heads)
+        kept, engine = f"heads/{topology.name}", self.engine
+        spare = 0 if cap is None or kept in engine.arrays else cap - engine.beside_bytes - engine.arrays.nbytes
+        if (
+            cap is None
+            or rows * row_bytes <= cap // HEADS_SHARE
+            and (kept in engine.arrays or rows * row_bytes <= spare)
+        ):
+            yield 0, self._array(kept, topology.heads)
             return
         step = max(64, cap // (10 * HEADS_SHARE) // row_bytes // 64 * 64)
         for first in range(0, rows, step):

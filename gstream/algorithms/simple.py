@@ -9,7 +9,6 @@ there twice.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -65,9 +64,14 @@ def both_ways(session: Session) -> list[Simple]:
     return [simple_lists(session, name) for name in (("out", "in") if session.meta.directed else ("out",))]
 
 
+def simple_dtype(session: Session, lists: int) -> np.dtype:
+    """Of `simple_degrees` by so many topologies."""
+    return np.dtype(np.uint32 if lists * session.meta.edges < 1 << 32 else np.uint64)
+
+
 def simple_degrees(session: Session, lists: list[Simple]) -> np.ndarray:
     """u4[V] (u8 past 2^32 edges): neighbours each once; on directed graphs out- and in-neighbours are added."""
-    dtype: Any = np.uint32 if len(lists) * session.meta.edges < 1 << 32 else np.uint64
+    dtype = simple_dtype(session, len(lists))
     degree = np.zeros(session.meta.vertices, dtype)
     session.hold(degree)
     for each in lists:

@@ -24,6 +24,7 @@ from gstream.results import Column
 from gstream.vertexfiles import find_numbers
 from pagestore.errors import UsageError
 
+ROUNDING = 1e-9  # of temperatures, by thousands of steps in double precision
 Answer = tuple[list[Column], dict[str, Any]]
 
 
@@ -37,7 +38,27 @@ def run_heat(session: Session, initial: Any, iterations: int = 10, rate: float |
         rate = 1 / (float(inflow.max(initial=0.0)) or 1.0)
     if not (rate >= 0 and math.isfinite(rate)):
         raise UsageError(f"--rate {rate}: must be a number of at least 0. Leave it out for one that is stable.")
-    return _simulate(session, Heat(initial=values, inflow=inflow, rate=rate), iterations, "temperature")
+    answer, found = _simulate(session, Heat(initial=values, inflow=inflow, rate=rate), iterations, "temperature")
+    return answer, found | _outside(values, answer[0].values, rate, inflow, found)
+
+
+def _outside(
+    before: np.ndarray, after: np.ndarray, rate: float, inflow: np.ndarray, found: dict[str, Any]
+) -> dict[str, str]:
+    """A note where temperatures left the range of the initial ones, which no stable rate lets them."""
+    if len(before) == 0:
+        return {}
+    low, high = float(before.min()), float(before.max())
+    slack = ROUNDING * max(abs(low), abs(high))
+    inside = (after >= low - slack) & (after <= high + slack)  # False of NaN
+    if inside.all():
+        return {}
+    count, stable = int(np.count_nonzero(~inside)), 1 / float(inflow.max())
+    said = (
+        f"unstable: {count} of {len(after)} temperatures are outside the initial ones, {low:g} to {high:g}. --rate "
+        f"{rate:g} is more than {stable:g}, to which heat is stable; pass less, or leave it out"
+    )
+    return {"note": f"{found['note']}; {said}" if "note" in found else said}
 
 
 def run_circuit(session: Session, initial: Any, iterations: int = 10) -> Answer:

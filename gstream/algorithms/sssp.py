@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.bfs import count_reached, distance_column, predecessor_column, source_ids
-from gstream.algorithms.predecessors import find_predecessors
+from gstream.algorithms.predecessors import find_predecessors, predecessor_bytes
 from gstream.algorithms.session import Session
 from gstream.programs.sssp import SSSP, SSSP64, SSSPInteger, SSSPLong
 from gstream.results import LDBC_NO_PATH, Column
@@ -32,7 +32,9 @@ def run_sssp(
     ids = source_ids(source, "sssp")
     check_weights(session)
     sources = session.store.lookup(ids)
-    outcome = session.run(program_for(session.meta, float64)(source=ids))
+    program = program_for(session.meta, float64)
+    later = predecessor_bytes(session, program.value.dtype, weighted=True) if predecessors else 0
+    outcome = session.run(program(source=ids), later=later)
     # Tables hold float64 for whole-number sums: exact up to 2^53, and "not reached" is inf in every .npy.
     column = distance_column(outcome.value, LDBC_NO_PATH)
     columns = [column if column.dtype.kind == "f" else replace(column, dtype=np.dtype(np.float64))]

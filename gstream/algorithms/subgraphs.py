@@ -31,7 +31,7 @@ from gstream.algorithms.predecessors import unreached
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.edgetable import Chosen, EdgeTable
-from gstream.hostcode.bitmaps import bits_where, count_bits
+from gstream.hostcode.bitmaps import bitmap_bytes, bits_where, count_bits
 from gstream.vertexfiles import find_vertices
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.streams import STDIN
@@ -42,7 +42,8 @@ def run_subgraph(session: Session, nodes: Any) -> tuple[Chosen, dict[str, Any]]:
 
     Raises UsageError (no vertices, or one that is not in the graph), InputError (a file that can't be read).
     """
-    inside = bits_where(_members(session, nodes, "subgraph", "node"))
+    _foresee(session)
+    inside = _bits(session, nodes, "subgraph", "node")
     return _choose(session, inside, inside, 1, {"chosen_vertices": int(count_bits(inside))})
 
 
@@ -60,8 +61,9 @@ def run_cross(session: Session, nodes: Any, targets: Any = None) -> tuple[Chosen
 
     Raises UsageError (no vertices, or one that is not in the graph), InputError (a file that can't be read).
     """
-    here = bits_where(_members(session, nodes, "cross", "node"))
-    there = ~here if targets is None else bits_where(_members(session, targets, "cross", "target"))
+    _foresee(session)
+    here = _bits(session, nodes, "cross", "node")
+    there = ~here if targets is None else _bits(session, targets, "cross", "target")
     return _choose(session, here, there, 1, {})
 
 
@@ -80,6 +82,22 @@ def _choose(
     session.sweep(name, SharedKernel(extract.count_edges, arrays), wanted[name])
     found["chosen_edges"] = int(chosen.counts.sum())
     return chosen, found | session.finish(rounds, True)
+
+
+def _foresee(session: Session) -> None:
+    """Raise ResourceError where memory lacks room for two sets and names beside pages, or for one set while it is
+    read."""
+    vertices, named = session.meta.vertices, not session.meta.directed and session.meta.order != "natural"
+    swept = 2 * bitmap_bytes(vertices) + vertices * session.id_dtype.itemsize * named
+    session.foresee(swept, vertices + bitmap_bytes(vertices))
+
+
+def _bits(session: Session, given: Any, algorithm: str, word: str) -> np.ndarray:
+    """uint64[ceil(V / 64)]: the vertices that are given, as `_members`."""
+    members = _members(session, given, algorithm, word)
+    bits = bits_where(members)
+    session.let_go(members)
+    return bits
 
 
 def _near(session: Session, source: Any, radius: int, center: bool) -> tuple[np.ndarray, int]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import typer
 
 from gstream.cli import convert, doctor, generate, info, plan, run, show
 from gstream.cli.failures import exit_code_of
+from pagestore.errors import UsageError
 
 app = typer.Typer(
     name="gstream",
@@ -41,4 +43,20 @@ def _options(
 def run_command_line(arguments: Sequence[str] | None = None) -> int:
     """Run one command; every failure becomes one line on standard error. Returns the exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    return exit_code_of(lambda: app(args=arguments, prog_name="gstream", standalone_mode=False))
+    return exit_code_of(lambda: _run(arguments))
+
+
+def _run(arguments: list[str]) -> Any:
+    command = typer.main.get_command(app)
+    _refuse_contradictions(command, arguments)
+    return command(args=arguments, prog_name="gstream", standalone_mode=False)
+
+
+def _refuse_contradictions(command: Any, arguments: list[str]) -> None:
+    """UsageError for a switch that is given both ways, of which the last one would be taken unsaid."""
+    given = set(arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    chosen = command.commands.get(arguments[0])
+    for option in [] if chosen is None else chosen.params:
+        on, off = given.intersection(option.opts), given.intersection(option.secondary_opts)
+        if on and off:
+            raise UsageError(f"{on.pop()} and {off.pop()} contradict each other. Pass one of the two.")

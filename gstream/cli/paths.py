@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from pagestore.errors import UsageError
+from pagestore.replacing import refuse_replacing
 
 STDIN = "-"
 
@@ -20,10 +20,7 @@ def refuse_existing(path: Path, force: bool, example: str = "graph.gs") -> None:
     """
     if path.is_dir():
         raise UsageError(f"{path}: is a folder. Name a file, as {path / example}.")
-    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-        raise UsageError(f"{path}: is a device or a pipe, which a rename would replace. Name a file.")
-    if path.exists() and not force:
-        raise UsageError(f"{path}: exists. Pass --force to replace it, or another name.")
+    refuse_replacing(path, force)
     if not path.parent.is_dir():
         raise UsageError(f"{path}: folder {path.parent} does not exist. Make it first.")
     if not os.access(path.parent, os.W_OK):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gstream.program import Program
 
 PLANNED_HERE = ("bfs", "pagerank", "sssp", "wcc")  # by program_of; others have a function that makes their program
-USUAL_ITERATIONS = 20  # of PageRank until the default --tol, about
+USUAL_STEPS = 20  # an example where nobody knows how many: PageRank takes about so many until the default --tol
 
 
 def add_to(app: typer.Typer) -> None:
@@ -39,10 +39,10 @@ def plan(**given: Any) -> None:
     algorithm, store, own = given["algorithm"], given["store"], own_options(given)
     parameters = parse_parameters(given["param"] or [])
     check_asked(given, own, parameters)
-    supersteps = planned_supersteps(algorithm, own, given["max_supersteps"])
+    supersteps, what = planned_supersteps(algorithm, own, given["max_supersteps"])
     with open_store(store) as opened, Engine(opened, RunOptions(**engine_options(given))) as engine:
         program = program_of(algorithm, engine, own, parameters)
-        facts = plan_facts(engine.plan(program), supersteps)
+        facts = plan_facts(engine.plan(program), supersteps, what)
     facts = {"algorithm": algorithm, "store": str(store), **facts}
     if given["json"]:
         print_json(facts)
@@ -50,19 +50,23 @@ def plan(**given: Any) -> None:
         print_pairs(plan_lines(facts))
 
 
-def planned_supersteps(algorithm: str, own: dict[str, Any], max_supersteps: int | None) -> int:
-    """How many supersteps are planned for: as many as the options say, at most 20 of an iteration, else 1."""
-    given = [own.get(name) for name in ("iterations", "depth_limit", "radius")] + [max_supersteps]
-    iterates = is_iterated(algorithm)
-    usual = min(USUAL_ITERATIONS, own.get("max_iter", USUAL_ITERATIONS)) if iterates else 1
-    return next((number for number in given if number is not None), usual)
+def planned_supersteps(algorithm: str, own: dict[str, Any], max_supersteps: int | None) -> tuple[int | None, str]:
+    """(supersteps to plan for, what they are): "exact" or "most" where options say how many, "assumed" for an example.
 
-
-def is_iterated(algorithm: str) -> bool:
-    """Whether an algorithm makes the same step until little changes."""
+    None: as many as the frontier lasts, or USUAL_STEPS as an example of a program that visits all pages each time.
+    """
     from gstream.algorithms.registry import ALGORITHMS
 
-    return algorithm in ALGORITHMS and "max_iter" in ALGORITHMS[algorithm].options
+    known = ALGORITHMS[algorithm].options | own if algorithm in ALGORITHMS else {}
+    if known.get("iterations") is not None:
+        return known["iterations"], "exact"
+    bounds = [known.get("depth_limit"), known.get("radius"), max_supersteps]
+    bound = next((number for number in bounds if number is not None), None)
+    if bound is not None:
+        return bound, "most"
+    if "max_iter" in known:
+        return min(USUAL_STEPS, known["max_iter"]), "assumed"
+    return None, "assumed"
 
 
 def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: dict[str, str]) -> Program:
@@ -97,6 +101,10 @@ def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: 
 
             check_weights(session)
             return program_for(meta, options["float64"])(source=source)
+        if algorithm == "wcc" and not session.on_gpus:
+            from gstream.algorithms.forest import foresee_forest
+
+            foresee_forest(session)
     if algorithm != "wcc":
         raise UsageError(f"{algorithm}: has no plan; {planned_names()} and programs of your own have one. Run it.")
     from gstream.programs.wcc import WCC, WCC64
@@ -113,17 +121,26 @@ def planned_names() -> str:
     return ", ".join(found)
 
 
-def plan_facts(planned: Plan, supersteps: int) -> dict[str, Any]:
-    """The plan as plain values; bytes and seconds of `supersteps` full sweeps (an upper bound with a frontier)."""
+def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, Any]:
+    """The plan as plain values; bytes and seconds of a full sweep, and of `supersteps` of them.
+
+    With a frontier, or a cache, a superstep moves as much at most. what: as planned_supersteps has it.
+    """
+    if supersteps is None:
+        supersteps = USUAL_STEPS if planned.sweep else 1
     tables = {table.name: table for table in planned.graph.tables.values()}
     sweep_bytes = sum(table.bytes_of(table.pages, planned.weights) for table in tables.values()) // len(tables)
-    exact = planned.sweep_bytes(supersteps)
+    frontier = not planned.sweep
+
+    def moved(steps: int) -> int:
+        return steps * sweep_bytes * len(planned.chunks) if frontier else planned.sweep_bytes(steps)
+
     return {
         "case": planned.case,
         "devices": planned.devices,
         "directions": planned.directions,
         "chunks": len(planned.chunks),
-        "frontier": not planned.sweep,
+        "frontier": frontier,
         "copies": planned.copies,
         "heads": planned.heads,
         "batch_pages": planned.device.batch_pages,
@@ -133,7 +150,10 @@ def plan_facts(planned: Plan, supersteps: int) -> dict[str, Any]:
         "device_bytes": planned.device_bytes,
         "host_bytes": planned.host_bytes,
         "supersteps": supersteps,
-        "bytes_moved": exact if planned.sweep else supersteps * sweep_bytes * len(planned.chunks),
+        "supersteps_are": what,
+        "bytes_a_superstep": moved(1),
+        "seconds_a_superstep": planned.seconds(1),
+        "bytes_moved": moved(supersteps),
         "seconds": planned.seconds(supersteps),
     }
 
@@ -148,7 +168,6 @@ CASES = {
 def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """The plan, for people."""
     held = {**(facts["device_bytes"] if facts["copies"] else {}), **facts["host_bytes"]}
-    most = "at most " if facts["frontier"] else ""
     resident = [name for name, whole in facts["in_host_memory"].items() if whole]
     read = [name for name, whole in facts["in_host_memory"].items() if not whole]
     places = [f"{', '.join(resident)}-pages in memory"] if resident else []
@@ -162,10 +181,21 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("pages", f"{', '.join(places)}; batches of {facts['batch_pages']}{streams}"),
     ]
     lines += [("holds", f"{show_bytes(size)} {name}") for name, size in held.items() if size]
-    each = facts["frontier"] and facts["supersteps"] == 1
-    steps = "a superstep, however many there will be" if each else f"in {facts['supersteps']} superstep(s)"
-    lines += [
-        ("moves", f"{most}{show_bytes(facts['bytes_moved'])} {steps}"),
-        ("takes", f"{most}about {show_seconds(facts['seconds'])}{' each' if each else ''}"),
+    return lines + _work_lines(facts)
+
+
+def _work_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """What moves and how long that takes: in all where options say how many supersteps there are, else in each."""
+    count, what = facts["supersteps"], facts["supersteps_are"]
+    moved, seconds = show_bytes(facts["bytes_moved"]), show_seconds(facts["seconds"])
+    if what != "assumed":
+        most = "at most " if facts["frontier"] or what == "most" else ""
+        return [("moves", f"{most}{moved} in {count} superstep(s)"), ("takes", f"{most}about {seconds}")]
+    less = facts["frontier"] or facts["bytes_moved"] < count * facts["bytes_a_superstep"]
+    most = "at most " if less else ""
+    example = f"; {moved} for {count} supersteps, if it takes so many" if count != 1 else ", however many there will be"
+    longer = f"; {seconds} for {count}" if count != 1 else ""
+    return [
+        ("moves", f"{most}{show_bytes(facts['bytes_a_superstep'])} a superstep{example}"),
+        ("takes", f"{most}about {show_seconds(facts['seconds_a_superstep'])} each{longer}"),
     ]
-    return lines

@@ -119,7 +119,7 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
                 result = start(graph, algorithm, own, parameters, given["certify"])
             seconds = time.perf_counter() - began
     if output is not None:
-        result.write(output, ldbc=given["ldbc"])
+        result.write(output, ldbc=given["ldbc"], force=True)  # what exists was refused before the run
     if given["plot"] is not None:
         from gstream.plots import plot_degrees
 

@@ -18,6 +18,11 @@ def bitmap(vertices: int) -> np.ndarray:
     return np.zeros((vertices + 63) >> 6, np.uint64)
 
 
+def bitmap_bytes(vertices: int) -> int:
+    """What `bitmap` of so many bits takes."""
+    return 8 * ((vertices + 63) >> 6)
+
+
 def bits_where(mask: np.ndarray) -> np.ndarray:
     """The bitmap of bool[vertices]."""
     bits = bitmap(len(mask))

@@ -53,17 +53,26 @@ def same_disk(first: Path, second: Path) -> bool:
     return os.stat(first).st_dev == os.stat(second).st_dev
 
 
+def needed_bytes(one_disk: bool, store_size: int, work_size: int, kept: int, spilled: int = 0) -> tuple[int, int]:
+    """Free bytes that it takes: (where the store goes, in the folder of temporary files).
+
+    Of one disk both are what it takes in all. `work_size` temporary bytes at most, `kept` of them beside the store;
+    `spilled` of them are there already.
+    """
+    if one_disk:
+        whole = max(work_size, kept + store_size) - spilled
+        return whole, whole
+    return store_size, work_size - spilled
+
+
 def check_space(store: Path, store_size: int, work: Path, work_size: int, kept: int, spilled: int = 0) -> None:
     """Raise ResourceError when a disk lacks room: `work_size` temporary bytes at most, `kept` beside the store.
 
     `spilled` bytes of the temporary ones are there already.
     """
     folder = store.absolute().parent
-    if same_disk(folder, work):
-        needs = [(folder, max(work_size, kept + store_size) - spilled)]
-    else:
-        needs = [(folder, store_size), (work, work_size - spilled)]
-    for place, needed in needs:
+    needs = needed_bytes(same_disk(folder, work), store_size, work_size, kept, spilled)
+    for place, needed in zip((folder, work), needs, strict=True):
         free = free_bytes(place)
         if needed > free:
             raise ResourceError(
@@ -74,9 +83,10 @@ def check_space(store: Path, store_size: int, work: Path, work_size: int, kept: 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a conversion would take. Figures are estimates unless `exact` (edge and vertex counts were known).
+    """What a conversion would take. Figures are estimates unless `exact`: all edges were read, vertices are known.
 
-    `sampled_edges`: how many edges were read for it.
+    `sampled_edges`: how many edges were read for it. kept_bytes: of the temporary ones, beside the store as it is
+    written. one_disk: it has both the store and the temporary files.
     """
 
     vertices: int
@@ -93,11 +103,14 @@ class Estimate:
     seconds: float
     threads: int
     sampled_edges: int
+    kept_bytes: int
+    one_disk: bool
 
     @property
     def fits(self) -> bool:
-        """The disks have room for it, by the estimate."""
-        return self.store_bytes <= self.free_store_bytes and self.work_bytes <= self.free_work_bytes
+        """The disks have room for it, by the estimate: as `check_space` finds in the conversion itself."""
+        store, work = needed_bytes(self.one_disk, self.store_bytes, self.work_bytes, self.kept_bytes)
+        return store <= self.free_store_bytes and work <= self.free_work_bytes
 
 
 def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> Estimate:
@@ -117,9 +130,9 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
             ended = False
             break
     read_seconds = (time.perf_counter() - started) / max(1, tally.edges)
-    edges, exact = tally.edges, counted is not None or ended
+    edges = tally.edges
     if counted is not None:
-        edges = counted
+        edges, ended = counted, tally.edges >= counted
     elif not ended and source.total_bytes and source.position():
         edges = max(tally.edges, int(tally.edges * source.total_bytes / source.position()))
     known = source.vertices if source.vertices is not None else options.num_vertices
@@ -134,7 +147,7 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
     shuffles = topologies + (options.order != "natural")
     budget = Budget(options.memory_bytes, options.workers, width, id_bytes, 0, vertices, stored, shuffles)
     size = store_bytes(vertices, stored, topologies, options, id_bytes, width, known is None)
-    work, _ = work_bytes(budget)
+    work, kept = work_bytes(budget)
     folder = store.absolute().parent
     # One core's share for each stored edge and shuffle; reading runs beside it only where the source is ours.
     seconds = stored * shuffles * NS_PER_KEY * 1e-9 / options.workers + edges * read_seconds
@@ -144,7 +157,7 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
         size += names_bytes
         work += edges * NAMED_EDGE_BYTES + names_bytes
     return Estimate(
-        vertices, edges, stored, topologies, None if dtype is None else dtype.name, exact and known is not None, size,
+        vertices, edges, stored, topologies, None if dtype is None else dtype.name, ended and known is not None, size,
         work, budget.results_in_memory, free_bytes(folder), free_bytes(options.workdir or folder), seconds,
-        options.workers, tally.edges,
+        options.workers, tally.edges, kept, same_disk(folder, options.workdir or folder),
     )  # fmt: skip

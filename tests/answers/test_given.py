@@ -45,6 +45,9 @@ def graph(tmp_path_factory):
         (lambda g: g.bfs(1, checkpoint=5), 'checkpoint 5: is no folder\'s name. Pass one, as checkpoint="kept".'),
         (lambda g: g.run(int), "int: is no program; inherit from gstream.Program."),
         (lambda g: g.run(gstream.Program), "Program is the base of programs; it runs nothing. Subclass it."),
+        (lambda g: gstream.open(5), '5: is no path of a store. Pass one, as gstream.open("web.gs").'),
+        (lambda g: g.wcc().top("a"), "count 'a': must be a whole number. Pass one, as 3."),
+        (lambda g: g.degrees().top("a"), "count 'a': must be a whole number. Pass one, as 3."),
         (lambda g: g.run(5), "5: is no program. Pass a class that inherits from gstream.Program."),
     ],
 )

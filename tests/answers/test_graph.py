@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gstream
+from gstream import version
 from gstream.loading import load_program
 from pagestore.errors import InputError, StoreError, UsageError
 from tests.answers.graphs import Example, column
@@ -44,6 +45,7 @@ def test_import_is_quick():
 
 
 def test_every_public_name_is_there():
+    assert gstream.__version__ == version.__version__
     for name in gstream.__all__:
         assert getattr(gstream, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
@@ -59,6 +61,37 @@ def test_a_program_by_path(graph, tmp_path):
     hops = load_program(f"{tmp_path}/hops.py:Hops")
     assert column(graph.run(hops(source=24)), "value")[24] == 0
     assert column(graph.run(hops, source=3), "value")[24] == 3
+
+
+WEIGHS = """
+from gstream import MIN, PerVertex, Program, f64
+
+class Weighs(Program):
+    combine, value = MIN, f64
+    weight: PerVertex
+
+    def start(self, v, g):
+        return v.weight
+
+    def send(self, u, e, g):
+        return u.value
+"""
+
+
+@pytest.mark.parametrize("order", ["natural", "degree"])
+def test_numbers_of_vertices_are_in_the_order_of_rows(order, tmp_path):
+    """Whatever order the store has: a class with its array, and an instance that has one."""
+    (tmp_path / "weighs.py").write_text(WEIGHS)
+    weighs = load_program(f"{tmp_path}/weighs.py:Weighs")
+    example = Example(5, np.array([3, 3, 3, 1]), np.array([0, 1, 2, 2]), order=order)
+    with gstream.open(example.stored(tmp_path)) as graph:
+        given = np.array([50.0, 40.0, 30.0, 20.0, 10.0])
+        # 3 -> 0, 1, 2 and 1 -> 2
+        for result in (graph.run(weighs, weight=given), graph.run(weighs(weight=given))):
+            assert list(result.to_numpy()["vertex"]) == list(range(5))
+            assert list(result.to_numpy()["value"]) == [20.0, 20.0, 20.0, 20.0, 10.0]
+        with pytest.raises(UsageError, match="weight"):
+            graph.run(weighs, weight=given[:4])
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -49,3 +51,44 @@ def test_too_little_memory_is_an_error_that_says_how_much(stored):
         for call in (graph.wcc, graph.pagerank, lambda: graph.bfs(source=0)):
             with pytest.raises(ResourceError, match="too little"):
                 call()
+
+
+NAMED = {  # algorithms whose message names at once what all of a call takes, and options for them
+    "bfs": {"source": 0}, "sssp": {"source": 0}, "wcc": {}, "pagerank": {"iterations": 3}, "hits": {"max_iter": 4},
+    "closeness": {"k": 64}, "radius": {"sketches": 2}, "scc": {}, "kcore": {}, "mis": {}, "coloring": {},
+    "subgraph": {"nodes": [1, 2, 3]}, "cross": {"nodes": [1, 2, 3]}, "egonet": {"source": 0}, "eigenvector": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ["natural", "degree"])
+def test_what_a_refusal_says_is_needed_suffices(order, tmp_path):
+    """The message names the cap that was passed, and what it says is enough, and more is, too: no more is held."""
+    random = np.random.default_rng(5)
+    ends = (4000 * random.random((2, 60000)) ** 2).astype(np.int64)
+    stored = Example(4000, *ends, random.integers(0, 9, 60000).astype(float), order=order).stored(tmp_path)
+    with gstream.open(stored) as graph:
+        for name, options in NAMED.items():
+            with pytest.raises(ResourceError, match="host_memory 9000 bytes: too little") as refused:
+                graph.execute(name, options, host_memory=9000)
+            need = int(re.search(r"(\d+) bytes are needed at least", str(refused.value)).group(1))
+            for cap in (need, need + 9000, need * 5 // 4, need * 3 // 2):
+                found = graph.execute(name, options, host_memory=cap)
+                assert found.summary["stats"]["peak_memory_bytes"] <= cap, (name, cap)
+
+
+def test_a_refusal_under_what_an_algorithm_holds_names_the_cap_that_was_passed(stored):
+    """Half of what is needed covers what HITS holds beside its programs, but not the programs."""
+    with gstream.open(stored) as graph:
+        for cap in (64_000, 70_000, 100_000):
+            with pytest.raises(ResourceError, match=f"host_memory {cap} bytes: too little .* 64000 of them for what"):
+                graph.hits(host_memory=cap)
+
+
+def test_components_hold_no_more_than_the_cap(stored):
+    """Degrees that union-find asks for count, too: 4,000 trees alone take 16,000 bytes."""
+    for cap in range(16_000, 100_000, 12_000):
+        with gstream.open(stored, host_memory=cap) as graph:
+            try:
+                assert graph.wcc().summary["stats"]["peak_memory_bytes"] <= cap
+            except ResourceError as error:
+                assert cap < int(re.search(r"(\d+) bytes are needed at least", str(error)).group(1))

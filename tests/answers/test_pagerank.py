@@ -62,6 +62,16 @@ def test_hubs_and_devices(directed, topology, devices, tmp_path):
     assert worst(column(result, "pagerank"), reference(example)) < 1e-9
 
 
+def test_weights_are_not_read(tmp_path):
+    """As NetworkX with weight=None."""
+    example = hub_example(weighted=True)
+    with gstream.open(example.stored(tmp_path)) as graph:
+        result = graph.pagerank(tol=1e-13, float64=True)
+    nodes = example.networkx()
+    plain, weighed = (nx.pagerank(nodes, weight=weight, tol=1e-12) for weight in (None, "weight"))
+    assert worst(column(result, "pagerank"), plain) < 1e-9 < worst(column(result, "pagerank"), weighed)
+
+
 def test_iterations_are_counted_exactly(tmp_path):
     example = hub_example()
     matrix = nx.to_scipy_sparse_array(example.networkx(), weight=None, dtype=float)

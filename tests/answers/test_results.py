@@ -142,6 +142,18 @@ def test_refused_paths(computed, tmp_path):
         result.write(tmp_path / "folder.csv")
 
 
+def test_a_file_that_exists_is_replaced_with_force_only(computed, tmp_path):
+    result, path = computed[1]["bfs"], tmp_path / "precious.csv"
+    path.write_text("precious")
+    with pytest.raises(UsageError) as caught:
+        result.write(path)
+    assert str(caught.value) == f"{path}: exists. Pass force=True to replace it, or another name."
+    assert caught.value.line == f"{path}: exists. Pass --force to replace it, or another name."
+    assert path.read_text() == "precious"
+    result.write(path, force=True)
+    assert path.read_text().startswith("vertex,distance")
+
+
 def test_a_failed_write_leaves_the_old_file(computed, tmp_path, monkeypatch):
     result, path = computed[1]["bfs"], tmp_path / "old.csv"
     path.write_text("old")
@@ -151,7 +163,7 @@ def test_a_failed_write_leaves_the_old_file(computed, tmp_path, monkeypatch):
 
     monkeypatch.setattr(results.Result, "_batches", fail)
     with pytest.raises(gstream.GstreamError, match="no space left"):
-        result.write(path)
+        result.write(path, force=True)
     assert path.read_text() == "old"
     assert sorted(p.suffix for p in tmp_path.iterdir() if p.name.startswith(("old", ".old"))) == [".csv"]
 

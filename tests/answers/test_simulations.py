@@ -46,6 +46,18 @@ def check_all(graph, nodes, w, initial, steps):
     np.testing.assert_allclose([own[v] for v in nodes], heat, rtol=1e-9, atol=1e-12)
 
 
+def test_heat_that_is_unstable_says_so(tmp_path):
+    """At ten times the rate that is stable temperatures swing farther and farther; at that rate they stay inside."""
+    example = hub_example(weighted=True)
+    with gstream.open(example.stored(tmp_path)) as graph:
+        most = matrix(example)[1].sum(axis=0).max()
+        found = graph.heat({11: 5.0, 5: -1.0}, 20, rate=10 / most).summary
+        assert found["note"].startswith("unstable: ")
+        assert f"outside the initial ones, -1 to 5. --rate {10 / most:g} is more than {1 / most:g}, " in found["note"]
+        for rate in (None, 1 / most, 0.0):
+            assert "note" not in graph.heat({11: 5.0, 5: -1.0}, 200, rate=rate).summary
+
+
 @settings(max_examples=200)
 @given(
     example=examples("integers", largest=120) | examples("floats", largest=120), steps=st.sampled_from([0, 1, 10]),

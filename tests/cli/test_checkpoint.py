@@ -33,6 +33,30 @@ class Count(Program):
         return v.value + 1.0
 '''
 
+TOLERANT = """from gstream import SUM, Program, f64, total
+
+class Sums(Program):
+    combine, value = SUM, f64
+    share: float = 0.1
+    enough: float = 1e-3
+
+    def start(self, v, g):
+        return 1.0
+
+    def send(self, u, e, g):
+        return u.value
+
+    def apply(self, v, got, g):
+        return 1 + self.share * got
+
+    def halt(self, g):
+        return g.moved < self.enough
+
+    @total
+    def moved(self, v):
+        return abs(v.value - v.before)
+"""
+
 
 def test_resume_says_where_it_went_on(tmp_path: Path, store: Path, gstream: Command) -> None:
     command = ["run", "pagerank", store, "--checkpoint", "kept", "--checkpoint-every", "2"]
@@ -63,6 +87,32 @@ def test_resume_says_where_it_went_on(tmp_path: Path, store: Path, gstream: Comm
     assert done.stderr.startswith("--checkpoint kept: no checkpoint can be read: kept/slot-0 is cut or no checkpoint; ")
     done = gstream(*command, "--iterations", "9", "--force")
     assert done.returncode == 0 and "resumed" not in done.stdout
+
+
+def test_a_run_that_is_gone_on_with_may_end_elsewhere(tmp_path: Path, store: Path, gstream: Command) -> None:
+    """--tol, --iterations and --max-iter may be others, or left out; what the answer means may not."""
+    for algorithm, ends in (
+        ("pagerank", (["--tol", "1e-3"], [], ["--iterations", "40"], ["--tol", "1e-9", "--max-iter", "90"])),
+        ("katz", (["--tol", "1e-3"], ["--max-iter", "900"], ["--tol", "1e-8"])),
+        ("eigenvector", (["--tol", "1e-3"], ["--max-iter", "900"])),
+    ):
+        folder, supersteps = f"kept-{algorithm}", [0]
+        for given in ends:
+            command = ["run", algorithm, store, "--checkpoint", folder, "--checkpoint-every", "1", "--json", *given]
+            done = gstream(*command, *(["--resume"] if supersteps[1:] else []))
+            assert done.returncode == 0, (given, done.stderr)
+            found = json.loads(done.stdout)
+            assert supersteps[1:] == [] or found["stats"]["kept"]["resumed"] == supersteps[-1]
+            alone = json.loads(gstream("run", algorithm, store, "--json", *given).stdout)
+            assert found["supersteps"] == max(supersteps[-1], alone["supersteps"]), given
+            supersteps.append(found["supersteps"])
+    done = gstream("run", "pagerank", store, "--checkpoint", "kept-pagerank", "--alpha", "0.5", "--resume")
+    assert "its checkpoint is of a run with alpha=0.85; this one has alpha=0.5. " in done.stderr
+    (tmp_path / "sums.py").write_text(TOLERANT)
+    command = ["run", "sums.py:Sums", store, "--checkpoint", "own", "--checkpoint-every", "1", "--resume", "--param"]
+    for given in ("enough=0.1", "enough=1e-6"):
+        assert gstream(*command, given).returncode == 0
+    assert "its checkpoint is of a run with share=0.1; this one has share=0.2." in gstream(*command, "share=0.2").stderr
 
 
 def test_nothing_to_go_on_from_is_said(store: Path, gstream: Command) -> None:

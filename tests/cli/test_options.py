@@ -196,3 +196,18 @@ def test_threads_have_a_limit_everywhere(store: Path, gstream: Command) -> None:
 def test_arguments_that_are_missing_or_too_many(gstream: Command, arguments: list[str], said: str) -> None:
     done = gstream(*arguments)
     assert (done.returncode, done.stderr) == (2, f"gstream {arguments[0]}: {said} See gstream {arguments[0]} --help.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["convert", "edges.txt", "other.gs", "--directed", "--undirected"], "--directed and --undirected"),
+        (["run", "bfs", "graph.gs", "--no-predecessors", "--predecessors"], "--predecessors and --no-predecessors"),
+        (["run", "katz", "graph.gs", "--normalized", "--no-normalized"], "--normalized and --no-normalized"),
+    ],
+)
+def test_a_switch_that_is_given_both_ways(store: Path, gstream: Command, arguments: list[str], said: str) -> None:
+    done = gstream(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"{said} contradict each other. Pass one of the two.\n"
+    assert not Path("other.gs").exists()

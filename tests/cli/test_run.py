@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.cli.command import PROGRAM, Command
+
+SUM_PROGRAM = """from gstream import SUM, Program, f64
+
+class Total(Program):
+    combine, value = SUM, f64
+
+    def start(self, v, g):
+        return 1.0
+
+    def send(self, u, e, g):
+        return u.value
+
+    def apply(self, v, got, g):
+        return 1 + 0.01 * got
+"""
 
 
 def test_table_and_figures(store: Path, gstream: Command) -> None:
@@ -255,3 +271,29 @@ def test_plan_counts_the_supersteps_that_were_asked_for(store: Path, gstream: Co
         found = json.loads(gstream("plan", arguments[0], store, *arguments[1:], "--json").stdout)
         assert found["supersteps"] == supersteps, arguments
         assert found["bytes_moved"] == supersteps << 20, arguments
+
+
+def test_plan_and_run_of_components_name_the_same_bytes(store: Path, gstream: Command) -> None:
+    said = [gstream(command, "wcc", store, "--host-memory", "1000") for command in ("plan", "run")]
+    assert said[0].returncode == said[1].returncode == 5
+    assert said[0].stderr == said[1].stderr and " bytes are needed at least" in said[0].stderr
+
+
+def test_plan_says_which_number_of_supersteps_it_assumes(tmp_path: Path, store: Path, gstream: Command) -> None:
+    """Nobody knows how many supersteps it takes until little changes: what moves in each, and an example."""
+    (tmp_path / "sum.py").write_text(SUM_PROGRAM)
+    said = "1 MiB a superstep; 20 MiB for 20 supersteps, if it takes so many\n"
+    for algorithm in ("pagerank", "katz", "eigenvector", "hits", "sum.py:Total"):
+        done = gstream("plan", algorithm, store)
+        assert f"moves       {said}" in done.stdout, (done.stdout, done.stderr)
+        assert re.search(r"takes       about [0-9.e-]+ m?s each; [0-9.e-]+ m?s for 20\n", done.stdout), done.stdout
+    done = gstream("plan", "radius", store)
+    assert f"moves       at most {said}" in done.stdout
+    done = gstream("plan", "bfs", store, "--source", "1")
+    assert "at most 1 MiB a superstep, however many there will be\n" in done.stdout
+    for arguments, moved in (
+        (["pagerank", "--iterations", "3"], "3 MiB in 3 superstep(s)"),
+        (["sum.py:Total", "--max-supersteps", "4"], "at most 4 MiB in 4 superstep(s)"),
+        (["bfs", "--source", "1", "--depth-limit", "2"], "at most 2 MiB in 2 superstep(s)"),
+    ):
+        assert f"moves       {moved}\n" in gstream("plan", arguments[0], store, *arguments[1:]).stdout, arguments

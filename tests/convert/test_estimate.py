@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from pagestore.convert import ConvertOptions, Progress, convert
-from pagestore.convert.estimate import estimate
+from pagestore.convert import estimate as module
+from pagestore.convert.estimate import check_space, estimate
+from pagestore.errors import ResourceError
+from pagestore.generate import rmat
 from pagestore.inputs import InputOptions, dictionary, names, open_source
 from pagestore.memory import ArraySource
 
@@ -88,3 +91,34 @@ def test_dry_run_of_names_reads_a_sample(tmp_path: Path, monkeypatch: pytest.Mon
     assert not found.exact
     assert found.sampled_edges < 300_000
     assert found.sampled_edges < found.input_edges < 800_000
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_what_fits_by_a_dry_run_is_what_the_conversion_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, apart: bool
+) -> None:
+    """By one formula: on one disk temporary files that stay lie beside the store as it is written."""
+    (tmp_path / "work").mkdir()
+    monkeypatch.setattr(module, "same_disk", lambda *_: not apart)
+    options = ConvertOptions(memory_bytes=16 << 20, page_bytes=1 << 16, workdir=tmp_path / "work", threads=2)
+    source = rmat(16, 16, 1)
+    found = estimate(source, tmp_path / "graph.gs", options)
+    assert not found.in_memory and found.kept_bytes > 0
+    wanted = max(found.store_bytes if apart else found.store_bytes + found.kept_bytes, found.work_bytes)
+    for free, fits in ((wanted, True), (wanted - 1, False)):
+        monkeypatch.setattr(module, "free_bytes", lambda folder, free=free: free)
+        assert estimate(source, tmp_path / "graph.gs", options).fits == fits
+        sizes = (found.store_bytes, options.workdir, found.work_bytes, found.kept_bytes)
+        if fits:
+            check_space(tmp_path / "graph.gs", *sizes)
+        else:
+            with pytest.raises(ResourceError, match=f"needs {wanted:,} bytes there; {free:,} are free"):
+                check_space(tmp_path / "graph.gs", *sizes)
+
+
+def test_a_dry_run_of_a_generator_reads_some_of_its_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SAMPLE_EDGES", 1000)
+    for source, exact in ((rmat(16, 16, 1), False), (rmat(8, 2, 1), True)):
+        source.chunk_edges = 1 << 10
+        found = estimate(source, tmp_path / "graph.gs", ConvertOptions())
+        assert found.exact is exact and (found.sampled_edges == found.input_edges) is exact

@@ -46,9 +46,7 @@ def test_refusals_name_what_the_user_gave(store, tmp_path):
         for given, said in (
             ({"alpha": 0.9}, "with alpha=0.85; this one has alpha=0.9. Pass the same, or start afresh: pass "
              "replace_checkpoint=True instead of resume=True."),
-            ({"tol": 0.5}, "with tol=1e-06; this one has tol=0.5."),
             ({"float64": True}, "with float64=False; this one has float64=True."),
-            ({"iterations": 9}, "with no iterations; this one has iterations=9."),
             ({"personalization": {3: 1}}, "with no personalization; this one has personalization={3: 1}."),
         ):  # fmt: skip
             with pytest.raises(UsageError) as caught:

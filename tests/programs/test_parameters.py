@@ -10,7 +10,7 @@ from written import program
 from gstream.hostcode import GraphShape, compile_host
 from gstream.interpret import interpret
 from gstream.programs.bfs import BFS
-from gstream.programs.pagerank import PageRank
+from gstream.programs.pagerank import PageRank, PersonalizedPageRank
 from gstream.programs.sssp import SSSP
 from pagestore.errors import UsageError
 
@@ -31,6 +31,18 @@ MESSAGES = [
     (PageRank, {"damping": float("nan")}, f"PageRank: parameter damping is nan; {NUMBER}"),
     (BFS, {}, "BFS: parameter source is not given and has no default. Pass source=..."),
     (BFS, {"source": 1.5}, f"BFS: parameter source is 1.5; {VERTICES}"),
+    (
+        PersonalizedPageRank,
+        {},
+        "PersonalizedPageRank: parameter preference is not given and has no default. It is an "
+        "array, which Python alone can pass: graph.run(PersonalizedPageRank, preference=...).",
+    ),
+    (
+        PersonalizedPageRank,
+        {"preference": "1"},
+        "PersonalizedPageRank: parameter preference is '1'; it must be an array "
+        "of one number a vertex, which Python alone can pass. Pass preference=numpy.ones(vertices), for example.",
+    ),
 ]
 
 
