@@ -16,7 +16,7 @@ import typer
 from gstream.cli.paths import check_workdir, refuse_existing, refuse_overwriting
 from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs
-from pagestore.errors import UsageError
+from pagestore.errors import ResourceError, UsageError
 from pagestore.sizes import parse_size, show_bytes, show_count, show_seconds, show_things
 
 if TYPE_CHECKING:
@@ -130,6 +130,10 @@ def build(
             for line in assumed:
                 note(line)
             print_estimate(found, store, json)
+            if not found.fits:
+                raise ResourceError(
+                    f"{store}: the disks lack room for it. Free some space, or pass --workdir on another."
+                )
             return
         from pagestore.convert import convert as convert_source
 

@@ -141,6 +141,15 @@ def test_dry_run_writes_nothing(tmp_path: Path, gstream: Command) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["edges.txt"]
 
 
+def test_dry_run_of_what_no_disk_holds(tmp_path: Path, gstream: Command) -> None:
+    done = gstream("generate", "rmat", "graph.gs", "--scale", "36", "--dry-run", "--json")
+    assert done.returncode == 5 and json.loads(done.stdout)["fits"] is False
+    assert done.stderr.splitlines()[-1] == (
+        "graph.gs: the disks lack room for it. Free some space, or pass --workdir on another."
+    )
+    assert not list(tmp_path.iterdir())
+
+
 def test_json_is_one_object_and_nothing_else(store: Path, gstream: Command) -> None:
     for arguments in (
         ("info", store, "--json"),
