@@ -99,7 +99,8 @@ def _made(failure: dict[str, str], later: dict[str, Any]) -> bool:
     """Whether a later result has the stage that failed, whole."""
     stage = f"--only {failure['measurement']} --scale {re.split('[- ]', failure['graph'])[-1]} "
     commands = " ".join(run["command"] for run in later.get("runs") or [_run(later)]) + " "
-    again = any(other["measurement"] == failure["measurement"] for other in later["failures"])
+    others = [*later["failures"], *later.get("skipped", [])]
+    again = any(other["measurement"] == failure["measurement"] for other in others)
     return stage in commands and not again
 
 

@@ -17,7 +17,7 @@
 #include "pushing.cuh"
 
 constexpr u64 PUSH = 0, PULL = 1, NO_WAY = 2;
-constexpr u64 PUSH_COST = 2;  // as gstream.direction has it
+constexpr u64 PUSH_COST = 2;  // as gstream.direction has it (a test compares them)
 
 // What is known between kernels. pulls, reopens: whether they are due in this superstep; stale: open bits may hold
 // vertices that are done; unexplored to last_vertices as in gstream.direction.Chooser; wanted: pages; ended: blocks of
@@ -74,6 +74,7 @@ __device__ __forceinline__ bool last_to_end(Ahead* state) {
         if (last) state->ended = 0;
     }
     __syncthreads();
+    if (last) __threadfence();
     return last;
 }
 

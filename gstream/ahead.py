@@ -15,6 +15,8 @@ from gstream.direction import ALPHA, BETA, Frontier
 from gstream.stats import StepStats
 
 if TYPE_CHECKING:
+    from gstream.devices.base import Device
+    from gstream.pagetable import PageTable
     from gstream.superstep import Run
 
 
@@ -35,6 +37,8 @@ def run_ahead(run: Run, frontier: Frontier, supersteps: int, limit: int | None) 
     """
     plan, chooser, began = run.plan, run.chooser, time.perf_counter()
     push, pull = (plan.table(way) if way in plan.directions else None for way in DIRECTIONS)
+    if not run.warm and not _holds(run.devices[0], push, pull):  # what it wants had better come as moves least
+        return 0, frontier, False
     rules = Rules(
         tables=(push, pull), heads=plan.graph.head_rows[pull.name] if plan.heads is not None and pull else 0,
         all_edges=plan.graph.edges, few=plan.graph.vertices // BETA, alpha=ALPHA, vertices=frontier.vertices,
@@ -54,8 +58,14 @@ def run_ahead(run: Run, frontier: Frontier, supersteps: int, limit: int | None) 
     return made.count, frontier, made.blocked is None
 
 
+def _holds(device: Device, *tables: PageTable | None) -> bool:
+    """Whether a device has every page."""
+    return not any(len(device.absent(table, table.all_pages())) for table in tables if table is not None)
+
+
 def _note(run: Run, made: Made, seconds: float) -> None:
-    """Figures of each superstep: times by the device's clock, and the driver's own time with the last one."""
+    """Figures of each superstep: times by the device's clock, and the driver's own time with the last one; where there
+    is none, with the one that the driver makes."""
     steps = [
         StepStats(
             direction=DIRECTIONS[step["way"]], frontier=step["vertices"], pages=after["pages"],
@@ -63,8 +73,11 @@ def _note(run: Run, made: Made, seconds: float) -> None:
         )
         for step, after in zip(made.told[:-1], made.told[1:], strict=True)
     ]  # fmt: skip
+    rest = max(0.0, seconds - sum(step.seconds for step in steps))
     if steps:
-        steps[-1].seconds += max(0.0, seconds - sum(step.seconds for step in steps))
+        steps[-1].seconds += rest
+    else:
+        run.seconds_in_vain = rest
     progress = run.engine.options.progress
     for step in steps:
         run.stats.per_superstep.append(step)

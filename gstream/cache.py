@@ -30,6 +30,7 @@ class PageCache:
         self.slot_of_page = np.full(pages, -1, dtype=np.int64)
         self.page_of_slot = np.full(self.slots, -1, dtype=np.int64)
         self.pins = np.zeros(self.slots, dtype=np.int32)
+        self.changes = 0  # calls of admit
         self.used = 0  # slots ever taken; free ones are handed out in order, so that neighbours lie side by side
         self.hits = 0
         self.misses = 0
@@ -56,6 +57,7 @@ class PageCache:
 
     def admit(self, numbers: np.ndarray) -> np.ndarray:
         """Slots for missed pages (int64[n], distinct, none resident); -1 where the policy lets a page pass through."""
+        self.changes += 1
         slots = np.full(len(numbers), -1, dtype=np.int64)
         fresh = min(len(numbers), self.slots - self.used)
         slots[:fresh] = np.arange(self.used, self.used + fresh)

@@ -17,7 +17,7 @@ def slots_of_run(tables: PageSets, known: PageSets, spare: int, devices: int, we
     """Slots on one of the devices, by page set, for a run over `tables`; spare: bytes that it has for them."""
     every = {**known, **tables}
     owned = _owned(every, devices)
-    if _bytes_of(every, owned, weights) + _other_lists(every, tables) <= spare:
+    if _bytes_of(every, owned, weights) + other_lists(every, tables) <= spare:
         return owned
     owned = _owned(tables, devices)
     spare = min(spare, sum(table.bytes_of(table.pages, weights) for table in tables.values()))
@@ -32,7 +32,7 @@ def slots_of_sweep(tables: PageSets, known: PageSets, spare: int, devices: int, 
     """The same for sweeps over `tables` in turn: each has its part."""
     every = {**known, **tables}
     owned = _owned(every, devices)
-    if _bytes_of(every, owned, weights) + _other_lists(every, tables) <= spare:
+    if _bytes_of(every, owned, weights) + other_lists(every, tables) <= spare:
         return owned
     owned = _owned(tables, devices)
     page = max(table.bytes_of(1, weights) for table in tables.values())
@@ -49,6 +49,6 @@ def _bytes_of(tables: PageSets, pages: dict[str, int], weights: bool) -> int:
     return sum(table.bytes_of(pages[name], weights) for name, table in tables.items())
 
 
-def _other_lists(every: PageSets, tables: PageSets) -> int:
+def other_lists(every: PageSets, tables: PageSets) -> int:
     """Bytes that a device holds of the directories of the page sets that are not among `tables`."""
     return sum(work_list_bytes(table) for name, table in every.items() if name not in tables)

@@ -68,7 +68,7 @@ class Engine:
         self.most_device_bytes: int | None = None  # what a device turned out to have
         self._room = (float("-inf"), 0)  # when host_memory was looked at, and what it was
         self.swept: dict[str, PageTable] = {}  # topologies that the caller sweeps in turn
-        self._known: dict[str, PageTable] = {}  # page sets of runs and sweeps so far
+        self._known: dict[bool, dict[str, PageTable]] = {False: {}, True: {}}  # page sets so far; True: with weights
         # What the caller holds beside programs and sweeps, in host memory and on each device, and what its call takes
         # in all after the program that runs.
         self._peak = self.beside_bytes = self.beside_device_bytes = self.later_bytes = 0
@@ -127,7 +127,8 @@ class Engine:
         code = code or self.compile(program)
         options, beside = replace(self.options, device_memory=self.device_memory), (self.beside_bytes, self.later_bytes)
         graph = self.graph.turn() if type(program).backward else self.graph
-        plan = make_plan(code, graph, options, self.specs, self.host_memory, Constants(), self._known, *beside)
+        known = self._known[code.uses_edge]
+        plan = make_plan(code, graph, options, self.specs, self.host_memory, Constants(), known, *beside)
         plan = what_is_there(plan, plan.tables, self._sources, self.devices)
         return replace(plan, constants=self._measured(plan))
 
@@ -179,7 +180,7 @@ class Engine:
         if self.options.host_memory is not None:  # what the plan has no room for goes
             needed = code.reads() | ({"degree"} if code.idempotent else set())
             self.arrays.keep({self._degrees(code, name)[0] for name in needed - {"weight"}} | {f"heads/{plan.heads}"})
-        self._known |= plan.tables
+        self._known[plan.weights] |= plan.tables
         self._sources.prepare(plan.sources, plan.tables)
         job = Job(code, plan.device, self.graph.vertices, plan.tables, self._host_vertices(code, plan))
         read_before = self.bytes_read()
@@ -215,7 +216,8 @@ class Engine:
         """
         self.store.topology(name)  # names the converter's option where the topology is missing
         table = self.graph.tables[name]
-        self.swept[table.name] = self._known[table.name] = table
+        known = self._known[kernel.needs_weights]
+        self.swept[table.name] = known[table.name] = table
         if not self._fits(table, kernel.needs_weights):
             left = self.host_memory - self.beside_bytes - self.arrays.nbytes
             cap, devices = self.host_memory, len(self.devices)
@@ -224,7 +226,7 @@ class Engine:
         pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)
         while True:
             room = None if self.device_memory is None else self.device_memory - self.beside_device_bytes
-            plan = make_sweep_plan(self.swept, kernel.needs_weights, self.options, len(self.devices), room, self._known)
+            plan = make_sweep_plan(self.swept, kernel.needs_weights, self.options, len(self.devices), room, known)
             try:
                 return self._sweep(kernel, table, pages, plan)
             except DeviceMemoryError:
@@ -234,11 +236,12 @@ class Engine:
                 self.most_device_bytes = self.beside_device_bytes + int(held * LESS)
 
     def _sweep(self, kernel: PageKernel, table: PageTable, pages: np.ndarray, plan: DevicePlan) -> Any:
+        tables = {other.name: other for other in self.graph.tables.values() if other.name in plan.cache_pages}
         try:
             with ExitStack() as undo:
                 for device in self.devices:
                     undo.callback(device.detach)
-                    device.begin_sweep(kernel, {name: self._known[name] for name in plan.cache_pages}, plan)
+                    device.begin_sweep(kernel, tables, plan)
                 self.stream(Demand(table, pages, table.records[pages].astype(np.int64)), kernel.needs_weights)
                 states = [device.end_sweep() for device in self.devices]
                 undo.pop_all()

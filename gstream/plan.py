@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.caching import slots_of_run, slots_of_sweep
+from gstream.caching import other_lists, slots_of_run, slots_of_sweep
 from gstream.costs import Constants, superstep_seconds
 from gstream.devices.base import DevicePlan, Range
 from gstream.fit import (
@@ -245,7 +245,7 @@ def make_plan(
         batch_pages=fit.batch_pages or largest,
         cache_pages=cached, policy=options.cache_policy, micro=options.micro,
     )  # fmt: skip
-    held = fit.held | {f"page cache ({name})": n * page for name, n in device.cache_pages.items() if n}
+    held = fit.held | _cache_bytes(device, page, other_lists({name: tables[name] for name in cached}, used))
     unit = chunk_unit(code)
     fits = all(plan.resident for plan in sources.values()) and (not copies or _all_cached(device, used, len(specs)))
     return Plan(
@@ -282,6 +282,12 @@ def make_sweep_plan(
         streams=streams, batch_pages=batch, cache_pages=cached, policy=options.cache_policy,
         micro=options.micro,
     )  # fmt: skip
+
+
+def _cache_bytes(device: DevicePlan, page: int, lists: int) -> dict[str, int]:
+    """Bytes by name of caches, and of the directories of page sets that are kept for other runs."""
+    held = {f"page cache ({name})": slots * page for name, slots in device.cache_pages.items()}
+    return {name: size for name, size in {**held, "work lists (kept)": lists}.items() if size}
 
 
 def _double(code: Any, layout: Layout) -> bool:

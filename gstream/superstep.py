@@ -72,6 +72,7 @@ class Run:
         self.runs_ahead = may_run_ahead(self)
         self.warm = any(len(pages) for held in plan.on_devices.values() for pages in held)  # of runs before
         self.forced: str | None = None  # the next superstep's direction; its pages come to stay
+        self.seconds_in_vain = 0.0  # before it, of a device that could not make it
         self.began_at = 0  # the superstep that was restored; 0: this run started
 
     def _spread(self) -> bool:
@@ -175,7 +176,7 @@ class Run:
 
     def superstep(self, frontier: Frontier) -> Frontier:
         """One nested-loop join: every chunk of WA with the pages that matter to it. Returns the next frontier."""
-        began = time.perf_counter()
+        began, self.seconds_in_vain = time.perf_counter() - self.seconds_in_vain, 0.0
         direction = self.chooser.choose(frontier, self.forced)
         before = self.engine.counts()
         step, demand = self.demand(direction, frontier)

@@ -5,7 +5,8 @@ A part is one warp's work, uint32[4] as cuda/pages.cuh's `Part`: (page, first, e
 a lane each, whatever --micro says, and its parts are whole warps of slots. Lists that are so long that even a warp
 takes its time over one are shared: the same slots stand in several parts, which have the k-th of so many equal shares
 of each list; a kernel that needs lists whole leaves them all to the first of these parts.
-A page's parts depend on the page alone, so the partial sums of a list are the same wherever its pages are.
+A page's parts depend on the page and on how many edges its topology has, so the partial sums of a list are the same
+wherever its pages are.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def make_parts(
     """Parts of the pages `numbers` (int[n]), in their order: uint32[m, 4].
 
     large, records and edges are the directory's columns, one entry a page; group is what micro_groups gives.
-    edges_a_part: None: as many as all these pages' edges ask for.
+    edges_a_part: None: as many as their edges ask for, which must be all pages of a topology then.
     """
     edges_a_part = edges_a_part or edges_of_a_part(edges)
     records, edges = records.astype(np.int64), edges.astype(np.int64)

@@ -21,6 +21,7 @@ What the driver calls, in this order. Work may be queued and done late by all ca
         gather(slices, peers), finish     and hands them round
         store(slice)                      step 4: WA to host memory, where it is not resident
       advance()                           what was marked becomes the frontier
+      run_ahead(rules)                    supersteps that a device which has all pages makes by itself, instead of these
       hold_back(step)                     of which only what is near sends, where the plan says so (gstream.near),
       readmit(pages)                      and the rest of pages that are copied whole
       frontier, list_vertices, lists_of                what the driver asks the first device about bitmaps

@@ -181,6 +181,10 @@ class Gpu:
                 f"cuda:{self.index} ({self.name}): GPU memory ran out. Pass a lower --device-memory, so that pages and "
                 "vertices are streamed, or end other programs on it."
             )
+        return self.fault(what, error)
+
+    def fault(self, what: str, error: Exception | str) -> DeviceError:
+        """The error to raise for one of CUDA's after which nothing can be trusted."""
         where = f", {what}" if what else ""
         return DeviceError(f"cuda:{self.index} ({self.name}){where}: {error}", UNTRUSTED, self.index)
 

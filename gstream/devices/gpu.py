@@ -388,8 +388,8 @@ class GpuDevice(Device):
     def end_sweep(self) -> Any:
         if self._queue is not None:
             with self.gpu:
-                self._queue.close(ended=True)
-                self._queue = None
+                queue, self._queue = self._queue, None  # what breaks off here is closed already
+                queue.close(ended=True)
             self._count_hits()
             return None
         assert self._sweeper is not None, "no sweep has begun"

@@ -39,7 +39,7 @@ class Ahead:
 
     def __init__(self, state: GpuState, pool: PagePool, rules: Rules) -> None:
         self.state, self.rules, self.gpu = state, rules, state.gpu
-        self._told, self._over = pool.told, pool.over
+        self.pool, self._told = pool, pool.told  # events are the pool's alone: an error's traceback keeps this
         self._ways = [None if table is None else pool.tables[table.name] for table in rules.tables]
         course = np.zeros(COURSE_WORDS, np.uint64)
         course[STALE:WANTED] = rules.stale, rules.unexplored, rules.pulled, rules.last_vertices
@@ -129,7 +129,7 @@ class Ahead:
             stream, blocks, self._course.address, following, active, state.words, state.degree.address,
             state.answers.address, int(last), self._row(number + 1),
         )  # fmt: skip
-        self._over[number % len(self._over)].record(stream)
+        self.pool.over[number % len(self.pool.over)].record(stream)
 
     def _row(self, number: int) -> int:
         """Address of what is told of a superstep."""
@@ -141,6 +141,6 @@ class Ahead:
     def _wait(self, number: int) -> None:
         """Return when a superstep is over."""
         try:
-            self._over[number % len(self._over)].synchronize()
+            self.pool.over[number % len(self.pool.over)].synchronize()
         except self.gpu.cuda.Error as error:
             raise self.gpu.failure(suspects(self.state.queued), error) from error

@@ -60,7 +60,7 @@ class GpuTable:
         self.lists = keep(gpu.upload(np.zeros(-(-table.pages // 2), np.uint64)))  # wanted ones, a u32 a page
         self._entries, self._put = keep(gpu.empty(table.pages, ENTRY)), np.zeros(0, ENTRY)
         self._part_of = keep(gpu.upload(self.part_of.astype(np.uint64)))
-        self._rows, self._located = keep(gpu.empty(table.pages, np.uint32)), np.zeros(0, np.uint32)
+        self._rows, self._located = keep(gpu.empty(table.pages, np.uint32)), -1
         self._chosen = keep(gpu.empty(table.pages, ENTRY))  # of launches that the GPU makes up itself
 
     def entries_of(self, numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -83,10 +83,9 @@ class GpuTable:
 
     def locate(self, ring: BatchRing) -> None:
         """Say on the GPU where pages are cached now."""
-        rows = ring.rows_of(self.table)
-        if not np.array_equal(rows, self._located):
-            self._located = rows
-            self.gpu.write(self._rows.address, rows)
+        if self._located != (changes := ring.changes(self.table)):
+            self.gpu.write(self._rows.address, ring.rows_of(self.table))
+            self._located = changes
 
     def way(self) -> tuple[int, ...]:
         """struct Way of cuda/ahead.cu."""
@@ -106,12 +105,12 @@ class PagePool:
         self._key = _key(plan, weights)
         self.ring = BatchRing(plan, tables)
         self.lanes, self.far, self.copies = [Lane(gpu) for _ in range(plan.streams)], Lane(gpu), gpu.stream()
-        self.told = gpu.pinned((AT_ONCE + 2, len(TOLD)), np.uint64)
-        self.course = gpu.pinned(COURSE_WORDS, np.uint64)
-        self.over = [gpu.event() for _ in range(AT_ONCE + 2)]
         self._arrays: list[Array] = []
         table = next(iter(tables.values()))
+        self.over = [gpu.event() for _ in range(AT_ONCE + 2)]
         try:
+            self.told = gpu.pinned((AT_ONCE + 2, len(TOLD)), np.uint64)
+            self.course = gpu.pinned(COURSE_WORDS, np.uint64)
             self.pages = self._keep(gpu.empty(self.ring.rows * table.page_bytes, np.uint8))
             weight_bytes = self.ring.rows * (table.weight_page_bytes if weights else 0)
             self.weights = self._keep(gpu.empty(weight_bytes, np.uint8))
@@ -130,8 +129,8 @@ class PagePool:
         return array
 
     def serves(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> bool:
-        """Whether another job with that plan can go on with it."""
-        return self._key == _key(plan, weights) and self.tables.keys() >= tables.keys()
+        """Whether another job with that plan can go on with it; tables that it has no use for are in no plan."""
+        return self._key == _key(plan, weights) and self.tables.keys() == tables.keys()
 
     @property
     def memory_bytes(self) -> int:

@@ -350,15 +350,19 @@ class BatchQueue:
             self._spans.flush()
 
     def close(self, ended: bool = False) -> None:
-        """Return when nothing is queued any more; the last call."""
-        self.finish()
-        self._drop_ahead()
-        self.gpu.synchronize()
-        if self._spans is not None:
-            self._spans.flush()
-        self.device.stats.edges += self.work.take_edges()
-        self.work.close(ended)
-        self._held_over = None  # not later, when an error's traceback lets go of this queue
+        """Return when nothing is queued any more; the last call, also where it breaks off."""
+        over = False
+        try:
+            self.finish()
+            self._drop_ahead()
+            self.gpu.synchronize()
+            if self._spans is not None:
+                self._spans.flush()
+            self.device.stats.edges += self.work.take_edges()
+            over = True
+        finally:
+            self.work.close(ended and over)
+            self._held_over = None  # not later, when an error's traceback lets go of this queue
 
 
 def follows(numbers: np.ndarray, rows: np.ndarray) -> bool:

@@ -67,13 +67,19 @@ class Copies:
         return found
 
     def read_back(self, names: Iterable[str], arrays: Arrays) -> None:
-        """Put the arrays of these names where they came from: no memory has to be had, touched and pinned for it."""
-        for name in names:
-            out, held = arrays[name], self._held[name]
-            if out.flags.c_contiguous:
-                self.gpu.read(held.address, out, self.stream)
-            else:
-                out[...] = self.read([name])[name]
+        """Put the arrays of these names where they came from: no memory has to be had, touched and pinned for it.
+
+        Raises DeviceError, and no DeviceMemoryError: arrays that are half written are of no use to the host's cores.
+        """
+        try:
+            for name in names:
+                out, held = arrays[name], self._held[name]
+                if out.flags.c_contiguous:
+                    self.gpu.read(held.address, out, self.stream)
+                else:
+                    out[...] = self.read([name])[name]
+        except self.gpu.cuda.Error as error:
+            raise self.gpu.fault("arrays on their way back", error) from error
 
     def free(self) -> None:
         """Raises nothing: an error of CUDA that shows here follows one that is on its way."""

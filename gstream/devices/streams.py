@@ -84,6 +84,11 @@ class BatchRing:
             return numbers
         return numbers[:0] if cache.whole else cache.absent(numbers)
 
+    def changes(self, table: PageTable) -> int:
+        """How often pages of a topology were put into its cache; rows_of is the same while that is."""
+        cache = self.caches.get(table.name)
+        return 0 if cache is None else cache.changes
+
     def rows_of(self, table: PageTable) -> np.ndarray:
         """uint32[pages]: the row of each page of a topology, all bits set where it is not cached."""
         cache = self.caches.get(table.name)

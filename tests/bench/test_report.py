@@ -82,6 +82,10 @@ def test_a_stage_that_is_made_later_has_not_failed(tmp_path: Path) -> None:
         assert len(harness.join([tmp_path / "a.json", tmp_path / "b.json"])[0]["failures"]) == left
     harness.save(tmp_path / "b.json", failed | {"command": "python bench/gpu.py --only bfs --scale 24"}, FIGURES)
     assert len(harness.join([tmp_path / "a.json", tmp_path / "b.json"])[0]["failures"]) == 2
+    left_out = [{"measurement": "bfs", "graph": "rmat-24", "reason": "no GPU"}]
+    command = "python bench/gpu.py --only bfs --scale 24 --devices cuda:0"
+    harness.save(tmp_path / "b.json", RESULT | {"command": command, "skipped": left_out}, FIGURES)
+    assert len(harness.join([tmp_path / "a.json", tmp_path / "b.json"])[0]["failures"]) == 1
 
 
 def of_a_curve(series: str, unit: str, values: dict[float, float], busy: float = 0.0) -> list[Figure]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import standin
 from ahead_runs import KINDS, OPTIONS, PROGRAMS, SOURCES, by_the_driver, make, make_graph, note_driver_steps, told
 from compilers import needs_gxx
 
+import gstream.ahead
+from gstream.cudacode.generate import sources
 from gstream.devices.cuda import DeviceError
+from gstream.direction import PUSH_COST
 from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.programs.bfs import BFS
@@ -39,10 +44,11 @@ def test_they_are_the_drivers(store, driver_steps, tmp_path, monkeypatch, kind, 
         with Engine(store, RunOptions(devices=["cuda:0"], **options)) as engine, pytest.raises(UsageError):
             engine.run(programs[0])
         return
-    with Engine(store, RunOptions(devices=["cuda:0"], **options)) as engine:
+    with Engine(store, RunOptions(devices=["cuda:0"], zero_copy=False, **options)) as engine:
         cold = [engine.run(each) for each in programs]
-        for each in programs * 2:  # pages that were not there come to stay
+        for each in programs * 2:  # pages that were not there come to stay, for the driver's choices, too
             engine.run(each)
+            by_the_driver(engine, each, monkeypatch)
         for each, first in zip(programs, cold, strict=True):
             driver_steps.clear()
             found = engine.run(each)
@@ -58,25 +64,30 @@ def test_they_are_the_drivers(store, driver_steps, tmp_path, monkeypatch, kind, 
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, 5, 100])
-def test_no_more_than_asked_for(store, limit):
+def test_no_more_than_asked_for(store, driver_steps, limit):
     with Engine(store, RunOptions(devices=["cuda:0"])) as engine, Engine(store, RunOptions(devices=["host"])) as host:
-        for source in (3, 77, 3):
+        for source in (3, 77, 3, 77, 3):
+            driver_steps.clear()
             found = engine.run(BFS(source=source), max_supersteps=limit)
+            by_driver = len(driver_steps)
             expected = host.run(BFS(source=source), max_supersteps=limit)
             assert found.value.tobytes() == expected.value.tobytes()
             assert (found.supersteps, found.converged) == (expected.supersteps, expected.converged)
             assert len(found.stats.per_superstep) == found.supersteps <= limit
+        assert not by_driver
 
 
 def test_progress_is_told_of_each(store, driver_steps):
     seen = []
     options = RunOptions(devices=["cuda:0"], progress=lambda number, step: seen.append((number, step.frontier)))
     with Engine(store, options) as engine:
-        for _ in range(2):
+        for _ in range(4):
             seen.clear()
+            driver_steps.clear()
             outcome = engine.run(BFS(source=3))
             assert [number for number, _ in seen] == list(range(1, outcome.supersteps + 1))
             assert seen[0][1] == 1
+    assert not driver_steps
 
 
 def test_not_where_somebody_looks_on(store, driver_steps):
@@ -104,3 +115,35 @@ def test_a_fault_is_named(store, monkeypatch):
             DeviceError, match=r"cuda:0 \(stand-in\).*, one of .*traverse_kernel.* illegal memory access"
         ):
             engine.run(BFS(source=3))
+
+
+def test_a_first_run_looks_at_no_more(store, driver_steps, monkeypatch):
+    """What it has to move the driver had better choose, and heads are looked at once."""
+    with Engine(store, RunOptions(devices=["cuda:0"])) as engine:
+        found = engine.run(BFS(source=3))
+        assert driver_steps
+    with Engine(store, RunOptions(devices=["cuda:0"])) as engine:
+        expected = by_the_driver(engine, BFS(source=3), monkeypatch)
+    assert found.stats.edges_visited == expected.stats.edges_visited
+    assert found.value.tobytes() == expected.value.tobytes()
+
+
+def test_no_time_is_lost(store, monkeypatch):
+    """What a device tries in vain counts as the time of the superstep that the driver makes then."""
+    monkeypatch.setattr(gstream.ahead, "_holds", lambda *given: True)
+    usual = gstream.ahead._note
+
+    def noted(run, made, seconds):
+        usual(run, made, seconds)
+        vain.append(seconds if made.count == 0 else 0.0)
+
+    monkeypatch.setattr(gstream.ahead, "_note", noted)
+    with Engine(store, RunOptions(devices=["cuda:0"])) as engine:
+        vain = []
+        stats = engine.run(BFS(source=3)).stats
+    assert sum(vain) > 0 and stats.loop_seconds > sum(vain)
+
+
+def test_the_rule_is_one():
+    found = re.search(r"PUSH_COST = (\d+);", (sources() / "ahead.cu").read_text())
+    assert found and int(found[1]) == PUSH_COST

@@ -43,6 +43,7 @@ def test_they_are_the_drivers(store, tmp_path, monkeypatch, kind, options):
             driver_steps.clear()
             found = engine.run(each)
             assert found.value.tobytes() == expected.value.tobytes()
+            assert len(driver_steps) < found.supersteps or found.supersteps == 0
             if kind in ("bfs", "back"):
                 assert not driver_steps
                 assert told(found) == told(by_the_driver(engine, each, monkeypatch))
