@@ -51,7 +51,8 @@ struct Course {
 };
 
 // What the host reads of a superstep, in its memory: `way`; vertices and edges of its frontier; `unexplored` to `stale`
-// as they were before; edges looked at and pages of the superstep before; blocked: 1 where it was not made.
+// as they were before; edges looked at and pages of the superstep before; nanoseconds: the GPU's clock as it began;
+// blocked: 1 where it was not made.
 struct Told {
     u64 way, vertices, edges, unexplored, pulled, last_vertices, stale, looked, pages, nanoseconds, blocked;
 };

@@ -13,6 +13,8 @@ Arrays are those of gstream.hostcode, on the device; every argument is 8 bytes w
              part_count of them from part_first on
     entries  of pages that lie scattered, ENTRY[base] as gstream.devices.gpulane has it; null: page p in row p - base
     claims   uint64[2], zero before and after a launch, which must not share them with another under way
+    course   struct Course of cuda/ahead.cu (gstream.devices.gpuahead): what supersteps that the GPU makes by itself go
+             by, claims among it; told: struct Told, in pinned host memory
     source   messages where `premessage`, else values, of push as of pull (the host's push takes values always)
     carry    a sum for each part that has a piece of a list, of a pull of sums, at place_of[part]; hot: so many sources
              come from shared memory

@@ -25,7 +25,8 @@ COURSE_WORDS = 9 + 4 + 2 * WAY_WORDS + 2 + 2  # struct Course, and the size of a
 class GpuTable:
     """One topology's directory on a GPU.
 
-    parts: the work list of all pages; part_of[p]: the first part of page p (int64[pages + 1], on the host);
+    parts: the work list of all pages; part_of[p]: the first part of page p (int64[pages + 1], on the host, and for
+    cuda/ahead.cu on the GPU, with the rows of cached pages and room for entries); lists: uint32[pages], wanted ones;
     carried: how many parts have a sum carried on (worklists.carried); place_of: where, uint32[parts]; hub_ids:
     uint64[hubs], whose they are, ascending; hub_starts: uint64[hubs + 1], where the sums of each begin; both on the
     host, and on the GPU as hubs and starts; first_vertex, last_vertex: uint64[pages].
