@@ -11,15 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from gstream.devices.ahead import DIRECTIONS, NO_WAY, TOLD, Made, Rules
+from gstream.devices.ahead import (
+    COURSE_WORDS,
+    DIRECTIONS,
+    FRONTIER,
+    NO_WAY,
+    PULLS,
+    REOPENS,
+    RULES,
+    STALE,
+    TOLD,
+    WANTED,
+    WAY_WORDS,
+    WAYS,
+    Made,
+    Rules,
+)
 from gstream.devices.base import Device
 from gstream.devices.cuda import suspects
-from gstream.devices.gpupool import AT_ONCE, COURSE_WORDS, WAY_WORDS, PagePool
+from gstream.devices.gpupool import AT_ONCE, PagePool
 from gstream.devices.gpustate import GpuState
-
-# Words of struct Course: Ahead (of which these are named), Rules, two times Way, Claims; then the frontier
-PULLS, REOPENS, STALE, WANTED, RULES, WAYS = 1, 2, 3, 7, 9, 13
-FRONTIER = WAYS + 2 * WAY_WORDS + 2
 
 
 def run(device: Device, state: GpuState, pool: PagePool, rules: Rules, first: int, limit: int | None) -> Made | None:

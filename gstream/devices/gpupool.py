@@ -10,7 +10,7 @@ from contextlib import suppress
 import numpy as np
 
 from gstream.cudacode.worklists import carried, make_parts, micro_groups
-from gstream.devices.ahead import TOLD
+from gstream.devices.ahead import COURSE_WORDS, TOLD
 from gstream.devices.base import DevicePlan
 from gstream.devices.cuda import Array, Gpu
 from gstream.devices.gpulane import ENTRY, Lane
@@ -18,8 +18,6 @@ from gstream.devices.streams import BatchRing
 from gstream.pagetable import PageTable
 
 AT_ONCE = 3  # supersteps that are queued ahead: one takes a GPU about as long as queueing it takes
-WAY_WORDS = 8  # struct Way of cuda/ahead.cu
-COURSE_WORDS = 9 + 4 + 2 * WAY_WORDS + 2 + 2  # struct Course, and the size of a frontier
 
 
 class GpuTable:
