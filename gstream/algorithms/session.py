@@ -24,7 +24,7 @@ from pagestore.errors import ResourceError
 from pagestore.layout import HEAD_NEIGHBOURS
 
 ITEMS_A_THREAD = 1 << 16  # a few ns each, beside 20 to 50 us for waking a thread
-LIST_BYTES = 1000  # that are copied to a GPU and back, at 8 GB/s, while the host's cores find and read a list: 200 ns
+LIST_BYTES = 5000  # that are copied to a GPU and back while the host's cores find and read a list: some 200 ns
 # Heads are kept where they take at most this part of the memory cap, else read by parts a tenth as large.
 HEADS_SHARE = 4
 

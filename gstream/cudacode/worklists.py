@@ -5,8 +5,7 @@ A part is one warp's work, uint32[4] as cuda/pages.cuh's `Part`: (page, first, e
 a lane each, whatever --micro says, and its parts are whole warps of slots. Lists that are so long that even a warp
 takes its time over one are shared: the same slots stand in several parts, which have the k-th of so many equal shares
 of each list; a kernel that needs lists whole leaves them all to the first of these parts.
-A page's parts depend on the page and on how many edges its topology has, so the partial sums of a list are the same
-wherever its pages are.
+A page's parts depend on the page alone, so the partial sums of a list are the same wherever its pages are.
 """
 
 from __future__ import annotations
@@ -16,8 +15,6 @@ import numpy as np
 from pagestore.layout import GROUP_SIZES, ROW
 
 EDGES_A_PART = 2048  # a 16 MiB batch is 2,000 parts: larger ones leave warps idle at the end of a launch
-# Of more edges than MANY_EDGES launches have parts enough for that, and of these the fewest take least time.
-MANY_EDGES, EDGES_A_LARGE_PART = 1 << 30, 4096
 STRETCH_PARTS = 2  # a stretch of a hub's large pages has so many times the edges: a sum of each comes back
 PART_BYTES = 16
 LARGE_GROUP = 0
@@ -55,14 +52,12 @@ def make_parts(
     edges: np.ndarray,
     group: np.ndarray,
     header_words: int,
-    edges_a_part: int | None = None,
+    edges_a_part: int = EDGES_A_PART,
 ) -> np.ndarray:
     """Parts of the pages `numbers` (int[n]), in their order: uint32[m, 4].
 
     large, records and edges are the directory's columns, one entry a page; group is what micro_groups gives.
-    edges_a_part: None: as many as their edges ask for, which must be all pages of a topology then.
     """
-    edges_a_part = edges_a_part or edges_of_a_part(edges)
     records, edges = records.astype(np.int64), edges.astype(np.int64)
     group = np.where(large, LARGE_GROUP, group).astype(np.uint32)
     begin, end, step = _cuts(large, records, edges, group & COLUMNS > 0, header_words, edges_a_part)
@@ -98,19 +93,13 @@ def _shares(records: np.ndarray, edges: np.ndarray, edges_a_part: int) -> np.nda
     return np.clip(edges // np.maximum(records, 1) // (SHARE_PARTS * edges_a_part), 1, MOST_SHARES)
 
 
-def edges_of_a_part(edges: np.ndarray) -> int:
-    """How many edges a part of a topology has; edges: of each of its pages."""
-    return EDGES_A_PART if int(edges.sum()) < MANY_EDGES else EDGES_A_LARGE_PART
-
-
 def count_parts(
     large: np.ndarray, records: np.ndarray, edges: np.ndarray, layout: np.ndarray
 ) -> tuple[int, int]:  # fmt: skip
     """How many parts make_parts gives, and how many of them are `carried`: at most, for lists may be shared."""
     sizes = records.astype(np.int64), edges.astype(np.int64)
-    edges_a_part = edges_of_a_part(edges)
-    begin, end, step = _cuts(large, *sizes, layout != ROW, 0, edges_a_part)
-    shares = np.where(large | (layout != ROW), 1, _shares(*sizes, edges_a_part))
+    begin, end, step = _cuts(large, *sizes, layout != ROW, 0, EDGES_A_PART)
+    shares = np.where(large | (layout != ROW), 1, _shares(*sizes, EDGES_A_PART))
     counts = -(-(end - begin) // step) * shares
     return int(counts.sum()), int(counts[large | (shares > 1)].sum())
 

@@ -13,12 +13,10 @@ import gstream
 from gstream.cudacode.worklists import (
     COLUMNS,
     DENSE,
-    EDGES_A_LARGE_PART,
     EDGES_A_PART,
     WARP_LANES,
     carried,
     count_parts,
-    edges_of_a_part,
     make_parts,
     micro_groups,
 )
@@ -131,15 +129,3 @@ def test_parts_are_whole_warps_of_slots():
             assert (mine[:, 3] == groups[page]).all()
             if layout[page]:
                 assert (mine[:, 1] % 32 == 0).all() and len(mine) == math.ceil(1000 / (math.ceil(slots / 32) * 32))
-
-
-def test_large_graphs_have_larger_parts():
-    """What is counted ahead of a run is what is made, on both sides of the size where parts grow."""
-    for edges_a_page, part in ((1 << 19, EDGES_A_PART), (1 << 20, EDGES_A_LARGE_PART)):
-        pages = 1025
-        edges, records = np.full(pages, edges_a_page, np.uint64), np.full(pages, 1000, np.uint64)
-        large, group = np.arange(pages) >= 1024, np.full(pages, 4, np.uint32)
-        assert edges_of_a_part(edges) == part
-        found = make_parts(np.arange(pages), large, records, edges, group, 8)
-        assert len(found) == count_parts(large, records, edges, np.zeros(pages, np.uint16))[0]
-        assert np.array_equal(found, make_parts(np.arange(pages), large, records, edges, group, 8, part))
