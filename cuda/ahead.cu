@@ -4,10 +4,9 @@
 //     heads (or reopen) -> select -> traverse -> advance
 //
 // of which those that a push has no use for, and all once nothing is active, return at once. `select` writes the
-// entries of the pages that are wanted, with their parts numbered at the end of the launch's, and has the claims begin
-// there: the code for pages knows nothing of it. Example: 10 parts in all, pages 1 (4 parts) and 3 (2 parts) wanted:
-// entries end at 4, 8, 8 and 10, and the first claim is for part 4. `advance` measures the frontier and chooses the next
-// direction.
+// entries of all pages, of which unwanted ones have no parts: the code for pages knows nothing of it. Example: pages 1
+// (4 parts) and 3 (2 parts) of 4 wanted: entries end at 0, 4, 4 and 6. `advance` measures the frontier and chooses the
+// next direction.
 // What needs all blocks of a kernel is done by the last one that ends: a launch more takes longer.
 //
 // Where a wanted page is not on the GPU the superstep is blocked: the host makes it, and may queue others after it.
@@ -18,12 +17,13 @@
 
 constexpr u64 PUSH = 0, PULL = 1, NO_WAY = 2;
 constexpr u64 PUSH_COST = 2;  // as gstream.direction has it (a test compares them)
+constexpr u32 MOST_CUT = 5;  // a list of 8,192 edges, which one warp takes 200 us for, becomes 32 pieces
 
 // What is known between kernels. pulls, reopens: whether they are due in this superstep; stale: open bits may hold
-// vertices that are done; unexplored to last_vertices as in gstream.direction.Chooser; wanted: pages; ended: blocks of
-// the kernel that runs.
+// vertices that are done; unexplored to last_vertices as in gstream.direction.Chooser; wanted: pages, which have `parts`;
+// ended: blocks of the kernel that runs.
 struct Ahead {
-    u64 way, pulls, reopens, stale, unexplored, pulled, last_vertices, wanted, ended;
+    u64 way, pulls, reopens, stale, unexplored, pulled, last_vertices, wanted, parts, ended;
 };
 
 // How directions are chosen. ways: bit PUSH, bit PULL; few: V / BETA.
@@ -113,70 +113,61 @@ KERNEL __launch_bounds__(THREADS) decide_kernel(Course* course, u64* found, Told
     if (thread_of_grid() == 0) decide(course, found, false, told);
 }
 
+constexpr u32 SELECT_THREADS = 1024;
+
 // Sum over the lanes up to this one.
-__device__ __forceinline__ u64 sum_so_far(u64 x) {
+__device__ __forceinline__ u32 sum_so_far(u32 x) {
     for (u32 offset = 1; offset < 32; offset *= 2) {
-        const u64 before = __shfl_sync(FULL, x, (lane_of() - offset) & 31);
+        const u32 before = __shfl_sync(FULL, x, (lane_of() - offset) & 31);
         if (lane_of() >= offset) x += before;
     }
     return x;
 }
 
-// Where the claims begin, the entries of the way, and how many pages are wanted. One block.
+// The entries of the way, and how many parts and pages of it are wanted. One block, a thread a page.
 __device__ __forceinline__ void select_pages(Course* course, u64 chosen, Told* told) {
-    __shared__ u64 sums[3], of_warp[BLOCK_WARPS];  // parts, pages, pages that are not here
-    const Way& way = course->ways[chosen];
-    const auto wanted = [&](u64 page) { return (chosen == PULL && !HAS_DONE) || way.lists[page] != 0; };
-    const auto parts_of = [&](u64 page) { return way.part_of[page + 1] - way.part_of[page]; };
-    if (threadIdx.x < 3) sums[threadIdx.x] = 0;
-    __syncthreads();
-    u64 parts = 0, pages = 0, absent = 0;
-    for (u64 page = threadIdx.x; page < way.pages; page += THREADS) {
-        if (!wanted(page)) continue;
-        parts += parts_of(page);
-        pages++;
-        absent += way.rows[page] == ~u32(0);
-    }
-    __syncwarp();
-    count_up(&sums[0], parts);
-    count_up(&sums[1], pages);
-    count_up(&sums[2], absent);
-    __syncthreads();
-    const bool blocked = sums[2] != 0;
-    u64 end = way.part_of[way.pages] - sums[0];  // of the entries so far
-    if (threadIdx.x == 0) {
-        Ahead& state = course->state;
-        course->claims = {end, 0};
-        state.wanted = blocked ? 0 : sums[1];
-        if (blocked) {
-            told->blocked = 1;
-            state.way = NO_WAY;  // of supersteps that are queued already
-            state.pulls = state.reopens = 0;
-        } else if (HAS_DONE) {
-            state.stale = chosen == PUSH || sums[1] != 0;
-        }
-    }
-    if (blocked) return;
-    for (u64 base = 0; base < way.pages; base += THREADS) {
+    constexpr u32 WARPS = SELECT_THREADS / 32;
+    __shared__ u32 of_warp[2][WARPS];  // two, so that a turn waits for the others once
+    __shared__ u64 wanted, absent;
+    const Way way = course->ways[chosen];
+    if (threadIdx.x == 0) wanted = absent = 0;
+    u32 end = 0, side = 0, pages = 0, missing = 0;  // end: of the entries so far; there are fewer parts than 2^32
+    for (u64 base = 0; base < way.pages; base += SELECT_THREADS, side ^= 1) {
         const u64 page = base + threadIdx.x;
-        const u64 mine = page < way.pages && wanted(page) ? parts_of(page) : 0, so_far = sum_so_far(mine);
-        __syncthreads();  // of_warp has been read
-        if (lane_of() == 31) of_warp[warp_of()] = so_far;
+        const bool is_page = page < way.pages, take = is_page && ((chosen == PULL && !HAS_DONE) || way.lists[page] != 0);
+        const u64 first = is_page ? way.part_of[page] : 0;
+        const u32 mine = take ? u32(way.part_of[page + 1] - first) : 0, row = is_page ? way.rows[page] : 0;
+        const u32 so_far = sum_so_far(mine);
+        if (lane_of() == 31) of_warp[side][warp_of()] = so_far;
         __syncthreads();
-        u64 before = end;
-        for (u32 warp = 0; warp < BLOCK_WARPS; warp++) {
-            if (warp < warp_of()) before += of_warp[warp];
-            end += of_warp[warp];
-        }
-        if (page >= way.pages) continue;
-        const u64 mine_ends = before + so_far;
-        way.entries[page] = {u32(mine_ends), way.rows[page], way.part_of[page] - (mine_ends - mine)};
+        const u32 sums = sum_so_far(lane_of() < WARPS ? of_warp[side][lane_of()] : 0);
+        const u32 before = __shfl_sync(FULL, sums, (warp_of() - 1) & 31);
+        const u32 mine_ends = end + (warp_of() == 0 ? 0 : before) + so_far;
+        end += __shfl_sync(FULL, sums, 31);
+        if (is_page) way.entries[page] = {mine_ends, row, first - (mine_ends - mine)};
+        pages += take;
+        missing += take && row == ~u32(0);
+    }
+    __syncthreads();
+    count_up(&wanted, pages);
+    count_up(&absent, missing);
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    Ahead& state = course->state;
+    state.parts = end;
+    state.wanted = absent != 0 ? 0 : wanted;
+    if (absent != 0) {
+        told->blocked = 1;
+        state.way = NO_WAY;  // of supersteps that are queued already
+        state.pulls = state.reopens = 0;
+    } else if (HAS_DONE) {
+        state.stale = chosen == PUSH || wanted != 0;
     }
 }
 
 // The pages that are wanted: of active vertices for a push, of `open` ones for a pull. told: of this superstep. Any
 // launch of whole warps.
-KERNEL __launch_bounds__(THREADS)
+KERNEL __launch_bounds__(SELECT_THREADS, ONE_BLOCK)
 select_pages_kernel(Course* course, const u64* active_bits, const u64* open_bits, Told* told) {
     const u64 chosen = course->state.way;
     if (chosen == NO_WAY) return;
@@ -195,10 +186,11 @@ traverse_kernel(Course* course, const Word* __restrict__ words, const Weight* __
     const u64 chosen = course->state.way;
     if (chosen == NO_WAY) return;
     const Way way = course->ways[chosen];
-    const Pool pool = {words, weights, page_words, way.entries, way.pages, false, way.first_vertex};
+    const u64 parts = course->state.parts;
+    Pool pool = {words, weights, page_words, way.entries, way.pages, false, way.first_vertex};
+    while (chosen == PUSH && pool.cut < MOST_CUT && parts << pool.cut <= threads_of_grid() / 32) pool.cut++;
     const Sources sources = {reinterpret_cast<const Source*>(value), 0, degree, active_bits};
     Got* const dst = reinterpret_cast<Got*>(value);
-    const u64 parts = way.part_of[way.pages];
     u32 looked;
     if (chosen == PUSH) {
         const Pushing push = {sources, dst, 0, vertices, next_bits};

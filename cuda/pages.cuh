@@ -34,7 +34,8 @@ struct __align__(16) Entry {
 
 // Where the pages of a launch lie in `words`: as `base` entries say, or without entries page p in row p - base. Elements
 // of `weights` belong to the words in the same places. far: in host memory, of which a read of 128 bytes takes as long
-// as one of 32: a warp takes a list, whatever the directory says. first_vertex: of every page.
+// as one of 32: a warp takes a list, whatever the directory says. first_vertex: of every page. cut: each part is claimed
+// 2^cut times, for a share of its long lists each time: of use where there are fewer parts than warps.
 struct Pool {
     const Word* words;
     const Weight* weights;
@@ -43,6 +44,7 @@ struct Pool {
     u64 base;
     bool far;
     const u64* first_vertex;
+    u32 cut = 0;
 };
 constexpr u64 NO_VERTEX = ~u64(0);
 
@@ -156,7 +158,8 @@ __device__ __forceinline__ List share_of(List list, u32 number, u32 shares) {
     return {list.vertex, begin, min2(begin + share, list.stop)};
 }
 
-// What the warps of one launch share: the next part to take, and how many warps have ended. Both are 0 between launches.
+// What the warps of one launch share: claims made so far, beside the first two of each warp, and how many warps have
+// ended. Both are 0 between launches.
 struct Claims {
     u64 next, ended;
 };
@@ -172,7 +175,7 @@ __device__ __forceinline__ Entry entry_of(const Pool& pool, u64 number) {
     return pool.entries[low];
 }
 
-// A part that a warp has claimed, its index and number, and the row of its page where entries say it.
+// A part that a warp has claimed, its index, the number of the claim, and the row of its page where entries say it.
 struct Claimed {
     Part part;
     u64 index;
@@ -193,9 +196,10 @@ __device__ __forceinline__ void arrived() {
 #endif
 }
 
-// each(claimed) for numbers below count, a warp a part: it takes the next part when it is done, as parts take times that
-// differ, and waits for no other warp. While it works on one, the next one is on its way to shared memory, and the number
-// of the one after that is asked for: neither is waited for.
+// each(claimed) for `count` claims on parts, a warp a claim. The first two of a warp are its own: where there are no more,
+// nobody has to ask, which takes all warps 12 us. Then a warp takes the next one when it is done, as parts take times
+// that differ, and waits for no other warp. While it works on one, the next one is on its way to shared memory, and the
+// number of the one after that is asked for: neither is waited for.
 template <u32 WARPS, class Each>
 __device__ __forceinline__ void for_claims(const Pool& pool, const Part* parts, u64 first, u64 count, Claims* claims,
                                            Each each) {
@@ -204,6 +208,7 @@ __device__ __forceinline__ void for_claims(const Pool& pool, const Part* parts, 
     const auto fetch = [&](Claimed& to, u64 number) {
         to.number = u32(number);
         if (number >= count) return;
+        number >>= pool.cut;
         to.index = first + number;
         if (pool.entries != nullptr) {
             const Entry entry = entry_of(pool, number);
@@ -212,25 +217,26 @@ __device__ __forceinline__ void for_claims(const Pool& pool, const Part* parts, 
         }
         copy_ahead(&to.part, parts + to.index);
     };
-    u32 next = 0;  // there are fewer parts than 2^32
+    const u32 warps = threads_of_grid() / 32;
+    const bool shared = count > 2 * u64(warps);
+    u32 next = thread_of_grid() / 32;  // there are fewer claims than 2^32
     if (lane_of() == 0) {
-        fetch(claimed[0], atomicAdd(&claims->next, u64(1)));
-        next = u32(atomicAdd(&claims->next, u64(1)));
+        fetch(claimed[0], next);
+        next += warps;
         arrived();
     }
     __syncwarp();
     for (u32 turn = 0; claimed[turn].number < count; turn ^= 1) {
         if (lane_of() == 0) {
             fetch(claimed[turn ^ 1], next);
-            next = u32(atomicAdd(&claims->next, u64(1)));
+            next = shared ? 2 * warps + u32(atomicAdd(&claims->next, u64(1))) : u32(count);
         }
         __syncwarp();
         each(claimed[turn]);
         if (lane_of() == 0) arrived();
         __syncwarp();
     }
-    const u64 warps = threads_of_grid() / 32;
-    if (lane_of() == 0 && atomicAdd(&claims->ended, u64(1)) == warps - 1) claims->next = claims->ended = 0;
+    if (shared && lane_of() == 0 && atomicAdd(&claims->ended, u64(1)) == warps - 1) claims->next = claims->ended = 0;
 }
 
 // wide(list, words, weights, index), small(part, page, weights) or columns(part, page, weights) for `count` parts of pages
@@ -242,22 +248,31 @@ template <u32 WARPS, bool WHOLE = false, class Wanted, class Wide, class Small, 
 __device__ __forceinline__ u32 for_parts(const Pool& pool, const Part* __restrict__ parts, u64 first, u64 count,
                                          Claims* claims, Wanted wanted, Wide wide, Small small, Columns columns) {
     u32 sum = 0;  // of one lane and one launch
-    for_claims<WARPS>(pool, parts, first, count, claims, [&](const Claimed& claimed) {
+    for_claims<WARPS>(pool, parts, first, count << pool.cut, claims, [&](const Claimed& claimed) {
         Part part = claimed.part;
         const u64 row = pool.entries == nullptr ? part.page - pool.base : claimed.row;
         const Word* const words = pool.words + row * pool.page_words;
         const Weight* const beside = pool.weights + row * pool.page_words;
         const u64 vertex = __ldg(pool.first_vertex + part.page);
         const Page page = {words, pool.page_words, part.group & DENSE ? vertex : NO_VERTEX};
-        u32 shares = part.group >> 16 & 255;
-        const u32 mine = part.group >> 24;
+        u32 shares = part.group >> 16 & 255, mine = part.group >> 24;
         if (WHOLE && page.dense == NO_VERTEX) {
             if (mine != 0) return;
             shares = 0;
         }
         part.group &= DENSE - 1;
+        if (pool.cut != 0) {
+            const u32 share = claimed.number & ((1 << pool.cut) - 1);
+            if (part.group == STRETCH || shares != 0 || (part.group & COLUMNS) == 0 && part.end - part.first <= 32) {
+                shares = (shares == 0 ? 1 : shares) << pool.cut;
+                mine = (mine << pool.cut) + share;
+            } else if (share != 0) {
+                return;  // many short lists: the first claim's
+            }
+        }
         if (part.group == STRETCH) {
-            if (wanted(vertex)) sum += wide({vertex, part.first, part.end}, words, beside, claimed.index);
+            const List stretch = {vertex, part.first, part.end};
+            if (wanted(vertex)) sum += wide(pool.cut == 0 ? stretch : share_of(stretch, mine, shares), words, beside, claimed.index);
         } else if (part.group & COLUMNS) {
             sum += columns(part, page, beside);
         } else if (shares != 0) {

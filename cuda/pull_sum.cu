@@ -10,8 +10,7 @@
 #include "sources.cuh"
 
 constexpr u32 PULL_THREADS = 1024;
-constexpr u32 ONE_BLOCK = 1;  // a processor
-constexpr u32 SUM_STEP = 8;    // as STEP
+constexpr u32 SUM_STEP = 4;    // as STEP; with more, values on their way push each other out of L1
 
 struct HotSources : Sources {
     const Source* nearest;  // the values of vertices [0, hot)

@@ -8,6 +8,7 @@ constexpr u32 BLOCK_WARPS = THREADS / 32;
 // Lets the edge kernels have 64 registers a thread (they take 40 to 64). More warps, with fewer registers each, are
 // slower: they push each other's values out of L1, and L2 is what bounds a pull.
 constexpr u32 BLOCKS_AN_SM = 4;
+constexpr u32 ONE_BLOCK = 1;  // an SM, where a block has 1,024 threads
 
 // Shared memory that a launch sizes: `name` points to it.
 #ifndef DYNAMIC_SHARED

@@ -18,7 +18,7 @@ EDGES_A_PART = 2048  # a 16 MiB batch is 2,000 parts: larger ones leave warps id
 STRETCH_PARTS = 2  # a stretch of a hub's large pages has so many times the edges: a sum of each comes back
 PART_BYTES = 16
 LARGE_GROUP = 0
-LONG_FROM = 1024  # edges a record on average: then a warp takes one, whatever the directory says
+EDGES_A_LANE = 4  # of a list, on average: with more, lanes' reads lie too far apart, whatever the directory says
 SHARE_PARTS = 2  # lists of a small page are shared from twice so many parts' edges on, on average
 SHARES_SHIFT, SHARE_SHIFT = 16, 24  # of a part's group: how many share its lists (0: nobody), and which share it has
 MOST_SHARES = 255
@@ -39,8 +39,8 @@ def micro_groups(
     if micro != "hybrid":
         groups = np.full(len(group), LANES[micro], np.uint32)
     else:
-        long = edges >= records.astype(np.uint64) * np.uint64(LONG_FROM)
-        groups = np.where(long, WARP_LANES, group).astype(np.uint32)
+        lanes = np.maximum(edges // np.maximum(records, 1) // EDGES_A_LANE, 1)
+        groups = np.maximum(group, np.minimum(1 << np.log2(lanes).astype(np.uint32), WARP_LANES)).astype(np.uint32)
     groups = np.where(layout == ROW, groups, COLUMNS + layout.astype(np.uint32)).astype(np.uint32)
     return groups + np.where(span == records, np.uint32(DENSE), np.uint32(0))
 

@@ -14,7 +14,7 @@ DIRECTIONS = ("push", "pull")
 NO_WAY = 2  # in place of a direction: there is no superstep
 # Where things are in struct Course, in words: Ahead (of which these are named), Rules, two Ways, Claims;
 # after it the size of a frontier.
-PULLS, REOPENS, STALE, WANTED, RULES, WAYS = 1, 2, 3, 7, 9, 13
+PULLS, REOPENS, STALE, WANTED, RULES, WAYS = 1, 2, 3, 7, 10, 14
 WAY_WORDS = 8
 FRONTIER = WAYS + 2 * WAY_WORDS + 2
 COURSE_WORDS = FRONTIER + 2

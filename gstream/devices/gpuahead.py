@@ -81,7 +81,7 @@ class Ahead:
                 state.value.address, state.degree.address,
             )  # fmt: skip
         self._reopens = self._ways[1] is not None and not self.rules.heads and state.code.has_done
-        self._select = kernels["select_pages_kernel"], state.blocks(pages, 8)
+        self._select = kernels["select_pages_kernel"], state.blocks(pages, 32)
         traverse = kernels["traverse_kernel"]
         self._traverse = traverse, traverse.blocks(parts)
         self._pages = (

@@ -26,7 +26,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "natural order": {"order": "natural"}, "out alone": {"order": "degree", "topology": "out"},
 }  # fmt: skip
 OPTIONS: list[dict[str, Any]] = [{}, {"cache": "lru"}, {"use_heads": False}, {"direction": "push"}]
-PROGRAMS = ("bfs", "back", "widest", "labels")
+LEVELS = ("bfs", "back")  # each superstep is a set; values of the others spread within one, as parts happen to be taken
+PROGRAMS = (*LEVELS, "widest", "labels")
 
 
 def make_graph(path: Path, kind: str, vertices: int, edges: int) -> Path:

@@ -28,8 +28,8 @@ def shared_library(folder: Path, text: str, *options: str) -> ctypes.CDLL:
 
 def small_blocks(text: str) -> str:
     """A unit whose blocks have 256 threads at most: every one is a fiber, and most have nothing to do."""
-    assert text.count("PULL_THREADS = 1024;") <= 1
-    return text.replace("PULL_THREADS = 1024;", "PULL_THREADS = 256;")
+    assert text.count("_THREADS = 1024;") <= 1
+    return text.replace("_THREADS = 1024;", "_THREADS = 256;")
 
 
 def threads_of(kernel) -> int:

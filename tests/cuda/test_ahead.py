@@ -6,7 +6,7 @@ import re
 
 import pytest
 import standin
-from ahead_runs import KINDS, OPTIONS, PROGRAMS, SOURCES, by_the_driver, make, make_graph, note_driver_steps, told
+from ahead_runs import KINDS, LEVELS, OPTIONS, PROGRAMS, SOURCES, by_the_driver, make, make_graph, note_driver_steps, told
 from compilers import needs_gxx
 
 import gstream.ahead
@@ -56,11 +56,13 @@ def test_they_are_the_drivers(store, driver_steps, tmp_path, monkeypatch, kind, 
             expected = by_the_driver(engine, each, monkeypatch)
             assert len(driver_steps) == expected.supersteps > 0
             assert first.value.tobytes() == found.value.tobytes() == expected.value.tobytes()
+            assert found.converged and expected.converged
+            assert found.stats.loop_seconds > 0 and all(step.seconds >= 0 for step in found.stats.per_superstep)
+            if kind not in LEVELS:
+                continue
             assert told(found) == told(expected)
-            assert (found.supersteps, found.converged) == (expected.supersteps, expected.converged)
             for name in ("cache_hits", "cache_misses", "edges_visited", "bytes_moved"):
                 assert getattr(found.stats, name) == getattr(expected.stats, name), name
-            assert found.stats.loop_seconds > 0 and all(step.seconds >= 0 for step in found.stats.per_superstep)
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, 5, 100])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from ahead_runs import KINDS, OPTIONS, PROGRAMS, SOURCES, by_the_driver, make, make_graph, note_driver_steps, told
+from ahead_runs import KINDS, LEVELS, OPTIONS, PROGRAMS, SOURCES, by_the_driver, make, make_graph, note_driver_steps, told
 from visible import NEEDS_GPU
 
 from gstream.driver import Engine
@@ -27,7 +27,7 @@ def store(request, tmp_path_factory):
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_they_are_the_drivers(store, tmp_path, monkeypatch, kind, options):
-    """Levels of a search are sets: each superstep is the same. What spreads within a superstep depends on the GPU."""
+    """Supersteps of LEVELS are the same, too; those of the others depend on the GPU."""
     driver_steps, programs = note_driver_steps(monkeypatch), [make(kind, source, tmp_path) for source in SOURCES]
     asked = RunOptions(devices=["cuda:0"], zero_copy=False, **options)  # pages that were copied once are there
     with Engine(store) as host, Engine(store, asked) as engine:
@@ -44,7 +44,7 @@ def test_they_are_the_drivers(store, tmp_path, monkeypatch, kind, options):
             found = engine.run(each)
             assert found.value.tobytes() == expected.value.tobytes()
             assert len(driver_steps) < found.supersteps or found.supersteps == 0
-            if kind in ("bfs", "back"):
+            if kind in LEVELS:
                 assert not driver_steps
                 assert told(found) == told(by_the_driver(engine, each, monkeypatch))
             assert all(step.seconds > 0 for step in found.stats.per_superstep)
