@@ -29,7 +29,7 @@ from bench import machine
 RESULT = machine.ROOT / "bench" / "results" / "sanitizer.json"
 SAID = machine.ROOT / "bench" / "scratch" / "sanitizer"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
-ALONE = ("memcheck",)  # sees the first GPU only: with two it hung in tests of both
+ALONE = ("memcheck",)  # each process sees one GPU, the next one: with two it hung in tests of both
 OPTIONS = {"memcheck": ["--leak-check", "no"]}  # contexts end with their process
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 REPORTS = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
@@ -42,6 +42,7 @@ class Shard(NamedTuple):
     tool: str
     name: Path
     process: subprocess.Popen[bytes]
+    tests: int
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -55,9 +56,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def environment(tool: str) -> dict[str, str]:
-    """Of the tests under a tool: small graphs, and the GPUs that it may see."""
-    visible = {"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]}
+def environment(tool: str, number: int = 0) -> dict[str, str]:
+    """Of the tests in a tool's process: small graphs, and the GPUs that it may see."""
+    given = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")
+    visible = {"CUDA_VISIBLE_DEVICES": given[number % len(given)]}
     return {**os.environ, "GSTREAM_SMALL": "1", **(visible if tool in ALONE else {})}
 
 
@@ -72,14 +74,14 @@ def start(tool: str, number: int, tests: Sequence[str], limit: int) -> Shard:
     """Have a tool watch some tests."""
     name = SAID / f"{tool}-{number}"
     name.with_suffix(".log").unlink(missing_ok=True)
-    command = ["timeout", "--signal=INT", "--kill-after=20", str(limit), "compute-sanitizer", "--tool", tool]
+    command = ["timeout", "--signal=INT", "--kill-after=60", str(limit), "compute-sanitizer", "--tool", tool]
     command += ["--target-processes", "application-only", "--print-limit", "20", "--log-file", f"{name}.log"]
     command += [*OPTIONS.get(tool, []), *PYTEST, *tests]
     with name.with_suffix(".out").open("wb") as out:
         process = subprocess.Popen(
-            command, cwd=machine.ROOT, env=environment(tool), stdout=out, stderr=subprocess.STDOUT
+            command, cwd=machine.ROOT, env=environment(tool, number), stdout=out, stderr=subprocess.STDOUT
         )
-    return Shard(tool, name, process)
+    return Shard(tool, name, process, len(tests))
 
 
 def found_by(shards: Sequence[Shard]) -> dict[str, Any]:
@@ -94,7 +96,7 @@ def found_by(shards: Sequence[Shard]) -> dict[str, Any]:
         log = shard.name.with_suffix(".log")
         said = REPORTS.findall(log.read_text(errors="replace")) if log.exists() else []
         reports = reports + sum(map(int, said)) if said and reports is not None else None
-    return {"processes": len(shards), "reports": reports, **counts}
+    return {"processes": len(shards), "tests": sum(shard.tests for shard in shards), "reports": reports, **counts}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

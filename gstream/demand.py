@@ -8,11 +8,12 @@ copied.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from gstream.costs import Constants
+from gstream.ownership import owners
 from gstream.pagetable import PageTable
 from pagestore.layout import ROW
 
@@ -27,6 +28,7 @@ class Demand:
     table: PageTable
     numbers: np.ndarray
     lists: np.ndarray
+    _shares: dict[int, list[Demand]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, table: PageTable, lists: np.ndarray) -> Demand:
@@ -39,9 +41,19 @@ class Demand:
         """All of every page."""
         return cls(table, table.all_pages(), table.records.astype(np.int64))
 
+    def shares(self, devices: int) -> list[Demand]:
+        """What each of so many devices owns of it, which is worked out once."""
+        if devices not in self._shares:
+            owner = owners(self.numbers, self.table.stretch, devices)
+            parts = [self if devices == 1 else self._part(owner == number) for number in range(devices)]
+            self._shares[devices] = parts
+        return self._shares[devices]
+
     def among(self, pages: np.ndarray) -> Demand:
         """The part of it in `pages` (int64[n])."""
-        inside = np.isin(self.numbers, pages, assume_unique=True)
+        return self._part(np.isin(self.numbers, pages, assume_unique=True))
+
+    def _part(self, inside: np.ndarray) -> Demand:
         return Demand(self.table, self.numbers[inside], self.lists[inside])
 
     @property

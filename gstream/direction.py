@@ -17,7 +17,6 @@ import numpy as np
 
 from gstream.demand import Demand
 from gstream.devices.base import Device
-from gstream.ownership import share
 from gstream.pagetable import PageTable
 from gstream.plan import Plan
 from pagestore.layout import HEAD_NEIGHBOURS
@@ -97,9 +96,9 @@ class Chooser:
         """The pages of it that must come."""
         if not self.plan.copies:
             return demand
-        table, numbers, count = demand.table, demand.numbers, len(self.devices)
-        parts = [device.absent(table, share(numbers, table.stretch, count, d)) for d, device in enumerate(self.devices)]
-        absent = parts[0] if count == 1 else np.concatenate(parts)
+        table, numbers, shares = demand.table, demand.numbers, demand.shares(len(self.devices))
+        parts = [device.absent(table, part.numbers) for device, part in zip(self.devices, shares, strict=True)]
+        absent = parts[0] if len(parts) == 1 else np.concatenate(parts)
         if len(absent) == 0:
             return Demand(table, absent, absent)
         return demand if len(absent) == len(numbers) else demand.among(absent)

@@ -33,7 +33,6 @@ from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.keeping import Asked
 from gstream.machine import memory
 from gstream.options import RunOptions, parse_devices
-from gstream.ownership import share
 from gstream.pagetable import PageTable
 from gstream.plan import Plan, make_plan, make_sweep_plan, out_of_memory, plan_sources
 from gstream.predict import CostModel, what_is_there
@@ -279,20 +278,20 @@ class Engine:
                 raise
             for future in futures:
                 future.result()
-        else:
-            for number in range(len(self.devices)):
-                call(number)
+            return
+        for number in range(len(self.devices)):
+            call(number)
+        if not self.devices[0].meet(self.devices):
             late = [device.lateness() for device in self.devices]
             for number in sorted(range(len(self.devices)), key=late.__getitem__):
                 self.devices[number].finish()
 
     def stream(self, demand: Demand, weights: bool, again: bool = False, in_place: np.ndarray = NO_PAGES) -> None:
         """Submit pages to the devices that own them, small pages first; finish all. See gstream.feeding."""
-        sources, devices, stretch = self._sources.of(demand.table), self.devices, demand.table.stretch
+        sources, devices, shares = self._sources.of(demand.table), self.devices, demand.shares(len(self.devices))
 
         def feeding(number: int) -> Generator[None, None, None]:
-            mine = demand.among(share(demand.numbers, stretch, len(devices), number)) if len(devices) > 1 else demand
-            return feed(devices[number], sources[number], mine, weights, again, in_place)
+            return feed(devices[number], sources[number], shares[number], weights, again, in_place)
 
         if all(device.queues for device in devices):
             in_turn([feeding(number) for number in range(len(devices))])

@@ -22,6 +22,7 @@ from gstream.direction import LISTED, Chooser, Frontier
 from gstream.fit import BLOCK
 from gstream.near import Near
 from gstream.options import RunOptions
+from gstream.pagetable import PageTable
 from gstream.plan import Plan
 from gstream.stats import RunStats, StepStats
 
@@ -73,6 +74,7 @@ class Run:
         self.warm = any(len(pages) for held in plan.on_devices.values() for pages in held)  # of runs before
         self.forced: str | None = None  # the next superstep's direction; its pages come to stay
         self.seconds_in_vain = 0.0  # before it, of a device that could not make it
+        self._whole: dict[str, Demand] = {}
         self.began_at = 0  # the superstep that was restored; 0: this run started
 
     def _spread(self) -> bool:
@@ -221,11 +223,11 @@ class Run:
         table, device = self.plan.table(direction), self.devices[0]
         step = Step(direction, table)
         if not self.code.idempotent:
-            return step, Demand.whole(table)
+            return step, self.whole(table)
         if direction == "push":
             return self.push(frontier)
         if not self.code.has_done or not self.job.plan.resident:
-            return step, Demand.whole(table)
+            return step, self.whole(table)
         if self.stale:
             self.each(lambda d: self.devices[d].reopen())
         which = "open"
@@ -240,6 +242,12 @@ class Run:
             step.skip = 4 if step.remain and step.listed is not None else 0
         self.stale = len(left.numbers) > 0
         return step, left
+
+    def whole(self, table: PageTable) -> Demand:
+        """All pages, with who owns which: the same in every superstep."""
+        if table.name not in self._whole:
+            self._whole[table.name] = Demand.whole(table)
+        return self._whole[table.name]
 
     def push(self, frontier: Frontier) -> tuple[Step, Demand]:
         """A push from the frontier and the pages that hold it."""

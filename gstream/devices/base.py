@@ -291,6 +291,10 @@ class Device(ABC):
     def finish(self) -> None:
         """Return when everything that was queued is done. Raises the first error of it."""
 
+    def meet(self, peers: Sequence[Device]) -> bool:
+        """Have what is called next on any peer come after all that was called; False: they must be finished first."""
+        return False
+
     @abstractmethod
     def tally(self) -> None:
         """Bring `stats` up to date, after finish; `frontier` does so too."""

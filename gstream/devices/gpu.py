@@ -2,8 +2,7 @@
 
 submit_held(pages) runs one launch over all wanted pages that are in the cache. submit(batch) queues the copies of its
 pages on the one stream for copies, and on the batch's own the kernel, which waits for them. Before a stream is used
-again its last batch must be over, which bounds what is in flight to one batch a stream. Sweeps of page kernels that
-have no `gpu_work` run on the host's cores.
+again its last batch must be over: one a stream is in flight. Page kernels without `gpu_work` run on the host's cores.
 """
 
 from __future__ import annotations
@@ -80,9 +79,7 @@ class GpuDevice(Device):
 
     @property
     def memory_bytes(self) -> int:
-        held = self.uploads.memory_bytes
-        held += self._pool.memory_bytes if self._pool else 0
-        return held + (self._state.memory_bytes if self._state else 0)
+        return sum(part.memory_bytes for part in (self.uploads, self._pool, self._state) if part is not None)
 
     def capacity(self) -> int | None:
         """Asked of the driver once, when nothing is held: plans that change from run to run would empty the cache."""
@@ -126,8 +123,8 @@ class GpuDevice(Device):
     def attach(self, job: Job) -> None:
         self._check()
         with self.gpu:
-            resident, source_copy = job.plan.resident, job.plan.source_copy
-            degrees = needed_degrees(job.code, True) if resident else whole_degrees(job.code, source_copy)
+            code, copied = job.code, job.plan.source_copy
+            degrees = needed_degrees(code, True) if job.plan.resident else whole_degrees(code, copied)
             self.uploads.keep({f"heads/{name}" for name in job.host.heads} | degrees)
             self._make_pool(job.plan, job.tables, job.code.uses_edge)
             self._state = GpuState(self.gpu, job, self.pool.tables, self.uploads, self._spans)
@@ -268,6 +265,9 @@ class GpuDevice(Device):
             with self.gpu:
                 self._queue.settle()
 
+    def meet(self, peers: Sequence[Device]) -> bool:
+        return self._state is not None and self._state.plan.resident and gpumerge.meet(peers)
+
     # Vertices
 
     def load(self, chunk: Range, values: bool) -> None:
@@ -348,6 +348,7 @@ class GpuDevice(Device):
         with self.gpu:
             self.stats.edges += self.state.take_edges()
             self.stats.merge_seconds += self._merges.take()
+            self.queue.all_over()
 
     def run_ahead(self, rules: Rules, first: int, limit: int | None) -> Made | None:
         with self.gpu:

@@ -13,6 +13,7 @@ import numpy as np
 
 from gstream.devices.base import Range
 from gstream.devices.cuda import Array
+from gstream.devices.gpuqueue import BatchQueue
 from gstream.devices.gpustate import GpuState
 from gstream.devices.state import bit_words
 from gstream.fit import piece_bytes
@@ -21,6 +22,21 @@ from gstream.fit import piece_bytes
 def states(peers: Sequence[Any]) -> list[GpuState]:
     """The peers' attributes; devices of one run are all GPUs."""
     return [peer.state for peer in peers]
+
+
+def meet(peers: Sequence[Any]) -> bool:
+    """What Device.meet says, of resident values: GPUs wait for each other, and this thread for batches alone."""
+    queues: list[BatchQueue] = [peer.queue for peer in peers]
+    for queue in queues:
+        with queue.gpu:
+            queue.settle()
+            queue.met.record(queue.work.stream)
+    for queue in queues:
+        with queue.gpu:
+            for other in queues:
+                if other is not queue:
+                    queue.work.stream.wait_for_event(other.met)
+    return True
 
 
 def spread(state: GpuState, slices: Sequence[Range], peers: Sequence[GpuState]) -> None:

@@ -98,6 +98,7 @@ class BatchQueue:
         self._letting_go: deque[tuple[Lane, Callable[[], None]]] = deque()  # copies queued, and what they let go of
         self._ahead: deque[tuple[Batch, Placement, Lane]] = deque()  # copied for the next step, in order
         self._held_over, self._held_ticket = gpu.event(), -1  # the launch over cached pages
+        self.met = gpu.event()  # how far the work's stream must be before others go on
         self._sweep: tuple[np.ndarray, Launch, Placement] | None = None  # the same, over pages that keep their slots
         self._busy = False  # whether batches were queued that are not known to be over
 
@@ -362,7 +363,7 @@ class BatchQueue:
             over = True
         finally:
             self.work.close(ended and over)
-            self._held_over = None  # not later, when an error's traceback lets go of this queue
+            self._held_over = self.met = None  # not later, when an error's traceback lets go of this queue
 
 
 def follows(numbers: np.ndarray, rows: np.ndarray) -> bool:

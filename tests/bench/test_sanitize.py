@@ -47,6 +47,7 @@ def test_nothing_is_reported(tmp_path, monkeypatch):
     assert code == 0 and list(found) == ["memcheck", "synccheck"]
     for counts in found.values():
         assert (counts["passed"], counts["failed"], counts["reports"], counts["processes"]) == (5, 0, 0, 2)
+        assert counts["tests"] == 5
 
 
 def test_reports_count(tmp_path, monkeypatch):
@@ -67,7 +68,7 @@ def test_failures_count(tmp_path, monkeypatch):
 
 def test_memcheck_sees_one_gpu(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
-    assert sanitize.environment("memcheck")["CUDA_VISIBLE_DEVICES"] == "2"
+    assert [sanitize.environment("memcheck", k)["CUDA_VISIBLE_DEVICES"] for k in range(3)] == ["2", "3", "2"]
     assert sanitize.environment("racecheck")["CUDA_VISIBLE_DEVICES"] == "2,3"
 
 

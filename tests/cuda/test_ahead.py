@@ -6,7 +6,18 @@ import re
 
 import pytest
 import standin
-from ahead_runs import KINDS, LEVELS, OPTIONS, PROGRAMS, SOURCES, by_the_driver, make, make_graph, note_driver_steps, told
+from ahead_runs import (
+    KINDS,
+    LEVELS,
+    OPTIONS,
+    PROGRAMS,
+    SOURCES,
+    by_the_driver,
+    make,
+    make_graph,
+    note_driver_steps,
+    told,
+)
 from compilers import needs_gxx
 
 import gstream.ahead

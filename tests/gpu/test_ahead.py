@@ -5,7 +5,18 @@ from __future__ import annotations
 import os
 
 import pytest
-from ahead_runs import KINDS, LEVELS, OPTIONS, PROGRAMS, SOURCES, by_the_driver, make, make_graph, note_driver_steps, told
+from ahead_runs import (
+    KINDS,
+    LEVELS,
+    OPTIONS,
+    PROGRAMS,
+    SOURCES,
+    by_the_driver,
+    make,
+    make_graph,
+    note_driver_steps,
+    told,
+)
 from visible import NEEDS_GPU
 
 from gstream.driver import Engine
