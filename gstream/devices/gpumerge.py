@@ -90,7 +90,7 @@ def gather(state: GpuState, parts: Sequence[Range], peers: Sequence[GpuState], v
         if peer is not state and part[0] < part[1]:
             with state.span("merges", f"take vertices {part[0]} to {part[1]}"):
                 _take(state, part, peer, values)
-            if not state.code.in_place:
+            if state.strewn and not state.code.in_place:
                 state.reset(part, state.chunk[0])
 
 

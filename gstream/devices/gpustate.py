@@ -50,6 +50,7 @@ class GpuState:
         self.room = max(plan.chunk, min(BLOCK, vertices))  # `start` works by whole blocks
         self.attribute_bytes, self.edges = 0, 0  # looked at, as far as is known
         self.slices = 0, 0  # address and number of peers' slices (gpumerge.spread)
+        self.strewn = True  # vertices of peers' slices may have got something here
         self.queued: list[str] = []  # kernels on the stream that are not known to be over
         self.arrays: list[Array] = []
         self._extra: dict[str, Array] = {}  # small buffers that grow when needed
