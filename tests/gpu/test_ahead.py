@@ -57,5 +57,6 @@ def test_they_are_the_drivers(store, tmp_path, monkeypatch, kind, options):
             assert len(driver_steps) < found.supersteps or found.supersteps == 0
             if kind in LEVELS:
                 assert not driver_steps
-                assert told(found) == told(by_the_driver(engine, each, monkeypatch))
+                alike = by_the_driver(engine, each, monkeypatch)  # a warp stops once another has settled its vertex
+                assert told(found, edges_visited=0) == told(alike, edges_visited=0)
             assert all(step.seconds > 0 for step in found.stats.per_superstep)
