@@ -17,6 +17,7 @@
 
 constexpr u64 PUSH = 0, PULL = 1, NO_WAY = 2;
 constexpr u64 PUSH_COST = 2;  // as gstream.direction has it (a test compares them)
+constexpr u32 MOST_CUT = 5;  // a list of 8,192 edges, which one warp takes 200 us for, becomes 32 pieces
 
 // What is known between kernels. pulls, reopens: whether they are due in this superstep; stale: open bits may hold
 // vertices that are done; unexplored to last_vertices as in gstream.direction.Chooser; wanted: pages, which have `parts`;
@@ -187,7 +188,7 @@ traverse_kernel(Course* course, const Word* __restrict__ words, const Weight* __
     const Way way = course->ways[chosen];
     const u64 parts = course->state.parts;
     Pool pool = {words, weights, page_words, way.entries, way.pages, false, way.first_vertex};
-    if (chosen == PUSH) pool.cut = cut_of(parts);
+    while (chosen == PUSH && pool.cut < MOST_CUT && parts << pool.cut <= threads_of_grid() / 32) pool.cut++;
     const Sources sources = {reinterpret_cast<const Source*>(value), 0, degree, active_bits};
     Got* const dst = reinterpret_cast<Got*>(value);
     u32 looked;

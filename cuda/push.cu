@@ -8,8 +8,7 @@ push_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
             Claims* claims, const Source* source, u64 source_first, const Degree* __restrict__ degree,
             const u64* __restrict__ active_bits, Got* dst, u64 dst_first, u64 dst_last, u64* next_bits, u64* edges,
             Context ctx) {
-    Pool pool = {words, weights, page_words, entries, base, far != 0, first_vertex};
-    if (IDEMPOTENT) pool.cut = cut_of(part_count);
+    const Pool pool = {words, weights, page_words, entries, base, far != 0, first_vertex};
     const Sources sources = {source, source_first, degree, active_bits};
     const Pushing push = {sources, dst, dst_first, dst_last - dst_first, next_bits};
     count_up(edges, push_parts(pool, parts, part_first, part_count, claims, push, ctx));

@@ -50,15 +50,6 @@ struct Pushing {
     }
 };
 
-constexpr u32 MOST_CUT = 5;  // a list of 8,192 edges, which one warp takes 200 us for, becomes 32 pieces
-
-// Pool::cut of a push over so few parts that warps of the grid would have nothing to do.
-__device__ __forceinline__ u32 cut_of(u64 parts) {
-    u32 cut = 0;
-    while (cut < MOST_CUT && parts << cut <= threads_of_grid() / 32) cut++;
-    return cut;
-}
-
 // Push from every active vertex of `count` parts of the pool, from `first` on (SUM: from all); edges this lane looked at.
 __device__ __forceinline__ u32 push_parts(const Pool& pool, const Part* parts, u64 first, u64 count, Claims* claims,
                                           const Pushing& push, const Context& ctx) {

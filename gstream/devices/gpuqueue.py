@@ -56,9 +56,9 @@ class Launch:
         first = int(part_of[numbers[0]])
         return first, int(part_of[numbers[-1] + 1]) - first
 
-    def blocks(self, kernel: Launcher, cut: int = 0) -> int:
-        """How many of a kernel's blocks there is work for: a warp takes a part, or 2^cut warps do."""
-        return kernel.blocks(self.parts[1] << cut)
+    def blocks(self, kernel: Launcher) -> int:
+        """How many of a kernel's blocks there is work for: a warp takes a part."""
+        return kernel.blocks(self.parts[1])
 
 
 class Work(Protocol):

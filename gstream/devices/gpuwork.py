@@ -9,8 +9,6 @@ from gstream.devices.gpulane import Lane
 from gstream.devices.gpuqueue import Launch
 from gstream.devices.gpustate import GpuState
 
-MOST_CUT = 5  # as cuda/pushing.cuh has it: a push over few parts has each claimed up to 2^5 times
-
 
 class ProgramWork:
     """The kernels of one job (a gstream.devices.gpuqueue.Work); `begin` says which step."""
@@ -50,7 +48,7 @@ class ProgramWork:
         )  # fmt: skip
         tail, kernel = (state.counter, state.context), state.kernels[f"{step.direction}_kernel"]
         if step.direction == "push":
-            kernel(stream, pages.blocks(kernel, MOST_CUT if state.code.idempotent else 0), *common, *tail)
+            kernel(stream, pages.blocks(kernel), *common, *tail)
             return
         table, name = pages.table, pages.table.table.name
         bits = state.remain if step.remain else state.open

@@ -23,7 +23,6 @@ from compilers import needs_gxx
 import gstream.ahead
 from gstream.cudacode.generate import sources
 from gstream.devices.cuda import DeviceError
-from gstream.devices.gpuwork import MOST_CUT
 from gstream.direction import PUSH_COST
 from gstream.driver import Engine
 from gstream.options import RunOptions
@@ -161,5 +160,3 @@ def test_no_time_is_lost(store, monkeypatch):
 def test_the_rule_is_one():
     found = re.search(r"PUSH_COST = (\d+);", (sources() / "ahead.cu").read_text())
     assert found and int(found[1]) == PUSH_COST
-    found = re.search(r"MOST_CUT = (\d+);", (sources() / "pushing.cuh").read_text())
-    assert found and int(found[1]) == MOST_CUT
