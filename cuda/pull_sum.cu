@@ -4,9 +4,9 @@
 // an order that depends on its page alone: the same bits for any number of streams, batches and GPUs. A hub's list lies
 // in large pages, each cut into parts for many warps, and so is a long list of a small page; their sums go to
 // carry[place_of[part]], and are added in page order afterwards (Garaph 4.1).
-// Reads 4 or 8 bytes an edge, coalesced and once, and one source value an edge at random: 32 bytes of L2 each, which is
-// the bound (86 % of what L2 moves). In degree order the first vertices are the hubs, which half of all edges come from,
-// so the first `hot` values are copied to each processor's shared memory, one large block a processor.
+// Reads 4 or 8 bytes an edge, coalesced and once, and one source value an edge at random, a lookup of L2 each, which is
+// the bound (88 % of the lookups it can do). In degree order the first vertices are the hubs, which half of all edges
+// come from, so the first `hot` values are copied to each processor's shared memory, one large block a processor.
 #include "sources.cuh"
 
 constexpr u32 PULL_THREADS = 1024;
