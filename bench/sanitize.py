@@ -31,7 +31,8 @@ SAID = machine.ROOT / "bench" / "scratch" / "sanitizer"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 ALONE = ("memcheck",)  # each process sees one GPU, the next one: with two it hung in tests of both
 OPTIONS = {"memcheck": ["--leak-check", "no"]}  # contexts end with their process
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+# Without a limit for each test: many processes share a GPU, which takes turns.
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "timeout=0"]
 REPORTS = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
 COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
 

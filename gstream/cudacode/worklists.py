@@ -32,7 +32,8 @@ LANES = {"vertex": 1, "edge": 32, **{str(size): size for size in GROUP_SIZES}}
 def micro_groups(
     micro: str, records: np.ndarray, edges: np.ndarray, group: np.ndarray, layout: np.ndarray, span: np.ndarray
 ) -> np.ndarray:
-    """uint32[n]: lanes a record of each page: the same for all pages of rows, or what the directory's columns say.
+    """uint32[n]: lanes a record of each page: the same for all pages of rows, or what the directory says, and no fewer
+    than one for EDGES_A_LANE edges; column pages have their own.
 
     span: vertices from the first to the last of each page; as many as records: the page is DENSE.
     """
