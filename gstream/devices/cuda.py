@@ -8,10 +8,9 @@ context only. Errors of CUDA become ResourceError (memory) or DeviceError, with 
 from __future__ import annotations
 
 import ctypes
-import mmap
 import os
+import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -19,9 +18,8 @@ import numpy as np
 
 from gstream.devices.base import DeviceMemoryError
 from gstream.devices.early import CONNECTIONS
-from pagestore.cores import usable_cores
 from pagestore.errors import DeviceMissingError, GstreamError, ResourceError
-from pagestore.io import aligned_empty
+from pagestore.io import aligned_empty, touch
 
 REMEDY = "Install pycuda beside the CUDA toolkit (gstream doctor says what is missing), or pass --devices host."
 UNTRUSTED = (
@@ -33,7 +31,6 @@ PINNED = 1 | 2  # CU_MEMHOSTREGISTER_PORTABLE: pinned for all GPUs; _DEVICEMAP: 
 USES_HOST_ADDRESSES = 91  # CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM; pycuda has no name for it
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: does not wait for the default stream
 LARGEST_ADDRESS = (1 << 64) - 1
-TOUCHED_AT_ONCE = 8 << 20
 PINNED_TO_FETCH = 8 << 20
 SHARED_UNASKED = 48 << 10  # bytes of shared memory, its own among them, that a block may have unasked
 
@@ -158,6 +155,8 @@ class Gpu:
         self.architecture = f"sm_{major}{minor}"
         self.reads_host = self._uses_host_addresses()
         self._peers: dict[int, bool] = {index: True}  # GPU -> whether it can be reached
+        self._reached: Any = None  # an event
+        self._others: Sequence[Callable[[], None]] = ()
 
     def __enter__(self) -> Gpu:
         try:
@@ -221,7 +220,7 @@ class Gpu:
         """Copy from `address` into host memory, after what is queued on `stream`; there on return."""
         if out.nbytes:
             self.cuda.memcpy_dtoh_async(out, address, stream)
-            stream.synchronize()
+            self.wait_for(stream)
         return out
 
     def fetch(self, address: int, count: int, dtype: Any, stream: Any) -> np.ndarray:
@@ -301,7 +300,34 @@ class Gpu:
 
     def synchronize(self) -> None:
         """Return when everything queued on this GPU is over."""
+        self._look()
         self.cuda.Context.synchronize()
+
+    # A stream that waits for an event of another GPU waits for ever once that one has failed
+
+    def depend(self, event: Any, others: Sequence[Callable[[], None]]) -> None:
+        """From now on streams may wait for other GPUs: waiting for them calls each of `others`, which raises where its
+        GPU has failed. event: to wait by; None: they wait for none any more."""
+        self._reached, self._others = event, others
+
+    def wait_for(self, stream: Any) -> None:
+        """Return when what is queued on a stream is over. Raises DeviceError where a GPU that it waits for failed."""
+        if self._others:
+            self._reached.record(stream)
+            self.wait_event(self._reached)
+        else:
+            stream.synchronize()
+
+    def wait_event(self, event: Any) -> None:
+        """The same for an event."""
+        while self._others and not event.query():
+            self._look()
+            time.sleep(0)
+        event.synchronize()
+
+    def _look(self) -> None:
+        for look in self._others:
+            look()
 
     def reaches(self, other: Gpu) -> bool:
         """Whether kernels of this GPU can read the other's memory; enables it at the first call."""
@@ -340,14 +366,6 @@ def never_free(what: object) -> None:
     What is on a GPU that failed can't be freed, and pycuda prints a warning for every piece that it tries to.
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(what))
-
-
-def touch(array: np.ndarray) -> None:
-    """Make the system give an array's memory, as it is; several threads, without the GIL."""
-    flat = array.reshape(-1).view(np.uint8)
-    pieces = [flat[low : low + TOUCHED_AT_ONCE : mmap.PAGESIZE] for low in range(0, len(flat), TOUCHED_AT_ONCE)]
-    with ThreadPoolExecutor(min(8, usable_cores())) as threads:
-        list(threads.map(lambda piece: np.bitwise_or(piece, 0, out=piece), pieces))
 
 
 _LOADED: dict[tuple[Any, Any], dict[str, Launcher]] = {}  # (context, unit): kernels by name

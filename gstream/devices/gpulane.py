@@ -33,7 +33,7 @@ class Lane:
         """Return when its last batch is over; the GIL is free meanwhile."""
         if self.used:
             try:
-                self.over.synchronize()
+                self.gpu.wait_event(self.over)
             except self.gpu.cuda.Error as error:
                 raise self.gpu.failure(self.what, error) from error
             self.used = False
@@ -64,6 +64,23 @@ class Lane:
         self.free_source()
         self._entries.free()
         self.stream = self.over = self.copied = None
+
+
+class Mark:
+    """How far a stream is, which streams of other GPUs may wait for. It keeps no stream alive."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        self.gpu = gpu
+        self.event = gpu.event()
+
+    def look(self) -> None:
+        """Raise DeviceError where the GPU has failed."""
+        if self.event is not None:
+            with self.gpu:
+                self.event.query()
+
+    def free(self) -> None:
+        self.event = None
 
 
 class Stopwatch:

@@ -30,12 +30,10 @@ def meet(peers: Sequence[Any]) -> bool:
     for queue in queues:
         with queue.gpu:
             queue.settle()
-            queue.met.record(queue.work.stream)
+            queue.met.event.record(queue.work.stream)
     for queue in queues:
         with queue.gpu:
-            for other in queues:
-                if other is not queue:
-                    queue.work.stream.wait_for_event(other.met)
+            queue.depend([other.met for other in queues if other is not queue])
     return True
 
 

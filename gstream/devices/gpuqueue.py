@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -13,7 +13,7 @@ import numpy as np
 from gstream.demand import NO_PAGES
 from gstream.devices.base import Device
 from gstream.devices.cuda import LARGEST_ADDRESS, Gpu, Launcher, suspects
-from gstream.devices.gpulane import Lane, Spans
+from gstream.devices.gpulane import Lane, Mark, Spans
 from gstream.devices.gpupool import GpuTable, PagePool
 from gstream.devices.streams import Placement, cut_by_reach
 from gstream.pages import Batch
@@ -98,7 +98,7 @@ class BatchQueue:
         self._letting_go: deque[tuple[Lane, Callable[[], None]]] = deque()  # copies queued, and what they let go of
         self._ahead: deque[tuple[Batch, Placement, Lane]] = deque()  # copied for the next step, in order
         self._held_over, self._held_ticket = gpu.event(), -1  # the launch over cached pages
-        self.met = gpu.event()  # how far the work's stream must be before others go on
+        self.met, self._depends = Mark(gpu), False  # how far the work's stream must be before others go on
         self._sweep: tuple[np.ndarray, Launch, Placement] | None = None  # the same, over pages that keep their slots
         self._busy = False  # whether batches were queued that are not known to be over
 
@@ -321,7 +321,7 @@ class BatchQueue:
         """Let the oldest batch get past its copy."""
         if self._letting_go:
             lane, done = self._letting_go.popleft()
-            lane.copied.synchronize()
+            self.gpu.wait_event(lane.copied)
             done()
 
     def settle(self) -> None:
@@ -337,7 +337,7 @@ class BatchQueue:
         """Return when all launches are over; copies ahead go on."""
         self.settle()
         try:
-            self.work.stream.synchronize()
+            self.gpu.wait_for(self.work.stream)
         except self.gpu.cuda.Error as error:
             raise self.gpu.failure(suspects(self.work.queued), error) from error
         self.all_over()
@@ -350,6 +350,14 @@ class BatchQueue:
         if self._spans is not None:
             self._spans.flush()
 
+    def depend(self, others: Sequence[Mark]) -> None:
+        """Have what is queued next come after what the others' marks stand for."""
+        if not self._depends:
+            self._depends = True
+            self.gpu.depend(self.gpu.event(), [other.look for other in others])
+        for other in others:
+            self.work.stream.wait_for_event(other.event)
+
     def close(self, ended: bool = False) -> None:
         """Return when nothing is queued any more; the last call, also where it breaks off."""
         over = False
@@ -361,9 +369,11 @@ class BatchQueue:
                 self._spans.flush()
             self.device.stats.edges += self.work.take_edges()
             over = True
+            self.gpu.depend(None, ())
         finally:
             self.work.close(ended and over)
-            self._held_over = self.met = None  # not later, when an error's traceback lets go of this queue
+            self._held_over = None  # not later, when an error's traceback lets go of this queue
+            self.met.free()
 
 
 def follows(numbers: np.ndarray, rows: np.ndarray) -> bool:
