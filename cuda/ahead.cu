@@ -20,8 +20,8 @@ constexpr u64 PUSH_COST = 2;  // as gstream.direction has it (a test compares th
 constexpr u32 MOST_CUT = 5;  // a list of 8,192 edges, which one warp takes 200 us for, becomes 32 pieces
 
 // What is known between kernels. pulls, reopens: whether they are due in this superstep; stale: open bits may hold
-// vertices that are done; unexplored to last_vertices as in gstream.direction.Chooser; wanted: pages, which have `parts`;
-// ended: blocks of the kernel that runs.
+// vertices that are done; unexplored to last_vertices as in gstream.direction.Chooser; wanted: pages, which have
+// `parts`; ended: blocks of the kernel that runs.
 struct Ahead {
     u64 way, pulls, reopens, stale, unexplored, pulled, last_vertices, wanted, parts, ended;
 };
@@ -134,7 +134,8 @@ __device__ __forceinline__ void select_pages(Course* course, u64 chosen, Told* t
     u32 end = 0, side = 0, pages = 0, missing = 0;  // end: of the entries so far; there are fewer parts than 2^32
     for (u64 base = 0; base < way.pages; base += SELECT_THREADS, side ^= 1) {
         const u64 page = base + threadIdx.x;
-        const bool is_page = page < way.pages, take = is_page && ((chosen == PULL && !HAS_DONE) || way.lists[page] != 0);
+        const bool is_page = page < way.pages;
+        const bool take = is_page && ((chosen == PULL && !HAS_DONE) || way.lists[page] != 0);
         const u64 first = is_page ? way.part_of[page] : 0;
         const u32 mine = take ? u32(way.part_of[page + 1] - first) : 0, row = is_page ? way.rows[page] : 0;
         const u32 so_far = sum_so_far(mine);
@@ -166,7 +167,7 @@ __device__ __forceinline__ void select_pages(Course* course, u64 chosen, Told* t
 }
 
 // The pages that are wanted: of active vertices for a push, of `open` ones for a pull. told: of this superstep. Any
-// launch of whole warps.
+// number of blocks.
 KERNEL __launch_bounds__(SELECT_THREADS, ONE_BLOCK)
 select_pages_kernel(Course* course, const u64* active_bits, const u64* open_bits, Told* told) {
     const u64 chosen = course->state.way;

@@ -3,8 +3,8 @@
 #define GSTREAM_LISTS
 #include "warps.cuh"
 
-// lists[page] = set bits in [first_vertex, last_vertex] of the page. A warp a page, WORDS words a lane at once: a page of
-// 1 MiB whose lists have an edge each spans some 64,000 vertices, 1,000 words. Any launch of whole warps.
+// lists[page] = set bits in [first_vertex, last_vertex] of the page. A warp a page, WORDS words a lane at once: a page
+// of 1 MiB whose lists have an edge each spans some 64,000 vertices, 1,000 words. Any launch of whole warps.
 __device__ __forceinline__ void count_lists(const u64* bits, const u64* first_vertex, const u64* last_vertex, u64 pages,
                                             u32* lists) {
     constexpr u32 WORDS = 8;

@@ -8,7 +8,8 @@
 // neighbours, ... side by side. Example, stride 32: lists of 3, 3 and 2 in lanes 0, 1 and 2 take three reads of a line.
 //
 // Micro level: a *team* of `group` lanes (1, 2, 4, ... 32) shares one record. 1 is the thesis's vertex-centric
-// technique, 32 the edge-centric one; the directory says per page what wastes the fewest lanes, --micro forces one.
+// technique, 32 the edge-centric one; the directory says per page what wastes the fewest lanes, and is followed unless a
+// lane would read 8 neighbours or more (gstream/cudacode/worklists.py); --micro forces one.
 #ifndef GSTREAM_PAGES
 #define GSTREAM_PAGES
 #include "combine.cuh"
@@ -54,7 +55,8 @@ struct Page {
     u64 page_words, dense;
 };
 
-// Neighbours a lane loads before it uses the first: with one at a time, every gather would wait for the one before.
+// Neighbours a lane loads before it uses the first: with one at a time, every gather would wait for the one before; with
+// 8, what is on its way pushes other values out of L1 (a pull: 7 % slower).
 constexpr u32 STEP = 4;
 
 struct Slot {

@@ -10,7 +10,6 @@
 #include "sources.cuh"
 
 constexpr u32 PULL_THREADS = 1024;
-constexpr u32 SUM_STEP = 4;    // as STEP; with more, values on their way push each other out of L1
 
 struct HotSources : Sources {
     const Source* nearest;  // the values of vertices [0, hot)
@@ -53,13 +52,13 @@ __device__ __forceinline__ Got* place_of_sum(Got* dst, const Slice* slices, u64 
     return dst + at;
 }
 
-// Neighbours of the list's words `word`, word + size, ..., SUM_STEP of them; 0 where the list has ended.
+// Neighbours of the list's words `word`, word + size, ..., STEP of them; 0 where the list has ended.
 struct Turn {
-    Word u[SUM_STEP];
+    Word u[STEP];
 
     __device__ __forceinline__ Turn(const Word* page, List list, u32 word, u32 size) {
 #pragma unroll
-        for (u32 k = 0; k < SUM_STEP; k++) u[k] = word + k * size < list.stop ? read_once(page + word + k * size) : 0;
+        for (u32 k = 0; k < STEP; k++) u[k] = word + k * size < list.stop ? read_once(page + word + k * size) : 0;
     }
 };
 
@@ -72,15 +71,15 @@ __device__ __forceinline__ Got sum_of_lane(const HotSources& sources, const Word
     if (word >= list.stop) return sum;
     Turn turn(page, list, word, size);
     while (true) {
-        const Turn next(page, list, word + SUM_STEP * size, size);
-        Source from[SUM_STEP];
+        const Turn next(page, list, word + STEP * size, size);
+        Source from[STEP];
 #pragma unroll
-        for (u32 k = 0; k < SUM_STEP; k++) from[k] = word + k * size < list.stop ? sources.at(turn.u[k]) : Source(0);
+        for (u32 k = 0; k < STEP; k++) from[k] = word + k * size < list.stop ? sources.at(turn.u[k]) : Source(0);
 #pragma unroll
-        for (u32 k = 0; k < SUM_STEP; k++)
+        for (u32 k = 0; k < STEP; k++)
             if (PREMADE || word + k * size < list.stop)
                 sum += sources.message(turn.u[k], from[k], weight_of(weights, word + k * size), ctx);
-        word += SUM_STEP * size;
+        word += STEP * size;
         if (word >= list.stop) return sum;
         turn = next;
     }

@@ -43,10 +43,11 @@ class Demand:
 
     def shares(self, devices: int) -> list[Demand]:
         """What each of so many devices owns of it, which is worked out once."""
+        if devices == 1:
+            return [self]
         if devices not in self._shares:
             owner = owners(self.numbers, self.table.stretch, devices)
-            parts = [self if devices == 1 else self._part(owner == number) for number in range(devices)]
-            self._shares[devices] = parts
+            self._shares[devices] = [self._part(owner == number) for number in range(devices)]
         return self._shares[devices]
 
     def among(self, pages: np.ndarray) -> Demand:

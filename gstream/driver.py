@@ -256,7 +256,8 @@ class Engine:
         self._sources.drop_streamed()
 
     def each(self, call: Callable[[int], Any]) -> None:
-        """call(number) for every device, then finish it; threads where all devices allow it, and calls take time.
+        """call(number) for every device, then a barrier: all finish, unless they can meet by themselves. From threads
+        where all devices allow it, and calls take time.
 
         A device alone knows the order of what it was called for, and need not finish it.
         """

@@ -57,7 +57,7 @@ class RunOptions:
     cache: policy of both page caches, host memory over disk and device memory over the link; "auto" pins
     direction: "auto" chooses in every superstep
     micro: lanes of a GPU that share a vertex's list (thesis 4.1): one ("vertex"), a warp ("edge"), so many ("1", "2",
-        "4", "8", "16", "32"), or what each page's directory entry says; lists of column pages have one whatever it is
+        "4", "8", "16", "32"), or at least what each page's directory entry says; lists of column pages have one
     use_heads: hold the first neighbours of each vertex where programs with `done` gain by it
     zero_copy: where few lists of a page are wanted, GPUs read these in host memory instead of copying the page
     chunk_vertices: at most so many vertices of WA resident at once; None is what fits

@@ -34,7 +34,7 @@ class Streamer(Protocol):
     options: RunOptions
 
     def each(self, call: Callable[[int], None]) -> None:
-        """call(device number) for every device, side by side where they allow it; then finish all: a barrier."""
+        """call(device number) for every device, side by side where they allow it; then a barrier (Device.meet)."""
 
     def stream(self, demand: Demand, weights: bool, again: bool = False, in_place: np.ndarray = NO_PAGES) -> None:
         """Submit the pages to their owners and finish; again: the next call asks for them too.
@@ -334,7 +334,7 @@ class Run:
         host.value, host.next_value = host.next_value, host.value
 
     def each(self, call: Any) -> None:
-        """call(device number) on every device, then wait for all: a barrier."""
+        """call(device number) on every device, then a barrier: what is called next comes after it on all."""
         self.engine.each(call)
 
     def put(self, call: Any) -> None:

@@ -18,7 +18,9 @@ EDGES_A_PART = 2048  # a 16 MiB batch is 2,000 parts: larger ones leave warps id
 STRETCH_PARTS = 2  # a stretch of a hub's large pages has so many times the edges: a sum of each comes back
 PART_BYTES = 16
 LARGE_GROUP = 0
-EDGES_A_LANE = 4  # of a list, on average: with more, lanes' reads lie too far apart, whatever the directory says
+EDGES_A_LANE = (
+    4  # to 8, of a list of mean length: with more, lanes' reads lie too far apart, whatever the directory says
+)
 SHARE_PARTS = 2  # lists of a small page are shared from twice so many parts' edges on, on average
 SHARES_SHIFT, SHARE_SHIFT = 16, 24  # of a part's group: how many share its lists (0: nobody), and which share it has
 MOST_SHARES = 255
@@ -32,8 +34,8 @@ LANES = {"vertex": 1, "edge": 32, **{str(size): size for size in GROUP_SIZES}}
 def micro_groups(
     micro: str, records: np.ndarray, edges: np.ndarray, group: np.ndarray, layout: np.ndarray, span: np.ndarray
 ) -> np.ndarray:
-    """uint32[n]: lanes a record of each page: the same for all pages of rows, or what the directory says, and no fewer
-    than one for EDGES_A_LANE edges; column pages have their own.
+    """uint32[n]: lanes a record of each page: the same for all pages of rows, or what the directory says, but more
+    where a lane would have twice EDGES_A_LANE edges or more; column pages have their own.
 
     span: vertices from the first to the last of each page; as many as records: the page is DENSE.
     """

@@ -1,7 +1,9 @@
 """The one interface between the driver and anything that runs page kernels (architecture sections 5 and 6).
 
 What the driver calls, in this order. Work may be queued and done late by all calls but attach, load and finish;
-`finish` is the barrier, and until a device has finished, nothing of it may be read by peers or by the driver.
+`finish` is the barrier, and until a device has finished, nothing of it may be read by peers or by the driver. Several
+devices may `meet` instead: then peers may read what is there by then, and the driver what `frontier`, `tally` and its
+other questions answer, which wait.
 
     attach(job)                           once: memory for WA, RA, bitmaps, page buffers; the rest becomes page cache
     for each chunk: load, start(slice), finish, gather, store       first values, active bits and totals

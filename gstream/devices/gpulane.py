@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.devices.cuda import Gpu
+from gstream.devices.cuda import Gpu, suspects
 from gstream.trace import Trace
 
 CLOCK_TRIES = 5
@@ -67,17 +67,23 @@ class Lane:
 
 
 class Mark:
-    """How far a stream is, which streams of other GPUs may wait for. It keeps no stream alive."""
+    """How far a stream is, which streams of other GPUs may wait for. It keeps no stream alive.
 
-    def __init__(self, gpu: Gpu) -> None:
-        self.gpu = gpu
+    queued: names of kernels on it that are not known to be over.
+    """
+
+    def __init__(self, gpu: Gpu, queued: list[str]) -> None:
+        self.gpu, self.queued = gpu, queued
         self.event = gpu.event()
 
     def look(self) -> None:
         """Raise DeviceError where the GPU has failed."""
         if self.event is not None:
             with self.gpu:
-                self.event.query()
+                try:
+                    self.event.query()
+                except self.gpu.cuda.Error as error:
+                    raise self.gpu.failure(suspects(self.queued), error) from error
 
     def free(self) -> None:
         self.event = None

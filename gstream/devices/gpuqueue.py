@@ -98,7 +98,7 @@ class BatchQueue:
         self._letting_go: deque[tuple[Lane, Callable[[], None]]] = deque()  # copies queued, and what they let go of
         self._ahead: deque[tuple[Batch, Placement, Lane]] = deque()  # copied for the next step, in order
         self._held_over, self._held_ticket = gpu.event(), -1  # the launch over cached pages
-        self.met, self._depends = Mark(gpu), False  # how far the work's stream must be before others go on
+        self.met, self._depends = Mark(gpu, work.queued), False  # how far work's stream must be before others go on
         self._sweep: tuple[np.ndarray, Launch, Placement] | None = None  # the same, over pages that keep their slots
         self._busy = False  # whether batches were queued that are not known to be over
 

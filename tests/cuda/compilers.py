@@ -27,13 +27,17 @@ def shared_library(folder: Path, text: str, *options: str) -> ctypes.CDLL:
 
 
 def small_blocks(text: str) -> str:
-    """A unit whose blocks have 256 threads at most: every one is a fiber, and most have nothing to do."""
-    assert text.count("_THREADS = 1024;") <= 1
-    return text.replace("_THREADS = 1024;", "_THREADS = 256;")
+    """A unit whose blocks have 256 threads at most: every one is a fiber, and most have nothing to do.
+
+    Pages are selected by 64, so that small graphs have more of them than a block has threads, and that in two warps.
+    """
+    for name, threads in (("PULL", 256), ("SELECT", 64)):
+        text = text.replace(f"{name}_THREADS = 1024;", f"{name}_THREADS = {threads};")
+    return text
 
 
 def threads_of(kernel) -> int:
-    return 256 if kernel.threads == 1024 else kernel.threads
+    return {"pull_kernel": min(kernel.threads, 256), "select_pages_kernel": 64}.get(kernel.name, kernel.threads)
 
 
 def compile_unit(unit, folder: Path) -> Path:

@@ -36,7 +36,7 @@ pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
 
 @pytest.fixture(scope="module", params=KINDS)
 def store(request, tmp_path_factory):
-    path = make_graph(tmp_path_factory.mktemp("ahead") / "graph.gs", request.param, 3000, 20_000)
+    path = make_graph(tmp_path_factory.mktemp("ahead") / "graph.gs", request.param, 3000, 80_000)
     with open_store(path) as store:
         yield store
 
@@ -68,6 +68,11 @@ def test_they_are_the_drivers(store, driver_steps, tmp_path, monkeypatch, kind, 
             assert len(driver_steps) == expected.supersteps > 0
             assert first.value.tobytes() == found.value.tobytes() == expected.value.tobytes()
             assert found.converged and expected.converged
+            steps, alike = found.stats.per_superstep, expected.stats.per_superstep
+            assert len(steps) == found.supersteps and found.stats.bytes_moved == found.stats.cache_misses == 0
+            assert all(step.pages <= store.topology("out").pages for step in steps if step.direction == "push")
+            for here, there in zip(steps[:1], alike, strict=False):
+                assert (here.direction, here.frontier, here.pages) == (there.direction, there.frontier, there.pages)
             assert found.stats.loop_seconds > 0 and all(step.seconds >= 0 for step in found.stats.per_superstep)
             if kind not in LEVELS:
                 continue

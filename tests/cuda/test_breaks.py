@@ -244,6 +244,58 @@ def test_errors_that_stick(graphs, fault, devices, kernel):
     assert fault.errors > 2
 
 
+class Death:
+    """One GPU dies as it launches `kernel`: what it had queued is never done, and every call for it fails."""
+
+    def __init__(self, monkeypatch, kernel):
+        self.dead = None
+        push, launch, do_one = standin.Context.push, standin.Function.prepared_async_call, standin.Scheduler.do_one
+
+        def entered(context):
+            if context.index == self.dead:
+                raise standin.LogicError("an uncorrectable ECC error, of the test")
+            push(context)
+
+        def launched(function, *arguments, **given):
+            launch(function, *arguments, **given)
+            if function.name == kernel and function.context.index == 2:
+                self.dead = 2
+
+        def done(scheduler):
+            ready = [queue for queue in scheduler.queues if queue.ready and queue.context.index != self.dead]
+            if self.dead is None:
+                return do_one(scheduler)
+            if not ready:
+                return False
+            operation, _ = scheduler.random.choice(ready).operations.popleft()
+            operation()
+            return True
+
+        monkeypatch.setattr(standin.Context, "push", entered)
+        monkeypatch.setattr(standin.Function, "prepared_async_call", launched)
+        monkeypatch.setattr(standin.Scheduler, "do_one", done)
+
+    def over(self):
+        self.dead = None
+        for lost in (standin.WORK.queues, standin.contexts(), standin.LIVE):
+            lost.clear()
+
+
+@pytest.mark.parametrize("cache", ["0", "auto"])
+@pytest.mark.parametrize("kernel", ["message_kernel", "pull_kernel", "apply_kernel"])
+def test_nobody_waits_for_a_gpu_that_is_dead(graphs, monkeypatch, kernel, cache):
+    """The other one's streams would: its device says which GPU it was, and cleans up without waiting."""
+    with ScheduledEngine(graphs[0].store, RunOptions(devices=["cuda:0,2"], batch_bytes=PAGE, cache=cache)) as engine:
+        engine.run(PageRank(tolerance=0.0), max_supersteps=2)
+        death = Death(monkeypatch, kernel)
+        with pytest.raises(
+            DeviceError, match=r"cuda:2 \(stand-in\).*ECC error, of the test.*There is no answer"
+        ) as said:
+            engine.run(PageRank(tolerance=0.0), max_supersteps=4)
+        assert said.value.gpu == 2
+        death.over()
+
+
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,1", "cuda:0,2"])
 @pytest.mark.parametrize(
     "kernel",

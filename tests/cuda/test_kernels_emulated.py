@@ -262,3 +262,17 @@ def test_parts_cover_every_edge_once():
                     record = int(pages.words[row, -2 * slot - 1])
                     covered[row, record + 1 : record + 1 + int(pages.words[row, record])] += 1
             assert covered.sum() == len(source) and covered.max() == 1
+
+
+def test_no_lane_has_much_of_a_list():
+    """Lanes a record by mean length, where the directory says one; it may say more."""
+    lanes = {3: 1, 7: 1, 8: 2, 15: 2, 16: 4, 31: 4, 64: 16, 127: 16, 128: 32, 5000: 32}
+    records, edges = np.full(len(lanes), 10, np.uint32), np.array([10 * mean for mean in lanes], np.uint64)
+    rows, span = np.zeros(len(lanes), np.uint8), np.full(len(lanes), 99, np.uint64)
+
+    def given(micro: str, group: int) -> list[int]:
+        return worklists.micro_groups(micro, records, edges, np.full(len(lanes), group, np.uint8), rows, span).tolist()
+
+    assert given("hybrid", 1) == list(lanes.values())
+    assert given("hybrid", 16) == [max(16, least) for least in lanes.values()]
+    assert given("vertex", 1) == [1] * len(lanes)
