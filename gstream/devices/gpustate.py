@@ -189,7 +189,8 @@ class GpuState:
         return have
 
     def put(self, name: str, values: np.ndarray) -> Array:
-        """A few 8-byte `values` in a buffer of that name; queued. The last ones must have been used."""
+        """A few 8-byte `values` in a buffer of that name; queued. The last ones must have been used: peers meet without
+        the driver, so a name is put once between two waits for the stream."""
         staging = self._staging.get(name)
         if staging is None or len(staging) < values.size:
             staging = self._staging[name] = self.gpu.pinned(2 * values.size, values.dtype)
