@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.base import DeviceMemoryError
+from gstream.devices.company import Company
 from gstream.devices.early import CONNECTIONS
 from pagestore.errors import DeviceMissingError, GstreamError, ResourceError
 from pagestore.io import aligned_empty, touch
@@ -155,8 +155,7 @@ class Gpu:
         self.architecture = f"sm_{major}{minor}"
         self.reads_host = self._uses_host_addresses()
         self._peers: dict[int, bool] = {index: True}  # GPU -> whether it can be reached
-        self._reached: Any = None  # an event
-        self._others: Sequence[Callable[[], None]] = ()
+        self.company = Company()
 
     def __enter__(self) -> Gpu:
         try:
@@ -220,7 +219,7 @@ class Gpu:
         """Copy from `address` into host memory, after what is queued on `stream`; there on return."""
         if out.nbytes:
             self.cuda.memcpy_dtoh_async(out, address, stream)
-            self.wait_for(stream)
+            self.company.wait_for(stream)
         return out
 
     def fetch(self, address: int, count: int, dtype: Any, stream: Any) -> np.ndarray:
@@ -300,34 +299,8 @@ class Gpu:
 
     def synchronize(self) -> None:
         """Return when everything queued on this GPU is over."""
-        self._look()
+        self.company.look()
         self.cuda.Context.synchronize()
-
-    # A stream that waits for an event of another GPU waits for ever once that one has failed
-
-    def depend(self, event: Any, others: Sequence[Callable[[], None]]) -> None:
-        """From now on streams may wait for other GPUs: waiting for them calls each of `others`, which raises where its
-        GPU has failed. event: to wait by; None: they wait for none any more."""
-        self._reached, self._others = event, others
-
-    def wait_for(self, stream: Any) -> None:
-        """Return when what is queued on a stream is over. Raises DeviceError where a GPU that it waits for failed."""
-        if self._others:
-            self._reached.record(stream)
-            self.wait_event(self._reached)
-        else:
-            stream.synchronize()
-
-    def wait_event(self, event: Any) -> None:
-        """The same for an event."""
-        while self._others and not event.query():
-            self._look()
-            time.sleep(0)
-        event.synchronize()
-
-    def _look(self) -> None:
-        for look in self._others:
-            look()
 
     def reaches(self, other: Gpu) -> bool:
         """Whether kernels of this GPU can read the other's memory; enables it at the first call."""

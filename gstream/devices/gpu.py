@@ -112,11 +112,10 @@ class GpuDevice(Device):
             unpin = self.gpu.pin(array, touched)
 
         def undo() -> None:
-            try:
-                with self.gpu:
-                    unpin()
-            except DeviceError:  # another error is on its way
-                self._lose()
+            if self._lost:  # what is queued may read it at any time
+                never_free(array)
+                return
+            self._in_the_end(unpin)
 
         return undo
 
@@ -146,26 +145,30 @@ class GpuDevice(Device):
         if self._pool is None:
             self._pool = PagePool(self.gpu, plan, tables, weights)
 
-    def rest(self) -> None:
+    def _in_the_end(self, call: Callable[[], None]) -> None:
+        """Call in the GPU's context; an error of CUDA that shows here only follows one that is on its way."""
         try:
             with self.gpu:
-                self.gpu.synchronize()
+                call()
         except DeviceError:
             self._lose()
 
+    def rest(self) -> None:
+        self._in_the_end(self.gpu.synchronize)
+
     def detach(self) -> None:
-        """Raises nothing: an error of CUDA that shows here only follows one that is on its way."""
+        """Raises nothing."""
         if self._sweeper is not None:
             self._sweeper.detach()
         if self._queue is None and self._state is None:
             return
-        try:
-            with self.gpu, ExitStack() as undo:
-                undo.callback(self._forget_job)  # also where Ctrl-C comes meanwhile
-                if self._queue is not None:
-                    self._queue.close()
-        except DeviceError:
-            self._lose()
+        self._in_the_end(self._end_job)
+
+    def _end_job(self) -> None:
+        with ExitStack() as undo:
+            undo.callback(self._forget_job)  # also where Ctrl-C comes meanwhile
+            if self._queue is not None:
+                self._queue.close()
 
     def _forget_job(self) -> None:
         self.gpu.synchronize()
@@ -196,25 +199,20 @@ class GpuDevice(Device):
 
     def release(self) -> None:
         """Give everything back that is kept between runs."""
-        try:
-            with self.gpu:
-                if self._pool is not None:
-                    self._pool.free()
-                self.uploads.keep(set())
-                self._pool = None
-        except DeviceError:
-            self._lose()
+        self._in_the_end(self._give_back)
+
+    def _give_back(self) -> None:
+        if self._pool is not None:
+            self._pool.free()
+        self.uploads.keep(set())
+        self._pool = None
 
     def close(self) -> None:
         self.detach()
         self.release()
         if self._sweeper is not None:
             self._sweeper.close()
-        try:
-            with self.gpu:
-                self._spans = None  # its events go
-        except DeviceError:
-            self._lose()
+        self._in_the_end(lambda: setattr(self, "_spans", None))  # its events go
 
     # Batches
 

@@ -321,7 +321,7 @@ class BatchQueue:
         """Let the oldest batch get past its copy."""
         if self._letting_go:
             lane, done = self._letting_go.popleft()
-            self.gpu.wait_event(lane.copied)
+            self.gpu.company.wait_event(lane.copied)
             done()
 
     def settle(self) -> None:
@@ -337,7 +337,7 @@ class BatchQueue:
         """Return when all launches are over; copies ahead go on."""
         self.settle()
         try:
-            self.gpu.wait_for(self.work.stream)
+            self.gpu.company.wait_for(self.work.stream)
         except self.gpu.cuda.Error as error:
             raise self.gpu.failure(suspects(self.work.queued), error) from error
         self.all_over()
@@ -354,7 +354,7 @@ class BatchQueue:
         """Have what is queued next come after what the others' marks stand for."""
         if not self._depends:
             self._depends = True
-            self.gpu.depend(self.gpu.event(), [other.look for other in others])
+            self.gpu.company.begin(self.gpu.event(), [other.look for other in others])
         for other in others:
             self.work.stream.wait_for_event(other.event)
 
@@ -369,7 +369,7 @@ class BatchQueue:
                 self._spans.flush()
             self.device.stats.edges += self.work.take_edges()
             over = True
-            self.gpu.depend(None, ())
+            self.gpu.company.end()
         finally:
             self.work.close(ended and over)
             self._held_over = None  # not later, when an error's traceback lets go of this queue

@@ -215,7 +215,7 @@ class GpuState:
     def wait(self) -> None:
         """Return when what is queued on the stream is over. Raises DeviceError, which names the kernels."""
         try:
-            self.gpu.wait_for(self.stream)
+            self.gpu.company.wait_for(self.stream)
         except self.gpu.cuda.Error as error:
             raise self.gpu.failure(suspects(self.queued), error) from error
         self.queued.clear()
