@@ -18,7 +18,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +25,8 @@ if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench import machine
+from bench.link import ALL_GPUS, Devices
+from pagestore.errors import DeviceMissingError
 
 RESULT = machine.ROOT / "bench" / "results" / "sanitizer.json"
 SAID = machine.ROOT / "bench" / "scratch" / "sanitizer"
@@ -58,19 +59,20 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-@cache
-def count_gpus() -> int:
-    """That nvidia-smi lists."""
+def gpus() -> list[str]:
+    """Numbers of those that tests may see; where what drives them is missing, tests say so."""
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if given is not None:
+        return given.split(",")
     try:
-        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False).stdout
-    except FileNotFoundError:
-        return 0
-    return len(listing.splitlines())
+        return [name.partition(":")[2] for name in Devices.parse(ALL_GPUS).names]
+    except DeviceMissingError:
+        return ["0"]
 
 
 def environment(tool: str, number: int = 0) -> dict[str, str]:
     """Of the tests in a tool's process: small graphs, and the GPUs that it may see."""
-    given = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(max(1, count_gpus()))))).split(",")
+    given = gpus()
     visible = {"CUDA_VISIBLE_DEVICES": given[number % len(given)]}
     return {**os.environ, "GSTREAM_SMALL": "1", **(visible if tool in ALONE else {})}
 

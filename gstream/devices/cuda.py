@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -185,6 +186,14 @@ class Gpu:
         """The error to raise for one of CUDA's after which nothing can be trusted."""
         where = f", {what}" if what else ""
         return DeviceError(f"cuda:{self.index} ({self.name}){where}: {error}", UNTRUSTED, self.index)
+
+    @contextmanager
+    def suspecting(self, queued: Sequence[str]) -> Iterator[None]:
+        """An error of CUDA within is told as one of what is queued, by name."""
+        try:
+            yield
+        except self.cuda.Error as error:
+            raise self.failure(suspects(queued), error) from error
 
     def free_bytes(self) -> int:
         """Bytes of memory that are free now."""

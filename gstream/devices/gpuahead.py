@@ -28,7 +28,6 @@ from gstream.devices.ahead import (
     Rules,
 )
 from gstream.devices.base import Device
-from gstream.devices.cuda import suspects
 from gstream.devices.gpupool import AT_ONCE, PagePool
 from gstream.devices.gpustate import GpuState
 
@@ -151,7 +150,5 @@ class Ahead:
 
     def _wait(self, number: int) -> None:
         """Return when a superstep is over."""
-        try:
+        with self.gpu.suspecting(self.state.queued):
             self.pool.over[number % len(self.pool.over)].synchronize()
-        except self.gpu.cuda.Error as error:
-            raise self.gpu.failure(suspects(self.state.queued), error) from error

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.devices.cuda import Gpu, suspects
+from gstream.devices.cuda import Gpu
 from gstream.trace import Trace
 
 CLOCK_TRIES = 5
@@ -79,11 +79,8 @@ class Mark:
     def look(self) -> None:
         """Raise DeviceError where the GPU has failed."""
         if self.event is not None:
-            with self.gpu:
-                try:
-                    self.event.query()
-                except self.gpu.cuda.Error as error:
-                    raise self.gpu.failure(suspects(self.queued), error) from error
+            with self.gpu, self.gpu.suspecting(self.queued):
+                self.event.query()
 
     def free(self) -> None:
         self.event = None

@@ -29,8 +29,7 @@ def meet(peers: Sequence[Any]) -> bool:
     queues: list[BatchQueue] = [peer.queue for peer in peers]
     for queue in queues:
         with queue.gpu:
-            queue.settle()
-            queue.met.event.record(queue.work.stream)
+            queue.arrive()
     for queue in queues:
         with queue.gpu:
             queue.depend([other.met for other in queues if other is not queue])

@@ -336,10 +336,8 @@ class BatchQueue:
     def finish(self) -> None:
         """Return when all launches are over; copies ahead go on."""
         self.settle()
-        try:
+        with self.gpu.suspecting(self.work.queued):
             self.gpu.company.wait_for(self.work.stream)
-        except self.gpu.cuda.Error as error:
-            raise self.gpu.failure(suspects(self.work.queued), error) from error
         self.all_over()
 
     def all_over(self) -> None:
@@ -350,13 +348,20 @@ class BatchQueue:
         if self._spans is not None:
             self._spans.flush()
 
+    def arrive(self) -> None:
+        """Mark how far the work's stream is, once all batches are over."""
+        self.settle()
+        with self.gpu.suspecting(self.work.queued):
+            self.met.event.record(self.work.stream)
+
     def depend(self, others: Sequence[Mark]) -> None:
         """Have what is queued next come after what the others' marks stand for."""
-        if not self._depends:
-            self._depends = True
-            self.gpu.company.begin(self.gpu.event(), [other.look for other in others])
-        for other in others:
-            self.work.stream.wait_for_event(other.event)
+        with self.gpu.suspecting(self.work.queued):
+            if not self._depends:
+                self._depends = True
+                self.gpu.company.begin(self.gpu.event(), [other.look for other in others])
+            for other in others:
+                self.work.stream.wait_for_event(other.event)
 
     def close(self, ended: bool = False) -> None:
         """Return when nothing is queued any more; the last call, also where it breaks off."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from gstream.cudacode.generate import Unit, UnitShape, unit_of
 from gstream.devices.base import Job, Range, Step
-from gstream.devices.cuda import Array, Gpu, suspects
+from gstream.devices.cuda import Array, Gpu
 from gstream.devices.gpulane import Spans
 from gstream.devices.gpupool import GpuTable
 from gstream.devices.state import blocks_of, message_dtype, whole_degrees
@@ -214,10 +214,8 @@ class GpuState:
 
     def wait(self) -> None:
         """Return when what is queued on the stream is over. Raises DeviceError, which names the kernels."""
-        try:
+        with self.gpu.suspecting(self.queued):
             self.gpu.company.wait_for(self.stream)
-        except self.gpu.cuda.Error as error:
-            raise self.gpu.failure(suspects(self.queued), error) from error
         self.queued.clear()
 
     def load(self, chunk: Range, values: bool) -> None:

@@ -244,6 +244,31 @@ def test_errors_that_stick(graphs, fault, devices, kernel):
     assert fault.errors > 2
 
 
+def test_where_gpus_meet_a_fault_names_its_kernel(graphs, monkeypatch):
+    """It shows first where the one that pulled marks how far it is."""
+    launch, record, pulled = standin.Function.prepared_async_call, standin.Event.record, []
+
+    def launched(function, *arguments, **given):
+        launch(function, *arguments, **given)
+        if function.name == "pull_kernel" and function.context.index == 2:
+            pulled.append(function)
+
+    def recorded(event, stream):
+        if len(pulled) == 1 and event in marks:
+            pulled.append(event)
+            raise standin.LogicError("an illegal memory access, of the test")
+        record(event, stream)
+
+    with ScheduledEngine(graphs[0].store, RunOptions(devices=["cuda:0,2"])) as engine:
+        engine.run(PageRank(tolerance=0.0), max_supersteps=2)
+        arrive, marks = BatchQueue.arrive, []
+        monkeypatch.setattr(BatchQueue, "arrive", lambda queue: (marks.append(queue.met.event), arrive(queue)))
+        monkeypatch.setattr(standin.Function, "prepared_async_call", launched)
+        monkeypatch.setattr(standin.Event, "record", recorded)
+        with pytest.raises(DeviceError, match=r"cuda:[02] .*pull_kernel of PageRank.*memory access, of the test"):
+            engine.run(PageRank(tolerance=0.0), max_supersteps=2)
+
+
 class Death:
     """One GPU dies as it launches `kernel`: what it had queued is never done, and every call for it fails."""
 
