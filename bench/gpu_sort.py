@@ -27,12 +27,12 @@ import numpy as np
 
 from gstream.cudacode.generate import COMPILE_SECONDS, UnitShape, find_nvcc, unit_of_page_kernels
 from gstream.devices.cuda import Array, Gpu
+from gstream.devices.gputiles import PREFIX_STRETCH
 from gstream.hostcode.generate import cache_folder
 from pagestore.convert.order import MAX_ORDER_BUCKETS
 
 SOURCE = Path(__file__).with_name("exact_sorts.cu")
 EXACT = ("radix", "radix, 32 bits", "merge")
-TILE = 4096  # counters, as cuda/order.cu has it
 BLOCKS_A_PROCESSOR = 4  # of 512 threads and 16 KiB of counters: all that an SM holds
 LEAST_STRETCH = 8192  # vertices of a block: twice the counters that it clears and adds up
 
@@ -112,7 +112,7 @@ class DegreeSort:
             "span": (2, np.uint64),
             "place": (self.vertices, self.id_dtype),
             "counts": (MAX_ORDER_BUCKETS + 2, np.uint64),
-            "tiles": (MAX_ORDER_BUCKETS // TILE + 1, np.uint64),
+            "stretches": (MAX_ORDER_BUCKETS // PREFIX_STRETCH + 1, np.uint64),
         }
         with gpu, ExitStack() as undo:
             undo.callback(self._free)
@@ -168,7 +168,7 @@ class DegreeSort:
     def _sort(self, wanted: int | None) -> None:
         gpu, stream = self.gpu, self.stream
         degrees, vertices = self._at("degrees"), self.vertices
-        span, counts, tiles = self._arrays["span"], self._arrays["counts"], self._at("tiles")
+        span, counts, stretches = self._arrays["span"], self._arrays["counts"], self._at("stretches")
         gpu.fill(span, 0xFF, stream)
         self.kernels["extremes_kernel"](stream, 2 * self.blocks, degrees, vertices, span.address)
         least, most = (int(end) for end in gpu.read(span.address, np.empty(2, np.uint64), stream))
@@ -177,11 +177,11 @@ class DegreeSort:
             return
         shape = Buckets.of(self.span, wanted)
         given = (degrees, self._at("others"), vertices, shape.least, shape.most, shape.steps, shape.counters)
-        blocks = -(-shape.counters // TILE)
+        blocks = -(-shape.counters // PREFIX_STRETCH)
         gpu.fill(counts, 0, stream)
         self.kernels["count_buckets_kernel"](stream, self.blocks, *given, counts.address)
-        self.kernels["sum_tiles_kernel"](stream, blocks, counts.address, shape.counters, tiles)
-        self.kernels["scan_tiles_kernel"](stream, blocks, counts.address, shape.counters, tiles)
+        self.kernels["sum_stretches_kernel"](stream, blocks, counts.address, shape.counters, stretches)
+        self.kernels["prefix_kernel"](stream, blocks, counts.address, shape.counters, stretches)
         self.kernels["scatter_kernel"](stream, self.blocks, *given, counts.address, self._at("place"))
 
     def places(self) -> np.ndarray:

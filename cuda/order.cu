@@ -3,7 +3,7 @@
 //
 //     extremes_kernel                        least and greatest degree; where they are equal the sort is off
 //     count_buckets_kernel                   step 1: how many vertices each bucket has
-//     sum_tiles_kernel, scan_tiles_kernel    step 2: an exclusive prefix sum
+//     sum_stretches_kernel, prefix_kernel    step 2: an exclusive prefix sum (prefix.cu)
 //     scatter_kernel                         step 3: every vertex takes the next place of its bucket
 //
 // The paper keeps each vertex's bucket and its rank there from step 1 to step 3, 8 bytes a vertex written and read;
@@ -17,13 +17,12 @@
 // power-law graph nearly all vertices are there. Others are global, and few. Lanes of a warp with one bucket add once.
 // Bound by memory: 4 bytes a vertex read three times (`others` doubles that), its place written once, and by atomics in
 // shared memory, one for each distinct bucket of 32 neighbouring vertices.
+#include "prefix.cu"
 #include "program.cuh"
 #include "warps.cuh"
 
 constexpr u32 SORT_THREADS = 512;
 constexpr u32 LOCAL = 4096;  // 16 KiB of 4-byte counters, 32 KiB of 8-byte ones: two blocks an SM are left room
-constexpr u32 COUNTERS_A_THREAD = 8;
-constexpr u32 TILE = SORT_THREADS * COUNTERS_A_THREAD;
 constexpr u32 NO_BUCKET = ~0u;
 
 struct Buckets {
@@ -110,52 +109,6 @@ count_buckets_kernel(const Degree* degrees, const Degree* others, u64 vertices, 
     __syncthreads();
     for (u32 k = threadIdx.x; k < LOCAL; k += SORT_THREADS)
         if (local[k] != 0) atomicAdd(counts + first + k, u64(local[k]));
-}
-
-// What this thread's counters of a tile sum up to.
-__device__ __forceinline__ u64 sum_of_thread(const u64* counts, u64 counters, u64 first) {
-    u64 sum = 0;
-    for (u64 k = first; k < min2(first + COUNTERS_A_THREAD, counters); k++) sum += counts[k];
-    return sum;
-}
-
-// Sums over the threads up to and with each, in sums[thread], by doubling distances; called by whole blocks.
-__device__ __forceinline__ void scan_threads(u64* sums, u64 mine) {
-    sums[threadIdx.x] = mine;
-    for (u32 back = 1; back < SORT_THREADS; back <<= 1) {
-        __syncthreads();
-        const u64 added = threadIdx.x >= back ? sums[threadIdx.x - back] : 0;
-        __syncthreads();
-        sums[threadIdx.x] += added;
-    }
-    __syncthreads();
-}
-
-// tiles[t] = sum of counts[t * TILE, (t + 1) * TILE). A block a tile.
-KERNEL __launch_bounds__(SORT_THREADS) sum_tiles_kernel(const u64* counts, u64 counters, u64* tiles) {
-    __shared__ u64 sums[SORT_THREADS];
-    const u64 first = u64(blockIdx.x) * TILE + threadIdx.x * COUNTERS_A_THREAD;
-    scan_threads(sums, sum_of_thread(counts, counters, first));
-    if (threadIdx.x == 0) tiles[blockIdx.x] = sums[SORT_THREADS - 1];
-}
-
-// counts[k] = sum of counts[0, k). A block a tile; each adds up the tiles before its own: 256 at 2^20 buckets.
-KERNEL __launch_bounds__(SORT_THREADS) scan_tiles_kernel(u64* counts, u64 counters, const u64* tiles) {
-    __shared__ u64 sums[SORT_THREADS];
-    u64 before = 0;
-    for (u32 tile = threadIdx.x; tile < blockIdx.x; tile += SORT_THREADS) before += tiles[tile];
-    scan_threads(sums, before);
-    before = sums[SORT_THREADS - 1];
-    __syncthreads();  // all have read before the next sums overwrite
-    const u64 first = u64(blockIdx.x) * TILE + threadIdx.x * COUNTERS_A_THREAD;
-    const u64 mine = sum_of_thread(counts, counters, first);
-    scan_threads(sums, mine);
-    u64 at = before + sums[threadIdx.x] - mine;
-    for (u64 k = first; k < min2(first + COUNTERS_A_THREAD, counters); k++) {
-        const u64 count = counts[k];
-        counts[k] = at;
-        at += count;
-    }
 }
 
 // place[v] = the next of nexts[bucket of v]; nexts: where buckets begin, and afterwards where they end. Each block

@@ -7,89 +7,7 @@
 // Reads 4 or 8 bytes an edge, coalesced and once, and one source value an edge at random, a lookup of L2 each, which is
 // the bound (88 % of the lookups it can do). In degree order the first vertices are the hubs, which half of all edges
 // come from, so the first `hot` values are copied to each processor's shared memory, one large block a processor.
-#include "sources.cuh"
-
-constexpr u32 PULL_THREADS = 1024;
-
-struct HotSources : Sources {
-    const Source* nearest;  // the values of vertices [0, hot)
-    u32 hot;
-
-    // Without branches, so that the gathers of a turn are all under way at once. The reads may not move above the
-    // barrier that `nearest` is filled before: u, which they need, is read after it.
-    __device__ __forceinline__ Source at(u64 u) const {
-#ifdef __CUDA_ARCH__
-        const u32 near = u32(__cvta_generic_to_shared(nearest + u));
-        const Source* const far = source + (u - first);
-        const u32 is_near = u < hot;
-        if constexpr (sizeof(Source) == 4) {
-            u32 bits;
-            asm("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p ld.shared.u32 %0, [%2]; @!p ld.global.nc.u32 %0, [%3]; }"
-                : "=r"(bits) : "r"(is_near), "r"(near), "l"(far));
-            return from_bits<Source>(bits);
-        } else {
-            u64 bits;
-            asm("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p ld.shared.u64 %0, [%2]; @!p ld.global.nc.u64 %0, [%3]; }"
-                : "=l"(bits) : "r"(is_near), "r"(near), "l"(far));
-            return from_bits<Source>(bits);
-        }
-#else
-        return u < hot ? nearest[u] : Sources::at(u);
-#endif
-    }
-};
-
-// Where a slice of what vertices got ends, and where it lies: `got` of its owner among the peers, from the same vertex on.
-struct Slice {
-    u64 end;
-    Got* got;
-};
-
-// Where vertex `at`, counted from the first one of dst, has its sum: in its owner's memory, which may be a peer's.
-__device__ __forceinline__ Got* place_of_sum(Got* dst, const Slice* slices, u64 count, u64 at) {
-    for (u64 k = 0; k < count; k++)
-        if (at < slices[k].end) return slices[k].got + at;
-    return dst + at;
-}
-
-// Neighbours of the list's words `word`, word + size, ..., STEP of them; 0 where the list has ended.
-struct Turn {
-    Word u[STEP];
-
-    __device__ __forceinline__ Turn(const Word* page, List list, u32 word, u32 size) {
-#pragma unroll
-        for (u32 k = 0; k < STEP; k++) u[k] = word + k * size < list.stop ? read_once(page + word + k * size) : 0;
-    }
-};
-
-// Sum of this lane's messages: those along the list's words `rank`, rank + size, ... The neighbours of the next turn are
-// on their way while values of this one are.
-__device__ __forceinline__ Got sum_of_lane(const HotSources& sources, const Word* page, const Weight* weights, List list,
-                                           u32 rank, u32 size, const Context& ctx) {
-    Got sum = Got(0);
-    u32 word = list.first + rank;
-    if (word >= list.stop) return sum;
-    Turn turn(page, list, word, size);
-    while (true) {
-        const Turn next(page, list, word + STEP * size, size);
-        Source from[STEP];
-#pragma unroll
-        for (u32 k = 0; k < STEP; k++) from[k] = word + k * size < list.stop ? sources.at(turn.u[k]) : Source(0);
-#pragma unroll
-        for (u32 k = 0; k < STEP; k++)
-            if (PREMADE || word + k * size < list.stop)
-                sum += sources.message(turn.u[k], from[k], weight_of(weights, word + k * size), ctx);
-        word += STEP * size;
-        if (word >= list.stop) return sum;
-        turn = next;
-    }
-}
-
-// Sum of the messages along the list's words, which teams of `size` lanes share; every lane of the team has it.
-__device__ __forceinline__ Got sum_of(const HotSources& sources, const Word* page, const Weight* weights, List list,
-                                      u32 rank, u32 size, const Context& ctx) {
-    return team_sum(sum_of_lane(sources, page, weights, list, rank, size, ctx), size);
-}
+#include "summing.cuh"
 
 // dst[v] = sum over the in-edges of the parts, which have all of a vertex's; those of pieces of lists into carry.
 // Vertices outside [dst_first, dst_last) are passed over. active_bits, next_bits and open_bits are not read: all sources
@@ -115,7 +33,8 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
     const auto columns = [&](Part part, const Page& page, const Weight* beside) {
         return for_columns(page, part, wanted, [&](List list, u32 stride) {
             if (list.first == list.stop) return u32(0);
-            *place_of_sum(dst, slices, slice_count, list.vertex - dst_first) = sum_of_lane(sources, page.words, beside, list, 0, stride, ctx);
+            *place_of_sum(dst, slices, slice_count, list.vertex - dst_first) = sum_of_lane<STEP>(
+                sources, page.words, beside, list, 0, stride, Turn<STEP>(page.words, list, list.first, stride), ctx);
             return (list.stop - list.first) / stride;
         });
     };

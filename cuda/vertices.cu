@@ -92,27 +92,42 @@ start_kernel(Value* value, u64 value_first, const Degree* degree, const Degree* 
 KERNEL __launch_bounds__(VERTEX_THREADS)
 message_kernel(const Value* __restrict__ value, u64 value_first, const Degree* __restrict__ degree, Message* msg,
                u64 msg_first, u64 first, u64 last, Context ctx) {
-    for (u64 v = first + thread_of_grid(); v < last; v += threads_of_grid()) {
-        const u64 at = v - value_first;
-        msg[v - msg_first] = Message(program::send(i64(v), value[at], degree_of(degree, at), Weight(0), ctx));
+    const u64 threads = threads_of_grid();
+    for (u64 base = first + thread_of_grid(); base < last; base += AT_ONCE * threads) {
+        Value loaded[AT_ONCE];
+        i64 out[AT_ONCE];
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; k++) {
+            const u64 v = base + k * threads;
+            if (v >= last) continue;
+            loaded[k] = value[v - value_first];
+            out[k] = degree_of(degree, v - value_first);
+        }
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; k++) {
+            const u64 v = base + k * threads;
+            if (v < last) msg[v - msg_first] = Message(program::send(i64(v), loaded[k], out[k], Weight(0), ctx));
+        }
     }
 }
 
-// value[first:last] by `apply`; next_bits of those that changed; got is put back to the identity.
+// value[first:last] by `apply`; next_bits of those that changed; got is put back to the identity. Vertices from
+// `receivers` on have no in-edges, and so got nothing.
 KERNEL __launch_bounds__(VERTEX_THREADS)
 apply_kernel(Value* value, u64 value_first, Got* got, u64 got_first, const Degree* degree, const Degree* in_degree,
-             const f64* own, u64* next_bits, f64* partials, u64 first, u64 last, Context ctx) {
+             const f64* own, u64* next_bits, f64* partials, u64 receivers, u64 first, u64 last, Context ctx) {
     Sums sums = {};
     const auto load = [&](u64 v) {
         const u64 at = v - value_first;
-        return Attributes{degree_of(degree, at), in_degree_of(in_degree, at), value[at], got[v - got_first]};
+        const Got sum = v < receivers ? got[v - got_first] : program::no_got();
+        return Attributes{degree_of(degree, at), in_degree_of(in_degree, at), value[at], sum};
     };
     for_block(first, last, load, [&](u64 v, bool real, const Attributes& of) {
         bool set = false;
         if (real) {
             const u64 at = v - value_first;
             const Value fresh = program::apply(i64(v), of.value, of.out, of.into, of.got, own, at, ctx);
-            got[v - got_first] = program::no_got();
+            if (v < receivers) got[v - got_first] = program::no_got();
             value[at] = fresh;
             set = program::changed(fresh, of.value);
             program::add_totals(sums, i64(v), fresh, of.value, of.out, of.into, own, at, ctx);

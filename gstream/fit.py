@@ -47,6 +47,12 @@ class Graph:
     turned: bool = False
     by_degree: bool = False
 
+    def reached(self, name: str) -> int:
+        """The vertex behind the last one that the topology out or in has a list of; all, where the store has it not."""
+        if name not in self.tables:
+            return self.vertices
+        return int(self.tables[name].last_vertex.max(initial=0)) + 1 if self.tables[name].pages else 0
+
     def turn(self) -> Graph:
         """The graph with its edges turned, over the same pages: for programs whose messages go backward."""
         other = {"out": "in", "in": "out"}

@@ -6,7 +6,7 @@ decides; what the frontier decides (push or pull, which pages) is chosen in ever
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -244,8 +244,10 @@ def make_plan(
         by_degree=graph.by_degree, streams=max(1, fit.streams),
         batch_pages=fit.batch_pages or largest,
         cache_pages=cached, policy=options.cache_policy, micro=options.micro,
+        senders=graph.reached("out"), receivers=graph.reached("in"),
     )  # fmt: skip
-    held = fit.held | _cache_bytes(device, page, other_lists({name: tables[name] for name in cached}, used))
+    caches_held = _cache_bytes(device, page, other_lists({name: tables[name] for name in cached}, used))
+    device = replace(device, spare_bytes=max(0, fit.spare - sum(caches_held.values())))
     unit = chunk_unit(code)
     fits = all(plan.resident for plan in sources.values()) and (not copies or _all_cached(device, used, len(specs)))
     return Plan(
@@ -253,7 +255,8 @@ def make_plan(
         directions=fit.layout.directions, chunks=_ranges(graph.vertices, fit.chunk, unit),
         start_chunks=_ranges(graph.vertices, fit.chunk, BLOCK), unit=unit, device=device, devices=len(specs),
         copies=copies, sources=sources, heads=graph.tables["in"].name if fit.layout.heads else None, weights=weights,
-        double_buffer=_double(code, fit.layout), device_bytes=held, host_bytes=host, graph=graph, constants=constants,
+        double_buffer=_double(code, fit.layout), device_bytes=fit.held | caches_held, host_bytes=host,
+        graph=graph, constants=constants,
     )  # fmt: skip
 
 

@@ -83,7 +83,8 @@ class DevicePlan:
     held_bits: vertices may be held back. chunk: vertices of WA at once.
     reach: vertices of RA that one batch of a streamed RA may span.
     by_degree: the first vertices have the most edges. cache_pages: topology name -> slots of the page cache.
-    micro: lanes that share a record (RunOptions.micro).
+    micro: lanes that share a record (RunOptions.micro). spare_bytes: of its memory, that nothing else is planned for.
+    senders, receivers: vertices from these on have no out-edges, and no in-edges, as far as is known.
     """
 
     resident: bool
@@ -100,6 +101,9 @@ class DevicePlan:
     cache_pages: dict[str, int] = field(default_factory=dict)
     policy: str | None = None
     micro: str = "hybrid"
+    spare_bytes: int = 0
+    senders: int = 0
+    receivers: int = 0
 
     @property
     def rows(self) -> int:

@@ -146,6 +146,7 @@ class Gpu:
             attribute = self.cuda.device_attribute
             self.processors = self.device.get_attribute(attribute.MULTIPROCESSOR_COUNT)
             self.shared_bytes = self.device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+            self.l2_bytes = self.device.get_attribute(attribute.L2_CACHE_SIZE)
         except self.cuda.MemoryError as error:
             raise ResourceError(
                 f"cuda:{index} ({self.name}): its memory has no room for a program. End others on it (nvidia-smi names "

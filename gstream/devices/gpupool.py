@@ -25,9 +25,10 @@ class GpuTable:
 
     parts: the work list of all pages; part_of[p]: the first part of page p (int64[pages + 1], on the host, and for
     cuda/ahead.cu on the GPU, with the rows of cached pages and room for entries); lists: uint32[pages], wanted ones;
-    carried: how many parts have a sum carried on (worklists.carried); place_of: where, uint32[parts]; hub_ids:
-    uint64[hubs], whose they are, ascending; hub_starts: uint64[hubs + 1], where the sums of each begin; both on the
-    host, and on the GPU as hubs and starts; first_vertex, last_vertex: uint64[pages].
+    carried: how many parts have a sum carried on (worklists.carried); carries: bool[pages], whether a page's parts do;
+    place_of: where, uint32[parts]; hub_ids: uint64[hubs], whose they are, ascending; hub_starts: uint64[hubs + 1],
+    where the sums of each begin; both on the host, and on the GPU as hubs and starts; first_vertex, last_vertex:
+    uint64[pages].
     """
 
     def __init__(self, gpu: Gpu, table: PageTable, micro: str, arrays: list[Array]) -> None:
@@ -45,6 +46,8 @@ class GpuTable:
         self.part_of = np.searchsorted(parts[:, 0], np.arange(table.pages + 1))
         order, vertices = carried(parts, table.first_vertex)
         self.carried, places = len(order), np.zeros(len(parts), np.uint32)
+        self.carries = np.zeros(table.pages, bool)
+        self.carries[parts[order, 0]] = True
         places[order] = np.arange(len(order), dtype=np.uint32)
         self.hub_ids, starts = np.unique(vertices, return_index=True)
         self.hub_starts = np.append(starts, self.carried).astype(np.uint64)

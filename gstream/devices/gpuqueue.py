@@ -22,7 +22,7 @@ from gstream.pagetable import PageTable
 
 @dataclass(frozen=True)
 class Launch:
-    """Pages that are to be processed: numbers int64[n], ascending, of one topology.
+    """Pages that are to be processed: numbers int64[n], ascending, of one topology, in rows int64[n].
 
     words, weights: addresses of row 0 of the pages and of what is beside them, on the GPU or in pinned host memory;
     claims: address of Claims in cuda/pages.cuh that no launch under way has;
@@ -35,6 +35,7 @@ class Launch:
     claims: int
     table: GpuTable
     numbers: np.ndarray
+    rows: np.ndarray
     entries: int
     base: int
     lane: Lane | None
@@ -118,7 +119,7 @@ class BatchQueue:
         known, stream = self.pool.tables[table.name], self.work.stream
         moved = not follows(held, place.rows)
         where = known.put_entries(held, place.rows, stream) if moved else (0, int(held[0] - place.rows[0]))
-        launch = Launch(*self._here, self.pool.held_claims, known, held, *where, None)
+        launch = Launch(*self._here, self.pool.held_claims, known, held, place.rows, *where, None)
         self._launch_held(launch, place)
         if len(held) == len(numbers) and self.pool.ring.stays(table):
             self._sweep = numbers, launch, place
@@ -170,7 +171,7 @@ class BatchQueue:
         self.device.stats.pages += len(batch.numbers)
         words = batch.pages.ctypes.data, 0 if batch.weights is None else batch.weights.ctypes.data
         where = lane.put_entries(known.entries_of(batch.numbers, batch.rows))
-        launch = Launch(*words, lane.claims, known, batch.numbers, *where, lane, far=True)
+        launch = Launch(*words, lane.claims, known, batch.numbers, batch.rows, *where, lane, far=True)
         self._queue_kernel(launch, lane, "in place")
         lane.ticket = self.pool.ring.ticket(Placement(self.pool.ring.streams, NO_PAGES, [], NO_PAGES))
 
@@ -275,7 +276,7 @@ class BatchQueue:
             where = 0, int(numbers[0] - rows[0])
         else:
             where = lane.put_entries(known.entries_of(numbers, rows))
-        launch = Launch(*self._here, lane.claims, known, numbers, *where, lane)
+        launch = Launch(*self._here, lane.claims, known, numbers, rows, *where, lane)
         self._queue_kernel(launch, lane, f"stream {place.stream}")
         lane.ticket = self.pool.ring.ticket(place)
 

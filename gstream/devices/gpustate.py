@@ -117,7 +117,7 @@ class GpuState:
             return 0, 0
         size = (self.value if self.source is None else self.source).dtype.itemsize
         room = min(self.kernels["pull_kernel"].spare_shared, int(HOT_SHARE * self.gpu.shared_bytes))
-        count = min(self.job.vertices, room // size)
+        count = min(self.plan.senders, room // size)
         return count, count * size
 
     def _bind(self, uploads: Uploads) -> None:
@@ -246,6 +246,7 @@ class GpuState:
         first, last = part
         if self.code.premessage:
             assert self.source is not None
+            last = max(first, min(last, self.plan.senders))
             self.launch(
                 "message_kernel", self.blocks(last - first, 512), self.value.address, self.chunk[0], self._chunk_degree,
                 self.source.address, 0, first, last, self.context,
@@ -275,7 +276,7 @@ class GpuState:
             self.launch(
                 "apply_kernel", blocks_of(part), self.value.address, first, self.got.address, first,
                 self._chunk_degree, self.in_degree.address, self.own.address, self.next.address,
-                self.partial_sums.address, *part, self.context,
+                self.partial_sums.address, self.plan.receivers, *part, self.context,
             )  # fmt: skip
         elif self.code.totals:
             self.launch(

@@ -8,6 +8,7 @@ from gstream.devices.base import Step
 from gstream.devices.gpulane import Lane
 from gstream.devices.gpuqueue import Launch
 from gstream.devices.gpustate import GpuState
+from gstream.devices.gputiles import PATIENCE, Tiles, tiles_of
 
 
 class ProgramWork:
@@ -17,6 +18,9 @@ class ProgramWork:
         self.state, self.stream, self.queued = state, state.stream, state.queued
         self.ready = state.gpu.event()
         self._step: Step | None = None
+        self._last: Launch | None = None  # over cached pages; how often it came again, and its tiles
+        self._again = 0
+        self._tiles: Tiles | None = None
 
     def begin(self, step: Step) -> None:
         """What is launched from now on belongs to `step`; a push's messages are made ready."""
@@ -39,6 +43,11 @@ class ProgramWork:
     def launch(self, pages: Launch, stream: Any) -> None:
         state, step = self.state, self._step
         assert step is not None, "no step has begun"
+        if step.direction == "pull" and (tiles := self._tiles_for(pages)) is not None:
+            tiles.launch()
+            if tiles.rest is None:
+                return
+            pages = tiles.rest
         source = (state.value if state.source is None else state.source).address, 0, state.degree.address
         if self.reach:
             assert pages.lane is not None
@@ -55,6 +64,18 @@ class ProgramWork:
         carry = state.carry[name].address, table.place_of.address
         hot, shared = state.hot
         kernel(stream, pages.blocks(kernel), *common, bits.address, *carry, hot, *state.slices, *tail, shared=shared)
+
+    def _tiles_for(self, pages: Launch) -> Tiles | None:
+        """Of a launch that comes again and again, over cached pages that stay where they are."""
+        if self.state.code.idempotent or pages.lane is not None:
+            return None
+        if pages is not self._last:
+            self._last, self._again, self._tiles = pages, 0, None
+            return None
+        self._again += 1
+        if self._again == PATIENCE:
+            self._tiles = tiles_of(self.state, pages)
+        return self._tiles
 
     def _copy_source(self, pages: Launch, lane: Lane) -> tuple[int, int, int]:
         """(address, first vertex, address of degrees) of the RA of the pages' own vertices, copied to the lane."""

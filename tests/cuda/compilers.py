@@ -37,7 +37,7 @@ def small_blocks(text: str) -> str:
 
 
 def threads_of(kernel) -> int:
-    return {"pull_kernel": min(kernel.threads, 256), "select_pages_kernel": 64}.get(kernel.name, kernel.threads)
+    return 64 if kernel.name == "select_pages_kernel" else min(kernel.threads, 256 if "pull" in kernel.name else 1024)
 
 
 def compile_unit(unit, folder: Path) -> Path:

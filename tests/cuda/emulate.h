@@ -58,8 +58,8 @@ struct Fiber {
 inline std::vector<Fiber> fibers;
 inline std::map<std::pair<unsigned, unsigned>, Meeting> meetings;  // (warp, mask)
 inline jmp_buf scheduler;
-inline unsigned current, block_come;
-inline unsigned long block_rounds, steps;  // steps: meetings since the scheduler last looked, so that a hang is seen
+inline unsigned current, block_come, named_come[16];
+inline unsigned long block_rounds, named_rounds[16], steps;  // steps: meetings since the scheduler last looked, so that a hang is seen
 inline std::function<void()> body;
 
 inline void enter() {
@@ -118,6 +118,7 @@ inline void launch(unsigned grid, unsigned block, std::function<void()> kernel) 
     for (blockIdx.x = 0; blockIdx.x < grid; blockIdx.x++) {
         meetings.clear();
         block_come = 0;
+        memset(named_come, 0, sizeof named_come);
         for (unsigned k = 0; k < block; k++) {
             Fiber& fiber = fibers[k];
             if (!fiber.stack) fiber.stack.reset(new char[STACK_BYTES]);
@@ -164,6 +165,15 @@ inline void __syncthreads() {
         emulated::steps++;
     }
     while (emulated::block_rounds == round) emulated::wait();
+}
+inline void __barrier_sync_count(unsigned name, unsigned threads) {
+    const unsigned long round = emulated::named_rounds[name];
+    if (++emulated::named_come[name] == threads) {
+        emulated::named_come[name] = 0;
+        emulated::named_rounds[name]++;
+        emulated::steps++;
+    }
+    while (emulated::named_rounds[name] == round) emulated::wait();
 }
 inline void __threadfence() {}
 inline void __syncwarp(unsigned mask = ~0u) { emulated::meet(mask, 0); }

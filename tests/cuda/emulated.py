@@ -105,7 +105,7 @@ class EmulatedRun(Loop):
         arrays = (*self.degrees, code.own)
         if not code.in_place:
             self.launch(
-                "apply_kernel", self.blocks, self.value, 0, self.got, 0, *arrays, self.next, self.partials, 0, n
+                "apply_kernel", self.blocks, self.value, 0, self.got, 0, *arrays, self.next, self.partials, n, 0, n
             )
         elif code.totals:
             self.launch("totals_kernel", self.blocks, self.value, 0, *arrays, self.partials, 0, n)

@@ -297,7 +297,7 @@ class Function:
 
     def prepared_async_call(self, grid, block, stream, *arguments, shared_size) -> None:
         must_be_current(self.context)
-        assert shared_size <= self.allowed and (shared_size == 0 or self.name == "pull_kernel")
+        assert shared_size <= self.allowed and (shared_size == 0 or self.name in ("pull_kernel", "pull_tiles_kernel"))
         assert stream is not None and len(arguments) == self.arguments
         given, kept = list(arguments), None
         if arguments and isinstance(arguments[-1], bytes):  # the context, by value
@@ -387,7 +387,7 @@ class Driver(SimpleNamespace):
 DRIVER = Driver(
     Device=Device, Context=Context, Stream=Stream, Event=Event, Error=Error, MemoryError=MemoryError,
     LogicError=LogicError,
-    device_attribute=SimpleNamespace(MULTIPROCESSOR_COUNT=1, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=49_352),
+    device_attribute=SimpleNamespace(MULTIPROCESSOR_COUNT=1, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=49_352, L2_CACHE_SIZE=1),
     function_attribute=SimpleNamespace(MAX_DYNAMIC_SHARED_SIZE_BYTES="dynamic shared"),
     event_flags=SimpleNamespace(DISABLE_TIMING=2), mem_get_info=memory_info, mem_alloc=allocate,
     memcpy_htod=to_device, memcpy_htod_async=to_device, memcpy_dtoh_async=to_host, memcpy_dtod_async=on_device,

@@ -156,7 +156,7 @@ def test_slices_and_chunks(units, way):
     assert (guarded[:10] == 77).all() and (guarded[-10:] == 77).all()
     got = guarded[10:-10].copy()
     arrays = (*run.degrees, run.code.own, run.next, run.partials)
-    launcher("apply_kernel", 1, run.value, 0, got, 0, *arrays, 0, n)
+    launcher("apply_kernel", 1, run.value, 0, got, 0, *arrays, n, 0, n)
     if way == "pull":
         np.testing.assert_array_equal(run.value, whole.value)
     np.testing.assert_allclose(run.value, whole.value, rtol=1e-6)

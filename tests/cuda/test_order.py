@@ -12,6 +12,7 @@ from bench import gpu_sort
 from bench.gpu_sort import Buckets, DegreeSort, ExactSorts
 from gstream.cudacode.generate import UnitShape, unit_of_page_kernels
 from gstream.devices.cuda import Gpu
+from gstream.devices.gputiles import PREFIX_STRETCH
 from pagestore.convert.order import MAX_ORDER_BUCKETS, degree_order, extremes
 from pagestore.convert.storage import Vector
 
@@ -122,10 +123,10 @@ class TestOverTheStandIn:
             assert (np.diff(of[np.argsort(sort.places())]) >= 0).all()
 
 
-def test_a_tile_is_the_kernels_tile():
+def test_a_stretch_is_the_kernels_stretch():
     text = unit_of_page_kernels("order", ("order.cu",), UnitShape(np.dtype("u4"))).text
-    assert "TILE = SORT_THREADS * COUNTERS_A_THREAD" in text
-    assert "SORT_THREADS = 512" in text and "COUNTERS_A_THREAD = 8" in text and gpu_sort.TILE == 512 * 8
+    assert "STRETCH_COUNTERS = PREFIX_THREADS * COUNTERS_A_THREAD" in text
+    assert "PREFIX_THREADS = 512" in text and "COUNTERS_A_THREAD = 8" in text and PREFIX_STRETCH == 512 * 8
 
 
 @given(st.integers(0, 1 << 40), st.integers(0, 1 << 40), st.sampled_from(BUCKETS))

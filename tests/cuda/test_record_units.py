@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compilers import needs_nvcc
+from ptx import read_too_early
 from sass import text_sections
 
 import gstream.algorithms
@@ -74,6 +75,8 @@ def arrays_of(kernel, ids, weight):
 @pytest.mark.parametrize(("ids", "weight"), [("u4", "f4"), ("u8", "u1")])
 def test_all_kernels_compile(tmp_path, monkeypatch, ids, weight):
     monkeypatch.setattr(generate, "cache_folder", lambda: tmp_path)
+    (tmp_path / "kept").mkdir()
+    monkeypatch.setattr(generate, "OPTIONS", (*generate.OPTIONS, "-keep", "-keep-dir", str(tmp_path / "kept")))
     shape = UnitShape(np.dtype(ids), np.dtype(weight))
     texts = [
         flattened(
@@ -93,6 +96,7 @@ def test_all_kernels_compile(tmp_path, monkeypatch, ids, weight):
     unit = Unit("tests", text, kernels_in(text), 0)
     assert len(unit.kernels) == len(kernels)
     assert set(text_sections(unit.compile("sm_90"))) == set(unit.kernels)
+    assert not read_too_early((tmp_path / "kept" / "unit.ptx").read_text())
 
 
 def test_numbers_are_their_bits():

@@ -8,6 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 from compilers import CUDA, needs_nvcc
+from ptx import read_too_early
 from sass import calls, text_sections
 from written import VARIED, program
 
@@ -47,30 +48,40 @@ def cache(tmp_path, monkeypatch):
     return tmp_path
 
 
-def check(unit, cache):
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """A folder that nvcc leaves the PTX of the last unit in."""
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    monkeypatch.setattr(generate, "OPTIONS", (*generate.OPTIONS, "-keep", "-keep-dir", str(folder)))
+    return folder
+
+
+def check(unit, cache, kept):
     cubin = unit.compile("sm_90")
     assert cubin.parent == cache and set(text_sections(cubin)) == set(unit.kernels)
+    assert not read_too_early((kept / "unit.ptx").read_text())
     return {name: count for name, count in calls(cubin).items() if count}
 
 
 @needs_nvcc
 @pytest.mark.parametrize("k", range(len(SHIPPED)), ids=[cls.__name__ for cls in SHIPPED])
-def test_shipped_programs(cache, k):
+def test_shipped_programs(cache, kept, k):
     weights = {"SSSP64": "f4", "SSSPInteger": "u1", "SSSPLong": "u4", "WidestInteger": "i4"}.get(
         SHIPPED[k].__name__, "f4"
     )
     ids = "u8" if SHIPPED[k].__name__.endswith(("64", "Long")) else "u4"
     unit = unit_of(SHIPPED[k], UnitShape(np.dtype(ids), np.dtype(weights), np.dtype("u8" if k % 4 == 3 else "u4")))
-    called = check(unit, cache)
+    called = check(unit, cache, kept)
     # what start, message and apply call is CUDA's own slow path of a division, and no method of the program
     assert not set(called) & set(EDGE_KERNELS), called
 
 
 @needs_nvcc
 @pytest.mark.parametrize("key", ["joined", "max_floats", "sum_weights"])
-def test_other_monoids(cache, tmp_path, key):
+def test_other_monoids(cache, kept, tmp_path, key):
     declared, weights = VARIED[key]
-    called = check(unit_of(program(tmp_path, **declared), UnitShape(np.dtype("u4"), np.dtype(weights))), cache)
+    called = check(unit_of(program(tmp_path, **declared), UnitShape(np.dtype("u4"), np.dtype(weights))), cache, kept)
     assert key == "sum_weights" or not set(called) & set(EDGE_KERNELS), called  # that one divides at every edge
 
 
@@ -82,6 +93,31 @@ def test_calls_are_what_cuobjdump_shows(cache):
     blocks = {block.split()[0]: block for block in shown.split("Function : ")[1:]}
     assert calls(cubin) == {name: block.count("CALL.") for name, block in blocks.items()}
     assert sum(calls(cubin).values()) > 0
+
+
+LOOP = """.entry turns(
+\t.param .u64 words
+)
+{
+\t.reg .b32 %r<4>;
+\tmov.u32 %r1, 0;
+\tmov.u32 %r2, %tid.x;
+$L_turn:
+\t@%p1 st.global.u32 [%rd1], %r3;
+\tadd.s32 %r3, %r2, 4;
+\tsetp.lt.u32 %p1, %r3, %r1;
+\t@%p1 bra $L_turn;
+\tret;
+}
+"""
+
+
+def test_what_is_read_before_it_is_written_is_found():
+    assert read_too_early(LOOP) == {"turns": ["@%p1 st.global.u32 [%rd1], %r3;"]}
+    before = LOOP.replace(
+        "$L_turn:", "ld.param.u64 %rd1, [words]; \n\tadd.s32 %r3, %r1, 1;\n\tsetp.eq.u32 %p1, %r3, 1;\n$L_turn:"
+    )
+    assert read_too_early(before) == {}
 
 
 @needs_nvcc

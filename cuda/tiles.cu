@@ -1,0 +1,365 @@
+// Pull for SUM over pages that stay on the device, by tiles of sources: what shared memory holds of their values.
+//
+// In degree order lists ascend, so a long list passes from tile to tile, and is cut where it does:
+//
+//     list        | 3 17 ... 44902 | 45011 ... 89714 | 90233 ... | 451002 ..... |
+//     tile               0                  1              2       the rest
+//
+// A block takes one tile at a time, copies its values, and sums pieces from shared memory; only the rest is gathered from
+// L2, whose lookups are what bounds a pull. The rest counts as the last tile.
+//
+// Rows are the lists that are cut, longest first: those of one page, or the parts of lists that several warps share
+// (pages.cuh). Tile t has the first rows alone, those of which so many edges come from it that a piece is worth its
+// while. Cell base[t] + r is row r in tile t, and has pieces firsts[cell] to firsts[cell + 1], of MOST_WORDS words at
+// most. Any way to cut lists is right: a source outside of the tile is read from where it is.
+//
+//     list_rows -> cut_rows -> count_pieces -> (prefix.cu) -> make_pieces          once
+//     pull_tiles -> add_pieces                                                   in every superstep
+#include "summing.cuh"
+
+constexpr u32 MOST_WORDS = 512;  // of a piece: a warp has 32 of them at once
+constexpr u32 TILE_THREADS = PULL_THREADS / 4 * 3;  // of a block; the others begin with the rest
+constexpr u32 REST_AT_ONCE = 16;  // pieces that a warp takes of the rest, which take longer than those of a tile
+constexpr u64 CARRIED = u64(1) << 63;
+
+// A page whose lists are rows: where it lies; the number of its first row; its first part; whether rows are its parts.
+struct __align__(16) RowsPage {
+    u32 row, first, part, carried;
+};
+
+// A list in `words` words from word `at` of the pool on. Its sum goes to vertex `to`, or to place `to` of those carried.
+struct Row {
+    u64 at, to, words;
+};
+
+struct __align__(16) Piece {
+    u64 at;
+    u32 words, unused;
+};
+
+// rows[r] for all rows of `count` pages, of which pages[count] says how many there are. Any launch.
+KERNEL __launch_bounds__(THREADS)
+list_rows_kernel(const Word* __restrict__ words, u64 page_words, const Part* parts, const u32* place_of,
+                 const RowsPage* pages, u64 count, Row* rows) {
+    for (u64 r = thread_of_grid(); r < pages[count].first; r += threads_of_grid()) {
+        u64 low = 0, high = count - 1;
+        while (low < high) {  // the last page that begins at r or before
+            const u64 middle = (low + high + 1) / 2;
+            if (pages[middle].first <= r) low = middle;
+            else high = middle - 1;
+        }
+        const RowsPage own = pages[low];
+        const Word* const page = words + own.row * page_words;
+        u64 index = r - own.first, to;
+        List list = {0, 0, 0};
+        if (own.carried) {
+            const Part part = parts[own.part + index];
+            to = CARRIED | place_of[own.part + index];
+            if ((part.group & (DENSE - 1)) == STRETCH) list = {0, part.first, part.end};
+            else list = share_of(list_of(page, slot_of(page, page_words, part.first)), part.group >> 24, part.group >> 16 & 255);
+        } else {
+            list = list_of(page, slot_of(page, page_words, u32(index)));
+            to = list.vertex;
+        }
+        rows[r] = {own.row * page_words + list.first, to, list.stop - list.first};
+    }
+}
+
+// How many words of a row come before its first neighbour from `source` on.
+__device__ __forceinline__ u32 words_before(const Word* list, u32 words, u64 source) {
+    u32 low = 0, high = words;
+    while (low < high) {
+        const u32 middle = (low + high) / 2;
+        if (list[middle] < source) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+// Which tiles there are: `tiles` of `width` sources, and the rest; base: of their cells, tiles + 2 of them.
+struct Tiling {
+    const u64* base;
+    u64 tiles, width;
+
+    __device__ __forceinline__ u64 rows_of(u64 tile) const { return base[tile + 1] - base[tile]; }
+    __device__ __forceinline__ u64 tile_of(u64 cell) const {
+        u64 tile = 0;
+        while (cell >= base[tile + 1]) tile++;
+        return tile;
+    }
+    // How many tiles a row has before the rest.
+    __device__ __forceinline__ u64 own_tiles(u64 r) const {
+        u64 own = 0;
+        while (own < tiles && r < rows_of(own)) own++;
+        return own;
+    }
+};
+
+// cuts[cell] = words of its row that come before it. Any launch.
+KERNEL __launch_bounds__(THREADS)
+cut_rows_kernel(const Word* __restrict__ words, const Row* rows, const u64* base, u64 tiles, u64 width, u32* cuts) {
+    const Tiling tiling = {base, tiles, width};
+    for (u64 k = thread_of_grid(); k < base[tiles + 1]; k += threads_of_grid()) {
+        const u64 tile = tiling.tile_of(k), r = k - base[tile];
+        const Row row = rows[r];
+        cuts[k] = words_before(words + row.at, u32(row.words), (tile == tiles ? tiling.own_tiles(r) : tile) * width);
+    }
+}
+
+// The words of a cell: it ends where the row's next tile begins, or the rest, or the row.
+__device__ __forceinline__ Piece cell_of(const Row* rows, const Tiling& tiling, const u32* cuts, u64 cell) {
+    const u64 tile = tiling.tile_of(cell), r = cell - tiling.base[tile];
+    const Row row = rows[r];
+    u32 end = u32(row.words);
+    if (tile < tiling.tiles) {
+        const u64 next = tile + 1 < tiling.tiles && r < tiling.rows_of(tile + 1) ? tile + 1 : tiling.tiles;
+        end = cuts[tiling.base[next] + r];
+    }
+    return {row.at + cuts[cell], end - cuts[cell], 0};
+}
+
+// counts[cell] = its pieces; 0 behind the last. Any launch.
+KERNEL __launch_bounds__(THREADS)
+count_pieces_kernel(const Row* rows, const u64* base, u64 tiles, u64 width, const u32* cuts, u64* counts) {
+    const Tiling tiling = {base, tiles, width};
+    const u64 cells = base[tiles + 1];
+    for (u64 k = thread_of_grid(); k <= cells; k += threads_of_grid())
+        counts[k] = k == cells ? 0 : (cell_of(rows, tiling, cuts, k).words + MOST_WORDS - 1) / MOST_WORDS;
+}
+
+// The pieces of all cells. Any launch.
+KERNEL __launch_bounds__(THREADS)
+make_pieces_kernel(const Row* rows, const u64* base, u64 tiles, u64 width, const u32* cuts, const u64* firsts,
+                   Piece* pieces) {
+    const Tiling tiling = {base, tiles, width};
+    for (u64 k = thread_of_grid(); k < base[tiles + 1]; k += threads_of_grid()) {
+        if (firsts[k] == firsts[k + 1]) continue;
+        Piece left = cell_of(rows, tiling, cuts, k);
+        for (u64 piece = firsts[k]; piece < firsts[k + 1]; piece++) {
+            pieces[piece] = {left.at, min2(left.words, MOST_WORDS), 0};
+            left.at += MOST_WORDS;
+            left.words -= MOST_WORDS;
+        }
+    }
+}
+
+// This lane's of 32 pieces, of which there are `count`.
+__device__ __forceinline__ Piece own_piece(const Piece* pieces, u64 count) {
+    if (lane_of() >= count) return {0, 0, 0};
+    const uint4 bits = __ldcs(reinterpret_cast<const uint4*>(pieces + lane_of()));
+    return {u64(bits.y) << 32 | bits.x, bits.z, 0};
+}
+
+// The values of a tile: those of `count` vertices from `first` on, and a 0 behind them, which is read where there is no
+// edge: reads need no condition then.
+struct Tile {
+    const Source* nearest;
+    Word first;
+    u32 count;
+};
+
+// Words of a piece that a lane reads at once, SIZE apart; `filler` where the piece has ended. left: words from the first.
+template <u32 SIZE> struct Words {
+    Word u[STEP];
+
+    __device__ __forceinline__ Words(const Word* at, i32 left, Word filler) {
+#pragma unroll
+        for (u32 k = 0; k < STEP; k++) {
+            u[k] = filler;
+            if (i32(k * SIZE) < left) u[k] = read_once(at + k * SIZE);
+        }
+    }
+};
+
+// One piece out of 32: where this lane begins to read it, and how many words there are from there on; 0 or less: none.
+struct Share {
+    u64 at;
+    i32 left;
+
+    __device__ __forceinline__ Share(Piece mine, u32 which, u32 rank) {
+        at = __shfl_sync(FULL, mine.at, which & 31) + rank;
+        const i32 length = i32(__shfl_sync(FULL, mine.words, which & 31));
+        left = which < 32 ? length - i32(rank) : 0;
+    }
+};
+
+// What this lane has of a piece of a tile, SIZE lanes a piece; `now` has its first words.
+template <u32 SIZE>
+__device__ __forceinline__ Got sum_near(const Sources& sources, Tile tile, const Word* words, const Weight* weights,
+                                        Share share, Words<SIZE> now, const Context& ctx) {
+    const Word filler = tile.first + tile.count;
+    const Word* at = words + share.at;
+    Got sum = Got(0);
+    Word farthest = 0;
+    for (i32 left = share.left; left > 0; left -= STEP * SIZE, at += STEP * SIZE) {
+        const Words<SIZE> next(at + STEP * SIZE, left - i32(STEP * SIZE), filler);
+        Source from[STEP];
+#pragma unroll
+        for (u32 k = 0; k < STEP; k++) {
+            const Word index = now.u[k] - tile.first;
+            farthest = max2(farthest, index);
+            from[k] = tile.nearest[u32(min2(index, Word(tile.count)))];
+        }
+#pragma unroll
+        for (u32 k = 0; k < STEP; k++) {
+            if constexpr (PREMADE) sum += Got(from[k]);
+            else if (i32(k * SIZE) < left)
+                sum += sources.message(now.u[k], from[k], weight_of(weights + (at - words), k * SIZE), ctx);
+        }
+        now = next;
+    }
+    if (farthest <= tile.count) return sum;
+    sum = Got(0);  // a list that does not ascend
+    for (i32 k = 0; k < share.left; k += SIZE) {
+        const Word u = words[share.at + k];
+        sum += sources.message(u, sources.at(u), weight_of(weights + share.at, k), ctx);
+    }
+    return sum;
+}
+
+// sums[p] of 32 pieces of a tile or less, each with its lane, by a warp; the words that this lane's teams summed up. The
+// first words of the next pieces are on their way while these are summed.
+template <u32 SIZE>
+__device__ __forceinline__ u32 sum_tile(const Sources& sources, Tile tile, const Word* words, const Weight* weights,
+                                        Piece mine, u32 count, Got* sums, const Context& ctx) {
+    const u32 rank = lane_of() % SIZE;
+    const Word filler = tile.first + tile.count;
+    u32 edges = 0;
+    Share share(mine, lane_of() / SIZE, rank);
+    Words<SIZE> ahead(words + share.at, share.left, filler);
+    for (u32 which = lane_of() / SIZE; which - lane_of() / SIZE < count; which += 32 / SIZE) {
+        const Share now = share;
+        const Words<SIZE> first = ahead;
+        share = Share(mine, which + 32 / SIZE, rank);
+        ahead = Words<SIZE>(words + share.at, share.left, filler);
+        const Got sum = team_sum(sum_near<SIZE>(sources, tile, words, weights, now, first, ctx), SIZE);
+        if (rank == 0 && which < count) {
+            sums[which] = sum;
+            edges += u32(now.left);
+        }
+    }
+    return edges;
+}
+
+// The same of pieces of the rest.
+__device__ __forceinline__ u32 sum_rest(const HotSources& sources, const Word* words, const Weight* weights, Piece mine,
+                                        u32 count, u32 size, Got* sums, const Context& ctx) {
+    const u32 rank = lane_of() & (size - 1);
+    u32 edges = 0;
+    for (u32 turn = 0; turn < count; turn += 32 / size) {
+        const u32 which = turn + lane_of() / size;
+        const u64 at = __shfl_sync(FULL, mine.at, which & 31);
+        const u32 length = __shfl_sync(FULL, mine.words, which & 31);
+        const Got sum = sum_of(sources, words + at, weights + at, {0, 0, which < count ? length : 0}, rank, size, ctx);
+        if (rank == 0 && which < count) {
+            sums[which] = sum;
+            edges += length;
+        }
+    }
+    return edges;
+}
+
+// What all blocks take pieces by: claims[tile], 0 at first, counts claims of `pieces` each; the rest is the last tile.
+struct Work {
+    const Word* words;
+    const Weight* weights;
+    const Piece* pieces;
+    const u64 *firsts, *base;
+    u64* claims;
+    Got* sums;
+
+    // each(pieces, this lane's of them, how many there are, where their sums go) for claims on a tile, until there are
+    // none left. The next pieces, and the number of those after them, are on their way meanwhile.
+    template <class Each> __device__ __forceinline__ void take(u64 tile, u32 at_once, Each each) const {
+        const u64 begin = firsts[base[tile]], end = firsts[base[tile + 1]], count = claims_of(tile, at_once);
+        const auto ask = [&] { return lane_of() == 0 ? atomicAdd(claims + tile, u64(1)) : 0; };
+        const auto left = [&](u64 claim) {
+            return claim < count ? u32(min2(end - (begin + at_once * claim), u64(at_once))) : 0;
+        };
+        u64 claim = __shfl_sync(FULL, ask(), 0), next = __shfl_sync(FULL, ask(), 0);
+        Piece mine = own_piece(pieces + begin + at_once * claim, left(claim));
+        while (claim < count) {
+            const u64 asked = ask();
+            const Piece coming = own_piece(pieces + begin + at_once * next, left(next));
+            each(mine, left(claim), sums + begin + at_once * claim);
+            claim = next;
+            mine = coming;
+            next = __shfl_sync(FULL, asked, 0);
+        }
+    }
+    __device__ __forceinline__ u64 claims_of(u64 tile, u32 at_once) const {
+        return (firsts[base[tile + 1]] - firsts[base[tile]] + at_once - 1) / at_once;
+    }
+};
+
+// All tiles, from `start` on, by TILE_THREADS of every block; the words that this lane's teams summed up.
+__device__ __forceinline__ u32 sum_tiles(const Work& work, const Sources& sources, Source* nearest, u64 start, u64 tiles,
+                                         u64 width, u64 vertices, const Context& ctx) {
+    __shared__ u64 claimed;
+    const u32 thread = threadIdx.x - (PULL_THREADS - TILE_THREADS);
+    u32 looked = 0;
+    for (u64 turn = 0; turn < tiles; turn++) {
+        const u64 tile = (start + turn) % tiles, first = tile * width;
+        if (thread == 0) claimed = *static_cast<volatile u64*>(work.claims + tile);
+        __barrier_sync_count(1, TILE_THREADS);
+        const bool over = claimed >= work.claims_of(tile, 32);
+        const Tile own = {nearest, Word(first), u32(min2(width, vertices - first))};
+        if (!over)
+            for (u32 k = thread; k <= own.count; k += TILE_THREADS)
+                nearest[k] = k < own.count ? sources.source[first + k] : Source(0);
+        __barrier_sync_count(1, TILE_THREADS);
+        if (over) continue;
+        work.take(tile, 32, [&](Piece mine, u32 count, Got* to) {
+            const u32 mean = team_sum(mine.words, 32) / count;
+            if (mean < 64) looked += sum_tile<4>(sources, own, work.words, work.weights, mine, count, to, ctx);
+            else if (mean < 128) looked += sum_tile<8>(sources, own, work.words, work.weights, mine, count, to, ctx);
+            else if (mean < 256) looked += sum_tile<16>(sources, own, work.words, work.weights, mine, count, to, ctx);
+            else looked += sum_tile<32>(sources, own, work.words, work.weights, mine, count, to, ctx);
+        });
+        __barrier_sync_count(1, TILE_THREADS);  // nobody reads this tile's values any more
+    }
+    return looked;
+}
+
+// sums[p] of all pieces. Some warps of every block take pieces of the rest, which L2 bounds, while the others take those
+// of tiles, which the processors bound; then all take what is left of the rest. starts: the tile that each block begins
+// with.
+KERNEL __launch_bounds__(PULL_THREADS, ONE_BLOCK)
+pull_tiles_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, const Piece* pieces,
+                  const u64* firsts, const u64* base, u64 tiles, u64 width, u64* claims, const u64* starts, u64 vertices,
+                  const Source* __restrict__ source, const Degree* __restrict__ degree,
+                  const u64* __restrict__ active_bits, Got* sums, u64* edges, Context ctx) {
+    DYNAMIC_SHARED(Source, nearest);
+    const Work work = {words, weights, pieces, firsts, base, claims, sums};
+    const HotSources sources = {{source, 0, degree, active_bits}, nearest, 0};
+    u32 looked = 0;
+    if (threadIdx.x >= PULL_THREADS - TILE_THREADS)
+        looked = sum_tiles(work, sources, nearest, starts[blockIdx.x], tiles, width, vertices, ctx);
+    work.take(tiles, REST_AT_ONCE, [&](Piece mine, u32 count, Got* to) {
+        const u32 mean = team_sum(mine.words, 32) / count;
+        looked += sum_rest(sources, words, weights, mine, count, mean < 128 ? 8 : 32, to, ctx);
+    });
+    count_up(edges, looked);
+}
+
+// Every row's sum where it goes, from its pieces, in an order that depends on its page and the tiles alone. Four lanes a
+// row, as one waits for memory 64 times. slices: as in pull_sum.cu. Any launch of whole warps.
+KERNEL __launch_bounds__(THREADS)
+add_pieces_kernel(const Row* rows, const u64* firsts, const u64* base, u64 tiles, const Got* sums, Got* carry, Got* dst,
+                  const Slice* slices, u64 slice_count) {
+    constexpr u32 LANES = 4;
+    for (u64 turn = thread_of_grid() / 32; turn * (32 / LANES) < base[1]; turn += threads_of_grid() / 32) {
+        const u64 r = turn * (32 / LANES) + lane_of() / LANES;
+        Got all = Got(0);
+        for (u64 tile = lane_of() % LANES; tile <= tiles; tile += LANES) {
+            if (r >= base[tile + 1] - base[tile]) continue;
+            const u64 cell = base[tile] + r, end = firsts[cell + 1];
+            for (u64 piece = firsts[cell]; piece < end; piece++) all += sums[piece];
+        }
+        all = team_sum(all, LANES);
+        if (r >= base[1] || lane_of() % LANES != 0) continue;
+        const Row row = rows[r];
+        if (row.to & CARRIED) carry[row.to & ~CARRIED] = all;
+        else if (row.words != 0) *place_of_sum(dst, slices, slice_count, row.to) = all;
+    }
+}

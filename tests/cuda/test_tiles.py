@@ -1,0 +1,114 @@
+"""Pulls of SUM by tiles of sources on the stand-in for the driver: the host's answers, from lists cut in many ways."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from compilers import needs_gxx
+from engine_graphs import make_store, skewed_edges
+
+from gstream.cudacode.worklists import make_parts
+from gstream.devices import gpupool, gputiles
+from gstream.devices.base import DeviceMemoryError
+from gstream.devices.gputiles import PATIENCE, Cut, Tiles, cut_by_tiles, first_tiles
+from gstream.driver import Engine
+from gstream.options import RunOptions
+from gstream.pagetable import page_table
+from gstream.programs.pagerank import PageRank
+
+V, E = 3000, 30_000
+SMALL_PARTS = 32  # edges a part, so that warps share lists of small pages
+
+
+@pytest.fixture(scope="module", params=["directed 4", "undirected 4", "undirected 8"])
+def store(request, tmp_path_factory):
+    kind, width = request.param.split()
+    source, target = skewed_edges(V, E, 7)
+    weight = np.random.default_rng(8).integers(1, 9, E).astype(np.float64)
+    options = {"vertices": V, "directed": kind == "directed", "id_bytes": int(width), "order": "degree"}
+    with make_store(tmp_path_factory.mktemp("stores"), source, target, weight, **options) as made:
+        assert made.topology("in").pages > made.topology("in").small_pages > 8
+        yield made
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Every Tiles that was made; lists have tiles from few edges on."""
+    found = []
+
+    class Noted(Tiles):
+        def __init__(self, *arguments) -> None:
+            super().__init__(*arguments)
+            found.append(self)
+
+    monkeypatch.setattr(gputiles, "Tiles", Noted)
+    monkeypatch.setattr(gputiles, "PIECE_EDGES", 1)
+    return found
+
+
+def ranks(store, **options) -> np.ndarray:
+    with Engine(store, RunOptions(**options)) as engine:
+        return engine.run(PageRank(tolerance=0.0), max_supersteps=PATIENCE + 4).value
+
+
+@needs_gxx
+@pytest.mark.usefixtures("standin_gpu")
+@pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
+@pytest.mark.parametrize("edges_a_part", [2048, SMALL_PARTS])
+@pytest.mark.parametrize("everything", [True, False])
+def test_ranks_are_the_hosts(store, made, monkeypatch, devices, edges_a_part, everything):
+    """With lists in one part each, and in many, whose sums are carried; of some pages, and of all of them."""
+    monkeypatch.setattr(gpupool, "make_parts", partial(make_parts, edges_a_part=edges_a_part))
+    if everything:
+        monkeypatch.setattr(gputiles, "PIECE_EDGES", 0.001)
+    found = ranks(store, devices=[devices])
+    np.testing.assert_allclose(found, ranks(store), rtol=2e-6)
+    assert len(made) == len(devices.split(","))
+    assert all((tiles.rest is None) == everything for tiles in made)
+
+
+@needs_gxx
+@pytest.mark.usefixtures("standin_gpu")
+def test_nothing_is_cut_where_pages_may_go(store, made):
+    ranks(store, devices=["cuda"], cache="0")
+    assert not made
+
+
+@needs_gxx
+@pytest.mark.usefixtures("standin_gpu")
+@pytest.mark.parametrize("number", range(10))
+def test_without_memory_pulls_are_as_before(store, made, monkeypatch, number):
+    """The n-th array of them can't be had."""
+    keep, calls = Tiles._keep, []
+
+    def fails(tiles, array):
+        calls.append(array)
+        kept = keep(tiles, array)
+        if len(calls) == number + 1:
+            raise DeviceMemoryError("made up")
+        return kept
+
+    monkeypatch.setattr(Tiles, "_keep", fails)
+    found = ranks(store, devices=["cuda"])
+    np.testing.assert_allclose(found, ranks(store), rtol=2e-6)
+    assert not made and len(calls) == number + 1  # and it is not tried again
+
+
+def test_lists_have_the_tiles_that_are_worth_it(store):
+    """Longer lists have more tiles; what tiles and the rest have comes to all edges of their pages."""
+    table = page_table(store.topology("in"), 1)
+    numbers, rows = table.all_pages(), table.records.astype(np.int64)
+    cut = cut_by_tiles(table, numbers, rows, 50, V)
+    assert isinstance(cut, Cut) and (np.diff(cut.tile_rows) <= 0).all() and cut.tile_rows[0] == cut.rows[-1]
+    assert cut.edges.sum() == pytest.approx(table.edges[cut.pages].sum())
+    assert (np.diff(cut.base.astype(np.int64)) == np.append(cut.tile_rows, cut.rows[-1])).all()
+    assert set(range(table.small_pages, table.pages)) <= set(cut.pages.tolist())
+    assert cut_by_tiles(table, numbers, rows, V, V) is None  # one tile: shared memory has it all
+
+
+def test_blocks_begin_where_there_is_work():
+    edges = np.array([400.0, 100.0, 0.0, 200.0])
+    assert np.bincount(first_tiles(edges, 70).astype(int), minlength=4).tolist() == [40, 10, 0, 20]
+    assert first_tiles(np.array([1.0, 0.0]), 3).tolist() == [0, 0, 0]
