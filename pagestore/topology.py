@@ -14,6 +14,8 @@ from pagestore.layout import DIRECTORY, GROUP_SIZES, LARGE, ROW, SLOT_WORDS, SMA
 from pagestore.meta import REBUILD, Meta
 from pagestore.reader import PageReader
 
+KNOWN_GROUP = np.isin(np.arange(256), GROUP_SIZES)  # bool[256]: by the directory's u1
+
 
 @dataclass(frozen=True, eq=False)
 class Topology:
@@ -105,7 +107,7 @@ def check_directory(rows: np.ndarray, layout: PageLayout, meta: Meta, where: str
     count = int(np.count_nonzero(small))
     rules = {
         "a kind is unknown or out of order": small[:count].all() and np.all(rows["kind"][count:] == LARGE),
-        "a layout, group or flag is unknown": np.all(np.isin(column["group"], GROUP_SIZES))
+        "a layout, group or flag is unknown": KNOWN_GROUP[rows["group"]].all()
         and _layouts_known(column, count, meta.columns) and not column["flags"].any(),
         "a vertex is out of range": np.all(
             (column["first_vertex"] >= 0) & (column["first_vertex"] <= column["last_vertex"])

@@ -133,7 +133,11 @@ def find_separator(lines: list[bytes], forced: str | None) -> str | None:
     if forced is not None:
         return forced
     scores: list[tuple[int, bool]] = []
+    together = b"\n".join(lines)
     for candidate in (*SEPARATORS, None):
+        if candidate is not None and candidate.encode() not in together:
+            scores.append((0, False))  # no line has two fields
+            continue
         rows = [_fields(line, candidate) for line in lines]
         counts = [len(row) for row in rows]
         usual = max(counts, key=counts.count)
