@@ -136,6 +136,12 @@ def test_attributes_that_lie_crash_nothing(tmp_path: Path) -> None:
     assert read > len(places) // 2
 
 
+def test_a_heap_of_attributes_that_lies_crashes_nothing() -> None:
+    """H5Ovisit asks each object for the size of its attributes' heap, and HDF5 2.0 crashes on the way."""
+    lies = "82ffffffffffffffffffffffffffffff000000fcffffffffffffff000000fcffffffff0804a70000"
+    assert all_targets()["stores"].run(bytes.fromhex(lies)) == "read"
+
+
 def test_findings_are_kept_once_each(tmp_path: Path) -> None:
     def run(data: bytes) -> str:
         if data == b"bad":
