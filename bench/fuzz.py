@@ -245,14 +245,14 @@ def added(found: Any, path: Path) -> Any:
 
 
 def merged(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One row for the runs of several processes, the first of which may be such a sum; seeds: those that were given."""
+    """One row for all runs. processes: whose results were added to what was counted before; seeds: given to them."""
     row: dict[str, Any] = {**rows[-1], "seed": 0, "complete": False}
     row["cases"] = sum(one["cases"] for one in rows)
     row["failed"] = sum(one["failed"] for one in rows)
     row["seconds"] = round(sum(one["seconds"] for one in rows), 1)  # of all processes together
     row["outcomes"] = dict(sorted(sum((Counter(one["outcomes"]) for one in rows), Counter[str]()).items()))
     row["failures"] = [text for one in rows for text in one["failures"]]
-    row["processes"] = sum(one.get("processes", 1) for one in rows)
+    row["processes"] = sum(one["processes"] for one in rows)
     row["seeds"] = [seed for one in rows for seed in one.get("seeds", [one["seed"]] if one["seed"] else [])]
     if len(set(row["seeds"])) != len(row["seeds"]):
         sys.exit(f"--merge: a seed of {row['seeds']} occurs twice; was a file given before?")
@@ -269,7 +269,7 @@ def merge(files: Sequence[Path], path: Path) -> int:
     whole = json.loads(path.read_text()) if path.exists() else {"machine": machine.facts(), "properties": {}}
     known, more = whole["properties"], [json.loads(file.read_text()) for file in files]
     for name in sorted({name for one in more for name in one["properties"]}):
-        rows = [{"machines": [one["machine"]["cpu"]], **one["properties"][name]}
+        rows = [{"machines": [one["machine"]["cpu"]], "processes": int(one is not whole), **one["properties"][name]}
                 for one in (whole, *more) if name in one["properties"]]  # fmt: skip
         known[name] = merged(rows)
         print(f"{name}: {known[name]['cases']:,} cases, {known[name]['failed']} failed")
