@@ -4,6 +4,8 @@
     python bench/fuzz.py --target text --runs 10000000     until there were so many
     python bench/fuzz.py --target mtx npz --seconds 600 --plain
     python bench/fuzz.py --keep                            the smallest inputs that reach every line so far, for tests
+    python bench/fuzz.py --target mtx --seed 7 --out 7.json     beside others: a corpus of its own, libFuzzer's seed 7
+    python bench/fuzz.py --merge *.json                    add up what several processes counted
     python bench/fuzz.py --list
 
 Compiled functions are fuzzed in two ways. --plain runs them as Python (NUMBA_DISABLE_JIT), so that the fuzzer sees
@@ -60,6 +62,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--afresh", action="store_true", help="forget the runs that were counted before")
     parser.add_argument("--keep", action="store_true", help="write the smallest inputs that reach every line")
     parser.add_argument("--out", type=Path, help="the result (bench/results/torture.json)")
+    parser.add_argument("--seed", type=int, default=0, help="libFuzzer's, and a corpus apart (0: it draws one)")
+    parser.add_argument("--merge", nargs="+", type=Path, metavar="FILE", help="add the runs of these results to --out")
     parser.add_argument("--list", action="store_true", help="name the targets")
     parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)  # name, board, folder, 1 for --plain
     options, more = parser.parse_known_args(arguments)
@@ -148,11 +152,18 @@ def compiled_modules() -> list[str]:
             if COMPILED.search(path.read_text())]  # fmt: skip
 
 
-def run_child(target: Any, plain: bool, runs: int | None, seconds: float | None) -> tuple[Counter[str], dict, float]:
-    """Fuzz in a process of its own; (outcomes, findings, seconds). It is started again after a crash."""
-    folder = SCRATCH / target.name.replace(" ", "-")
+def run_child(
+    target: Any, plain: bool, runs: int | None, seconds: float | None, seed: int = 0
+) -> tuple[Counter[str], dict, float]:
+    """Fuzz in a process of its own; (outcomes, findings, seconds). It is started again after a crash.
+
+    seed: of libFuzzer until the first crash. Its folder is then apart, and the common corpus only read.
+    """
+    common = SCRATCH / target.name.replace(" ", "-")
+    folder = common / f"seed-{seed}" if seed else common
     corpus, board = folder / "corpus", folder / "board"
     fill(corpus, target)
+    corpora = [str(corpus)] + [str(path) for path in [common / "corpus"] if seed and path.is_dir()]
     counts, found = Counter[str](), dict[str, str]()
     began, deadline = time.monotonic(), None if seconds is None else time.monotonic() + seconds
     crashes = 0
@@ -164,6 +175,7 @@ def run_child(target: Any, plain: bool, runs: int | None, seconds: float | None)
                  f"-artifact_prefix={folder}/", "-reload=0", "-use_value_profile=0",
                  f"-runs={-1 if runs is None else runs - counts.total()}"]  # fmt: skip
         flags += [] if left is None else [f"-max_total_time={left}"]
+        flags += [f"-seed={seed}"] if seed and not crashes else []
         board.unlink(missing_ok=True)
         Board(board)
         environment = {**os.environ, "NUMBA_DISABLE_JIT": "1" if plain else "0", "NUMBA_BOUNDSCHECK": "1",
@@ -172,7 +184,7 @@ def run_child(target: Any, plain: bool, runs: int | None, seconds: float | None)
         before = set(folder.iterdir())
         with TemporaryDirectory(prefix="fuzz-", dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None) as work:
             environment["FUZZ_FOLDER"] = work
-            ended = subprocess.run([*command, *flags, str(corpus)], env=environment, cwd=ROOT, capture_output=True)
+            ended = subprocess.run([*command, *flags, *corpora], env=environment, cwd=ROOT, capture_output=True)
         more, told = Board(board).read()
         counts.update(more)
         found.update(told)
@@ -200,13 +212,13 @@ def fuzz_one(target: Any, options: argparse.Namespace, seconds: float | None) ->
     """Both ways for one target; what became of it, as the torture harness keeps it."""
     from bench.ordeals import Found
 
-    found = Found(f"fuzz {target.name}", target.promise, 0, wanted=WANTED)
+    found = Found(f"fuzz {target.name}", target.promise, options.seed, wanted=WANTED)
     ways = [True] if options.plain else [False] if options.compiled else [True, False]
     for plain in ways:
         share = seconds if seconds is None or len(ways) == 1 else seconds * (PLAIN_SHARE if plain else 1 - PLAIN_SHARE)
         runs = options.runs if options.runs is None or not plain or len(ways) == 1 else options.runs // 100
         runs = runs if runs is None or plain else runs - found.cases
-        counts, texts, took = run_child(target, plain, runs, share)
+        counts, texts, took = run_child(target, plain, runs, share, options.seed)
         found.cases += counts.total()
         found.seconds += took
         for word, count in counts.items():
@@ -230,6 +242,41 @@ def added(found: Any, path: Path) -> Any:
         found.seconds += known["seconds"]
         found.outcomes.update(known["outcomes"])
     return found
+
+
+def merged(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One row for all runs. processes: whose results were added to what was counted before; seeds: given to them."""
+    row: dict[str, Any] = {**rows[-1], "seed": 0, "complete": False}
+    row["cases"] = sum(one["cases"] for one in rows)
+    row["failed"] = sum(one["failed"] for one in rows)
+    row["seconds"] = round(sum(one["seconds"] for one in rows), 1)  # of all processes together
+    row["outcomes"] = dict(sorted(sum((Counter(one["outcomes"]) for one in rows), Counter[str]()).items()))
+    row["failures"] = [text for one in rows for text in one["failures"]]
+    row["processes"] = sum(one["processes"] for one in rows)
+    row["seeds"] = [seed for one in rows for seed in one.get("seeds", [one["seed"]] if one["seed"] else [])]
+    if len(set(row["seeds"])) != len(row["seeds"]):
+        sys.exit(f"--merge: a seed of {row['seeds']} occurs twice; was a file given before?")
+    row["commits"] = sorted({commit for one in rows for commit in one.get("commits", [one["commit"]])})
+    row["machines"] = sorted({machine for one in rows for machine in one["machines"]})
+    row["date"], row["commit"] = max((one["date"], one["commit"]) for one in rows)
+    return row
+
+
+def merge(files: Sequence[Path], path: Path) -> int:
+    """Add the rows of `files`, one process each, to those at `path`; the exit code: 1 where there was a finding."""
+    from bench import machine
+
+    whole = json.loads(path.read_text()) if path.exists() else {"machine": machine.facts(), "properties": {}}
+    known, more = whole["properties"], [json.loads(file.read_text()) for file in files]
+    for name in sorted({name for one in more for name in one["properties"]}):
+        rows = [{"machines": [one["machine"]["cpu"]], "processes": int(one is not whole), **one["properties"][name]}
+                for one in (whole, *more) if name in one["properties"]]  # fmt: skip
+        known[name] = merged(rows)
+        print(f"{name}: {known[name]['cases']:,} cases, {known[name]['failed']} failed")
+    partial = path.with_suffix(".json.partial")
+    partial.write_text(json.dumps(whole, indent=1) + "\n")
+    partial.rename(path)
+    return 1 if any(known[name]["failed"] for one in more for name in one["properties"]) else 0
 
 
 def chosen_by(options: argparse.Namespace) -> list[Any]:
@@ -261,6 +308,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return keep(options)
     from bench import machine, torture
 
+    if options.merge:
+        return merge(options.merge, options.out or torture.RESULT)
     chosen = chosen_by(options)
     if options.list:
         for target in chosen:

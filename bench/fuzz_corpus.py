@@ -75,7 +75,7 @@ def keep(targets: Sequence[Target], scratch: Path) -> int:
     warnings.simplefilter("ignore")
     for target in targets:
         folder = scratch / target.name.replace(" ", "-")
-        files = [path for part in ("corpus", "found") for path in (folder / part).glob("*")]
+        files = [path for part in ("corpus", "found") for path in folder.glob(f"**/{part}/*")]
         inputs = [*target.seeds(), *kept(target.name), *(path.read_bytes() for path in files)]
         target.run(b"")  # what is made once is made
         chosen = smallest(target, [data for data in inputs if len(data) <= target.longest])

@@ -7,19 +7,21 @@ import dataclasses
 import gzip
 import io
 import lzma
+import os
 import shutil
 import zlib
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import zstandard
 
-from bench.fuzz_targets import Drawn, MemoryStream, Target, Wrong, refusal, work_folder
+from bench.fuzz_targets import Drawn, MemoryStream, Target, Wrong, refusal, work_folder, written
 from bench.fuzz_texts import MEMORY, drawn_options, in_order, listed
 from bench.torture_inputs import HANDMADE, TEXTS
-from pagestore.inputs import adjacency, linesource
+from pagestore.inputs import InputOptions, adjacency, linesource
 from pagestore.inputs.base import MAX_ID
 from pagestore.inputs.detect import FORMATS, _open_one, open_source
 
@@ -85,9 +87,7 @@ def read_file(*kinds: str) -> Callable[[bytes], str]:
         kind = kinds[drawn.byte() % len(kinds)]
         with refusal() as refused:
             options = drawn_options(drawn, False)
-            path = work_folder() / f"a.{kind}"
-            path.write_bytes(drawn.rest())
-            source = _open_one(path, kind, options, work_folder(), MEMORY)
+            source = _open_one(Path(written(f"a.{kind}", drawn.rest())), kind, options, work_folder(), MEMORY)
             try:
                 read_all(source)
             finally:
@@ -142,19 +142,15 @@ def read_all(source: Any) -> list[tuple]:
 def read_any(data: bytes) -> str:
     """A target: a file of any name, whose format is found, and whose names of vertices are numbered."""
     drawn = Drawn(data)
-    suffixes = [suffix for endings, _ in FORMATS.values() for suffix in endings]
-    suffix = suffixes[drawn.byte() % len(suffixes)]
-    packing = (bytes, gzip.compress, zstandard.ZstdCompressor().compress)[drawn.byte() % 3]
-    folder = work_folder() / "any"
-    folder.mkdir(exist_ok=True)
+    suffix = SUFFIXES[drawn.byte() % len(SUFFIXES)]
+    ending, pack = PACKINGS[drawn.byte() % len(PACKINGS)]
+    folder = any_folder()
     linesource.parse_in_order = adjacency.parse_in_order = in_order  # type: ignore[assignment]
     try:
         with refusal() as refused:
             options = drawn_options(drawn, True)
-            ending = {bytes: "", gzip.compress: ".gz"}.get(packing, ".zst")
-            path = folder / f"a{suffix}{ending}"
-            path.write_bytes(packing(drawn.rest()))
-            source = open_source(path, dataclasses.replace(options, header=None), folder, MEMORY)
+            path = written(f"any{suffix}{ending}/a{suffix}{ending}", pack(drawn.rest()))  # .e looks for a .v beside it
+            source = open_source(path, without_header(options), folder, MEMORY)
             try:
                 read_all(source)
             finally:
@@ -162,10 +158,28 @@ def read_any(data: bytes) -> str:
         return refused.word
     finally:
         linesource.parse_in_order = adjacency.parse_in_order = IN_THREADS
-        shutil.rmtree(folder)
+        for left in os.scandir(folder):
+            shutil.rmtree(left.path) if left.is_dir() else os.unlink(left.path)
+
+
+@cache
+def any_folder() -> Path:
+    """The work folder of `read_any`, which is emptied after each file."""
+    folder = work_folder() / "work"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@cache
+def without_header(options: InputOptions) -> InputOptions:
+    return dataclasses.replace(options, header=None)
 
 
 IN_THREADS = linesource.parse_in_order
+SUFFIXES = [suffix for endings, _ in FORMATS.values() for suffix in endings]
+PACKINGS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
+    ("", bytes), (".gz", lambda data: gzip.compress(data, 1)), (".zst", zstandard.ZstdCompressor().compress),
+)  # fmt: skip
 
 
 def saved(write: Callable[[io.BytesIO], Any]) -> bytes:

@@ -39,12 +39,25 @@ CHECKSUM = re.compile(rb'"([a-z_./]+)":(-?\d+)')
 
 @dataclass(frozen=True)
 class Base:
-    """An intact store: its bytes, its datasets, the places of each kind, HDF5's checksummed ranges."""
+    """An intact store: its bytes, its datasets, the places of each kind, HDF5's checksummed ranges.
+
+    own: HDF5's bytes, all ranges outside of datasets. sums: CRC of each array's block CRCs.
+    """
 
     data: bytes
     extents: dict[str, Extent]
     places: dict[str, np.ndarray]
     headers: tuple[tuple[int, int], ...]
+    own: tuple[tuple[int, int], ...]
+    sums: dict[str, int]
+
+    def same(self, data: bytearray, begin: int, end: int) -> bool:
+        """Bytes of `data` are those of the intact store."""
+        return data[begin:end] == self.data[begin:end]
+
+    def same_hdf5(self, data: bytearray) -> bool:
+        """What HDF5 says of `data` is what it says of the intact store: it reads no dataset's bytes."""
+        return len(data) == len(self.data) and all(self.same(data, *part) for part in self.own)
 
 
 def write_bases(folder: Path) -> None:
@@ -91,7 +104,11 @@ def _base(path: Path) -> Base:
     headers = _headers(data)
     own = [np.arange(first, last + 4) for first, last in headers]
     places["hdf5"] = [np.concatenate(own), np.flatnonzero(~used)[: len(np.concatenate(own))]]
-    return Base(data, extents, {k: np.concatenate(v or [np.zeros(1, int)]) for k, v in places.items()}, headers)
+    edges = np.flatnonzero(np.diff(used, prepend=True, append=True)).tolist()
+    kept = {name: extents[checksum_name(name)] for name in extents if checksum_name(name) in extents}
+    sums = {name: crc32(data[e.offset : e.offset + e.nbytes]) for name, e in kept.items()}
+    every = {k: np.concatenate(v or [np.zeros(1, int)]) for k, v in places.items()}
+    return Base(data, extents, every, headers, tuple(zip(edges[::2], edges[1::2], strict=True)), sums)
 
 
 def _headers(data: bytes) -> tuple[tuple[int, int], ...]:
@@ -165,23 +182,36 @@ def repaired(base: Base, data: bytearray) -> bytearray:
     """`data` with all its checksums right, where they stood in the intact store."""
     if len(data) < len(base.data):
         return data
+
+    def differs(name: str) -> bool:
+        extent = base.extents[name]
+        return not base.same(data, extent.offset, extent.offset + extent.nbytes)
+
     for name, extent in base.extents.items():
-        if name.endswith("/directory"):
-            _repair_directory(base, data, name.removesuffix("/directory"), extent)
+        topology = name.removesuffix("/directory")
+        if topology != name and any(differs(f"{topology}/{part}") for part in ("directory", "pages", "weights")
+                                    if f"{topology}/{part}" in base.extents):  # fmt: skip
+            _repair_directory(base, data, topology, extent)
     sums = {}
-    for name, extent in base.extents.items():
-        if (kept := base.extents.get(checksum_name(name))) is not None:
-            crcs = block_crcs(_bytes(data, extent), 0, BLOCK_BYTES).astype("<u4").tobytes()
+    for name in base.sums:
+        kept = base.extents[checksum_name(name)]
+        if differs(name) or differs(checksum_name(name)):
+            crcs = block_crcs(_bytes(data, base.extents[name]), 0, BLOCK_BYTES).astype("<u4").tobytes()
             data[kept.offset : kept.offset + kept.nbytes] = crcs
-            sums[name.encode()] = crc32(crcs)
-    first = base.extents["meta"].offset
-    text = bytes(data[first : first + META_BYTES])
-    text = CHECKSUM.sub(lambda m: b'"%s":%d' % (m[1], sums[m[1]]) if m[1] in sums else m[0], text)
-    data[first : first + META_BYTES] = sealed(text)
+            sums[name] = crc32(crcs)
+    if sums or differs("meta"):
+        _repair_meta(data, base.extents["meta"].offset, {n.encode(): s for n, s in {**base.sums, **sums}.items()})
     for begin, end in base.headers:
-        if data[begin : end + 4] != base.data[begin : end + 4]:
+        if not base.same(data, begin, end + 4):
             data[end : end + 4] = lookup3(bytes(data[begin:end])).to_bytes(4, "little")
     return data
+
+
+def _repair_meta(data: bytearray, first: int, sums: dict[bytes, int]) -> None:
+    whole = bytes(data[first : first + META_BYTES])
+    end = whole.rfind(b"}") + 1
+    text = CHECKSUM.sub(lambda m: b'"%s":%d' % (m[1], sums[m[1]]) if m[1] in sums else m[0], whole[:end])
+    data[first : first + META_BYTES] = sealed(text + whole[end:])
 
 
 def sealed(text: bytes) -> bytes:

@@ -101,7 +101,7 @@ class MemoryStream(ByteStream):
         self.name, self.total_bytes, self.replayable = name, None, False
         self._left, self._step = data, step
         self._file, self._owned, self._reading, self._closed = -1, False, threading.Lock(), False
-        self._consumed, self._given, self._ahead, self._raw = 0, 0, b"", b""
+        self._consumed, self._given, self._ahead, self._taken, self._raw = 0, 0, b"", 0, b""
         self._begin(may_be_empty)
 
     def _read_file(self, size: int) -> bytes:
@@ -119,6 +119,21 @@ def work_folder() -> Path:
     folder = Path(mkdtemp(prefix="fuzz-", dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None))
     atexit.register(shutil.rmtree, folder, True)
     return folder
+
+
+@cache
+def _open_file(name: str) -> tuple[str, int]:
+    path = str(work_folder() / name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    return path, os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def written(name: str, data: bytes | bytearray) -> str:
+    """Path of a file of `work_folder` that holds `data`: it stays open, and is written over."""
+    path, file = _open_file(name)
+    os.ftruncate(file, len(data))
+    os.pwrite(file, data, 0)
+    return path
 
 
 def kept(name: str) -> list[bytes]:

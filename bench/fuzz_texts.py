@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -41,13 +42,19 @@ def in_order(blocks: Iterator[Any], parse: Callable[[Any], Any], threads: int) -
 
 def drawn_options(drawn: Drawn, names: bool) -> InputOptions:
     """Options that a user may pass; UsageError for those that contradict each other."""
-    bits, more = drawn.byte(), drawn.byte()
+    return options_of(drawn.byte(), drawn.byte(), names)
+
+
+@cache
+def options_of(bits: int, more: int, names: bool) -> InputOptions:
+    """Made once for each two bytes."""
     vertices = VERTICES[bits >> 3 & 7]
     return InputOptions(
         bad_lines="skip" if bits & 1 else "fail", weights=not bits & 2, string_ids=names and bool(bits & 4),
         num_vertices=vertices, id_base=more & 1 if vertices is not None and more & 2 else None,
         weight_column=WEIGHT_COLUMNS[more >> 2 & 7] if not bits & 2 else None,
         header=(None, None, True, False)[more >> 5 & 3] if names else None, duplicates=bool(more & 128), threads=1,
+        skipped_path=work_folder() / "skipped_lines.txt",
     )  # fmt: skip
 
 

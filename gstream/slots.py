@@ -55,6 +55,7 @@ class SlotFolder:
 
     def __init__(self, folder: str | os.PathLike) -> None:
         self.folder = Path(folder)
+        self._slots = [self.folder / name for name in SLOTS]
         self._lock, self._made = -1, not self.folder.is_dir()
         self._damaged: set[Path] = set()  # slots whose arrays fail their checksums
         try:
@@ -87,7 +88,7 @@ class SlotFolder:
             raise UsageError(f"--checkpoint {self.folder}: the folder is not writable. Name another one.")
         for name in SLOTS:  # of a process that was killed as it wrote
             with suppress(OSError):
-                (self.folder / f"{name}.partial").unlink()
+                os.unlink(f"{self.folder}/{name}.partial")
 
     def __enter__(self) -> SlotFolder:
         return self
@@ -130,7 +131,7 @@ class SlotFolder:
     def _heads(self) -> tuple[list[tuple[int, Path]], list[str]]:
         """(sequence, path) of the slots with a whole description, and what is wrong with the others."""
         heads, damaged = [], []
-        for path in (self.folder / name for name in SLOTS):
+        for path in self._slots:
             if os.path.lexists(path):
                 try:
                     heads.append((read_description(path)[0]["sequence"], path))
@@ -176,13 +177,13 @@ class SlotFolder:
     def _next(self) -> Path:
         """The slot that a write replaces: never the only one that can be read."""
         heads = {path: number for number, path in self._heads()[0] if path not in self._damaged}
-        return min((self.folder / name for name in SLOTS), key=lambda path: heads.get(path, -1))
+        return min(self._slots, key=lambda path: heads.get(path, -1))
 
     def clear(self) -> None:
         """Remove what an earlier run left. Raises UsageError or ResourceError."""
         try:
-            for name in SLOTS:
-                (self.folder / name).unlink(missing_ok=True)
+            for path in self._slots:
+                path.unlink(missing_ok=True)
             os.fsync(self._lock)
         except OSError as error:
             raise disk_error(error, str(self.folder)) from error

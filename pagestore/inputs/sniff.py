@@ -133,7 +133,11 @@ def find_separator(lines: list[bytes], forced: str | None) -> str | None:
     if forced is not None:
         return forced
     scores: list[tuple[int, bool]] = []
+    together = b"\n".join(lines)
     for candidate in (*SEPARATORS, None):
+        if candidate is not None and candidate.encode() not in together:
+            scores.append((0, False))  # no line has two fields
+            continue
         rows = [_fields(line, candidate) for line in lines]
         counts = [len(row) for row in rows]
         usual = max(counts, key=counts.count)
@@ -167,17 +171,16 @@ def _weight_column(
         return 2 if numbers and 2 not in used else None
     if isinstance(asked, str) and asked.isascii() and asked.isdigit() and (header is None or asked not in header):
         asked = int(asked)
-    if isinstance(asked, int):
-        if not 1 <= asked <= width or asked - 1 in used:
-            raise UsageError(
-                f"{name}: --weight-column {asked} is not a column of weights; the lines have {width} columns, of which "
-                f"{used[0] + 1} and {used[1] + 1} are the source and the target. Name another column."
-            )
-        return asked - 1
-    if header is None or asked not in header:
+    if isinstance(asked, str) and (header is None or asked not in header):
         known = ", ".join(map(shown, header)) if header else "no header line was found"
         raise UsageError(f"{name}: --weight-column {asked}: no such column ({known}). Give its name or number.")
-    return header.index(asked)
+    column = asked - 1 if isinstance(asked, int) else (header or ()).index(asked)
+    if not 0 <= column < width or column in used:
+        raise UsageError(
+            f"{name}: --weight-column {asked} is not a column of weights; the lines have {width} columns, of which "
+            f"{used[0] + 1} and {used[1] + 1} are the source and the target. Name another column."
+        )
+    return column
 
 
 def sniff(stream: ByteStream, options: InputOptions, separator: str | None = None) -> TextLayout:

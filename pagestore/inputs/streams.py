@@ -151,7 +151,8 @@ class ByteStream:
         self._reading, self._closed = threading.Lock(), False
         self._consumed = 0  # bytes taken from the file
         self._given = 0  # bytes handed out
-        self._ahead = b""  # decompressed, not handed out yet
+        self._ahead = b""  # decompressed; what is behind `_taken` was not handed out yet
+        self._taken = 0
         self._raw = b""  # read, not decompressed yet
         try:
             self._begin(may_be_empty)
@@ -163,10 +164,11 @@ class ByteStream:
         """Find the compression and decompress something."""
         self._raw = self._beginning(b"")
         self.compression = next((kind for magic, kind in MAGIC.items() if self._raw.startswith(magic)), None)
-        named = SUFFIXES.get(Path(self.name).suffix.lower())
+        suffix = os.path.splitext(self.name)[1]
+        named = SUFFIXES.get(suffix.lower())
         if named and self.compression is None and self._raw:
             raise InputError(
-                f"{self.name}: is not {named} data although its name ends in {Path(self.name).suffix}; it starts with "
+                f"{self.name}: is not {named} data although its name ends in {suffix}; it starts with "
                 f"{self._raw[:4]!r}. Rename it, or make it again if it was damaged."
             )
         self._decoder = _decoder(self.compression) if self.compression else None
@@ -179,6 +181,8 @@ class ByteStream:
 
     def peek(self, size: int) -> bytes:
         """The next `size` bytes (fewer only at the end) without consuming them."""
+        if self._taken:
+            self._ahead, self._taken = self._ahead[self._taken :], 0
         parts, have = [self._ahead], len(self._ahead)
         while have < size and (part := self._produce(size - have)):
             parts.append(part)
@@ -189,13 +193,27 @@ class ByteStream:
     def read(self, size: int) -> bytes:
         """Up to `size` bytes (at least one), b"" at the end."""
         if self._ahead:
-            part, self._ahead = self._ahead[:size], self._ahead[size:]
+            part = self._ahead[self._taken : self._taken + size]
+            self._take(len(part))
         else:
             part = self._produce(size)
             if len(part) > size:
                 part, self._ahead = part[:size], part[size:]
         self._given += len(part)
         return part
+
+    def line_ahead(self) -> bytes:
+        """The next line with its line feed if all of it was looked at, else b"" and nothing is consumed."""
+        end = self._ahead.find(b"\n", self._taken) + 1
+        line = self._ahead[self._taken : end] if end else b""
+        self._take(len(line))
+        self._given += len(line)
+        return line
+
+    def _take(self, size: int) -> None:
+        self._taken += size
+        if self._taken == len(self._ahead):
+            self._ahead, self._taken = b"", 0
 
     def close(self) -> None:
         """Close the file (stdin stays open); safe to call twice, and while another thread reads.
@@ -291,5 +309,5 @@ class ByteStream:
     def _fail(self, what: str, detail: str) -> None:
         raise InputError(
             f"{self.name}: {what} its {self.compression} data ({detail}) after {self._consumed} compressed bytes, "
-            f"near decompressed byte {self._given + len(self._ahead)}. Download or make the file again."
+            f"near decompressed byte {self._given + len(self._ahead) - self._taken}. Download or make the file again."
         )

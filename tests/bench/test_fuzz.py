@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import pagestore
-from bench import fuzz, fuzz_corpus, fuzz_repair, fuzz_targets
+from bench import fuzz, fuzz_corpus, fuzz_repair, fuzz_targets, machine
 from bench.fuzz_targets import Drawn, MemoryStream, Target, Wrong, all_targets, kept, refusal
 from gstream import checkpoint
 from pagestore.errors import GstreamError, InputError, StoreError
@@ -106,7 +107,7 @@ def test_checksums_are_made_good(tmp_path: Path) -> None:
     )
     for base in fuzz_repair.bases(tmp_path):
         assert bytes(fuzz_repair.repaired(base, bytearray(base.data))) == base.data
-        assert len(base.headers) > 20
+        assert len(base.headers) > 20 and base.same_hdf5(bytearray(base.data))
         changed = bytearray(base.data)
         for kind, places in base.places.items():
             if kind != "meta":
@@ -133,6 +134,12 @@ def test_attributes_that_lie_crash_nothing(tmp_path: Path) -> None:
         except StoreError as error:
             assert "HDF5 can't read it" in str(error)
     assert read > len(places) // 2
+
+
+def test_a_heap_of_attributes_that_lies_crashes_nothing() -> None:
+    """H5Ovisit asks each object for the size of its attributes' heap, and HDF5 2.0 crashes on the way."""
+    lies = "82ffffffffffffffffffffffffffffff000000fcffffffffffffff000000fcffffffff0804a70000"
+    assert all_targets()["stores"].run(bytes.fromhex(lies)) == "read"
 
 
 def test_findings_are_kept_once_each(tmp_path: Path) -> None:
@@ -166,6 +173,41 @@ def test_runs_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert "2 FAILED" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="no such target"):
         fuzz.main(["--target", "nothing"])
+
+
+def test_processes_of_other_seeds_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a corpus and libFuzzer's seed of its own; the row says how many there were."""
+    given: list[list[str]] = []
+
+    def run(command: list[str], **named: object) -> subprocess.CompletedProcess:
+        given.append(command)
+        name, board, folder, plain = command[command.index("--child") + 1 :][:4]
+        fuzz.Board(Path(board)).write(Counter(read=1, refused=int(Path(folder).name.rpartition("-")[2])), {})
+        return subprocess.CompletedProcess(command, 0, b"", b"")
+
+    monkeypatch.setattr(fuzz, "SCRATCH", tmp_path / "scratch")
+    (tmp_path / "scratch" / "sizes" / "corpus").mkdir(parents=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(fuzz.subprocess, "run", run)
+        patch.setattr(machine, "facts", lambda: {"cpu": "a", "date": "2026", "commit": "c"})
+        for seed in (7, 8):
+            argv = ["--target", "sizes", "--compiled", "--runs", "8", "--seed", str(seed)]
+            fuzz.main([*argv, "--out", str(tmp_path / f"{seed}.json")])
+    assert [word for command in given for word in command if word.startswith("-seed=")] == ["-seed=7", "-seed=8"]
+    assert all(command[-1] == str(tmp_path / "scratch" / "sizes" / "corpus") for command in given)
+    assert (tmp_path / "scratch" / "sizes" / "seed-7" / "corpus" / "kept-0000").exists()
+    files, out = [str(tmp_path / f"{seed}.json") for seed in (7, 8)], tmp_path / "all.json"
+    assert fuzz.main(["--merge", *files, "--out", str(out)]) == 0
+    row = json.loads(out.read_text())["properties"]["fuzz sizes"]
+    assert (row["cases"], row["outcomes"], row["failed"]) == (17, {"read": 2, "refused": 15}, 0)
+    assert (row["processes"], row["seeds"], row["commits"], row["machines"]) == (2, [7, 8], ["c"], ["a"])
+    with pytest.raises(SystemExit, match="a seed of"):
+        fuzz.main(["--merge", files[0], "--out", str(out)])
+
+
+def test_a_file_is_written_over() -> None:
+    for data in (b"long enough", b"short", b""):
+        assert Path(fuzz_targets.written("over", data)).read_bytes() == data
 
 
 def test_modules_that_numba_compiles_are_left_alone() -> None:

@@ -111,6 +111,40 @@ def test_datasets_that_are_not_plain_bytes_of_the_file(tmp_path):
         assert words in refusal(path)
 
 
+def test_names_that_are_no_text(tmp_path):
+    path = str(tmp_path / "g.h5")
+    with h5py.File(path, "w", libver=("v110", "v110")) as file:
+        file[b"caf\xe9"] = np.zeros(3)
+    assert list(locate(path)) == ["caf\\xe9"]
+
+
+def test_only_what_lies_in_the_file_itself_is_found(tmp_path):
+    """No links to other files, to other places or back to where they stand."""
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["there"] = np.zeros(3)
+    path = str(tmp_path / "g.h5")
+    with h5py.File(path, "w", libver=("v110", "v110")) as file:
+        file["group/here"] = np.arange(3)
+        file["soft"] = h5py.SoftLink("/group/here")
+        file["lost"] = h5py.SoftLink("/nothing")
+        file["external"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/there")
+        file["group/again"] = file["/"]
+    assert list(locate(path)) == ["group/here"]
+
+
+def test_only_blanks_stand_behind_a_description():
+    whole = encode_meta(Meta(vertices=9, edges=12, directed=True, page_bytes=4096, id_bytes=4), {"a": 1})
+    for rest, is_read in ((b"", True), (b" \n\t\r ", True), (b" x ", False), (b" } ", False), (b" {} ", False)):
+        text = (whole.rstrip() + rest).ljust(len(whole))
+        text = text[:10] + b"0" * 8 + text[18:]
+        text = text[:10] + b"%08x" % crc32(text) + text[18:]
+        if is_read:
+            assert decode_meta(text, "a.gs") == decode_meta(whole, "a.gs")
+        else:
+            with pytest.raises(StoreError, match="can't be read"):
+                decode_meta(text, "a.gs")
+
+
 def test_checksums_of_another_number(tmp_path, monkeypatch):
     """Of an array that the description does not know, whose sizes follow from nothing else."""
     path = str(tmp_path / "g.gs")

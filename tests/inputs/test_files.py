@@ -190,6 +190,12 @@ def test_options_that_do_not_fit(tmp_path, monkeypatch):
         "a.txt: --weight-column 4 is not a column of weights; the lines have 3 columns, of which 1 and 2 are the "
         "source and the target. Name another column."
     )
+    write(tmp_path, "h.csv", "source,weight\n0,5\n")  # the second column is the target, whatever it is called
+    for asked in ("weight", 2, 1):
+        assert message("h.csv", tmp_path, weight_column=asked) == (
+            f"h.csv: --weight-column {asked} is not a column of weights; the lines have 2 columns, of which 1 and 2 "
+            "are the source and the target. Name another column."
+        )
     assert message("a.txt", tmp_path, weight_column="km") == (
         "a.txt: --weight-column km: no such column (no header line was found). Give its name or number."
     )

@@ -13,8 +13,9 @@ from input_files import edges_of, opened, write
 from pagestore.errors import GstreamError
 from pagestore.inputs.badlines import LineProblem
 from pagestore.inputs.blocks import PAD, Block
-from pagestore.inputs.judge import LineRules, judge
-from pagestore.inputs.linesource import parse_block
+from pagestore.inputs.judge import LineRules, _split_quoted, judge, split_fields
+from pagestore.inputs.linesource import parse_block, read_line
+from pagestore.inputs.streams import ByteStream
 
 IDS = st.one_of(st.integers(0, 30), st.integers(0, (1 << 63) - 1))
 WEIGHTS = st.floats(allow_nan=False, allow_infinity=False)
@@ -119,3 +120,24 @@ def test_any_bytes_give_edges_or_a_message(content):
                 source.close()
             except GstreamError as error:
                 assert str(error).endswith((".", ").")), error
+
+
+@given(st.lists(st.sampled_from([b" ", b"\t", b",", b";", b"1", b"ab", b"\xc3", b"\0", b"\r"])).map(b"".join))
+def test_lines_without_quotes_are_split_as_others_are(line):
+    for separator, blanks in ((None, b" \t"), (",", b" \t"), (";", b" \t"), ("\t", b" ")):
+        assert split_fields(line, separator) == _split_quoted(line, (separator or "").encode(), blanks)
+
+
+@given(st.lists(st.binary(max_size=9).map(lambda line: line.replace(b"\n", b"")), min_size=1), st.integers(0, 99))
+def test_lines_of_a_header(lines, looked_at):
+    """One after the other, whatever was looked at before, and then the rest."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a"
+        path.write_bytes(b"\n".join(lines) + b"\nlast")
+        stream = ByteStream(path)
+        for line in lines:
+            stream.peek(looked_at)
+            assert read_line(stream) == line.rstrip(b"\r")
+        assert stream.peek(9) == b"last" and stream.read(2) == b"la" and stream.peek(9) == b"st"
+        assert (read_line(stream), read_line(stream)) == (b"st", None)
+        stream.close()
