@@ -22,7 +22,7 @@ from gstream.records import RecordKernel, item_kernel, record_kernel
 
 # Types of the arrays and numbers by name: "id", "weight", or NumPy's; those of a module or a kernel come before.
 BITS = ("leads", "met", "here", "following", "due", "mine", "now", "held", "near", "far", "bits", "reached", "proven")
-BITS += ("open_bits", "alive", "dying", "ready", "crowded", "window")
+BITS += ("open_bits", "alive", "dying", "ready", "open", "there", "window")
 TYPES = dict.fromkeys(BITS, "u8")
 TYPES |= dict.fromkeys(("label", "part", "ends", "natural", "comp", "predecessor", "up", "link", "source"), "id")
 TYPES |= dict.fromkeys(("target", "entries", "one", "two", "one_low_places", "two_low_places", "above"), "id")
@@ -35,13 +35,14 @@ TYPES |= dict.fromkeys(("paths", "depends", "again", "share", "received"), "f8")
 TYPES |= {"least": "weight", "weight": "weight", "width": "f4", "color": "id", "other": "u8"}
 OWN = {
     "boruvka": {"other": "id"},
-    "palette": {"color": "u4", "left": "u4"},
+    "palette": {"color": "u4", "left": "u4", "last": "u8"},
+    "peeling": {"last": "u8", "level": "u8"},
     "count_entries": {"entries": "i8"},
-    "dag": {"distance": "f8", "level": "i8", "left": "u4"},
+    "dag": {"distance": "f8", "level": "i8", "left": "u4", "last": "u8"},
     "find_above": {"left": "u4"},
 }
 NUMBERS = {
-    "step": np.int64(-1), "level": np.uint32(3), "single": True, "base": np.uint32(64), "once": True, "small_pages": 5,
+    "step": np.int64(-1), "level": np.uint32(3), "number": 7, "single": True, "once": True, "small_pages": 5,
     "directed": True, "pull": False, "both": True, "first": np.uint64(0), "end": np.uint64(9), "way": 3,
     "none": np.uint32(5), "last": np.uint32(3), "one_base": np.uint64(0), "two_base": np.uint64(0),
     "one_first": np.uint64(0), "two_first": np.uint64(0),

@@ -1,0 +1,201 @@
+"""Arrays of one call that stay in a GPU's memory while record and item kernels work on them, round by round.
+
+A sweep that copies its arrays to a GPU and back takes milliseconds; a launch over pages that are cached, with arrays
+that are there, some 10 us. So launches are only queued here, on one stream, and waited for where the host reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gstream.cudacode.generate import UnitShape
+from gstream.cudacode.records import bits_of, unit_of_records
+from gstream.devices.cuda import Array, DeviceError, Launcher, never_free
+from gstream.devices.gpu import GpuDevice
+from gstream.devices.gpupool import PagePool
+from gstream.devices.gpuqueue import Launch, follows
+from gstream.pagetable import PageTable
+from gstream.records import ItemKernel, RecordKernel, bytes_of
+
+
+class GpuArrays:
+    """Copies of host arrays on one GPU, known by the host array that each is of.
+
+    edges: a counter of edges that launches over all pages looked at. Between `put` and `read` the host's array may be
+    behind the GPU's.
+    """
+
+    def __init__(self, device: GpuDevice, arrays: Iterable[np.ndarray], room: int | None) -> None:
+        """room: bytes that the GPU may hold; cached pages go where these arrays would not fit beside them."""
+        self.device, self.gpu = device, device.gpu
+        self._copies: dict[int, tuple[np.ndarray, Array]] = {}
+        self._taken = list[Array]()
+        self._written: set[int] = set()
+        self._queued: dict[str, None] = {}  # names of kernels that are not known to be over, in order
+        self._launches: dict[str, tuple[PagePool, Launch, np.ndarray | None]] = {}  # by topology, and rows if scattered
+        self._prepared: dict[tuple[Any, ...], tuple[Launcher, list[int | None]]] = {}
+        distinct = {id(array): array for array in arrays}
+        if room is not None and device.memory_bytes + bytes_of(distinct.values()) > room:
+            device.release()
+        with self.gpu:
+            try:
+                self.stream, self.edges = self.gpu.stream(), self._new(np.zeros(1, np.uint64))
+                for array in distinct.values():
+                    assert array.flags.c_contiguous, "a copy goes back to where it came from"
+                    self._copies[id(array)] = array, self._new(array)
+            except BaseException:
+                with suppress(self.gpu.cuda.Error):  # follows the one that is on its way
+                    self._free()
+                raise
+        device.uploads.resident = self
+
+    def _new(self, values: np.ndarray) -> Array:
+        whole = -(-values.nbytes // 4) * 4  # a word at the end of bytes, too: that is how one is swapped
+        self._taken.append(array := self.gpu.empty(whole // values.itemsize, values.dtype))
+        self.gpu.write(array.address, values)
+        return array
+
+    @property
+    def memory_bytes(self) -> int:
+        return sum(array.nbytes for array in self._taken)
+
+    def bytes_with(self, arguments: Iterable[Any]) -> int:
+        """What the GPU holds where those of a kernel's arguments are copied, too, that have no copies."""
+        return self.memory_bytes + bytes_of(value for value in arguments if self.find(value) is None)
+
+    def may_hold(self, table: PageTable) -> bool:
+        """Whether there is a slot for every page of a topology, and all keep theirs."""
+        pool = self.device.kept_pool
+        return pool is not None and pool.ring.stays(table) and pool.ring.caches[table.name].slots == table.pages
+
+    def find(self, array: Any) -> Array | None:
+        """The copy of a host array, if there is one."""
+        return self._copies[id(array)][1] if id(array) in self._copies else None
+
+    def note_written(self, kernel: RecordKernel, arguments: Sequence[Any]) -> None:
+        """A kernel changes copies."""
+        given = zip(kernel.parameters, arguments, strict=True)
+        self._written.update(id(array) for name, array in given if name in kernel.merges and self.find(array))
+
+    def items(self, kernel: ItemKernel, count: int, arguments: Sequence[Any]) -> None:
+        """Queue an item kernel over `count` items; all its arrays have copies."""
+        launch, given = self._prepare(kernel, UnitShape(np.dtype("<u4")), arguments)
+        with self.gpu:
+            launch(self.stream, launch.blocks(count), 0, 1, count, self.edges.address, *given)
+
+    def sweep(self, kernel: RecordKernel, table: PageTable, shape: UnitShape, arguments: Sequence[Any]) -> bool:
+        """Queue a record kernel over all pages of a topology, if the GPU has these and copies of all arrays."""
+        if not all(self.find(value) for value in arguments if isinstance(value, np.ndarray)):
+            return False
+        with self.gpu:
+            pages = self._whole(table, shape.weight_dtype is not None)
+            if pages is None:
+                return False
+            launch, given = self._prepare(kernel, shape, arguments)
+            launch(self.stream, pages.blocks(launch), *pages.arguments(), self.edges.address, *given)
+        self.device.stats.pages += table.pages
+        self.device.stats.cache_hits += table.pages
+        return True
+
+    def _whole(self, table: PageTable, weights: bool) -> Launch | None:
+        """A launch over all pages of a topology, with their weights if asked for; None if they are not there for good.
+
+        Finding hundreds of pages takes longer than queueing a launch over them.
+        """
+        pool = self.device.kept_pool
+        if pool is None or not self.may_hold(table) or not pool.ring.caches[table.name].whole:
+            return None
+        if weights and not pool.weights.nbytes:
+            return None
+        known = self._launches.get(table.name)
+        if known is None or known[0] is not pool:
+            numbers, rows = table.all_pages(), pool.ring.rows_of(table).astype(np.int64)
+            in_order = follows(numbers, rows)
+            base = int(numbers[0] - rows[0]) if in_order else 0
+            where = pool.pages.address, pool.weights.address, pool.held_claims, pool.tables[table.name], numbers
+            known = self._launches[table.name] = pool, Launch(*where, 0, base, None), None if in_order else rows
+        _, launch, scattered = known
+        if scattered is not None:
+            entries = launch.table.put_entries(launch.numbers, scattered, self.stream)
+            launch = replace(launch, entries=entries[0], base=entries[1])
+        return launch
+
+    def _prepare(self, kernel: RecordKernel, shape: UnitShape, arguments: Sequence[Any]) -> tuple[Launcher, list[int]]:
+        """The launcher and its last arguments, which take longer to find than to launch: kept, but for numbers."""
+        kinds = (id(value) if isinstance(value, np.ndarray) else type(value) for value in arguments)
+        key = (kernel, shape, *kinds)
+        if key not in self._prepared:
+            unit, template = unit_of_records(kernel, shape, arguments), list[int | None]()
+            for value in arguments:
+                copy = self.find(value)
+                assert copy or not isinstance(value, np.ndarray), f"{kernel.name}: an array that is not there"
+                template += [None] if copy is None else [copy.address, value.size]
+            with self.gpu:
+                self._prepared[key] = self.gpu.load(unit)[f"{kernel.name}_kernel"], template
+            self.note_written(kernel, arguments)
+        launch, template = self._prepared[key]
+        numbers = iter([bits_of(value) for value in arguments if not isinstance(value, np.ndarray)])
+        self._queued[f"{kernel.name}_kernel"] = None
+        return launch, [next(numbers) if word is None else word for word in template]
+
+    def read(self, array: np.ndarray) -> None:
+        """Bring a host array up to date, after what is queued."""
+        copy = self.find(array)
+        assert copy is not None, "an array that is not there"
+        with self.gpu, self.gpu.suspecting(list(self._queued)):
+            self.gpu.read(copy.address, array, self.stream)
+        self._queued.clear()
+
+    def put(self, array: np.ndarray) -> None:
+        """Have a copy follow a host array that the host has changed, after what is queued."""
+        copy = self.find(array)
+        assert copy is not None, "an array that is not there"
+        self.settle()
+        with self.gpu:
+            self.gpu.write(copy.address, array)
+
+    def forget(self, *arrays: np.ndarray) -> None:
+        """Nobody will read what kernels have made of these arrays so far."""
+        self._written.difference_update(map(id, arrays))
+
+    def settle(self) -> None:
+        """Return when what is queued is over: others may work with the pages, and on the copies, then."""
+        if self._queued:
+            with self.gpu, self.gpu.suspecting(list(self._queued)):
+                self.gpu.company.wait_for(self.stream)
+            self._queued.clear()
+
+    def bring_back(self) -> None:
+        """Bring all host arrays up to date. Raises DeviceError, and no DeviceMemoryError: what there is, is here."""
+        self.settle()
+        with self.gpu:
+            try:
+                for number in self._written:
+                    array, copy = self._copies[number]
+                    self.gpu.read(copy.address, array, self.stream)
+                edges = self.gpu.read(self.edges.address, np.zeros(1, np.uint64), self.stream)
+            except self.gpu.cuda.Error as error:
+                raise self.gpu.fault("arrays on their way back", error) from error
+        self.device.stats.edges += int(edges[0])
+
+    def free(self) -> None:
+        """Give the memory back. Raises nothing: an error of CUDA that shows here follows one that is on its way."""
+        if self.device.uploads.resident is self:
+            self.device.uploads.resident = None
+        try:
+            with self.gpu:
+                self._free()
+        except DeviceError:
+            never_free(vars(self).copy())
+
+    def _free(self) -> None:
+        """Within the context."""
+        self.gpu.synchronize()
+        for array in self._taken:
+            array.free()
+        self._copies, self.stream = {}, None
