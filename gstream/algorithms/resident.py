@@ -7,7 +7,8 @@
     left is what the kernels made of it
 
 Within the block the host's arrays may be behind the GPU's: `read` brings one up to date, `put` tells that the host has
-changed one. On the host's cores, and with several GPUs, all of it works on the host's arrays, which never are.
+changed one. On the host's cores, with several GPUs, and where no arrays are given, all of it works on the host's
+arrays, which never are.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Resident:
     @staticmethod
     def _to_gpu(session: Session, arrays: tuple[np.ndarray, ...]) -> GpuArrays | None:
         engine = session.engine
-        if not (session.on_gpus and len(engine.devices) == 1 and session.fits(arrays)):
+        if not (arrays and session.on_gpus and len(engine.devices) == 1 and session.fits(arrays)):
             return None
         from gstream.devices.gpuresident import GpuArrays
 
@@ -82,6 +83,13 @@ class Resident:
         """Run an item kernel over `count` items; all its arrays are of the block. items: as of session.each."""
         if self._gpu is None:
             self.session.look(kernel.host, count, *arguments, items=items)
+        else:
+            self._gpu.items(kernel, count, arguments)
+
+    def join(self, kernel: ItemKernel, count: int, *arguments: Any) -> None:
+        """`each` for a kernel whose work GPUs share, too, that have no arrays of the block: as session.join."""
+        if self._gpu is None:
+            self.session.join(kernel, count, *arguments)
         else:
             self._gpu.items(kernel, count, arguments)
 
