@@ -36,6 +36,7 @@ class Resident:
         self.session = session
         self._arrays, self._gpu = arrays, self._to_gpu(session, arrays)
         self._swept: dict[str, int] = {}  # bytes of pages by topology that sweeps asked for one by one
+        self._shapes: dict[bool, Any] = {}  # of kernels that read weights, and of others
         self._direct = True  # whether the last sweep was only queued
 
     @staticmethod
@@ -111,7 +112,9 @@ class Resident:
         """Queue a sweep over all pages: most are over in the time that it takes to choose some. False: they are not
         all there."""
         assert isinstance(kernel.function, RecordKernel)
-        table, shape = self.session.engine.graph.tables[name], self.session.shape_of(name, kernel)
+        table = self.session.engine.graph.tables[name]
+        shape = self._shapes.get(kernel.needs_weights) or self.session.shape_of(name, kernel)
+        self._shapes[kernel.needs_weights] = shape
         self._direct = gpu.sweep(kernel.function, table, shape, kernel.arrays)
         return self._direct
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,8 @@ from gstream.devices.gpupool import PagePool
 from gstream.devices.gpuqueue import Launch, follows
 from gstream.pagetable import PageTable
 from gstream.records import ItemKernel, RecordKernel, bytes_of
+
+UNIT_OF_ITEMS = UnitShape(np.dtype("<u4"))  # item kernels read no pages
 
 
 class GpuArrays:
@@ -37,8 +38,8 @@ class GpuArrays:
         self._taken = list[Array]()
         self._written: set[int] = set()
         self._queued: dict[str, None] = {}  # names of kernels that are not known to be over, in order
-        self._launches: dict[str, tuple[PagePool, Launch, np.ndarray | None]] = {}  # by topology, and rows if scattered
-        self._prepared: dict[tuple[Any, ...], tuple[Launcher, list[int | None]]] = {}
+        self._launches: dict[str, tuple[PagePool, Launch, np.ndarray | None]] = {}  # by topology
+        self._prepared: dict[tuple[Any, ...], tuple[Launcher, list[int], list[tuple[int, int]], set[int]]] = {}
         distinct = {id(array): array for array in arrays}
         if room is not None and device.memory_bytes + bytes_of(distinct.values()) > room:
             device.release()
@@ -77,26 +78,29 @@ class GpuArrays:
         """The copy of a host array, if there is one."""
         return self._copies[id(array)][1] if id(array) in self._copies else None
 
-    def note_written(self, kernel: RecordKernel, arguments: Sequence[Any]) -> None:
-        """A kernel changes copies."""
+    def note_written(self, kernel: RecordKernel, arguments: Sequence[Any]) -> set[int]:
+        """A kernel changes copies: the IDs of the arrays that they are of."""
         given = zip(kernel.parameters, arguments, strict=True)
-        self._written.update(id(array) for name, array in given if name in kernel.merges and self.find(array))
+        written = {id(array) for name, array in given if name in kernel.merges and self.find(array)}
+        self._written |= written
+        return written
 
     def items(self, kernel: ItemKernel, count: int, arguments: Sequence[Any]) -> None:
         """Queue an item kernel over `count` items; all its arrays have copies."""
-        launch, given = self._prepare(kernel, UnitShape(np.dtype("<u4")), arguments)
+        prepared = self._prepare(kernel, UNIT_OF_ITEMS, arguments)
+        assert prepared is not None, f"{kernel.name}: an array that is not there"
+        launch, given = prepared
         with self.gpu:
             launch(self.stream, launch.blocks(count), 0, 1, count, self.edges.address, *given)
 
     def sweep(self, kernel: RecordKernel, table: PageTable, shape: UnitShape, arguments: Sequence[Any]) -> bool:
         """Queue a record kernel over all pages of a topology, if the GPU has these and copies of all arrays."""
-        if not all(self.find(value) for value in arguments if isinstance(value, np.ndarray)):
-            return False
         with self.gpu:
             pages = self._whole(table, shape.weight_dtype is not None)
-            if pages is None:
+            prepared = None if pages is None else self._prepare(kernel, shape, arguments)
+            if pages is None or prepared is None:
                 return False
-            launch, given = self._prepare(kernel, shape, arguments)
+            launch, given = prepared
             launch(self.stream, pages.blocks(launch), *pages.arguments(), self.edges.address, *given)
         self.device.stats.pages += table.pages
         self.device.stats.cache_hits += table.pages
@@ -114,34 +118,42 @@ class GpuArrays:
             return None
         known = self._launches.get(table.name)
         if known is None or known[0] is not pool:
-            numbers, rows = table.all_pages(), pool.ring.rows_of(table).astype(np.int64)
-            in_order = follows(numbers, rows)
-            base = int(numbers[0] - rows[0]) if in_order else 0
-            where = pool.pages.address, pool.weights.address, pool.held_claims, pool.tables[table.name], numbers
-            known = self._launches[table.name] = pool, Launch(*where, 0, base, None), None if in_order else rows
-        _, launch, scattered = known
-        if scattered is not None:
-            entries = launch.table.put_entries(launch.numbers, scattered, self.stream)
-            launch = replace(launch, entries=entries[0], base=entries[1])
+            numbers, rows, there = table.all_pages(), pool.ring.rows_of(table).astype(np.int64), pool.tables[table.name]
+            entries = None if follows(numbers, rows) else there.entries_of(numbers, rows)
+            where = (0, int(numbers[0] - rows[0])) if entries is None else there.put(entries, self.stream)
+            launch = Launch(pool.pages.address, pool.weights.address, pool.held_claims, there, numbers, *where, None)
+            known = self._launches[table.name] = pool, launch, entries
+        _, launch, entries = known
+        if entries is not None:
+            launch.table.put(entries, self.stream)  # others may have been put there since
         return launch
 
-    def _prepare(self, kernel: RecordKernel, shape: UnitShape, arguments: Sequence[Any]) -> tuple[Launcher, list[int]]:
-        """The launcher and its last arguments, which take longer to find than to launch: kept, but for numbers."""
-        kinds = (id(value) if isinstance(value, np.ndarray) else type(value) for value in arguments)
-        key = (kernel, shape, *kinds)
+    def _prepare(
+        self, kernel: RecordKernel, shape: UnitShape, arguments: Sequence[Any]
+    ) -> tuple[Launcher, list[int]] | None:
+        """The launcher and its last arguments, which take longer to find than to launch: kept, but for numbers. None
+        where an array has no copy."""
+        kinds = [id(value) if isinstance(value, np.ndarray) else type(value) for value in arguments]
+        key = (kernel, shape.weight_dtype is None, *kinds)
         if key not in self._prepared:
-            unit, template = unit_of_records(kernel, shape, arguments), list[int | None]()
-            for value in arguments:
+            if not all(self.find(value) for value in arguments if isinstance(value, np.ndarray)):
+                return None
+            words, places = list[int](), list[tuple[int, int]]()  # words[place] is of a number, which argument it is
+            for index, value in enumerate(arguments):
                 copy = self.find(value)
-                assert copy or not isinstance(value, np.ndarray), f"{kernel.name}: an array that is not there"
-                template += [None] if copy is None else [copy.address, value.size]
+                if copy is None:
+                    places.append((len(words), index))
+                words += [0] if copy is None else [copy.address, value.size]
             with self.gpu:
-                self._prepared[key] = self.gpu.load(unit)[f"{kernel.name}_kernel"], template
-            self.note_written(kernel, arguments)
-        launch, template = self._prepared[key]
-        numbers = iter([bits_of(value) for value in arguments if not isinstance(value, np.ndarray)])
-        self._queued[f"{kernel.name}_kernel"] = None
-        return launch, [next(numbers) if word is None else word for word in template]
+                launch = self.gpu.load(unit_of_records(kernel, shape, arguments))[f"{kernel.name}_kernel"]
+            self._prepared[key] = launch, words, places, self.note_written(kernel, arguments)
+        launch, words, places, written = self._prepared[key]
+        self._written |= written
+        self._queued[kernel.name] = None
+        given = words.copy()
+        for place, index in places:
+            given[place] = bits_of(arguments[index])
+        return launch, given
 
     def read(self, array: np.ndarray) -> None:
         """Bring a host array up to date, after what is queued."""
