@@ -54,6 +54,11 @@ class Resident:
         engine.beside_device_bytes = max(engine.beside_device_bytes, gpu.memory_bytes)
         return gpu
 
+    @property
+    def on_gpu(self) -> bool:
+        """Whether a GPU has the arrays."""
+        return self._gpu is not None
+
     def __enter__(self) -> Resident:
         return self
 
@@ -69,9 +74,12 @@ class Resident:
     def rounds(self, last: np.ndarray) -> Iterator[int]:
         """1, 2, 3, ... up to a round that found nothing to do.
 
-        last: uint64[n], zeros at first; a round that finds something to do has a kernel write its number there. Others
-        must change nothing, for some may follow.
+        last: uint64[n]; a round that finds something to do has a kernel write its number there. Others must change
+        nothing, for some may follow.
         """
+        if last.any():
+            last[:] = 0
+            self.put(last)
         number, ahead = 0, 1
         while int(last.max()) == number:
             for _ in range(ahead):

@@ -236,11 +236,15 @@ class Session:
 
     def fits(self, arrays: tuple[Any, ...]) -> bool:
         """Whether the GPUs hold arrays beside some pages; where not, that is noted."""
-        room, needed = self.engine.device_memory, bytes_of(arrays)
-        if needed < self._refused and (room is None or needed <= room // 2):
+        if self.has_room(arrays):
             return True
         self._send_back(arrays)
         return False
+
+    def has_room(self, arrays: tuple[Any, ...]) -> bool:
+        """The same, without a note."""
+        room, needed = self.engine.device_memory, bytes_of(arrays)
+        return needed < self._refused and (room is None or needed <= room // 2)
 
     def refuse(self, arrays: tuple[Any, ...]) -> None:
         """Note arrays for which the GPUs turned out to have no room: so many are not tried again."""

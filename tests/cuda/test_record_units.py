@@ -38,6 +38,8 @@ TYPES |= {"least": "weight", "weight": "weight", "width": "f4", "color": "id", "
 OWN = {
     "boruvka": {"other": "id"},
     "palette": {"color": "u4", "left": "u4", "last": "u8"},
+    "levelcounts": {"sources": "u8", "seen": "u8", "front": "u8", "fresh": "u8", "score": "f8", "reached": "f8"}
+    | {"last": "u8"},
     "truss": {"last": "u8", "level": "u8"},
     "peeling": {"last": "u8", "level": "u8"},
     "count_entries": {"entries": "i8"},
@@ -45,7 +47,8 @@ OWN = {
     "find_above": {"left": "u4"},
 }
 NUMBERS = {
-    "step": np.int64(-1), "level": np.uint32(3), "number": 7, "single": True, "base": np.uint64(0), "once": True,
+    "step": np.int64(-1), "level": np.uint32(3), "number": 7, "count": np.uint64(9), "amount": 0.5, "each": 1.0,
+    "single": True, "base": np.uint64(0), "once": True,
     "small_pages": 5, "directed": True, "pull": False, "both": True, "first": np.uint64(0), "end": np.uint64(9),
     "way": 3,
     "none": np.uint32(5), "last": np.uint32(3), "one_base": np.uint64(0), "two_base": np.uint64(0),
