@@ -81,7 +81,7 @@ def _search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndar
     session.hold(score, reached, seen, bit, planned=True)
     front, fresh, last = np.zeros_like(seen), np.zeros_like(seen), np.zeros(1, np.uint64)
     kept = (sources, score, reached, seen, front, fresh, last)
-    with session.resident(*(kept if _by_rounds(session, kept) else ())) as resident:
+    with session.resident(*(kept if _by_rounds(session) else ())) as resident:
         if resident.on_gpu:
             rounds = _search_by_rounds(session, resident, kept, amount)
             return score, reached, rounds
@@ -98,10 +98,10 @@ def _search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndar
     return score, reached, len(session.stats.per_superstep)
 
 
-def _by_rounds(session: Session, kept: tuple[np.ndarray, ...]) -> bool:
+def _by_rounds(session: Session) -> bool:
     """Whether GPUs may search by rounds of kernels: a program takes ten times as long to be begun and looked at, but
     its values need not all be in memory."""
-    return session.engine.options.host_memory is None and session.has_room(kept)
+    return session.on_gpus and session.engine.options.host_memory is None
 
 
 def _search_by_rounds(session: Session, resident: Resident, kept: tuple[np.ndarray, ...], amount: Any) -> int:

@@ -13,7 +13,7 @@ arrays, which never are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +42,7 @@ class Resident:
     @staticmethod
     def _to_gpu(session: Session, arrays: tuple[np.ndarray, ...]) -> GpuArrays | None:
         engine = session.engine
-        if not (arrays and session.on_gpus and len(engine.devices) == 1 and session.fits(arrays)):
+        if not (arrays and session.on_gpus and len(engine.devices) == 1 and session.has_room(arrays)):
             return None
         from gstream.devices.gpuresident import GpuArrays
 
@@ -90,31 +90,43 @@ class Resident:
 
     def each(self, kernel: ItemKernel, count: int, *arguments: Any, items: int | None = None) -> None:
         """Run an item kernel over `count` items; all its arrays are of the block. items: as of session.each."""
-        if self._gpu is None:
+        if not self._on_gpu(lambda gpu: gpu.items(kernel, count, arguments)):
             self.session.look(kernel.host, count, *arguments, items=items)
-        else:
-            self._gpu.items(kernel, count, arguments)
 
     def join(self, kernel: ItemKernel, count: int, *arguments: Any) -> None:
         """`each` for a kernel whose work GPUs share, too, that have no arrays of the block: as session.join."""
-        if self._gpu is None:
+        if not self._on_gpu(lambda gpu: gpu.items(kernel, count, arguments)):
             self.session.join(kernel, count, *arguments)
-        else:
-            self._gpu.items(kernel, count, arguments)
 
     def sweep(self, name: str, kernel: SharedKernel, bits: np.ndarray | None = None, listed: bool = True) -> None:
         """A sweep of topology `name` by a record kernel that does nothing at lists of vertices whose bit is not set
         (None: it looks at all lists). listed: few lists may be looked up one by one.
         """
-        session, gpu = self.session, self._gpu
-        if gpu is None and listed:
+        if self._on_gpu(lambda gpu: self._queue(gpu, name, kernel)):
+            return
+        session = self.session
+        if self._gpu is None and listed:
             session.sweep_among(name, kernel, bits)
-        elif gpu is None or not self._queue(gpu, name, kernel):
-            if bits is not None:
-                self.read(bits)
-            wanted = None if bits is None else session.pages_of(name, bits)
-            if gpu is None or not self._by_batches(gpu, name, kernel, wanted):
-                session.sweep(name, kernel, wanted)
+            return
+        wanted = None if bits is None else session.pages_of(name, self.read(bits))
+        if not self._on_gpu(lambda gpu: self._by_batches(gpu, name, kernel, wanted)):
+            session.sweep(name, kernel, wanted)
+
+    def _on_gpu(self, call: Callable[[GpuArrays], bool]) -> bool:
+        """call(the GPU's arrays), if a GPU has them. Where it has no room for the call, all are the host's again: what
+        runs out of memory has changed nothing."""
+        if self._gpu is None:
+            return False
+        try:
+            return call(self._gpu)
+        except DeviceMemoryError:
+            self.session.refuse(self._arrays)
+        gpu, self._gpu = self._gpu, None
+        try:
+            gpu.bring_back()
+        finally:
+            gpu.free()
+        return False
 
     def _queue(self, gpu: GpuArrays, name: str, kernel: SharedKernel) -> bool:
         """Queue a sweep over all pages: most are over in the time that it takes to choose some. False: they are not
@@ -127,25 +139,15 @@ class Resident:
         return self._direct
 
     def _by_batches(self, gpu: GpuArrays, name: str, kernel: SharedKernel, wanted: np.ndarray | None) -> bool:
-        """Sweep pages that are not all on the GPU; False where it has no room, and all arrays are the host's again."""
+        """Sweep pages that are not all on the GPU."""
         session = self.session
         table, weights = session.engine.graph.tables[name], kernel.needs_weights
         pages = table.pages if wanted is None else int(np.count_nonzero(wanted))
         self._swept[name] = self._swept.get(name, 0) + table.bytes_of(pages, weights) + SWEEP_BYTES
         if gpu.may_hold(table) and self._swept[name] >= table.bytes_of(table.pages, weights):
             wanted = None  # all of them stay, so that from now on none is chosen any more
-        try:
-            session.sweep_gpus(name, kernel, wanted, gpu)
-            return True
-        except DeviceMemoryError:
-            pass
-        session.refuse(self._arrays)
-        self._gpu = None
-        try:
-            gpu.bring_back()
-        finally:
-            gpu.free()
-        return False
+        session.sweep_gpus(name, kernel, wanted, gpu)
+        return True
 
     def read(self, array: np.ndarray) -> np.ndarray:
         """The array, as it is now."""

@@ -235,14 +235,14 @@ class Session:
         self.look(kernel.host, count, *arrays)
 
     def fits(self, arrays: tuple[Any, ...]) -> bool:
-        """Whether the GPUs hold arrays beside some pages; where not, that is noted."""
+        """`has_room`; where there is none, that is noted."""
         if self.has_room(arrays):
             return True
         self._send_back(arrays)
         return False
 
     def has_room(self, arrays: tuple[Any, ...]) -> bool:
-        """The same, without a note."""
+        """Whether the GPUs hold arrays beside some pages."""
         room, needed = self.engine.device_memory, bytes_of(arrays)
         return needed < self._refused and (room is None or needed <= room // 2)
 

@@ -85,13 +85,14 @@ class GpuArrays:
         self._written |= written
         return written
 
-    def items(self, kernel: ItemKernel, count: int, arguments: Sequence[Any]) -> None:
-        """Queue an item kernel over `count` items; all its arrays have copies."""
+    def items(self, kernel: ItemKernel, count: int, arguments: Sequence[Any]) -> bool:
+        """Queue an item kernel over `count` items; all its arrays have copies. True."""
         prepared = self._prepare(kernel, UNIT_OF_ITEMS, arguments)
         assert prepared is not None, f"{kernel.name}: an array that is not there"
         launch, given = prepared
         with self.gpu:
             launch(self.stream, launch.blocks(count), 0, 1, count, self.edges.address, *given)
+        return True
 
     def sweep(self, kernel: RecordKernel, table: PageTable, shape: UnitShape, arguments: Sequence[Any]) -> bool:
         """Queue a record kernel over all pages of a topology, if the GPU has these and copies of all arrays."""

@@ -156,6 +156,29 @@ def test_the_cores_go_on_where_memory_runs_out_between_rounds(path, expected, mo
         assert "had no room" in found.summary["note"] and not standin.LIVE
 
 
+@pytest.mark.parametrize("name", ["kcore", "coloring"])
+def test_the_cores_go_on_where_a_launch_has_no_room(path, expected, monkeypatch, name):
+    """For what its threads put in memory, of which the driver takes more at a kernel's first launch."""
+    usual, at = standin.Function.prepared_async_call, [0]
+
+    def launch(*given, **named):
+        at[0] -= 1
+        if at[0] == 0:
+            raise standin.MemoryError("made up by the test")
+        usual(*given, **named)
+
+    with gstream.open(path) as graph:
+        answer(graph, name, devices="cuda")
+        monkeypatch.setattr(standin.Function, "prepared_async_call", launch)
+        noted = 0
+        for number in (1, 2, 3, 4, 7, 12, 20, 31):
+            at[0] = number
+            found = graph.execute(name, {}, devices="cuda")
+            noted += "had no room" in found.summary.get("note", "")
+            assert found.to_numpy()[found.columns[-1]].tolist() == expected[name], f"launch {number}"
+    assert noted >= 6 and not standin.LIVE
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_an_engine_goes_on_after_ctrl_c(path, expected, place, monkeypatch):
     made, broken, calls = CtrlC(), 0, {}
