@@ -80,11 +80,12 @@ def count_fresh(item, number, front, fresh, seen, score, reached, amount, each, 
 
 
 @record_kernel(fresh="or")
-def pass_on(record, pull, front, seen, fresh):
-    """fresh: what comes over an edge from `front`, and was not seen before. pull: lists are of in-neighbours."""
+def pass_on(record, number, pull, front, seen, fresh, last):
+    """fresh: what comes over an edge from `front`, if that is of this round, and was not seen before. pull: lists are
+    of in-neighbours."""
     v = record.vertex
     mine = ~seen[v] if pull else front[v]
-    if mine == u64(0):
+    if mine == u64(0) or last[0] != u64(number):
         return
     met = u64(0)
     for u in record.neighbours():

@@ -114,7 +114,7 @@ def _search_by_rounds(session: Session, resident: Resident, kept: tuple[np.ndarr
         for number in resident.rounds(last):
             given = (front, fresh, seen, score, reached, amount(number - 1), 1.0 if number > 1 else 0.0, last)
             resident.each(levelcounts.count_fresh, items, number, *given)
-            resident.sweep(name, SharedKernel(levelcounts.pass_on, (pull, front, seen, fresh)))
+            resident.sweep(name, SharedKernel(levelcounts.pass_on, (number, pull, front, seen, fresh, last)))
         rounds += int(last[0])
     resident.forget(seen, front, fresh)
     return rounds

@@ -37,6 +37,7 @@ class Resident:
         self._arrays, self._gpu = arrays, self._to_gpu(session, arrays)
         self._swept: dict[str, int] = {}  # bytes of pages by topology that sweeps asked for one by one
         self._shapes: dict[bool, Any] = {}  # of kernels that read weights, and of others
+        self._usual = 1  # rounds that are queued at first, without looking: as many as there were the last time
         self._direct = True  # whether the last sweep was only queued
 
     @staticmethod
@@ -80,13 +81,19 @@ class Resident:
         if last.any():
             last[:] = 0
             self.put(last)
-        number, ahead = 0, 1
+        number, ahead = 0, self._at_once(self._usual)
         while int(last.max()) == number:
             for _ in range(ahead):
                 number += 1
                 yield number
             self.read(last)
-            ahead = min(2 * ahead, MOST_AHEAD) if self._gpu is not None and self._direct else 1
+            ahead = self._at_once(2 * ahead)
+        self._usual = int(last.max()) + 1
+
+    def _at_once(self, rounds: int) -> int:
+        """How many of so many rounds may be queued before one looks: where sweeps are made one by one, vain ones cost
+        more than looking."""
+        return min(rounds, MOST_AHEAD) if self._gpu is not None and self._direct else 1
 
     def each(self, kernel: ItemKernel, count: int, *arguments: Any, items: int | None = None) -> None:
         """Run an item kernel over `count` items; all its arrays are of the block. items: as of session.each."""
