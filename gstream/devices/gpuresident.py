@@ -6,20 +6,23 @@ that are there, some 10 us. So launches are only queued here, on one stream, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from mmap import PAGESIZE
 from typing import Any
 
 import numpy as np
 
 from gstream.cudacode.generate import UnitShape
 from gstream.cudacode.records import bits_of, unit_of_records
-from gstream.devices.cuda import Array, DeviceError, Launcher, never_free
+from gstream.devices.cuda import PINNED_TO_FETCH, Array, DeviceError, Launcher, never_free
 from gstream.devices.gpu import GpuDevice
 from gstream.devices.gpupool import PagePool
 from gstream.devices.gpuqueue import Launch, follows
+from gstream.pages import nothing
 from gstream.pagetable import PageTable
 from gstream.records import ItemKernel, RecordKernel, bytes_of
+from pagestore.errors import ResourceError
 
 UNIT_OF_ITEMS = UnitShape(np.dtype("<u4"))  # item kernels read no pages
 
@@ -35,7 +38,7 @@ class GpuArrays:
         """room: bytes that the GPU may hold; cached pages go where these arrays would not fit beside them."""
         self.device, self.gpu = device, device.gpu
         self._copies: dict[int, tuple[np.ndarray, Array]] = {}
-        self._taken = list[Array]()
+        self._taken, self._pins = list[Array](), dict[int, Callable[[], None]]()
         self._written: set[int] = set()
         self._queued: dict[str, None] = {}  # names of kernels that are not known to be over, in order
         self._launches: dict[str, tuple[PagePool, Launch, np.ndarray | None]] = {}  # by topology
@@ -161,8 +164,18 @@ class GpuArrays:
         copy = self.find(array)
         assert copy is not None, "an array that is not there"
         with self.gpu, self.gpu.suspecting(list(self._queued)):
+            self._pin(array)
             self.gpu.read(copy.address, array, self.stream)
         self._queued.clear()
+
+    def _pin(self, array: np.ndarray) -> None:
+        """Pin a large array that has the system's pages for itself, which is read round by round then; once."""
+        if array.nbytes < PINNED_TO_FETCH or array.ctypes.data % PAGESIZE or id(array) in self._pins:
+            return
+        try:
+            self._pins[id(array)] = self.gpu.pin(array)
+        except ResourceError:
+            self._pins[id(array)] = nothing
 
     def put(self, array: np.ndarray) -> None:
         """Have a copy follow a host array that the host has changed, after what is queued."""
@@ -209,6 +222,8 @@ class GpuArrays:
     def _free(self) -> None:
         """Within the context."""
         self.gpu.synchronize()
+        for unpin in self._pins.values():
+            unpin()
         for array in self._taken:
             array.free()
         self._copies, self.stream = {}, None

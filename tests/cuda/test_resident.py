@@ -17,9 +17,11 @@ import gstream
 from gstream.algorithms import resident
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
+from gstream.devices import cuda, gpuresident
 from gstream.devices.cuda import DeviceError
 from gstream.devices.gpuresident import GpuArrays
 from gstream.records import item_kernel, record_kernel
+from pagestore.errors import ResourceError
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
 V, E, PAGE = 400, 7000, 4096
@@ -244,3 +246,22 @@ def test_pages_are_not_chosen_for_ever(tmp_path, monkeypatch):
                 for _ in range(pages):
                     held.sweep("out", SharedKernel(add_own, (twice, sums)), bits)
     assert 1 < len(wanted) < pages and all(chosen.sum() < pages for chosen in wanted)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_what_is_read_round_by_round_is_pinned_once(path, monkeypatch, refused):
+    pinned, pin = [], standin.pin
+
+    def once(gpu, array, touched=False):
+        if refused:
+            raise ResourceError("made up by the test")
+        pinned.append(len(array))
+        return pin(gpu, array, touched)
+
+    with gstream.open(path) as graph:
+        expected = graph.cdlp(iterations=4).to_numpy()
+        graph.cdlp(iterations=1, devices="cuda")  # pages are pinned
+        monkeypatch.setattr(gpuresident, "PINNED_TO_FETCH", 1)
+        monkeypatch.setattr(cuda.Gpu, "pin", once)
+        assert np.array_equal(graph.cdlp(iterations=4, devices="cuda").to_numpy(), expected)
+        assert len(pinned) == (not refused) and all(size > V for size in pinned)
