@@ -55,7 +55,7 @@ class GpuDevice(Device):
         self.zero_copy = self.gpu.reads_host
         with self.gpu:
             self.uploads = Uploads(self.gpu)
-            self._spans = None if trace is None else Spans(self.gpu, trace, name)
+            self.spans = None if trace is None else Spans(self.gpu, trace, name)
 
     @property
     def state(self) -> GpuState:
@@ -126,7 +126,7 @@ class GpuDevice(Device):
             degrees = needed_degrees(code, True) if job.plan.resident else whole_degrees(code, copied)
             self.uploads.keep({f"heads/{name}" for name in job.host.heads} | degrees)
             self._make_pool(job.plan, job.tables, job.code.uses_edge)
-            self._state = GpuState(self.gpu, job, self.pool.tables, self.uploads, self._spans)
+            self._state = GpuState(self.gpu, job, self.pool.tables, self.uploads, self.spans)
             streamed = not job.plan.resident and not job.plan.message and not job.plan.source_copy
             for lane in self.pool.lanes if streamed else ():
                 reach = job.plan.reach
@@ -134,7 +134,7 @@ class GpuDevice(Device):
                 lane.degree = self.gpu.empty(reach if job.code.uses_degree else 0, job.host.degree.dtype)
                 lane.message = self.gpu.empty(reach if job.code.premessage else 0, message_dtype(job.code))
             self._work = ProgramWork(self._state)
-            self._queue = BatchQueue(self.gpu, self, self.pool, self._work, self._spans)
+            self._queue = BatchQueue(self.gpu, self, self.pool, self._work, self.spans)
             self._merges = Stopwatch(self.gpu)
 
     def _make_pool(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
@@ -212,7 +212,7 @@ class GpuDevice(Device):
         self.release()
         if self._sweeper is not None:
             self._sweeper.close()
-        self._in_the_end(lambda: setattr(self, "_spans", None))  # its events go
+        self._in_the_end(lambda: setattr(self, "spans", None))  # its events go
 
     # Batches
 
@@ -378,7 +378,7 @@ class GpuDevice(Device):
         if on_gpu is not None:
             with self.gpu:
                 self._make_pool(plan, dict(tables), kernel.needs_weights)
-                self._queue = BatchQueue(self.gpu, self, self.pool, on_gpu(self), self._spans)
+                self._queue = BatchQueue(self.gpu, self, self.pool, on_gpu(self), self.spans)
             return
         if self._sweeper is None:
             self._sweeper = HostDevice(self.name, self._threads)

@@ -7,7 +7,7 @@ that are there, some 10 us. So launches are only queued here, on one stream, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from mmap import PAGESIZE
 from typing import Any
 
@@ -24,6 +24,7 @@ from gstream.pagetable import PageTable
 from gstream.records import ItemKernel, RecordKernel, bytes_of
 from pagestore.errors import ResourceError
 
+NO_SPAN = nullcontext()
 UNIT_OF_ITEMS = UnitShape(np.dtype("<u4"))  # item kernels read no pages
 
 
@@ -93,7 +94,7 @@ class GpuArrays:
         prepared = self._prepare(kernel, UNIT_OF_ITEMS, arguments)
         assert prepared is not None, f"{kernel.name}: an array that is not there"
         launch, given = prepared
-        with self.gpu:
+        with self.gpu, self._span(kernel, f"{count} items"):
             launch(self.stream, launch.blocks(count), 0, 1, count, self.edges.address, *given)
         return True
 
@@ -105,10 +106,17 @@ class GpuArrays:
             if pages is None or prepared is None:
                 return False
             launch, given = prepared
-            launch(self.stream, pages.blocks(launch), *pages.arguments(), self.edges.address, *given)
+            with self._span(kernel, f"{table.pages} cached pages of {table.name}"):
+                launch(self.stream, pages.blocks(launch), *pages.arguments(), self.edges.address, *given)
         self.device.stats.pages += table.pages
         self.device.stats.cache_hits += table.pages
         return True
+
+    def _span(self, kernel: RecordKernel, what: str) -> AbstractContextManager[None]:
+        """A trace's span over what is queued within the block."""
+        if self.device.spans is None:
+            return NO_SPAN
+        return self.device.spans.around("rounds", f"kernel: {kernel.name}, {what}", self.stream)
 
     def _whole(self, table: PageTable, weights: bool) -> Launch | None:
         """A launch over all pages of a topology, with their weights if asked for; None if they are not there for good.
@@ -166,7 +174,13 @@ class GpuArrays:
         with self.gpu, self.gpu.suspecting(list(self._queued)):
             self._pin(array)
             self.gpu.read(copy.address, array, self.stream)
+            self._over()
+
+    def _over(self) -> None:
+        """Everything queued is known to be over."""
         self._queued.clear()
+        if self.device.spans is not None:
+            self.device.spans.flush()
 
     def _pin(self, array: np.ndarray) -> None:
         """Pin a large array that has the system's pages for itself, which is read round by round then; once."""
@@ -194,7 +208,7 @@ class GpuArrays:
         if self._queued:
             with self.gpu, self.gpu.suspecting(list(self._queued)):
                 self.gpu.company.wait_for(self.stream)
-            self._queued.clear()
+                self._over()
 
     def bring_back(self) -> None:
         """Bring all host arrays up to date. Raises DeviceError, and no DeviceMemoryError: what there is, is here."""

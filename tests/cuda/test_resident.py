@@ -21,6 +21,7 @@ from gstream.devices import cuda, gpuresident
 from gstream.devices.cuda import DeviceError
 from gstream.devices.gpuresident import GpuArrays
 from gstream.records import item_kernel, record_kernel
+from gstream.trace import ChromeTrace
 from pagestore.errors import ResourceError
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
@@ -74,6 +75,17 @@ def test_rounds_are_queued_where_pages_are_cached(path, expected, place, name, m
         assert answer(graph, name, devices="cuda", **PLACES[place]) == expected[name]
     assert (len(batches) == first) == (place == "cached")
     assert any(queued) == (place == "cached") == (first == 0)
+
+
+def test_traces_have_spans_of_rounds(path):
+    trace = ChromeTrace()
+    with gstream.open(path, devices="cuda", trace=trace) as graph:
+        graph.coloring()
+        graph.coloring()
+        pages = graph._store.topology("out").pages
+    names = [event["name"] for event in trace.events() if event["ph"] == "X"]
+    assert names.count("kernel: give_colors, 1 items") >= 2
+    assert any(name.startswith(f"kernel: tell_behind, {pages} cached pages of ") for name in names)
 
 
 def test_what_the_host_sees(path):
