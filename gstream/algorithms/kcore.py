@@ -3,8 +3,8 @@
 core(v) = the greatest k such that v is in the k-core (Seidman 1983), as networkx.core_number: on directed graphs a
 vertex's neighbours are its out-neighbours and its in-neighbours, added up. The graph is taken as simple: self-loops
 don't count, duplicate edges count once. Needs both topologies of a directed store.
-Holds 4 bytes (8 past 2^32 edges) and 5 bits a vertex (undirected 4). Each sweep visits the pages of vertices
-that the last one took off.
+Holds 4 bytes (8 past 2^32 edges) and 5 bits a vertex (undirected 4). Each sweep visits the pages of vertices that the
+last one took off, or on a GPU that has all pages, where choosing takes longer, all of them.
 
 Certificate: with c the answer, (1) every vertex v has c(v) neighbours u with c(u) >= c(v), so core(v) >= c(v); (2)
 within each layer {c = k} the vertices can be taken off one after the other, each having at most k neighbours left in
@@ -44,7 +44,7 @@ def run_kcore(session: Session, k: int | None = None) -> tuple[list[Column], dic
         k = min(k, 2 * session.meta.vertices + 1)  # past all degrees; numbers of any size are asked for
         off = Peeling(session, lists, degree < k)
         off.level[peeling.LEVEL] = min(max(k - 1, 0), np.iinfo(degree.dtype).max)
-        rounds = off.to_one(peeling.peel, degree, off.level)
+        rounds = off.take_off(peeling.peel, degree, off.level)
         inside = (degree >= k).astype(np.uint8)
         found = {"core_vertices": int(np.count_nonzero(inside))}
         return [Column("in_core", inside)], found | session.finish(rounds, True)
@@ -71,7 +71,7 @@ class Peeling:
         self.others = self.mine[::-1] if len(lists) > 1 else [bitmap(vertices)]
         self.there = bits_where(np.ones(vertices, np.bool_))
         session.hold(*self.mine, *self.now, *(self.others if len(lists) == 1 else ()), self.there)
-        self.last, self.level = np.zeros(2, np.uint64), np.array([0, peeling.NONE])
+        self.last, self.level = np.zeros(2, np.uint64), np.array([0, peeling.NONE], np.uint64)
         self.items = -(-len(self.there) // peeling.WORDS)
 
     def all_levels(self, degree: np.ndarray) -> int:
@@ -87,7 +87,7 @@ class Peeling:
                 self._sweep(resident, number, peeling.peel, degree, self.level)
         return int(self.last.max())
 
-    def to_one(self, kernel: RecordKernel, *arrays: np.ndarray) -> int:
+    def take_off(self, kernel: RecordKernel, *arrays: np.ndarray) -> int:
         """Take off who is due, and who falls by it, by a kernel over arrays of vertices; rounds."""
         with self._resident(*arrays) as resident:
             for number in resident.rounds(self.last):
@@ -148,7 +148,7 @@ def certify_kcore(session: Session, columns: list[Column], options: dict[str, An
     if few.any():
         v = int(np.flatnonzero(few)[0])
         raise refuse(f"vertex {session.user_ids([v])[0]} has {left[v]} neighbours in the {core[v]}-core")
-    Peeling(session, lists, left <= core).to_one(peeling.take_layers, core, left)
+    Peeling(session, lists, left <= core).take_off(peeling.take_layers, core, left)
     stuck = left > core if k is None else (left > core) & (given == 0)
     if stuck.any():
         v = int(np.flatnonzero(stuck)[0])
