@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
 from pagestore.errors import ResourceError
 
@@ -109,14 +110,18 @@ class Blocks:
 
 
 def gather(
-    session: Session, block: Range, kernel: Callable[..., int], arrays: tuple[Any, ...], cursor: np.ndarray
-) -> None:
+    session: Session, block: Range, kernel: Callable[..., int], arrays: tuple[Any, ...], cursor: np.ndarray,
+    resident: Resident | None = None,
+) -> None:  # fmt: skip
     """Fill a block: kernel(words, parts, counter, first, end, cursor, way, both, *arrays) over pages with its lists.
 
     cursor: uint64[end - first], where each vertex's next entry goes. way: 1 in out-pages, 2 in in-pages, 3 where edges
-    have no direction. both: edges are taken by both their ends, as no other topology has the other one.
+    have no direction. both: edges are taken by both their ends, as no other topology has the other one. resident: who
+    has the cursor and, of the arrays, what is to stay where it is.
     """
     cursor[:] = block.starts[:-1]
+    if resident is not None:
+        resident.put(cursor)
     names, tables = session.meta.topologies, session.engine.graph.tables
     both = session.meta.directed and len(names) == 1
     for name in names:
@@ -126,7 +131,11 @@ def gather(
             wanted = np.zeros(tables[name].pages, np.bool_)
             wanted[tables[name].pages_of_range(block.first, block.end)] = True
         given = (np.uint64(block.first), np.uint64(block.end), cursor, way, both, *arrays)
-        session.sweep(name, SharedKernel(kernel, given, join=join_lists), wanted)
+        shared = SharedKernel(kernel, given, join=join_lists)
+        if resident is None:
+            session.sweep(name, shared, wanted)
+        else:
+            resident.sweep(name, shared, listed=False)
 
 
 def join_lists(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:

@@ -23,6 +23,7 @@ from gstream.algorithms.blocks import Blocks, degrees_bytes, gather, neighbours
 from gstream.algorithms.session import Session
 from gstream.results import Column
 from pagestore.errors import UsageError
+from pagestore.io import aligned_empty
 
 
 def run_cdlp(session: Session, iterations: int = 10) -> tuple[list[Column], dict[str, Any]]:
@@ -37,17 +38,27 @@ def run_cdlp(session: Session, iterations: int = 10) -> tuple[list[Column], dict
     fresh = np.empty_like(label)
     session.hold(label, fresh)
     blocks = Blocks(session, neighbours(session), label.dtype)
-    entries = np.empty(blocks.most_entries, label.dtype)
+    entries = aligned_empty(blocks.most_entries * label.itemsize).view(label.dtype)  # which GPUs pin
     cursor = np.empty(blocks.most_vertices, np.uint64)
     session.hold(entries, cursor, cursor)
+    alone = [blocks.range(0)] if len(blocks) == 1 else []
     top, changed, rounds = session.meta.vertices.bit_length(), np.ones(1, np.int64), 0
-    while rounds < iterations and changed[0]:
-        changed[0] = 0
-        for number in range(len(blocks)):
-            block = blocks.range(number)
-            gather(session, block, labels.gather_labels, (label, entries), cursor[: block.end - block.first])
-            session.each(labels.take_modes, block.starts, entries, block.first, top, label, fresh, changed)
-        label, fresh = fresh, label
-        rounds += 1
+    with session.resident(*((label, fresh, entries, cursor) if alone else ())) as resident:
+        while rounds < iterations and changed[0]:
+            changed[0] = 0
+            for number in range(len(blocks)):
+                block = alone[0] if alone else blocks.range(number)
+                given = (session, block, labels.gather_labels, (label, entries))
+                if alone:
+                    gather(*given, cursor, resident)
+                    resident.read(entries)
+                else:
+                    gather(*given, cursor[: block.end - block.first])
+                session.each(labels.take_modes, block.starts, entries, block.first, top, label, fresh, changed)
+            label, fresh = fresh, label
+            if alone:
+                resident.put(label)
+            rounds += 1
+        resident.forget(entries, cursor)
     found = {"communities": int(np.count_nonzero(np.bincount(label)))} if len(label) else {"communities": 0}
     return [Column("community", label, holds="natural")], found | session.finish(rounds, True)

@@ -6,9 +6,12 @@ then it has its own, and tells those behind it. So there are as many rounds as v
 the order ascends, and an edge is looked at three times. Neighbours are those in either direction; self-loops don't
 count.
 
-Any store will do. Holds 16 bytes and 5 bits a vertex, and a degree at the beginning (past 2^32 edges 4 bytes more). A
+A vertex that can't have any of the first 64 colours looks for the next 64 in another round, and so on.
+
+Any store will do. Holds 16 bytes and 3 bits a vertex, and a degree at the beginning (past 2^32 edges 4 bytes more). A
 round visits the lists of the vertices that it colours; of a directed store with one topology, the pages of all that
-have no colour. Certificate: one sweep over all edges, by the definition.
+have no colour, and all where somebody looks for one past the first 64. Certificate: one sweep over all edges, by the
+definition.
 """
 
 from __future__ import annotations
@@ -22,68 +25,41 @@ from gstream.algorithms.blocks import degrees_bytes, neighbours, neighbours_dtyp
 from gstream.algorithms.levels import join_falls
 from gstream.algorithms.refusal import refuse, refuse_edge
 from gstream.algorithms.session import Session, SharedKernel
-from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, count_bits
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
 from gstream.results import Column
 from pagestore.sizes import show_things
 
 
-class _Waiting:
-    """What vertices wait for, and what they have been told."""
-
-    def __init__(self, session: Session) -> None:
-        self.session, vertices, directed = session, session.meta.vertices, session.meta.directed
-        self.names = [name for name in ("out", "in")[: 1 + directed] if session.store.has(name)]
-        self.single = directed and len(self.names) == 1
-        a_vertex = 2 * neighbours_dtype(session).itemsize + palette.NO_COLOR.itemsize + 8  # bytes, window of 64 bits
-        session.foresee(vertices * a_vertex + 3 * bitmap_bytes(vertices), degrees_bytes(session))
-        size = neighbours(session)
-        self.color, self.window = np.full(vertices, palette.NO_COLOR), np.zeros(vertices, np.uint64)
-        self.left = np.zeros_like(size)
-        self.crowded, self.still, self.open = bitmap(vertices), bitmap(vertices), bitmap(vertices)
-        session.hold(size, self.color, self.window, self.left, self.crowded, self.still, self.open)
-        session.sweep(self.names[0], SharedKernel(palette.count_ahead, (directed, size, self.left)))
-        session.let_go(size)
-        self.open[:] = bits_where(np.ones(vertices, np.bool_))
-
-    def give(self, ready: np.ndarray) -> None:
-        """Colour the vertices of `ready`."""
-        session, base, items = self.session, np.uint32(0), len(ready) + count_bits(ready)
-        full = session.each(palette.give_colors, ready, self.window, self.color, base, self.crowded, items=items)
-        while full:
-            base += np.uint32(palette.WINDOW)
-            arrays = (self.single, self.crowded, self.color, base, self.window)
-            for name in self.names:
-                self._sweep(name, SharedKernel(palette.look_further, arrays), self.crowded, None)
-            arrays = (self.crowded, self.window, self.color, base, self.still)
-            full = session.each(palette.give_colors, *arrays, items=len(ready) + full)
-            self.crowded, self.still = self.still, self.crowded
-
-    def tell(self, ready: np.ndarray, following: np.ndarray) -> None:
-        """Tell the neighbours of `ready`; following: who has heard of all that are ahead."""
-        following[:] = 0
-        arrays = (self.single, ready, self.color, self.window, self.left, following)
-        for name in self.names:
-            self._sweep(name, SharedKernel(palette.tell_behind, arrays, join=join_falls), ready, self.open)
-        self.open &= ~ready
-
-    def _sweep(self, name: str, kernel: SharedKernel, chosen: np.ndarray, all_lists: np.ndarray | None) -> None:
-        """Sweep the lists of the vertices `chosen`; if an edge is in one list only, those of `all_lists` (all)."""
-        self.session.sweep_among(name, kernel, all_lists if self.single else chosen)
-
-
 def run_coloring(session: Session) -> tuple[list[Column], dict[str, Any]]:
     """Column color, from 0."""
-    state, rounds = _Waiting(session), 0
-    ready = bits_where(state.left == 0)
-    following = np.empty_like(ready)
-    session.hold(ready, following)
-    while ready.any():
-        rounds += 1
-        state.give(ready)
-        state.tell(ready, following)
-        ready, following = following, ready
-    found = {"colors": int(state.color.max(initial=0)) + 1 if len(state.color) else 0}
-    return [Column("color", state.color)], found | session.finish(rounds, True)
+    vertices, directed = session.meta.vertices, session.meta.directed
+    names = [name for name in ("out", "in")[: 1 + directed] if session.store.has(name)]
+    single = directed and len(names) == 1
+    a_vertex = 2 * neighbours_dtype(session).itemsize + palette.NO_COLOR.itemsize + 8  # bytes, window of 64 bits
+    session.foresee(vertices * a_vertex + 3 * bitmap_bytes(vertices), degrees_bytes(session))
+    size = neighbours(session)
+    color, window, left = np.full(vertices, palette.NO_COLOR), np.zeros(vertices, np.uint64), np.zeros_like(size)
+    ready, following = bitmap(vertices), bitmap(vertices)
+    open, last = bits_where(np.ones(vertices, np.bool_)), np.zeros(2, np.uint64)
+    session.hold(size, color, window, left, ready, following, open)
+    session.sweep(names[0], SharedKernel(palette.count_ahead, (directed, size, left)))
+    session.let_go(size)
+    following[:] = bits_where(left == 0)
+    items = -(-len(ready) // palette.ROW)
+    with session.resident(color, window, left, ready, following, open, last) as resident:
+        for number in resident.rounds(last):
+            given = (ready, following, open, window, color, last)
+            resident.each(palette.give_colors, items, number, *given, items=len(ready))
+            chosen: np.ndarray | None = ready
+            if single:  # an edge is in one list only, which may be that of a vertex without a colour, or with one
+                chosen = None if int(resident.read(last)[1]) == number else open
+            arrays = (single, ready, color, window, left, following)
+            shared = SharedKernel(palette.tell_behind, arrays, join=join_falls)
+            for name in names:
+                resident.sweep(name, shared, chosen)
+        resident.forget(window, left, ready, following, open)
+    found = {"colors": int(color.max(initial=0)) + 1 if len(color) else 0}
+    return [Column("color", color)], found | session.finish(int(last[0]), True)
 
 
 def certify_coloring(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:

@@ -5,9 +5,28 @@ They walk out-pages: the owner of a list is the source of its edges.
 
 from __future__ import annotations
 
+from gstream.algorithms.records import u64
 from gstream.algorithms.shared import is_set, raise_to, set_bit
-from gstream.hostcode.intrinsics import atomic_add
-from gstream.records import record_kernel
+from gstream.hostcode.intrinsics import atomic_add, trailing_zeros
+from gstream.records import item_kernel, record_kernel
+
+ROW = 32  # words of bitmaps that are an item: one for each lane
+
+
+@item_kernel(following="own", bits="own", level="own", last="own")
+def take_level(item, number, following, bits, level, last):
+    """The vertices of `following` are those of `bits` now, and their level is number - 1, counted from 0. last: u64[1],
+    the last round that had any. An item is ROW words of bits."""
+    begin, end = item.part(item.number * u64(ROW), min((item.number + u64(1)) * u64(ROW), u64(len(bits))))
+    for index in range(begin, end):
+        word = following[index]
+        following[index] = u64(0)
+        bits[index] = word
+        if word != u64(0):
+            last[0] = u64(number)
+        while word != u64(0):
+            level[(index << u64(6)) + trailing_zeros(word)] = number - 1
+            word &= word - u64(1)
 
 
 @record_kernel(left="own", following="own")

@@ -11,16 +11,19 @@ from gstream.results import Column
 def edge_columns(session: Session, source: np.ndarray, target: np.ndarray) -> tuple[list[Column], np.ndarray]:
     """(columns source and target, int64[m]: which edge each row is) of undirected edges, given by store IDs [m].
 
-    The arrays given become the columns'. Holds one more ID and 8 bytes an edge meanwhile. Raises ResourceError.
+    The arrays given become the columns'. Holds one more ID and 16 bytes an edge meanwhile. Raises ResourceError.
     """
     order = np.empty(len(source), np.int64)
-    session.hold(order, source)
+    session.hold(order, order, source)
     for ends in (source, target):
         ends[:] = session.store.natural_of(ends)
     turned = source > target
     source[turned], target[turned] = target[turned], source[turned]
-    order[:] = np.lexsort((target, source))
+    if source.itemsize == 4:  # numbers take a fifth of the time that pairs do
+        order[:] = np.argsort(source.astype(np.uint64) << np.uint64(32) | target)
+    else:
+        order[:] = np.lexsort((target, source))
     for ends in (source, target):
         ends[:] = ends[order]
-    session.let_go(source)
+    session.let_go(order, source)
     return [Column("source", source, holds="natural"), Column("target", target, holds="natural")], order

@@ -3,8 +3,8 @@
 core(v) = the greatest k such that v is in the k-core (Seidman 1983), as networkx.core_number: on directed graphs a
 vertex's neighbours are its out-neighbours and its in-neighbours, added up. The graph is taken as simple: self-loops
 don't count, duplicate edges count once. Needs both topologies of a directed store.
-Holds 4 bytes a vertex (8 past 2^32 edges) and 3 bits a topology (undirected 4). Each sweep visits the pages of vertices
-that the last one took off.
+Holds 4 bytes (8 past 2^32 edges) and 5 bits a vertex (undirected 4). Each sweep visits the pages of vertices that the
+last one took off, or on a GPU that has all pages, where choosing takes longer, all of them.
 
 Certificate: with c the answer, (1) every vertex v has c(v) neighbours u with c(u) >= c(v), so core(v) >= c(v); (2)
 within each layer {c = k} the vertices can be taken off one after the other, each having at most k neighbours left in
@@ -19,9 +19,11 @@ import numpy as np
 
 from gstream.algorithms import peeling
 from gstream.algorithms.refusal import refuse
+from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.simple import Simple, both_ways, simple_degrees, simple_dtype
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
+from gstream.records import RecordKernel
 from gstream.results import Column
 from pagestore.errors import UsageError
 
@@ -40,63 +42,83 @@ def run_kcore(session: Session, k: int | None = None) -> tuple[list[Column], dic
     session.degrees_done()
     if k is not None:
         k = min(k, 2 * session.meta.vertices + 1)  # past all degrees; numbers of any size are asked for
-        rounds = _peel(session, lists, degree, k - 1, newly=False) if k else 0
+        off = Peeling(session, lists, degree < k)
+        off.level[peeling.LEVEL] = min(max(k - 1, 0), np.iinfo(degree.dtype).max)
+        rounds = off.take_off(peeling.peel, degree, off.level)
         inside = (degree >= k).astype(np.uint8)
         found = {"core_vertices": int(np.count_nonzero(inside))}
         return [Column("in_core", inside)], found | session.finish(rounds, True)
-    rounds, level, least = 0, 0, np.empty(1, np.uint64)
-    while True:
-        least[0] = ~np.uint64(0)
-        session.each(peeling.least_above, degree, degree.dtype.type(level), least, items=len(degree))
-        if least[0] == ~np.uint64(0):
-            break
-        level = int(least[0])
-        rounds += _peel(session, lists, degree, level, newly=True)
-    return [Column("core", degree)], {"largest_core": level} | session.finish(rounds, True)
+    rounds = Peeling(session, lists).all_levels(degree)
+    return [Column("core", degree)], {"largest_core": int(degree.max(initial=0))} | session.finish(rounds, True)
 
 
 def _foresee(session: Session) -> None:
     """Raise ResourceError where memory lacks room for degrees and bitmaps beside pages."""
     vertices, ways = session.meta.vertices, 1 + session.meta.directed
-    session.foresee(vertices * simple_dtype(session, ways).itemsize + 3 * ways * bitmap_bytes(vertices))
+    session.foresee(vertices * simple_dtype(session, ways).itemsize + (3 + ways) * bitmap_bytes(vertices))
 
 
-def _peel(session: Session, lists: list[Simple], degree: np.ndarray, level: int, newly: bool) -> int:
-    """Take off all vertices of degree `level` (those below have been, where `newly`) and who falls to it; rounds."""
-    kind = degree.dtype.type
-    todo = bitmap(len(degree))
-    session.each(peeling.open_level, degree, kind(level), newly, todo, items=len(degree))
-    return _take_off(session, lists, todo, peeling.peel, (degree, kind(level)))
+class Peeling:
+    """Vertices that are taken off by rounds, whose lists are looked at then, and those that fall by it."""
 
+    def __init__(self, session: Session, lists: list[Simple], due: np.ndarray | None = None) -> None:
+        """due: bool[V], who is taken off at first; None: nobody yet."""
+        vertices = session.meta.vertices
+        self.session, self.lists = session, lists
+        first = bitmap(vertices) if due is None else bits_where(due)
+        self.mine, self.now = [first, *(first.copy() for _ in lists[1:])], [bitmap(vertices) for _ in lists]
+        # Not `mine` once more: who falls would be due anew after another thread has just looked at its list.
+        self.others = self.mine[::-1] if len(lists) > 1 else [bitmap(vertices)]
+        self.there = bits_where(np.ones(vertices, np.bool_))
+        session.hold(*self.mine, *self.now, *(self.others if len(lists) == 1 else ()), self.there)
+        self.last, self.level = np.zeros(2, np.uint64), np.array([0, peeling.NONE], np.uint64)
+        self.items = -(-len(self.there) // peeling.WORDS)
 
-def _take_off(session: Session, lists: list[Simple], first: np.ndarray, kernel: Any, arrays: tuple[Any, ...]) -> int:
-    """Sweeps until nothing is due; `first`: who is due at the start. Returns the sweeps' rounds."""
-    todo, rounds = [first, *(first.copy() for _ in lists[1:])], 0
-    # Not `mine` once more: who falls would be due anew after another thread has just looked at its list.
-    others = todo[::-1] if len(todo) > 1 else [np.empty_like(first)]
-    bits = (*todo, *todo, *others)
-    session.hold(*bits)
-    while any(mine.any() for mine in todo):
-        rounds += 1
-        for each, mine, other in zip(lists, todo, others, strict=True):
-            now = mine.copy()
-            if now.any():
-                given = (mine, other, now, each.hubs, each.ends, *arrays)
-                shared = SharedKernel(kernel, given, join=_join_falls)
-                if rounds <= LISTED_ROUNDS:
-                    session.sweep_among(each.name, shared, now)
-                else:  # whole pages: who becomes due farther on in them falls in the same sweep, so do chains
-                    session.sweep(each.name, shared, session.pages_of(each.name, now))
-                mine &= ~now  # large pages', and those of vertices without a list
-    session.let_go(*bits)
-    return rounds
+    def all_levels(self, degree: np.ndarray) -> int:
+        """Have every degree become the core number; rounds."""
+        opened = (degree, self.there)
+        with self._resident(degree) as resident:
+            for number in resident.rounds(self.last):
+                self._settle(resident, number)
+                resident.each(peeling.find_next, self.items, number, *opened, self.last, self.level, items=len(degree))
+                for mine, now in zip(self.mine, self.now, strict=True):
+                    given = (number, *opened, mine, now, self.last, self.level)
+                    resident.each(peeling.open_next, self.items, *given, items=len(mine))
+                self._sweep(resident, number, peeling.peel, degree, self.level)
+        return int(self.last.max())
+
+    def take_off(self, kernel: RecordKernel, *arrays: np.ndarray) -> int:
+        """Take off who is due, and who falls by it, by a kernel over arrays of vertices; rounds."""
+        with self._resident(*arrays) as resident:
+            for number in resident.rounds(self.last):
+                self._settle(resident, number)
+                self._sweep(resident, number, kernel, *arrays)
+        return int(self.last.max())
+
+    def _resident(self, *arrays: np.ndarray) -> Resident:
+        known = [array for each in self.lists for array in (each.hubs, each.ends)]
+        bits = (*self.mine, *self.now, *self.others, self.there)
+        return self.session.resident(*arrays, *bits, *known, self.last, self.level)
+
+    def _settle(self, resident: Resident, number: int) -> None:
+        for mine, now in zip(self.mine, self.now, strict=True):
+            given = (number, mine, now, self.last, self.level)
+            resident.each(peeling.settle, self.items, *given, items=len(mine))
+
+    def _sweep(self, resident: Resident, number: int, kernel: RecordKernel, *arrays: np.ndarray) -> None:
+        """The lists of who is `now`; whole pages after some rounds: who becomes due farther on in them falls in the
+        same sweep, so do chains."""
+        listed = number - int(self.last[peeling.OPENED]) <= LISTED_ROUNDS
+        for each, mine, other, now in zip(self.lists, self.mine, self.others, self.now, strict=True):
+            given = (mine, other, now, each.hubs, each.ends, *arrays)
+            resident.sweep(each.name, SharedKernel(kernel, given, join=_join_falls), now, listed)
 
 
 def _join_falls(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
     """What GPUs' copies come to; each lowered counts by its own pages, so who fell may be seen in none of them."""
     layers = "left" in arrays
     count = arrays["left" if layers else "degree"]
-    floor = arrays["core"] if layers else arrays["level"]
+    floor = arrays["core"] if layers else count.dtype.type(arrays["level"][peeling.LEVEL])
     lost = sum((count - copy["left" if layers else "degree"]).astype(np.int64) for copy in copies)
     if not layers:  # a degree never falls below the level
         lost = np.minimum(lost, np.maximum(count, floor) - floor)
@@ -126,9 +148,7 @@ def certify_kcore(session: Session, columns: list[Column], options: dict[str, An
     if few.any():
         v = int(np.flatnonzero(few)[0])
         raise refuse(f"vertex {session.user_ids([v])[0]} has {left[v]} neighbours in the {core[v]}-core")
-    todo = bitmap(len(core))
-    session.each(peeling.open_settled, core, left, todo)
-    _take_off(session, lists, todo, peeling.take_layers, (core, left))
+    Peeling(session, lists, left <= core).take_off(peeling.take_layers, core, left)
     stuck = left > core if k is None else (left > core) & (given == 0)
     if stuck.any():
         v = int(np.flatnonzero(stuck)[0])

@@ -8,7 +8,7 @@ triangles that lose an edge alone; where there is one block, no page is read aga
 
 Holds 4 bytes a vertex for the order of vertices and 8 for the place of its edges (4 more past 2^32 edges); 4 bytes and
 2 bits an edge, a third with numbers; of a block, as triangles, 4 bytes an edge (8 past 2^30 vertices) and 16 a vertex,
-and as much again for edges that are taken off; of the answer, sorted, 3 IDs and 16 bytes an edge meanwhile.
+and nearly as much again for edges that are taken off; of the answer, sorted, 3 IDs and 24 bytes an edge meanwhile.
 
 Certificate: gstream.algorithms.trussproof.
 """
@@ -23,6 +23,7 @@ import numpy as np
 from gstream.algorithms import truss
 from gstream.algorithms.blocks import neighbours
 from gstream.algorithms.edgerows import edge_columns
+from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session
 from gstream.algorithms.triangles import Lists, higher_lists
 from gstream.hostcode.bitmaps import bitmap, count_bits
@@ -44,15 +45,13 @@ def run_ktruss(session: Session, k: int | None = None) -> tuple[list[Column], di
         raise UsageError(f"--k {k}: must be at least 0, as k - 2 counts triangles. Or leave it out.")
     edges = Edges(session)
     if k is not None:
-        level = min(k, session.meta.vertices + 2)  # past what any edge can reach; numbers of any size are asked for
-        rounds = edges.peel(level)[0] if level > 2 else 0
+        wanted = min(k, session.meta.vertices + 2) - 2  # past what any edge can have; numbers of any size are asked for
+        rounds = edges.peel(wanted, further=False) if wanted > 0 else 0
         columns, _ = edges.rows(edges.alive, numbers=False)
         return columns, {"truss_edges": len(columns[0].values)} | session.finish(rounds, True)
-    present, rounds, level = edges.alive.copy(), 0, 3
+    present = edges.alive.copy()
     session.hold(present)
-    while edges.alive.any():
-        more, least = edges.peel(level)
-        rounds, level = rounds + more, least + 3
+    rounds = edges.peel(1, further=True)
     columns, number = edges.rows(present, numbers=True)
     columns.append(Column("truss", number))
     return columns, {"largest_truss": int(number.max(initial=0))} | session.finish(rounds, True)
@@ -64,12 +63,12 @@ class Dying:
 
     lists: Lists
     base: np.uint64
-    starts: np.ndarray
+    after: np.ndarray
     places: np.ndarray
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        return *self.lists.arrays, self.base, self.starts, self.places
+        return *self.lists.arrays, self.base, self.after, self.places
 
 
 class Edges:
@@ -94,39 +93,49 @@ class Edges:
     def _base(self, lists: Lists) -> np.uint64:
         return np.uint64(self.blocks.before[lists.block.first])
 
-    def peel(self, level: int) -> tuple[int, int]:
-        """(rounds, fewest triangles of an edge that stays) of taking off what is not in the `level`-truss.
-
-        The `support` of what goes becomes its truss number, level - 1.
+    def peel(self, wanted: int, further: bool) -> int:
+        """Take off the edges that are not in `wanted` triangles; with `further`, in one more, and so on, until none is
+        left. Rounds. The `support` of what goes becomes its truss number.
         """
-        session, rounds, least = self.session, 0, np.empty(1, np.uint64)
-        kind = self.support.dtype.type
-        while True:
-            least[0] = ~np.uint64(0)
-            if not session.each(truss.mark_dying, self.alive, self.support, np.uint64(level - 2), self.dying, least):
-                return rounds, int(least[0])
-            rounds += 1
-            for number in range(len(self.blocks)):
-                two = self._dying(self.inner.lists(number))
-                for other in range(len(self.blocks)):
-                    one = two if other == number else self._dying(self.outer.lists(other))
-                    arrays = (*one.arrays[1:], *two.arrays, self.alive, self.dying, self.support)
-                    session.join(truss.lose_triangles, len(one.lists.after), *arrays)
-            session.each(truss.take_dying, self.alive, self.dying, self.support, kind(level - 1))
+        session, last, level = self.session, np.zeros(2, np.uint64), np.array([wanted, truss.NONE], np.uint64)
+        room = [self._room() for _ in range(min(2, len(self.blocks)))]
+        items, edges = -(-len(self.alive) // truss.WORDS), len(self.support)
+        marks = (self.alive, self.support, self.dying, last, level)
+        with session.resident(*self._kept(room, marks)) as resident:
+            for number in resident.rounds(last):
+                resident.each(truss.mark_dying, items, number, *marks, items=edges)
+                if further:
+                    resident.each(truss.mark_next, items, number, *marks, items=edges)
+                for block in range(len(self.blocks)):
+                    two = self._dying(resident, self.inner.lists(block), room[0])
+                    for other in range(len(self.blocks)):
+                        one = two if other == block else self._dying(resident, self.outer.lists(other), room[1])
+                        arrays = (*one.arrays[1:], *two.arrays, self.alive, self.dying, self.support)
+                        resident.join(truss.lose_triangles, len(one.lists.after), *arrays)
+                resident.each(truss.take_dying, items, self.alive, self.dying, self.support, level, items=edges)
+            resident.forget(self.dying)
+        return int(last.max())
 
-    def _dying(self, lists: Lists) -> Dying:
+    def _room(self) -> tuple[np.ndarray, np.ndarray]:
+        """Room for the dying edges of a block."""
+        after, places = np.empty(self.blocks.most_vertices, np.uint64), np.empty_like(self.inner.entries)
+        self.session.hold(after, places)
+        return after, places
+
+    def _kept(self, room: list[tuple[np.ndarray, np.ndarray]], marks: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        """What a GPU may keep, where there is one block; several would have to be gathered anew in every round."""
+        if len(self.blocks) != 1:
+            return ()
+        lists = self.inner.lists(0)
+        return *marks, lists.block.starts, lists.after, lists.entries, *room[0]
+
+    def _dying(self, resident: Resident, lists: Lists, room: tuple[np.ndarray, np.ndarray]) -> Dying:
         """A block's lists with those of its dying edges."""
-        base, starts = self._base(lists), np.zeros(len(lists.after) + 1, np.uint64)
-        places = np.empty(0, lists.entries.dtype)
-        for _ in range(2):  # count, then fill
-            given = (lists.block.starts, lists.after, base, self.dying, starts, places)
-            self.session.each(truss.list_dying, *given)
-            if len(places) == 0:
-                np.cumsum(starts, out=starts)
-                places = np.empty(int(starts[-1]), lists.entries.dtype)
-            if len(places) == 0:
-                break
-        return Dying(lists, base, starts, places)
+        base, count = self._base(lists), len(lists.after)
+        after, places = room[0] if len(room[0]) == count else room[0][:count], room[1]
+        given = (lists.block.starts, lists.after, base, self.dying, after, places)
+        resident.each(truss.list_dying, -(-count // truss.LANES), *given)
+        return Dying(lists, base, after, places)
 
     def rows(self, bits: np.ndarray, numbers: bool) -> tuple[list[Column], np.ndarray]:
         """(columns source and target, numbers) of the edges whose bit is set, rows ascending; numbers: of none if not

@@ -1,14 +1,23 @@
-"""Kernels over all vertices between the supersteps of gstream.algorithms.reach; threads claim blocks from a counter."""
+"""Kernels of gstream.algorithms.reach: over all vertices between supersteps of a program, where threads claim blocks
+from a counter; and 64 searches by rounds of their own.
+
+front, fresh, seen: uint64[V], bit i: search i reached the vertex in the round before; in this one; ever.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from gstream.algorithms.records import claim, u64
-from gstream.hostcode.intrinsics import population, trailing_zeros
+from gstream.hostcode.intrinsics import atomic_or, population, trailing_zeros
 from gstream.hostcode.jit import kernel
+from gstream.records import item_kernel, record_kernel
 
 BLOCK = u64(8192)  # vertices that a thread claims
+RUN = 64  # vertices that are an item
+f64: Any = np.float64
 
 
 @kernel
@@ -39,3 +48,52 @@ def add_lowest_zeros(value, sums, counter):
         for v in range(first, min(first + BLOCK, vertices)):
             low, high = ~value[v] & ones, ~(value[v] >> u64(32)) & ones
             sums[v] += np.uint16(trailing_zeros(low) + trailing_zeros(high))
+
+
+@item_kernel(fresh="own", seen="own")
+def begin_searches(item, sources, first, count, fresh, seen):
+    """Search from sources[first:first + count] next; fresh is zero before. An item is RUN vertices."""
+    begin, end = item.part(item.number * u64(RUN), min((item.number + u64(1)) * u64(RUN), u64(len(seen))))
+    for v in range(begin, end):
+        seen[v] = u64(0)
+    if item.number == u64(0):
+        low, high = item.part(first, first + count)
+        for index in range(low, high):
+            fresh[sources[index]] = u64(1) << (index - first)
+
+
+@item_kernel(front="own", fresh="own", seen="own", score="own", reached="own", last="own")
+def count_fresh(item, number, front, fresh, seen, score, reached, amount, each, last):
+    """For every bit of fresh[v]: score[v] += amount, reached[v] += each. fresh becomes front. last: uint64[1], the last
+    round in which there were any. An item is RUN vertices."""
+    begin, end = item.part(item.number * u64(RUN), min((item.number + u64(1)) * u64(RUN), u64(len(seen))))
+    for v in range(begin, end):
+        here = fresh[v]
+        front[v] = here
+        if here != u64(0):
+            fresh[v] = u64(0)
+            seen[v] |= here
+            count = f64(population(here))
+            score[v] += count * amount
+            reached[v] += count * each
+            last[0] = u64(number)
+
+
+@record_kernel(fresh="or")
+def pass_on(record, number, pull, front, seen, fresh, last):
+    """fresh: what comes over an edge from `front`, if that is of this round, and was not seen before. pull: lists are
+    of in-neighbours."""
+    v = record.vertex
+    mine = ~seen[v] if pull else front[v]
+    if mine == u64(0) or last[0] != u64(number):
+        return
+    met = u64(0)
+    for u in record.neighbours():
+        if pull:
+            met |= front[u]
+        else:
+            here = mine & ~seen[u] & ~fresh[u]
+            if here != u64(0):
+                atomic_or(fresh, u, here)
+    if pull and met & mine != u64(0):
+        atomic_or(fresh, v, met & mine)

@@ -5,7 +5,7 @@ is the number of edges of the longest path that ends there (its place in Network
 is looked at where it holds a vertex of the level, every edge once. Where vertices are left over, they hold a cycle, and
 it is named. A page kernel, not a program: counts need a SUM, and a program with SUM would sweep all pages a level.
 With `weighted`, distance is the greatest total weight of a path that ends at v, one vertex alone weighing 0 (NetworkX's
-dag_longest_path_length). Needs out-pages, a directed store. Bytes a vertex: 16, and 8 more with weights.
+dag_longest_path_length). Needs out-pages, a directed store. Bytes a vertex: 16 and 2 bits, and 8 more with weights.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gstream.algorithms import dag
 from gstream.algorithms.certify import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.sssp import need_weights
-from gstream.hostcode.bitmaps import bitmap, bits_where, list_bits, set_bits
+from gstream.hostcode.bitmaps import bitmap, bits_where
 from gstream.results import Column
 from pagestore.errors import InputError, UsageError
 
@@ -38,21 +38,19 @@ def run_levels(session: Session, weighted: bool = False) -> tuple[list[Column], 
         need_weights(session, "levels --weighted")
     left, level = session.degree("in").copy(), np.zeros(vertices, np.int64)
     distance = np.zeros(vertices if weighted else 0)
-    session.hold(left, level, distance)
-    bits = bitmap(vertices)
-    set_bits(bits, np.flatnonzero(left == 0).astype(np.uint64))
-    rounds = taken = 0
-    while bits.any():
-        peeled = list_bits(bits, 0, vertices)
-        level[peeled] = rounds
-        rounds, taken = rounds + 1, taken + len(peeled)
-        following = bitmap(vertices)
-        if weighted:
-            session.sweep_among("out", SharedKernel(dag.reach_out, (bits, distance), True), bits)
-        session.sweep_among("out", SharedKernel(dag.peel, (bits, left, following), join=join_falls), bits)
-        bits = following
-    if taken < vertices:
+    bits, following, last = bitmap(vertices), bits_where(left == 0), np.zeros(1, np.uint64)
+    session.hold(left, level, distance, bits, following)
+    items = -(-len(bits) // dag.ROW)
+    with session.resident(left, level, distance, bits, following, last) as resident:
+        for number in resident.rounds(last):
+            resident.each(dag.take_level, items, number, following, bits, level, last, items=len(bits))
+            if weighted:
+                resident.sweep("out", SharedKernel(dag.reach_out, (bits, distance), True), bits)
+            resident.sweep("out", SharedKernel(dag.peel, (bits, left, following), join=join_falls), bits)
+        resident.forget(bits, following)
+    if left.any():
         raise _cycle(session, left)
+    rounds = int(last[0])
     longest = float(distance.max(initial=0.0)) if weighted else max(0, rounds - 1)
     columns = [Column("level", level)]
     if weighted:

@@ -1,7 +1,9 @@
 """Kernels of greedy colouring: a vertex is coloured when all neighbours ahead of it are (Jones, Plassmann 1993).
 
-left: counts of V, how often neighbours ahead that have no colour yet stand in lists. color: u4[V], NO_COLOR: none yet.
-window: uint64[V], bit i: some neighbour has the colour base + i; base is 0 but for vertices that look further.
+left: counts of V, how often neighbours ahead that have no colour yet stand in lists. color: u4[V], NO_COLOR - k: none
+yet, and k windows full. window: uint64[V], bit i: some neighbour has the colour k * 64 + i; a vertex is told of colours
+of the first one, and looks for those of others. ready: bits of vertices that get a colour in this round, or a window.
+open: of those that were not coloured before it.
 `single`: lists of one topology of a directed graph; an edge is in the list of one end and tells both.
 """
 
@@ -13,16 +15,17 @@ import numpy as np
 
 from gstream.algorithms.independent import is_ahead
 from gstream.algorithms.proofs import note
-from gstream.algorithms.records import claim, u64
+from gstream.algorithms.records import u64
 from gstream.algorithms.shared import is_set, set_bit
 from gstream.hostcode.intrinsics import atomic_add, atomic_or, trailing_zeros
-from gstream.hostcode.jit import helper, kernel
-from gstream.records import record_kernel
+from gstream.hostcode.jit import helper
+from gstream.records import item_kernel, record_kernel
 
 u32: Any = np.uint32
 NO_COLOR = u32(0xFFFFFFFF)
+FIRST_PENDING = u32(0x80000000)  # what is less is a colour
 WINDOW = 64  # colours that a vertex keeps in mind at a time
-WORDS = 256  # of a bitmap, that one claim takes
+ROW = 32  # words of bitmaps that are an item: one for each lane
 
 
 @record_kernel(left="sum")
@@ -40,6 +43,18 @@ def count_ahead(record, directed, size, left):
 
 
 @helper
+def is_color(c):
+    """Whether an element of `color` is one."""
+    return c < FIRST_PENDING
+
+
+@helper
+def base_of(c):
+    """The first colour of the window of a vertex that has none."""
+    return (u64(NO_COLOR) - u64(c)) * u64(WINDOW)
+
+
+@helper
 def tell(window, left, following, u, c):
     """Tell u that a neighbour has the colour c; who has heard of all is in `following`."""
     if c < u32(WINDOW):
@@ -50,65 +65,73 @@ def tell(window, left, following, u, c):
         set_bit(following, u)
 
 
+@helper
+def in_window(c, pending):
+    """The bit of the colour c in the window of a vertex that has none, 0 if it is not in there or no colour."""
+    base = base_of(pending)
+    if not is_color(c) or u64(c) < base or u64(c) - base >= u64(WINDOW):
+        return u64(0)
+    return u64(1) << (u64(c) - base)
+
+
 @record_kernel(window="or", left="own", following="own")
 def tell_behind(record, single, ready, color, window, left, following):
-    """Vertices of `ready` have just been coloured: their neighbours without a colour are told."""
+    """Vertices of `ready` that have just been coloured tell their neighbours without a colour; those that have none
+    yet look at the colours of their neighbours, which are all ahead or without."""
     v = record.vertex
-    fresh = is_set(ready, v)
-    if not fresh and not (single and color[v] == NO_COLOR):
+    mine = is_set(ready, v)
+    if not mine and not single:
         return
+    c, met = color[v], u64(0)
     for u in record.neighbours():
-        if fresh:
-            if color[u] == NO_COLOR:
-                tell(window, left, following, u, color[v])
+        d = color[u]
+        if mine:
+            if not is_color(c):
+                met |= in_window(d, c)
+            elif not is_color(d):
+                tell(window, left, following, u, c)
         elif is_set(ready, u):
-            tell(window, left, following, v, color[u])
+            if not is_color(d):
+                met_by_u = in_window(c, d)
+                if met_by_u != u64(0):
+                    atomic_or(window, u, met_by_u)
+            elif not is_color(c):
+                tell(window, left, following, v, d)
+    if met != u64(0):
+        atomic_or(window, v, met)
 
 
-@helper
-def in_window(c, base):
-    """Whether the colour c is one of base to base + 63."""
-    return c != NO_COLOR and c >= base and c - base < u32(WINDOW)
-
-
-@record_kernel(window="or")
-def look_further(record, single, crowded, color, base, window):
-    """window of the vertices of `crowded`, from `base` on."""
-    v = record.vertex
-    if is_set(crowded, v):
-        for u in record.neighbours():
-            if in_window(color[u], base):
-                atomic_or(window, v, u64(1) << u64(color[u] - base))
-    elif single and in_window(color[v], base):
-        for u in record.neighbours():
-            if is_set(crowded, u):
-                atomic_or(window, u, u64(1) << u64(color[v] - base))
-
-
-@kernel
-def give_colors(chosen, window, color, base, crowded, counter):
-    """Vertices of `chosen` get the least colour of their window that is free; crowded: who has none, with a new window.
-
-    Returns how many these are.
+@item_kernel(ready="own", following="own", open="own", window="own", color="own", last="own")
+def give_colors(item, number, ready, following, open, window, color, last):
+    """Vertices of `following`, and those of `ready` that have no colour yet, are `ready` now: each gets the least
+    colour of its window that is free, or where none is, an empty window of the next colours. last: uint64[2], the last
+    rounds in which there were any, and in which a window was full. An item is ROW words of bits.
     """
-    found = u64(0)
-    while True:
-        begin = claim(counter) * u64(WORDS)
-        if begin >= u64(len(chosen)):
-            return found
-        for index in range(begin, min(begin + u64(WORDS), u64(len(chosen)))):
-            word, full = chosen[index], u64(0)
-            while word != u64(0):
-                place = trailing_zeros(word)
-                word &= word - u64(1)
-                v = (index << u64(6)) + place
-                if ~window[v] == u64(0):
-                    window[v] = u64(0)
-                    full |= u64(1) << place
-                    found += u64(1)
-                else:
-                    color[v] = base + u32(trailing_zeros(~window[v]))
-            crowded[index] = full
+    begin, end = item.part(item.number * u64(ROW), min((item.number + u64(1)) * u64(ROW), u64(len(ready))))
+    for index in range(begin, end):
+        word, before, full = following[index], ready[index], False
+        following[index] = u64(0)
+        while before != u64(0):
+            place = trailing_zeros(before)
+            before &= before - u64(1)
+            if is_color(color[(index << u64(6)) + place]):
+                open[index] &= ~(u64(1) << place)
+            else:
+                word |= u64(1) << place
+        ready[index] = word
+        if word != u64(0):
+            last[0] = u64(number)
+        while word != u64(0):
+            v = (index << u64(6)) + trailing_zeros(word)
+            word &= word - u64(1)
+            if ~window[v] == u64(0):
+                window[v] = u64(0)
+                color[v] -= u32(1)
+                full = True
+            else:
+                color[v] = u32(base_of(color[v]) + trailing_zeros(~window[v]))
+        if full:
+            last[1] = u64(number)
 
 
 @record_kernel(failure="note")

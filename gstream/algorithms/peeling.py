@@ -2,20 +2,26 @@
 
 degree: u4 or u8[V]. A vertex is there while its degree is above the level; taking one off lowers each neighbour by one,
 never below the level, so that degrees end as core numbers (Batagelj, Zaversnik 2003; by levels as Kabir, Madduri 2017).
-todo: u64[ceil(V / 64)] for each topology, vertices taken off whose list in it has yet to be looked at. A list that
-one thread has alone is looked at as soon as its bit is seen, so a chain that goes up in IDs falls in one sweep; lists
-that are shared (a hub's, and all of them on GPUs) go by `now`, the bits as they were before the sweep, so that all of
-a list is looked at in the same one.
+mine, now: u64[ceil(V / 64)] for each topology, vertices taken off whose list in it has yet to be looked at, and those
+of them that were due when the round began. A list that one thread has alone is looked at as soon as its bit is seen in
+`mine`, so a chain that goes up in IDs falls in one sweep; lists that are shared (a hub's, and all of them on GPUs) go
+by `now`, so that all of a list is looked at in the same one. there: bits of vertices that may be above the level.
+level: u64[2], the level, and the next one, NONE where there is none; last: u64[2], the last rounds in which somebody
+was due, and in which a level was opened.
 """
 
 from __future__ import annotations
 
-from gstream.algorithms.nearest import BLOCK
-from gstream.algorithms.records import claim, i64, u64
+from gstream.algorithms.records import i64, u64
 from gstream.algorithms.shared import is_set, lower
-from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap
-from gstream.hostcode.jit import helper, kernel
-from gstream.records import record_kernel
+from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap, trailing_zeros
+from gstream.hostcode.jit import helper
+from gstream.records import item_kernel, record_kernel
+
+WORDS = 32  # of a bitmap, that are an item: one for each lane
+DUE, OPENED = 0, 1  # of `last`
+LEVEL, NEXT = 0, 1  # of `level`
+NONE = u64(0xFFFFFFFFFFFFFFFF)
 
 
 @helper
@@ -47,35 +53,63 @@ def drop(degree, v, level):
     return False
 
 
-@kernel
-def least_above(degree, level, least, counter):
-    """least (u8[1]): the least degree above the level."""
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(degree)):
-            return u64(0)
-        found = ~u64(0)
-        for v in range(begin, min(begin + u64(BLOCK), u64(len(degree)))):
-            if degree[v] > level:
-                found = min(found, u64(degree[v]))
-        lower(least, u64(0), found)
+@item_kernel(mine="own", now="own", last="own", level="own")
+def settle(item, number, mine, now, last, level):
+    """Those who are due from now on are `now`: all lists of those who were have been looked at. last[DUE]: the round,
+    if there is anyone. An item is WORDS words of bits."""
+    begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(mine))))
+    for index in range(begin, end):
+        left = mine[index] & ~now[index]
+        mine[index] = left
+        now[index] = left
+        if left != u64(0):
+            last[DUE] = u64(number)
+        if index == u64(0):
+            level[NEXT] = NONE
 
 
-@kernel
-def open_level(degree, level, newly, todo, counter):
-    """todo: vertices of degree `level` (newly), or at most that. Written whole; returns how many there are."""
-    found = u64(0)
-    while True:
-        begin = claim(counter) * u64(BLOCK // 64)
-        if begin >= u64(len(todo)):
-            return found
-        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(todo)))):
-            word, first = u64(0), index * u64(64)
-            for v in range(first, min(first + u64(64), u64(len(degree)))):
-                if degree[v] == level or (degree[v] < level and not newly):
-                    word |= bit(v)
-                    found += u64(1)
-            todo[index] = word
+@item_kernel(there="own", level="own")
+def find_next(item, number, degree, there, last, level):
+    """level[NEXT]: the least degree above the level, if nobody is due in this round. Who is not above the level is not
+    `there` any more."""
+    if last[DUE] == u64(number):
+        return
+    begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(there))))
+    least, below = NONE, level[LEVEL]
+    for index in range(begin, end):
+        word, stays = there[index], u64(0)
+        while word != u64(0):
+            place = trailing_zeros(word)
+            word &= word - u64(1)
+            found = u64(degree[(index << u64(6)) + place])
+            if found > below:
+                stays |= u64(1) << place
+                least = min(least, found)
+        there[index] = stays
+    lower(level, u64(NEXT), least)
+
+
+@item_kernel(mine="own", now="own", last="own", level="own")
+def open_next(item, number, degree, there, mine, now, last, level):
+    """If nobody is due in this round, the level becomes the next one, if there is one, and those who are not above it
+    are due. last[OPENED]: the round."""
+    upto = level[NEXT]
+    if last[DUE] == u64(number) or upto == NONE:
+        return
+    begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(mine))))
+    for index in range(begin, end):
+        word, due = there[index], u64(0)
+        while word != u64(0):
+            place = trailing_zeros(word)
+            word &= word - u64(1)
+            if u64(degree[(index << u64(6)) + place]) <= upto:
+                due |= u64(1) << place
+        mine[index] = due
+        now[index] = due
+        if due != u64(0):
+            last[OPENED] = u64(number)
+        if index == u64(0):
+            level[LEVEL] = upto
 
 
 @record_kernel(mine="own", other="own", degree="own")
@@ -85,8 +119,9 @@ def peel(record, mine, other, now, hubs, ends, degree, level):
     v = record.vertex
     if not is_due(mine, now, v, record.shared):
         return
+    floor = degree.dtype.type(level[LEVEL])
     for u in record.distinct(hubs, ends):
-        if u != v and drop(degree, u, level):
+        if u != v and drop(degree, u, floor):
             atomic_or(mine, u >> u64(6), bit(u))
             atomic_or(other, u >> u64(6), bit(u))
 
@@ -99,21 +134,6 @@ def count_not_below(record, hubs, ends, core, left):
         if u != v and core[u] >= core[v]:
             found += 1
     atomic_add(left, v, found)
-
-
-@kernel
-def open_settled(core, left, todo, counter):
-    """todo: vertices with no more neighbours left than their core number. Written whole."""
-    while True:
-        begin = claim(counter) * u64(BLOCK // 64)
-        if begin >= u64(len(todo)):
-            return u64(0)
-        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(todo)))):
-            word, first = u64(0), index * u64(64)
-            for v in range(first, min(first + u64(64), u64(len(core)))):
-                if left[v] <= core[v]:
-                    word |= bit(v)
-            todo[index] = word
 
 
 @record_kernel(mine="own", other="own", left="own")

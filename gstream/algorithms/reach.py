@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.levelcounts import add_lowest_zeros, count_new
-from gstream.algorithms.session import Session
+from gstream.algorithms import levelcounts
+from gstream.algorithms.resident import Resident
+from gstream.algorithms.session import Session, SharedKernel
 from gstream.programs.reach import Reach
 from gstream.programs.sketches import Sketches
 from gstream.results import Column
@@ -35,23 +36,23 @@ Answer = tuple[list[Column], dict[str, Any]]
 def run_closeness(session: Session, wf_improved: bool = True, k: int | None = None, seed: int = 0) -> Answer:
     """Column closeness, and the summary: `sources` searched from. Raises UsageError for a `k` that means nothing."""
     sources = drawn(session, k, seed)
-    total, reached = _search(session, sources, lambda step: float(step))
+    total, reached, steps = _search(session, sources, lambda step: float(step))
     others = _others(session, sources)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.where(total > 0, reached / total, 0.0)
         if wf_improved:
             value *= np.where(others > 0, reached / others, 0.0)
-    return [_column("closeness", value)], {"sources": len(sources)} | _finish(session)
+    return [_column("closeness", value)], {"sources": len(sources)} | session.finish(steps, True)
 
 
 def run_harmonic(session: Session, k: int | None = None, seed: int = 0) -> Answer:
     """Column harmonic, and the summary: `sources` searched from. Raises UsageError for a `k` that means nothing."""
     sources = drawn(session, k, seed)
-    value, _ = _search(session, sources, lambda step: 1.0 / step if step else 0.0)
+    value, _, steps = _search(session, sources, lambda step: 1.0 / step if step else 0.0)
     if len(sources) < session.meta.vertices:
         others = _others(session, sources)
         value *= np.divide(session.meta.vertices - 1, others, out=np.zeros_like(value), where=others > 0)
-    return [_column("harmonic", value)], {"sources": len(sources)} | _finish(session)
+    return [_column("harmonic", value)], {"sources": len(sources)} | session.finish(steps, True)
 
 
 def drawn(session: Session, k: int | None, seed: int) -> np.ndarray:
@@ -72,22 +73,51 @@ def check_drawn(session: Session, k: int | None, seed: int) -> None:
     _check_seed(seed)
 
 
-def _search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(sum of amount(distance) over the sources that reach v, how many others do): float64[V] each."""
+def _search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndarray, np.ndarray, int]:
+    """(sum of amount(distance) over the sources that reach v, how many others do, supersteps): float64[V] each."""
     vertices = session.meta.vertices
     score, reached = np.zeros(vertices), np.zeros(vertices)
     seen, bit = np.zeros(vertices, np.uint64), np.zeros(vertices)
     session.hold(score, reached, seen, bit, planned=True)
+    front, fresh, last = np.zeros_like(seen), np.zeros_like(seen), np.zeros(1, np.uint64)
+    kept = (sources, score, reached, seen, front, fresh, last)
+    with session.resident(*(kept if _by_rounds(session) else ())) as resident:
+        if resident.on_gpu:
+            rounds = _search_by_rounds(session, resident, kept, amount)
+            return score, reached, rounds
     for first in range(0, len(sources), AT_ONCE):
         batch = sources[first : first + AT_ONCE]
         bit[:], seen[:] = 0.0, 0
         bit[batch] = 2.0 ** np.arange(len(batch))
 
         def watch(step: int, value: np.ndarray) -> None:
-            session.each(count_new, value, seen, score, reached, amount(step), 1.0 if step else 0.0)
+            given = (value, seen, score, reached, amount(step), 1.0 if step else 0.0)
+            session.each(levelcounts.count_new, *given, items=4 * vertices)
 
         session.run(Reach(bit=bit), watch=watch)
-    return score, reached
+    return score, reached, len(session.stats.per_superstep)
+
+
+def _by_rounds(session: Session) -> bool:
+    """Whether GPUs may search by rounds of kernels: a program takes ten times as long to be begun and looked at, but
+    its values need not all be in memory."""
+    return session.on_gpus and session.engine.options.host_memory is None
+
+
+def _search_by_rounds(session: Session, resident: Resident, kept: tuple[np.ndarray, ...], amount: Any) -> int:
+    """`_search` by kernels over arrays that a GPU has: rounds."""
+    sources, score, reached, seen, front, fresh, last = kept
+    (name, pull), items, rounds = session.gathers(), -(-len(seen) // levelcounts.RUN), 0
+    for first in range(0, len(sources), AT_ONCE):
+        count = min(AT_ONCE, len(sources) - first)
+        resident.each(levelcounts.begin_searches, items, sources, np.uint64(first), np.uint64(count), fresh, seen)
+        for number in resident.rounds(last):
+            given = (front, fresh, seen, score, reached, amount(number - 1), 1.0 if number > 1 else 0.0, last)
+            resident.each(levelcounts.count_fresh, items, number, *given)
+            resident.sweep(name, SharedKernel(levelcounts.pass_on, (number, pull, front, seen, fresh, last)))
+        rounds += int(last[0])
+    resident.forget(seen, front, fresh)
+    return rounds
 
 
 def program_of_reach(session: Session, k: int | None, seed: int, **options: Any) -> Reach:
@@ -122,16 +152,16 @@ def run_radius(session: Session, sketches: int = 32, max_iter: int = 256, seed: 
             if step == len(levels):
                 levels.append(finals.copy())
                 session.hold(levels[-1])
-            session.each(add_lowest_zeros, value, levels[step])
+            session.each(levelcounts.add_lowest_zeros, value, levels[step])
 
         outcome = session.run(Sketches(low=low, high=high), max_iter, watch)
         converged &= outcome.converged
         for later in levels[outcome.supersteps + 1 :]:
-            session.each(add_lowest_zeros, outcome.value, later)
-        session.each(add_lowest_zeros, outcome.value, finals)
+            session.each(levelcounts.add_lowest_zeros, outcome.value, later)
+        session.each(levelcounts.add_lowest_zeros, outcome.value, finals)
     radius, diameter = effective(levels, sketches)
-    found = {"effective_diameter": diameter, "hops": max(0, len(levels) - 1)} | _finish(session, converged)
-    return [Column("radius", radius)], found
+    found = {"effective_diameter": diameter, "hops": max(0, len(levels) - 1)}
+    return [Column("radius", radius)], found | session.finish(len(session.stats.per_superstep), converged)
 
 
 def program_of_radius(session: Session, sketches: int, max_iter: int, seed: int) -> Sketches:
@@ -168,7 +198,3 @@ def _check_seed(seed: int) -> None:
 
 def _column(name: str, values: np.ndarray) -> Column:
     return Column(name, values, dtype=np.dtype(np.float64))
-
-
-def _finish(session: Session, converged: bool = True) -> dict[str, Any]:
-    return session.finish(len(session.stats.per_superstep), converged)

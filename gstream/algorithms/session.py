@@ -9,10 +9,11 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gstream.algorithms.resident import Resident
 from gstream.devices.base import DeviceMemoryError
 from gstream.direction import LISTED
 from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
@@ -22,6 +23,9 @@ from gstream.records import ItemKernel, RecordKernel, bytes_of
 from gstream.stats import RunOutcome, RunStats
 from pagestore.errors import ResourceError
 from pagestore.layout import HEAD_NEIGHBOURS
+
+if TYPE_CHECKING:
+    from gstream.devices.gpuresident import GpuArrays
 
 ITEMS_A_THREAD = 1 << 16  # a few ns each, beside 20 to 50 us for waking a thread
 LIST_BYTES = 5000  # that are copied to a GPU and back while the host's cores find and read a list: some 200 ns
@@ -206,18 +210,20 @@ class Session:
         """
         if not (self.on_gpus and isinstance(kernel, SharedKernel) and isinstance(kernel.function, RecordKernel)):
             return self.engine.sweep(name, kernel, wanted)
-        if self._fits(kernel.arrays):
-            most = self.engine.most_device_bytes
+        if self.fits(kernel.arrays):
             try:
-                return self._sweep_gpus(name, kernel, kernel.function, wanted)
-            except DeviceMemoryError:  # GPUs turned out to have less; nothing was written
-                self.engine.most_device_bytes = most  # other runs have no such arrays
-                self._refused = self._send_back(kernel.arrays)
+                return self.sweep_gpus(name, kernel, wanted)
+            except DeviceMemoryError:
+                self.refuse(kernel.arrays)
         return self.engine.sweep(name, kernel, wanted)
+
+    def resident(self, *arrays: np.ndarray) -> Resident:
+        """Arrays that kernels work on in many rounds, as a context manager (gstream.algorithms.resident)."""
+        return Resident(self, arrays)
 
     def join(self, kernel: ItemKernel, count: int, *arrays: Any) -> None:
         """Run an item kernel over `count` items, on GPUs as `sweep`; the edges it looked at count among the run's."""
-        if self.on_gpus and self._fits(arrays):
+        if self.on_gpus and self.fits(arrays):
             from gstream.devices.gpusweep import run_items
 
             try:
@@ -225,16 +231,24 @@ class Session:
                 self.stats.edges_visited += run_items(self.engine.devices, kernel, count, arrays, room)
                 return
             except DeviceMemoryError:
-                self._refused = self._send_back(arrays)
+                self.refuse(arrays)
         self.look(kernel.host, count, *arrays)
 
-    def _fits(self, arrays: tuple[Any, ...]) -> bool:
-        """Whether the GPUs hold arrays beside some pages; where not, that is noted."""
-        room, needed = self.engine.device_memory, bytes_of(arrays)
-        if needed < self._refused and (room is None or needed <= room // 2):
+    def fits(self, arrays: tuple[Any, ...]) -> bool:
+        """`has_room`; where there is none, that is noted."""
+        if self.has_room(arrays):
             return True
         self._send_back(arrays)
         return False
+
+    def has_room(self, arrays: tuple[Any, ...]) -> bool:
+        """Whether the GPUs hold arrays beside some pages."""
+        room, needed = self.engine.device_memory, bytes_of(arrays)
+        return needed < self._refused and (room is None or needed <= room // 2)
+
+    def refuse(self, arrays: tuple[Any, ...]) -> None:
+        """Note arrays for which the GPUs turned out to have no room: so many are not tried again."""
+        self._refused = self._send_back(arrays)
 
     def _send_back(self, arrays: tuple[Any, ...]) -> int:
         """Note arrays that the GPUs had no room for; their bytes."""
@@ -242,15 +256,32 @@ class Session:
         self._sent_back = max(self._sent_back, needed)
         return needed
 
-    def _sweep_gpus(self, name: str, shared: SharedKernel, kernel: RecordKernel, wanted: np.ndarray | None) -> Any:
+    def shape_of(self, name: str, kernel: SharedKernel) -> Any:
+        """The gstream.cudacode.generate.UnitShape of a kernel over topology `name`."""
         from gstream.cudacode.generate import UnitShape
+
+        return UnitShape(self.id_dtype, self.engine.graph.tables[name].weight_dtype if kernel.needs_weights else None)
+
+    def sweep_gpus(
+        self, name: str, shared: SharedKernel, wanted: np.ndarray | None, resident: GpuArrays | None = None
+    ) -> Any:
+        """engine.sweep by GPUs. resident: arrays that one GPU has already.
+
+        Raises DeviceMemoryError where GPUs turn out to have less; nothing was written then.
+        """
         from gstream.devices.gpusweep import GpuSweep
 
-        # No less than for the sweep before: caches stay while plans do.
-        self.engine.beside_device_bytes = max(self.engine.beside_device_bytes, bytes_of(shared.arrays))
-        weight = self.engine.graph.tables[name].weight_dtype if shared.needs_weights else None
-        sweep = GpuSweep(kernel, shared.arrays, UnitShape(self.id_dtype, weight), shared.join)
-        return self.engine.sweep(name, sweep, wanted)
+        assert isinstance(shared.function, RecordKernel)
+        engine, most = self.engine, self.engine.most_device_bytes
+        needed = bytes_of(shared.arrays) if resident is None else resident.bytes_with(shared.arrays)
+        engine.beside_device_bytes = max(engine.beside_device_bytes, needed)  # no less than before: caches stay so
+        sweep = GpuSweep(shared.function, shared.arrays, self.shape_of(name, shared), shared.join, resident)
+        try:
+            return engine.sweep(name, sweep, wanted)
+        except DeviceMemoryError:
+            sweep.begin_again()
+            engine.most_device_bytes = most  # other runs have no such arrays
+            raise
 
     def each(self, kernel: Callable[..., int], *arguments: Any, items: int | None = None) -> int:
         """Call a compiled kernel on all threads with a fresh counter as its last argument; the sum of its results.
@@ -261,9 +292,9 @@ class Session:
         limit = None if items is None else 1 + items // ITEMS_A_THREAD
         return self.engine.workers.run(kernel, *arguments, self._counter, limit=limit)
 
-    def look(self, kernel: Callable[..., int], *arguments: Any) -> None:
+    def look(self, kernel: Callable[..., int], *arguments: Any, items: int | None = None) -> None:
         """`each` for a kernel that returns the edges it looked at: they count among the run's."""
-        self.stats.edges_visited += self.each(kernel, *arguments)
+        self.stats.edges_visited += self.each(kernel, *arguments, items=items)
 
     def gathers(self) -> tuple[str, bool]:
         """(topology, pull) of a sweep that needs every edge once: in-pages where there are some, else out-pages."""

@@ -4,13 +4,13 @@ An edge is an entry in the list of its lower end (gstream.algorithms.joins); lis
 neighbour once, so an entry always has the same number: base, of its block, and its place in the block's `entries`.
 alive, dying: u64[ceil(entries / 64)], bits of edges that are there, and of those that this round takes off. support:
 u4 or u8[entries], triangles of each edge. Of a block, dying edges stand in lists, too: those of vertex first + k have
-the places low_places[low_starts[k]:low_starts[k + 1]].
+the places low_places[starts[k]:low_after[k]]. level: u64[2], the triangles that edges must be in to stay, and the
+fewest of any that stays, or NONE; last: u64[2], the last rounds in which edges died, and in which more were wanted.
 """
 
 from __future__ import annotations
 
 from gstream.algorithms.joins import RUN
-from gstream.algorithms.nearest import BLOCK
 from gstream.algorithms.records import claim, u64
 from gstream.algorithms.shared import is_set, lower, set_bit
 from gstream.hostcode.intrinsics import atomic_add, trailing_zeros
@@ -18,6 +18,9 @@ from gstream.hostcode.jit import helper, kernel
 from gstream.records import item_kernel
 
 NONE = u64(0xFFFFFFFFFFFFFFFF)
+WORDS = LANES = 32  # words of bits, or vertices, that are an item: one for each lane
+DUE, OPENED = 0, 1  # of `last`
+WANTED, NEXT = 0, 1  # of `level`
 
 
 @kernel
@@ -58,43 +61,64 @@ def count_supports(
             atomic_add(support, one_base + index, support.dtype.type(closed))
 
 
-@kernel
-def mark_dying(alive, support, wanted, dying, least, counter):
-    """dying: edges in fewer than `wanted` triangles, written whole; returns how many. least (u8[1]): the fewest
-    triangles of the others."""
-    found, fewest = u64(0), NONE
-    while True:
-        begin = claim(counter) * u64(BLOCK // 64)
-        if begin >= u64(len(alive)):
-            lower(least, u64(0), fewest)
-            return found
-        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(alive)))):
-            left, word = alive[index], u64(0)
-            while left != u64(0):
-                bit = trailing_zeros(left)
-                left &= left - u64(1)
-                triangles = u64(support[(index << u64(6)) + bit])
-                if triangles < wanted:
-                    word |= u64(1) << bit
-                    found += u64(1)
-                else:
-                    fewest = min(fewest, triangles)
-            dying[index] = word
+@item_kernel(dying="own", last="own", level="own")
+def mark_dying(item, number, alive, support, dying, last, level):
+    """dying: edges in fewer triangles than level[WANTED]; last[DUE]: the round, if there are any. level[NEXT]: the
+    fewest triangles of the others, if it was NONE. An item is WORDS words of bits."""
+    begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(alive))))
+    wanted, fewest = level[WANTED], NONE
+    for index in range(begin, end):
+        left, word = alive[index], u64(0)
+        while left != u64(0):
+            bit = trailing_zeros(left)
+            left &= left - u64(1)
+            triangles = u64(support[(index << u64(6)) + bit])
+            if triangles < wanted:
+                word |= u64(1) << bit
+            else:
+                fewest = min(fewest, triangles)
+        dying[index] = word
+        if word != u64(0):
+            last[DUE] = u64(number)
+    lower(level, u64(NEXT), fewest)
 
 
-@kernel
-def take_dying(alive, dying, support, number, counter):
-    """Take the dying edges off; their `support` becomes `number`."""
-    while True:
-        begin = claim(counter) * u64(BLOCK // 64)
-        if begin >= u64(len(alive)):
-            return u64(0)
-        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(alive)))):
-            left = dying[index]
+@item_kernel(dying="own", last="own", level="own")
+def mark_next(item, number, alive, support, dying, last, level):
+    """If nothing dies in this round, one triangle more than level[NEXT] is wanted, if there are any edges: those in no
+    more die; last[OPENED]: the round."""
+    fewest = level[NEXT]
+    if last[DUE] == u64(number) or fewest == NONE:
+        return
+    begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(alive))))
+    for index in range(begin, end):
+        left, word = alive[index], u64(0)
+        while left != u64(0):
+            bit = trailing_zeros(left)
+            left &= left - u64(1)
+            if u64(support[(index << u64(6)) + bit]) == fewest:
+                word |= u64(1) << bit
+        dying[index] = word
+        if word != u64(0):
+            last[OPENED] = u64(number)
+        if index == u64(0):
+            level[WANTED] = fewest + u64(1)
+
+
+@item_kernel(alive="own", support="own", level="own")
+def take_dying(item, alive, dying, support, level):
+    """Take the dying edges off; their `support` becomes their truss number, one more than level[WANTED]. level[NEXT]
+    becomes NONE."""
+    begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(alive))))
+    for index in range(begin, end):
+        left = dying[index]
+        if index == u64(0):
+            level[NEXT] = NONE
+        if left != u64(0):
             alive[index] &= ~left
-            while left != u64(0):
-                support[(index << u64(6)) + trailing_zeros(left)] = number
-                left &= left - u64(1)
+        while left != u64(0):
+            support[(index << u64(6)) + trailing_zeros(left)] = support.dtype.type(level[WANTED] + u64(1))
+            left &= left - u64(1)
 
 
 @helper
@@ -108,23 +132,18 @@ def next_set(bits, at, end):
     return end
 
 
-@kernel
-def list_dying(starts, after, base, dying, low_starts, low_places, counter):
-    """Dying edges of a block's vertices: their number, in low_starts[k + 1], if low_places is empty, else places."""
-    while True:
-        begin = claim(counter) * u64(RUN)
-        if begin >= u64(len(after)):
-            return u64(0)
-        for k in range(begin, min(begin + u64(RUN), u64(len(after)))):
-            found, end = u64(0), base + after[k]
-            edge = next_set(dying, base + starts[k], end)
-            while edge < end:
-                if len(low_places):
-                    low_places[low_starts[k] + found] = edge - base
-                found += u64(1)
-                edge = next_set(dying, edge + u64(1), end)
-            if len(low_places) == 0:
-                low_starts[k + u64(1)] = found
+@item_kernel(low_after="own", low_places="own")
+def list_dying(item, starts, after, base, dying, low_after, low_places):
+    """Dying edges of a block's vertices: their places, and where those of each vertex end. An item: LANES vertices."""
+    begin, end = item.part(item.number * u64(LANES), min((item.number + u64(1)) * u64(LANES), u64(len(after))))
+    for k in range(begin, end):
+        place, stop = starts[k], base + after[k]
+        edge = next_set(dying, base + starts[k], stop)
+        while edge < stop:
+            low_places[place] = edge - base
+            place += u64(1)
+            edge = next_set(dying, edge + u64(1), stop)
+        low_after[k] = place
 
 
 @helper
@@ -149,8 +168,8 @@ def lose(support, dying, edge):
 
 @item_kernel(support="sum")
 def lose_triangles(
-    item, one_starts, one_after, one, one_base, one_low_starts, one_low_places,
-    two_first, two_starts, two_after, two, two_base, two_low_starts, two_low_places, alive, dying, support,
+    item, one_starts, one_after, one, one_base, one_low_after, one_low_places,
+    two_first, two_starts, two_after, two, two_base, two_low_after, two_low_places, alive, dying, support,
 ):  # fmt: skip
     """support -= triangles v < u < w that lose an edge, v in block `one`, u in block `two`; each is met once.
 
@@ -179,13 +198,13 @@ def lose_triangles(
                 place += u64(b <= a)
                 item.step()
             continue
-        for each in range(one_low_starts[k], one_low_starts[k + u64(1)]):
+        for each in range(low, one_low_after[k]):
             found = place_of(two, place, stop, u64(one[one_low_places[each]]) >> u64(2))
             item.step()
             if found != NONE and is_set(alive, two_base + found):
                 lose(support, dying, edge)
                 lose(support, dying, two_base + found)
-        for each in range(two_low_starts[row], two_low_starts[row + u64(1)]):
+        for each in range(place, two_low_after[row]):
             found = place_of(one, low, high, u64(two[two_low_places[each]]) >> u64(2))
             item.step()
             if found != NONE and is_set(alive, one_base + found) and not is_set(dying, one_base + found):

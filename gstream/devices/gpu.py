@@ -48,14 +48,14 @@ class GpuDevice(Device):
         self._sweeper: HostDevice | None = None
         self._capacity: int | None = None
         self._lost = False
-        self._pool: PagePool | None = None
+        self.kept_pool: PagePool | None = None
         self._state: GpuState | None = None
         self._work: ProgramWork | None = None
         self._queue: BatchQueue | None = None
         self.zero_copy = self.gpu.reads_host
         with self.gpu:
             self.uploads = Uploads(self.gpu)
-            self._spans = None if trace is None else Spans(self.gpu, trace, name)
+            self.spans = None if trace is None else Spans(self.gpu, trace, name)
 
     @property
     def state(self) -> GpuState:
@@ -64,8 +64,8 @@ class GpuDevice(Device):
 
     @property
     def pool(self) -> PagePool:
-        assert self._pool is not None, "no job is attached"
-        return self._pool
+        assert self.kept_pool is not None, "no job is attached"
+        return self.kept_pool
 
     @property
     def queue(self) -> BatchQueue:
@@ -79,7 +79,7 @@ class GpuDevice(Device):
 
     @property
     def memory_bytes(self) -> int:
-        return sum(part.memory_bytes for part in (self.uploads, self._pool, self._state) if part is not None)
+        return sum(part.memory_bytes for part in (self.uploads, self.kept_pool, self._state) if part is not None)
 
     def capacity(self) -> int | None:
         """Asked of the driver once, when nothing is held: plans that change from run to run would empty the cache."""
@@ -95,9 +95,9 @@ class GpuDevice(Device):
         return self._capacity
 
     def cached(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> dict[str, np.ndarray]:
-        if self._pool is None or not self._pool.serves(plan, tables, weights):
+        if self.kept_pool is None or not self.kept_pool.serves(plan, tables, weights):
             return {}
-        return {name: cache.page_of_slot[: cache.used] for name, cache in self._pool.ring.caches.items()}
+        return {name: cache.page_of_slot[: cache.used] for name, cache in self.kept_pool.ring.caches.items()}
 
     def apart(self, peers: Sequence[Device]) -> int:
         with self.gpu:
@@ -126,7 +126,7 @@ class GpuDevice(Device):
             degrees = needed_degrees(code, True) if job.plan.resident else whole_degrees(code, copied)
             self.uploads.keep({f"heads/{name}" for name in job.host.heads} | degrees)
             self._make_pool(job.plan, job.tables, job.code.uses_edge)
-            self._state = GpuState(self.gpu, job, self.pool.tables, self.uploads, self._spans)
+            self._state = GpuState(self.gpu, job, self.pool.tables, self.uploads, self.spans)
             streamed = not job.plan.resident and not job.plan.message and not job.plan.source_copy
             for lane in self.pool.lanes if streamed else ():
                 reach = job.plan.reach
@@ -134,16 +134,16 @@ class GpuDevice(Device):
                 lane.degree = self.gpu.empty(reach if job.code.uses_degree else 0, job.host.degree.dtype)
                 lane.message = self.gpu.empty(reach if job.code.premessage else 0, message_dtype(job.code))
             self._work = ProgramWork(self._state)
-            self._queue = BatchQueue(self.gpu, self, self.pool, self._work, self._spans)
+            self._queue = BatchQueue(self.gpu, self, self.pool, self._work, self.spans)
             self._merges = Stopwatch(self.gpu)
 
     def _make_pool(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
         """The pool of the last run where the plan is the same; else its memory goes first."""
-        if self._pool is not None and not self._pool.serves(plan, tables, weights):
-            self._pool.free()
-            self._pool = None  # within the context: its streams go
-        if self._pool is None:
-            self._pool = PagePool(self.gpu, plan, tables, weights)
+        if self.kept_pool is not None and not self.kept_pool.serves(plan, tables, weights):
+            self.kept_pool.free()
+            self.kept_pool = None  # within the context: its streams go
+        if self.kept_pool is None:
+            self.kept_pool = PagePool(self.gpu, plan, tables, weights)
 
     def _in_the_end(self, call: Callable[[], None]) -> None:
         """Call in the GPU's context; an error of CUDA that shows here only follows one that is on its way."""
@@ -183,7 +183,7 @@ class GpuDevice(Device):
     def _lose(self) -> None:
         """CUDA's errors stick to a process: forget what is on the GPU, which can't be freed any more."""
         never_free(vars(self).copy())
-        self._state = self._work = self._queue = self._pool = None
+        self._state = self._work = self._queue = self.kept_pool = None
         self.uploads = Uploads(self.gpu)
         self._lost = True
 
@@ -202,17 +202,17 @@ class GpuDevice(Device):
         self._in_the_end(self._give_back)
 
     def _give_back(self) -> None:
-        if self._pool is not None:
-            self._pool.free()
         self.uploads.keep(set())
-        self._pool = None
+        if self.kept_pool is not None:
+            self.kept_pool.free()
+        self.kept_pool = None
 
     def close(self) -> None:
         self.detach()
         self.release()
         if self._sweeper is not None:
             self._sweeper.close()
-        self._in_the_end(lambda: setattr(self, "_spans", None))  # its events go
+        self._in_the_end(lambda: setattr(self, "spans", None))  # its events go
 
     # Batches
 
@@ -378,7 +378,7 @@ class GpuDevice(Device):
         if on_gpu is not None:
             with self.gpu:
                 self._make_pool(plan, dict(tables), kernel.needs_weights)
-                self._queue = BatchQueue(self.gpu, self, self.pool, on_gpu(self), self._spans)
+                self._queue = BatchQueue(self.gpu, self, self.pool, on_gpu(self), self.spans)
             return
         if self._sweeper is None:
             self._sweeper = HostDevice(self.name, self._threads)

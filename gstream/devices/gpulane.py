@@ -38,13 +38,18 @@ class Lane:
                 raise self.gpu.failure(self.what, error) from error
             self.used = False
 
+    def reserve(self, count: int) -> None:
+        """Have room for so many entries. The last launch must be over."""
+        if count > len(self._staged):
+            self._entries.free()
+            self._staged = self.gpu.pinned(count, ENTRY)
+            self._entries = self.gpu.empty(count, ENTRY)
+
     def put_entries(self, entries: np.ndarray) -> tuple[int, int]:
         """Queue the copy of ENTRY[n], where a launch's pages lie; (address, n). The last launch must be over."""
         count = len(entries)
         if count > len(self._staged):
-            self._entries.free()
-            self._staged = self.gpu.pinned(2 * count, ENTRY)
-            self._entries = self.gpu.empty(2 * count, ENTRY)
+            self.reserve(2 * count)
         self._staged[:count] = entries
         self.gpu.write(self._entries.address, self._staged[:count], self.stream)
         return self._entries.address, count

@@ -77,10 +77,14 @@ class GpuTable:
 
     def put_entries(self, numbers: np.ndarray, rows: np.ndarray, stream: object) -> tuple[int, int]:
         """(address, number) of the entries of these pages and no others; queues their copy where they changed."""
-        wanted = self.entries_of(numbers, rows)
-        if not np.array_equal(wanted, self._put):
+        return self.put(self.entries_of(numbers, rows), stream)
+
+    def put(self, wanted: np.ndarray, stream: object) -> tuple[int, int]:
+        """The same for ENTRY[n] as of entries_of."""
+        if wanted is not self._put:  # comparing takes as long as a launch
+            if not np.array_equal(wanted, self._put):
+                self.gpu.write(self._entries.address, wanted, stream)
             self._put = wanted
-            self.gpu.write(self._entries.address, wanted, stream)
         return self._entries.address, len(wanted)
 
     def locate(self, ring: BatchRing) -> None:

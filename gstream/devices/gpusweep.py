@@ -17,6 +17,7 @@ from gstream.cudacode.records import bits_of, unit_of_records
 from gstream.devices.cuda import Array, DeviceError
 from gstream.devices.gpu import GpuDevice
 from gstream.devices.gpuqueue import Launch
+from gstream.devices.gpuresident import GpuArrays
 from gstream.records import ItemKernel, RecordKernel, bytes_of
 
 Arrays = dict[str, Any]  # a kernel's arrays and numbers by name
@@ -24,10 +25,13 @@ Join = Callable[[Arrays, list[Arrays]], None]  # writes to the first what severa
 
 
 class Copies:
-    """A kernel's arrays on one GPU. arguments: what its launches take; edges: of what they looked at, a counter."""
+    """A kernel's arrays on one GPU. arguments: what its launches take; edges: of what they looked at, a counter.
 
-    def __init__(self, device: GpuDevice, arrays: Arrays) -> None:
-        self.gpu, self.arguments = device.gpu, list[int]()
+    resident: arrays that are there already; these are neither copied nor read back, nor freed.
+    """
+
+    def __init__(self, device: GpuDevice, arrays: Arrays, resident: GpuArrays | None = None) -> None:
+        self.gpu, self.arguments, self._resident = device.gpu, list[int](), set[str]()
         self._held: dict[str, Array] = {}
         self._sizes = {name: value.size for name, value in arrays.items() if isinstance(value, np.ndarray)}
         known: dict[int, str] = {}  # an array may be given twice: a block that meets itself
@@ -35,7 +39,11 @@ class Copies:
             self.edges = self._upload("", np.zeros(1, np.uint64))
             for name, value in arrays.items():
                 if isinstance(value, np.ndarray):
-                    if id(value) in known:
+                    there = None if resident is None else resident.find(value)
+                    if there is not None:
+                        self._held[name] = there
+                        self._resident.add(name)
+                    elif id(value) in known:
                         self._held[name] = self._held[known[id(value)]]
                     else:
                         self._upload(name, value)
@@ -43,7 +51,7 @@ class Copies:
                     self.arguments += [self._held[name].address, value.size]
                 else:
                     self.arguments.append(bits_of(value))
-            self.stream = self.gpu.stream()
+            self.stream = self.gpu.stream() if resident is None else resident.stream
         except BaseException:
             self.free()
             raise
@@ -72,7 +80,7 @@ class Copies:
         Raises DeviceError, and no DeviceMemoryError: arrays that are half written are of no use to the host's cores.
         """
         try:
-            for name in names:
+            for name in set(names) - self._resident:
                 out, held = arrays[name], self._held[name]
                 if out.flags.c_contiguous:
                     self.gpu.read(held.address, out, self.stream)
@@ -84,17 +92,26 @@ class Copies:
     def free(self) -> None:
         """Raises nothing: an error of CUDA that shows here follows one that is on its way."""
         with suppress(self.gpu.cuda.Error):
-            for array in self._held.values():
-                array.free()
+            for name in self._held.keys() - self._resident:
+                self._held[name].free()
         self.stream = None
 
 
 class GpuSweep:
     """A page kernel (gstream.sweep) for one sweep by GPUs alone."""
 
-    def __init__(self, kernel: RecordKernel, arrays: Sequence[Any], shape: UnitShape, join: Join | None) -> None:
-        """shape.weight_dtype: None where the kernel reads no weights. join: merges the arrays that are its "own"."""
+    def __init__(
+        self, kernel: RecordKernel, arrays: Sequence[Any], shape: UnitShape, join: Join | None,
+        resident: GpuArrays | None = None,
+    ) -> None:  # fmt: skip
+        """shape.weight_dtype: None where the kernel reads no weights. join: merges the arrays that are its "own".
+
+        resident: arrays that are on the GPU already, of one that sweeps alone, and stay there.
+        """
         self.kernel, self.needs_weights, self.join = kernel, shape.weight_dtype is not None, join
+        self.resident, self.begun = resident, False
+        if resident is not None:
+            resident.note_written(kernel, arrays)
         self.arrays = dict(zip(kernel.parameters, arrays, strict=True))
         self.unit = unit_of_records(kernel, shape, arrays)
         self._works: dict[int, RecordWork] = {}  # by id of the device
@@ -102,8 +119,14 @@ class GpuSweep:
     def gpu_work(self, device: GpuDevice) -> RecordWork:
         """The work of a device; a sweep that is tried again has it anew."""
         device.uploads.keep(set())  # arrays of programs have no room in the sweep's plan
+        self.begin_again()
         self._works[id(device)] = work = RecordWork(device, self)
         return work
+
+    def begin_again(self) -> None:
+        """Raise DeviceError where memory ran out after resident arrays have been changed: nobody has them unchanged."""
+        if self.begun and self.resident is not None:
+            raise self.resident.gpu.fault(self.kernel.name, "memory ran out in the middle of its sweep")
 
     @property
     def alone(self) -> bool:
@@ -124,12 +147,15 @@ class RecordWork:
     def __init__(self, device: GpuDevice, sweep: GpuSweep) -> None:
         self.sweep, self.queued, self.name = sweep, list[str](), f"{sweep.kernel.name}_kernel"
         self._launch = device.gpu.load(sweep.unit)[self.name]
-        self._copies = Copies(device, sweep.arrays)
+        for lane in device.pool.lanes if sweep.resident is not None else ():
+            lane.reserve(device.pool.ring.batch_pages)  # nothing may run out once arrays are being changed for good
+        self._copies = Copies(device, sweep.arrays, sweep.resident)
         self.stream, self.found = self._copies.stream, Arrays()
 
     def launch(self, pages: Launch, stream: Any) -> None:
         copies, blocks = self._copies, pages.blocks(self._launch)
         self._launch(stream, blocks, *pages.arguments(), copies.edges.address, *copies.arguments)
+        self.sweep.begun = True
 
     def take_edges(self) -> int:
         return self._copies.take_edges()

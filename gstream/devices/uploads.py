@@ -1,21 +1,40 @@
-"""Vertex arrays of the store on a GPU."""
+"""Vertex arrays on a GPU beside those of programs: the store's own, and what a call keeps there."""
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import numpy as np
 
 from gstream.devices.cuda import Array, Gpu
 
 
+class Kept(Protocol):
+    """Arrays that a call keeps on a GPU (gstream.devices.gpuresident)."""
+
+    @property
+    def memory_bytes(self) -> int: ...
+
+    def settle(self) -> None:
+        """Return when nothing queued works on them, or on pages."""
+
+
 class Uploads:
-    """Copies of the store's own vertex arrays (degrees, heads), which never change: kept from run to run by name."""
+    """Copies of the store's own vertex arrays (degrees, heads), which never change: kept from run to run by name.
+
+    resident: what a call keeps on the GPU meanwhile.
+    """
+
+    resident: Kept | None = None
 
     def __init__(self, gpu: Gpu) -> None:
         self._gpu = gpu
         self._kept: dict[str, Array] = {}
 
     def keep(self, names: set[str]) -> None:
-        """Free all others."""
+        """Free all others, as runs and sweeps do that begin, and those who give pages back."""
+        if self.resident is not None:
+            self.resident.settle()
         for name in [name for name in self._kept if name not in names]:
             self.drop(name)
 
@@ -33,4 +52,5 @@ class Uploads:
 
     @property
     def memory_bytes(self) -> int:
-        return sum(array.nbytes for array in self._kept.values())
+        resident = 0 if self.resident is None else self.resident.memory_bytes
+        return resident + sum(array.nbytes for array in self._kept.values())

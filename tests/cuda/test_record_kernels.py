@@ -76,7 +76,7 @@ def test_without_room_the_cores_sweep(paths, kind, launched):
 def test_less_memory_than_it_seemed(paths, kind, launched, monkeypatch):
     """The first arrays of all vertices can't be had: the host's cores go on, and later runs plan as before."""
 
-    def refuse(copies, device, arrays):
+    def refuse(*arguments):
         raise DeviceMemoryError("made up by the test")
 
     with gstream.open(paths[kind]) as graph:

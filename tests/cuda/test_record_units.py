@@ -23,12 +23,14 @@ from gstream.records import RecordKernel, item_kernel, record_kernel
 
 # Types of the arrays and numbers by name: "id", "weight", or NumPy's; those of a module or a kernel come before.
 BITS = ("leads", "met", "here", "following", "due", "mine", "now", "held", "near", "far", "bits", "reached", "proven")
-BITS += ("open_bits", "alive", "dying", "ready", "crowded", "window")
+BITS += ("open_bits", "alive", "dying", "ready", "open", "there", "window")
 TYPES = dict.fromkeys(BITS, "u8")
 TYPES |= dict.fromkeys(("label", "part", "ends", "natural", "comp", "predecessor", "up", "link", "source"), "id")
-TYPES |= dict.fromkeys(("target", "entries", "one", "two", "one_low_places", "two_low_places", "above"), "id")
+TYPES |= dict.fromkeys(
+    ("target", "entries", "one", "two", "one_low_places", "two_low_places", "low_places", "above"), "id"
+)
 TYPES |= dict.fromkeys(("hubs", "first_vertex", "sums", "cursor", "one_starts", "one_after", "two_starts"), "u8")
-TYPES |= dict.fromkeys(("two_after", "one_low_starts", "two_low_starts", "arcs"), "u8")
+TYPES |= dict.fromkeys(("two_after", "one_low_after", "two_low_after", "low_after", "starts", "after", "arcs"), "u8")
 TYPES |= dict.fromkeys(("changed", "failure", "across", "less", "core", "left", "counts"), "i8")
 TYPES |= dict.fromkeys(("ahead", "back", "state", "inside", "covered", "sources", "targets"), "u1")
 TYPES |= dict.fromkeys(("degree", "size", "higher", "support", "distance", "hops"), "u4")
@@ -36,14 +38,20 @@ TYPES |= dict.fromkeys(("paths", "depends", "again", "share", "received"), "f8")
 TYPES |= {"least": "weight", "weight": "weight", "width": "f4", "color": "id", "other": "u8"}
 OWN = {
     "boruvka": {"other": "id"},
-    "palette": {"color": "u4", "left": "u4"},
+    "palette": {"color": "u4", "left": "u4", "last": "u8"},
+    "levelcounts": {"sources": "u8", "seen": "u8", "front": "u8", "fresh": "u8", "score": "f8", "reached": "f8"}
+    | {"last": "u8"},
+    "truss": {"last": "u8", "level": "u8"},
+    "peeling": {"last": "u8", "level": "u8"},
     "count_entries": {"entries": "i8"},
-    "dag": {"distance": "f8", "level": "i8", "left": "u4"},
+    "dag": {"distance": "f8", "level": "i8", "left": "u4", "last": "u8"},
     "find_above": {"left": "u4"},
 }
 NUMBERS = {
-    "step": np.int64(-1), "level": np.uint32(3), "single": True, "base": np.uint32(64), "once": True, "small_pages": 5,
-    "directed": True, "pull": False, "both": True, "first": np.uint64(0), "end": np.uint64(9), "way": 3,
+    "step": np.int64(-1), "level": np.uint32(3), "number": 7, "count": np.uint64(9), "amount": 0.5, "each": 1.0,
+    "single": True, "base": np.uint64(0), "once": True,
+    "small_pages": 5, "directed": True, "pull": False, "both": True, "first": np.uint64(0), "end": np.uint64(9),
+    "way": 3,
     "none": np.uint32(5), "last": np.uint32(3), "one_base": np.uint64(0), "two_base": np.uint64(0),
     "one_first": np.uint64(0), "two_first": np.uint64(0),
 }  # fmt: skip
