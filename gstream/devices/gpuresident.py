@@ -133,7 +133,9 @@ class GpuArrays:
             numbers, rows, there = table.all_pages(), pool.ring.rows_of(table).astype(np.int64), pool.tables[table.name]
             entries = None if follows(numbers, rows) else there.entries_of(numbers, rows)
             where = (0, int(numbers[0] - rows[0])) if entries is None else there.put(entries, self.stream)
-            launch = Launch(pool.pages.address, pool.weights.address, pool.held_claims, there, numbers, *where, None)
+            launch = Launch(
+                pool.pages.address, pool.weights.address, pool.held_claims, there, numbers, rows, *where, None
+            )
             known = self._launches[table.name] = pool, launch, entries
         _, launch, entries = known
         if entries is not None:
