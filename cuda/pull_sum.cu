@@ -33,8 +33,7 @@ pull_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, 
     const auto columns = [&](Part part, const Page& page, const Weight* beside) {
         return for_columns(page, part, wanted, [&](List list, u32 stride) {
             if (list.first == list.stop) return u32(0);
-            *place_of_sum(dst, slices, slice_count, list.vertex - dst_first) = sum_of_lane<STEP>(
-                sources, page.words, beside, list, 0, stride, Turn<STEP>(page.words, list, list.first, stride), ctx);
+            *place_of_sum(dst, slices, slice_count, list.vertex - dst_first) = sum_of_lane(sources, page.words, beside, list, 0, stride, ctx);
             return (list.stop - list.first) / stride;
         });
     };

@@ -51,14 +51,14 @@ __device__ __forceinline__ Got* place_of_sum(Got* dst, const Slice* slices, u64 
     return dst + at;
 }
 
-// Neighbours of the list's words `word`, word + size, ..., STEPS of them; 0 where the list has ended. Neighbours of
+// Neighbours of the list's words `word`, word + size, ..., STEP of them; 0 where the list has ended. Neighbours of
 // neighbouring lanes, not each lane's own: ascending ones often have their values in one sector.
-template <u32 STEPS> struct Turn {
-    Word u[STEPS];
+struct Turn {
+    Word u[STEP];
 
     __device__ __forceinline__ Turn(const Word* page, List list, u32 word, u32 size) {
 #pragma unroll
-        for (u32 k = 0; k < STEPS; k++) u[k] = word + k * size < list.stop ? read_once(page + word + k * size) : 0;
+        for (u32 k = 0; k < STEP; k++) u[k] = word + k * size < list.stop ? read_once(page + word + k * size) : 0;
     }
 };
 
@@ -71,20 +71,20 @@ __device__ __forceinline__ u32 opaque(u32 x) {
     return x;
 }
 
-// Sum of this lane's messages: those along the list's words `rank`, rank + size, ..., of which `turn` has the first. The
-// neighbours of the next turn are on their way while values of this one are.
-template <u32 STEPS, class From>
-__device__ __forceinline__ Got sum_of_lane(const From& sources, const Word* page, const Weight* weights, List list,
-                                           u32 rank, u32 size, Turn<STEPS> turn, const Context& ctx) {
+// Sum of this lane's messages: those along the list's words `rank`, rank + size, ... The neighbours of the next turn are
+// on their way while values of this one are.
+__device__ __forceinline__ Got sum_of_lane(const HotSources& sources, const Word* page, const Weight* weights, List list,
+                                           u32 rank, u32 size, const Context& ctx) {
+    Turn turn(page, list, list.first + rank, size);
     Got sum = Got(0);
     for (u32 word = list.first + rank; word < list.stop;) {
-        const u32 after = opaque(word + STEPS * size);
-        const Turn<STEPS> next(page, list, after, size);
-        Source from[STEPS];
+        const u32 after = opaque(word + STEP * size);
+        const Turn next(page, list, after, size);
+        Source from[STEP];
 #pragma unroll
-        for (u32 k = 0; k < STEPS; k++) from[k] = sources.at(turn.u[k], word + k * size, list.stop);
+        for (u32 k = 0; k < STEP; k++) from[k] = sources.at(turn.u[k], word + k * size, list.stop);
 #pragma unroll
-        for (u32 k = 0; k < STEPS; k++) {
+        for (u32 k = 0; k < STEP; k++) {
             if constexpr (PREMADE) sum += Got(from[k]);
             else if (word + k * size < list.stop)
                 sum += sources.message(turn.u[k], from[k], weight_of(weights, word + k * size), ctx);
@@ -98,7 +98,6 @@ __device__ __forceinline__ Got sum_of_lane(const From& sources, const Word* page
 // Sum of the messages along the list's words, which teams of `size` lanes share; every lane of the team has it.
 __device__ __forceinline__ Got sum_of(const HotSources& sources, const Word* page, const Weight* weights, List list,
                                       u32 rank, u32 size, const Context& ctx) {
-    const Turn<STEP> turn(page, list, list.first + rank, size);
-    return team_sum(sum_of_lane<STEP>(sources, page, weights, list, rank, size, turn, ctx), size);
+    return team_sum(sum_of_lane(sources, page, weights, list, rank, size, ctx), size);
 }
 #endif

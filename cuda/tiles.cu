@@ -37,10 +37,11 @@ struct __align__(16) Piece {
     u32 words, unused;
 };
 
-// rows[r] for all rows of `count` pages, of which pages[count] says how many there are. Any launch.
+// rows[r] for all rows of `count` pages, of which pages[count] says how many there are. A record that lies, as a damaged
+// page's may, is a row without words: nothing is written elsewhere. Any launch.
 KERNEL __launch_bounds__(THREADS)
 list_rows_kernel(const Word* __restrict__ words, u64 page_words, const Part* parts, const u32* place_of,
-                 const RowsPage* pages, u64 count, Row* rows) {
+                 const RowsPage* pages, u64 count, u64 vertices, Row* rows) {
     for (u64 r = thread_of_grid(); r < pages[count].first; r += threads_of_grid()) {
         u64 low = 0, high = count - 1;
         while (low < high) {  // the last page that begins at r or before
@@ -61,7 +62,8 @@ list_rows_kernel(const Word* __restrict__ words, u64 page_words, const Part* par
             list = list_of(page, slot_of(page, page_words, u32(index)));
             to = list.vertex;
         }
-        rows[r] = {own.row * page_words + list.first, to, list.stop - list.first};
+        const bool sound = list.first <= list.stop && list.stop <= page_words && (own.carried || to < vertices);
+        rows[r] = {own.row * page_words + list.first, sound || own.carried ? to : 0, sound ? list.stop - list.first : 0};
     }
 }
 
@@ -197,7 +199,7 @@ __device__ __forceinline__ Got sum_near(const Sources& sources, Tile tile, const
 #pragma unroll
         for (u32 k = 0; k < STEP; k++) {
             const Word index = now.u[k] - tile.first;
-            farthest = max2(farthest, index);
+            farthest = max2(farthest, i32(k * SIZE) < left ? index : Word(0));
             from[k] = tile.nearest[u32(min2(index, Word(tile.count)))];
         }
 #pragma unroll
@@ -208,7 +210,7 @@ __device__ __forceinline__ Got sum_near(const Sources& sources, Tile tile, const
         }
         now = next;
     }
-    if (farthest <= tile.count) return sum;
+    if (farthest < tile.count) return sum;
     sum = Got(0);  // a list that does not ascend
     for (i32 k = 0; k < share.left; k += SIZE) {
         const Word u = words[share.at + k];
@@ -342,8 +344,9 @@ pull_tiles_kernel(const Word* __restrict__ words, const Weight* __restrict__ wei
     count_up(edges, looked);
 }
 
-// Every row's sum where it goes, from its pieces, in an order that depends on its page and the tiles alone. Four lanes a
-// row, as one waits for memory 64 times. slices: as in pull_sum.cu. Any launch of whole warps.
+// Every row's sum where it goes, from its pieces. Four lanes a row, as one waits for memory 64 times. How many lanes a piece
+// has depends on those beside it: the last bits of sums of doubles are others than those of pull_kernel, or of other
+// devices' shares of the pages. slices: as in pull_sum.cu. Any launch of whole warps.
 KERNEL __launch_bounds__(THREADS)
 add_pieces_kernel(const Row* rows, const u64* firsts, const u64* base, u64 tiles, const Got* sums, Got* carry, Got* dst,
                   const Slice* slices, u64 slice_count) {

@@ -3,7 +3,8 @@
 What memory decides is fixed by gstream.plan before the run; what the frontier decides is chosen here, in every
 superstep: the direction, and the set of next pages, so that only pages that hold a frontier vertex (push) or an open
 one (pull) move. Answers do not depend on devices, chunks or batches: minima have no order, sums of hubs are added in
-page order, totals in order of blocks of BLOCK vertices.
+page order, totals in order of blocks of BLOCK vertices. (But for the last bits of sums, in the values' own width: a
+GPU that takes lists by tiles adds up in another order, gstream.devices.gputiles.)
 """
 
 from __future__ import annotations
@@ -75,7 +76,6 @@ class Run:
         self.forced: str | None = None  # the next superstep's direction; its pages come to stay
         self.seconds_in_vain = 0.0  # before it, of a device that could not make it
         self._whole: dict[str, Demand] = {}
-        self.refreshed = False  # the next superstep's messages are made, or being made
         self.began_at = 0  # the superstep that was restored; 0: this run started
 
     def _spread(self) -> bool:
@@ -186,7 +186,7 @@ class Run:
         in_place = self.chooser.in_place(demand) if self.code.idempotent and not self.forced else NO_PAGES
         if frontier.held:
             self.readmit(step, demand, in_place)
-        if step.direction == "pull" and not self.refreshed and (self.job.plan.message or self.job.plan.source_copy):
+        if step.direction == "pull" and (self.job.plan.message or self.job.plan.source_copy):
             self.refresh()
         for chunk in self.plan.chunks:
             self.put(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
@@ -201,9 +201,6 @@ class Run:
             device.advance()
             if self.near is not None:
                 device.hold_back(self.near.step, self.near.least_edges)
-        self.refreshed = step.direction == "pull" and self.job.plan.message and self._may_go_on()
-        if self.refreshed:
-            self.refresh()
         following = self.look()
         if self.near is not None:
             self.near.note(following.held)
@@ -273,10 +270,6 @@ class Run:
         for chunk in self.plan.chunks:
             self.put(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
             self.put(lambda d, chunk=chunk: self.devices[d].refresh(chunk))
-
-    def _may_go_on(self) -> bool:
-        """Whether GPUs may make messages before totals are known, while this thread sees whether there is an end."""
-        return self.code.steady and self.plan.device.resident and not self.last and self.devices[0].queues
 
     def readmit(self, step: Step, demand: Demand, in_place: np.ndarray) -> None:
         """All of a page that is copied sends: held back, it would have the page copied once more."""

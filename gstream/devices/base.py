@@ -94,6 +94,8 @@ class DevicePlan:
     reach: int
     heads: bool
     open_bits: bool
+    senders: int
+    receivers: int
     held_bits: bool = False
     by_degree: bool = False
     streams: int = 1
@@ -102,8 +104,6 @@ class DevicePlan:
     policy: str | None = None
     micro: str = "hybrid"
     spare_bytes: int = 0
-    senders: int = 0
-    receivers: int = 0
 
     @property
     def rows(self) -> int:

@@ -108,7 +108,7 @@ class GpuState:
 
     def _new_source(self) -> Array | None:
         if self.code.premessage and (self.plan.resident or self.plan.message):  # kernels push messages, too
-            return self._make(self.job.vertices, message_dtype(self.code))
+            return self._make(self.job.vertices, message_dtype(self.code), 0)  # of senders alone there are messages
         return self._make(self.job.vertices, self.code.value_dtype) if self.plan.source_copy else None
 
     def _hot_sources(self) -> tuple[int, int]:

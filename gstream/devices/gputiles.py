@@ -8,6 +8,7 @@ Cutting takes as long as some supersteps save, so it is done when the same pages
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +52,8 @@ class Cut:
 def cut_by_tiles(table: PageTable, numbers: np.ndarray, rows: np.ndarray, width: int, vertices: int) -> Cut | None:
     """How to cut the lists of the pages `numbers` (int64[n], ascending) by tiles of `width` sources.
 
-    rows: int64[n], rows that each page has. None where it is not worth it.
+    rows: int64[n], rows that each page has. None where it is not worth it. How many edges come from a tile is reckoned
+    from the lists of its vertices in this topology: in a directed graph, those that lead there.
     """
     bounds = np.arange(min(MOST_TILES, -(-vertices // width)) + 1, dtype=np.float64) * width
     share = np.diff(_edges_before(table, bounds)) / max(1, int(table.edges.sum()))
@@ -71,7 +73,7 @@ def cut_by_tiles(table: PageTable, numbers: np.ndarray, rows: np.ndarray, width:
     pages = numbers[order][: counts[0] if len(counts) else 0]
     before = np.concatenate([[0], np.cumsum(table.edges[pages].astype(np.float64))])
     edges = before[counts] * share[: len(counts)]
-    if edges[1:].sum() < LEAST_GAIN * table.edges[numbers].sum():
+    if edges[1:].sum() <= LEAST_GAIN * table.edges[numbers].sum():
         return None
     first = np.concatenate([[0], np.cumsum(rows[order][: len(pages)])])
     return Cut(pages, first, first[counts], np.append(edges, max(0.0, before[-1] - edges.sum())))
@@ -104,32 +106,40 @@ class Tiles:
             raise
         self.rest = self._launch_of_rest()
 
-    def _keep(self, array: Array) -> Array:
-        self._made.append(array)
-        self._state.arrays.append(array)  # which are freed in the end
-        if sum(made.nbytes for made in self._made) > self._state.plan.spare_bytes:
+    def _empty(self, count: int, dtype: Any) -> Array:
+        """Room for so many elements, which is given back when the run ends, out of what its plan leaves."""
+        held = sum(made.nbytes for made in self._made) + count * np.dtype(dtype).itemsize
+        if held > self._state.plan.spare_bytes:
             raise DeviceMemoryError("no room for pieces of lists")
+        array = self._state.gpu.empty(count, dtype)
+        self._made.append(array)
+        self._state.arrays.append(array)
+        return array
+
+    def _copy(self, values: np.ndarray) -> Array:
+        array = self._empty(values.size, values.dtype)
+        self._state.gpu.write(array.address, values)
         return array
 
     def _cut_lists(self) -> None:
-        state, cut, gpu, known = self._state, self._cut, self._state.gpu, self._pages.table
+        state, cut, known = self._state, self._cut, self._pages.table
         width = tile_width(state)
         pages = np.zeros((len(cut.pages) + 1, 4), np.uint32)
         pages[:-1, 0] = self._pages.rows[np.searchsorted(self._pages.numbers, cut.pages)]
         pages[:, 1], pages[:-1, 2], pages[:-1, 3] = cut.rows, known.part_of[cut.pages], known.carries[cut.pages]
         base, rows, cells = cut.base, int(cut.rows[-1]), int(cut.base[-1])
-        listed = self._keep(gpu.upload(pages))
-        self._rows = self._keep(gpu.empty(rows * ROW_BYTES, np.uint8))
-        self._base = self._keep(gpu.upload(base))
-        self._firsts = self._keep(gpu.empty(cells + 1, np.uint64))
-        cuts = self._keep(gpu.empty(cells, np.uint32))
+        listed = self._copy(pages)
+        self._rows = self._empty(rows * ROW_BYTES, np.uint8)
+        self._base = self._copy(base)
+        self._firsts = self._empty(cells + 1, np.uint64)
+        cuts = self._empty(cells, np.uint32)
         stretches = -(-(cells + 1) // PREFIX_STRETCH)
-        sums = self._keep(gpu.empty(stretches, np.uint64))
+        sums = self._empty(stretches, np.uint64)
         words, page_words = self._pages.words, known.table.layout.words
         tiling = (self._base.address, len(cut.tile_rows), width)
         state.launch(
             "list_rows_kernel", state.blocks(rows, 256), words, page_words, known.parts.address,
-            known.place_of.address, listed.address, len(cut.pages), self._rows.address,
+            known.place_of.address, listed.address, len(cut.pages), state.job.vertices, self._rows.address,
         )  # fmt: skip
         state.launch(
             "cut_rows_kernel", state.blocks(cells, 256), words, self._rows.address, *tiling, cuts.address
@@ -139,13 +149,13 @@ class Tiles:
         state.launch("sum_stretches_kernel", stretches, self._firsts.address, cells + 1, sums.address)
         state.launch("prefix_kernel", stretches, self._firsts.address, cells + 1, sums.address)
         pieces = int(state.get(self._firsts, cells, 1)[0])
-        self._pieces = self._keep(gpu.empty(pieces * PIECE_BYTES, np.uint8))
-        self._sums = self._keep(gpu.empty(pieces, state.code.got_dtype))
-        self._claims = self._keep(gpu.empty(len(cut.edges), np.uint64))
+        self._pieces = self._empty(pieces * PIECE_BYTES, np.uint8)
+        self._sums = self._empty(pieces, state.code.got_dtype)
+        self._claims = self._empty(len(cut.edges), np.uint64)
         state.launch("make_pieces_kernel", state.blocks(cells, 256), *given, self._pieces.address)
         kernel = state.kernels["pull_tiles_kernel"]
         self._blocks, self._shared = kernel.blocks(-(-pieces // 32)), state.hot[1]
-        self._starts = self._keep(gpu.upload(first_tiles(cut.edges[:-1], self._blocks)))
+        self._starts = self._copy(first_tiles(cut.edges[:-1], self._blocks))
         self._tiling = tiling
 
     def _launch_of_rest(self) -> Launch | None:
@@ -162,6 +172,9 @@ class Tiles:
 
     def launch(self) -> None:
         """Queue what sums the rows up, on the stream of cached pages."""
+        self._state.queued += [
+            f"{name} of {self._state.unit.program}" for name in ("pull_tiles_kernel", "add_pieces_kernel")
+        ]
         state, firsts, tiling = self._state, self._firsts.address, self._tiling
         name = self._pages.table.table.name
         source = (state.value if state.source is None else state.source).address

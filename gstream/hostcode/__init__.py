@@ -6,7 +6,6 @@ What `code` says
     value_dtype, got_dtype (what messages are combined in: float64 for SUM of f32 and f64, 64 bits for SUM of integers,
     else value_dtype), identity, idempotent, in_place (relax straight in `value`; no apply), premessage (SUM whose send
     does not read e: pull gathers `msg`, filled by `message`, instead of `value`), uses_edge, uses_degree, has_done,
-    steady (premessage, and send reads neither g.superstep nor totals: messages can be made once values are there),
     totals (names, in order), no_weights (what to pass as `weights` where the program reads none),
     ints, floats (context arrays, below), own, members (arrays of PerVertex and Vertices parameters).
     code.reads() -> which attributes are read: a set of "degree", "in_degree", "weight".

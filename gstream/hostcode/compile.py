@@ -52,8 +52,6 @@ class HostCode:
         self.idempotent = cls.combine.idempotent
         self.in_place = is_in_place(cls, emitter)
         self.premessage = premakes_messages(cls, emitter)
-        sends_by = {name for owner, name in emitter.reads("send") if owner == "g"}
-        self.steady = self.premessage and sends_by.isdisjoint({"superstep", *cls.totals})
         self.has_done = "done" in cls.methods
         self.totals = cls.totals
         self.no_weights = np.zeros((0, 0), np.uint8)

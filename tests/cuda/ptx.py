@@ -18,9 +18,9 @@ DIRECTIVES = (".reg", ".shared", ".local", ".align", ".loc", ".pragma")
 
 
 def read_too_early(ptx: str) -> dict[str, list[str]]:
-    """Kernel name -> instructions that read a register which no path of a first pass through its loops has written."""
-    found = {name: _first_pass(body) for name, body in KERNEL.findall(ptx)}
-    return {name: lines for name, lines in found.items() if lines}
+    """Every kernel's name -> instructions that read a register which no path of a first pass through its loops has
+    written."""
+    return {name: _first_pass(body) for name, body in KERNEL.findall(ptx)}
 
 
 def _first_pass(body: str) -> list[str]:

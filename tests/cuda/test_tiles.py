@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 from functools import partial
 
 import numpy as np
 import pytest
+import standin
 from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
 from gstream.cudacode.worklists import make_parts
 from gstream.devices import gpupool, gputiles
 from gstream.devices.base import DeviceMemoryError
-from gstream.devices.gputiles import PATIENCE, Cut, Tiles, cut_by_tiles, first_tiles
+from gstream.devices.gputiles import PATIENCE, Cut, Tiles, cut_by_tiles, first_tiles, tiles_of
 from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.pagetable import page_table
+from gstream.program import SUM, Program, f64
 from gstream.programs.pagerank import PageRank
 
 V, E = 3000, 30_000
@@ -69,6 +72,57 @@ def test_ranks_are_the_hosts(store, made, monkeypatch, devices, edges_a_part, ev
     assert all((tiles.rest is None) == everything for tiles in made)
 
 
+class Spread(Program):
+    """What comes over edges, as wide as they are: messages that are made for every edge."""
+
+    combine, value = SUM, f64
+
+    def start(self, v, g):
+        return 1.0 + v.degree % 3
+
+    def send(self, u, e, g):
+        return u.value * e.weight / (1 + u.degree)
+
+
+@needs_gxx
+@pytest.mark.usefixtures("standin_gpu")
+@pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
+def test_messages_of_edges(store, made, monkeypatch, devices):
+    """By several blocks, too."""
+    monkeypatch.setattr(standin.DRIVER.device_attribute, "MULTIPROCESSOR_COUNT", 5)
+    with Engine(store) as engine:
+        wanted = engine.run(Spread(), max_supersteps=PATIENCE + 4).value
+    with Engine(store, RunOptions(devices=[devices])) as engine:
+        found = engine.run(Spread(), max_supersteps=PATIENCE + 4).value
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    assert len(made) == len(devices.split(",")) and any(tiles._blocks > 1 for tiles in made)
+
+
+@needs_gxx
+@pytest.mark.usefixtures("standin_gpu")
+@pytest.mark.parametrize("order", ["reversed", "shuffled"])
+def test_lists_that_do_not_ascend(store, made, monkeypatch, order):
+    """They are cut anywhere, and every edge counts all the same."""
+    monkeypatch.setattr("gstream.devices.gpuwork.tiles_of", lambda state, pages: tiles_of(state, turned(pages, order)))
+    np.testing.assert_allclose(ranks(store, devices=["cuda"]), ranks(store), rtol=2e-6)
+    assert len(made) == 1
+
+
+def turned(pages, order):
+    """A launch whose pages, in the stand-in's memory, have their lists in another order now."""
+    standin.WORK.drain()
+    layout, rows = pages.table.table.layout, int(pages.rows.max()) + 1
+    memory = (ctypes.c_uint8 * (rows * layout.page_bytes)).from_address(pages.words)
+    words, random = np.frombuffer(memory, layout.id_dtype).reshape(rows, -1), np.random.default_rng(4)
+    for row in pages.rows.tolist():
+        page = words[row]
+        for slot in range(int(page.view(np.uint32)[1])):
+            record = int(page[-2 * slot - 1])
+            places = record + 1 + np.arange(int(page[record]))
+            page[places] = page[places[::-1] if order == "reversed" else random.permutation(places)]
+    return pages
+
+
 @needs_gxx
 @pytest.mark.usefixtures("standin_gpu")
 def test_nothing_is_cut_where_pages_may_go(store, made):
@@ -81,16 +135,15 @@ def test_nothing_is_cut_where_pages_may_go(store, made):
 @pytest.mark.parametrize("number", range(10))
 def test_without_memory_pulls_are_as_before(store, made, monkeypatch, number):
     """The n-th array of them can't be had."""
-    keep, calls = Tiles._keep, []
+    empty, calls = Tiles._empty, []
 
-    def fails(tiles, array):
-        calls.append(array)
-        kept = keep(tiles, array)
+    def fails(tiles, *given):
+        calls.append(given)
         if len(calls) == number + 1:
-            raise DeviceMemoryError("made up")
-        return kept
+            raise standin.MemoryError("made up") if number % 2 else DeviceMemoryError("made up")
+        return empty(tiles, *given)
 
-    monkeypatch.setattr(Tiles, "_keep", fails)
+    monkeypatch.setattr(Tiles, "_empty", fails)
     found = ranks(store, devices=["cuda"])
     np.testing.assert_allclose(found, ranks(store), rtol=2e-6)
     assert not made and len(calls) == number + 1  # and it is not tried again

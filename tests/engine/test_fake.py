@@ -55,7 +55,8 @@ def sweep(store):
     def begin(streams=2, batch_pages=3, cache_pages=0, policy=None):
         plan = DevicePlan(
             resident=True, message=False, source_copy=False, chunk=0, reach=0, heads=False, open_bits=False,
-            streams=streams, batch_pages=batch_pages, cache_pages={table.name: cache_pages}, policy=policy,
+            senders=0, receivers=0, streams=streams, batch_pages=batch_pages, cache_pages={table.name: cache_pages},
+            policy=policy,
         )  # fmt: skip
         devices.append(fake.FakeDevice("fake:0", seed=1))
         devices[-1].begin_sweep(Noted(), {table.name: table}, plan)
