@@ -6,8 +6,8 @@
         print(graph.pagerank().top(20))
         graph.bfs(source=17).write("distances.parquet")
 
-A program of your own inherits from `gstream.Program` (README: Programs). Everything is loaded at its first use, so that
-`import gstream` is quick.
+A program of your own inherits from `gstream.Program` (README: An algorithm of your own). Everything is loaded at its
+first use, so that `import gstream` is quick.
 """
 
 from __future__ import annotations

@@ -139,9 +139,12 @@ class Graph(Methods):
         an instance's too, have their numbers in the order of every result's rows: ascending vertex IDs. Values of MIN
         programs that are INF are null.
         """
-        from gstream.loading import load_program
+        from gstream.loading import is_program_path, load_program
 
         if isinstance(program, str):
+            if not is_program_path(program):
+                name = find_algorithm(program).name
+                raise UsageError(f"{name}: comes with gstream. Call graph.{name}(), or pass your own as FILE.py:CLASS.")
             program = load_program(program)
         if not isinstance(program, (type, Program)):
             raise UsageError(f"{program!r}: is no program. Pass a class that inherits from gstream.Program.")

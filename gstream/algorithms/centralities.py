@@ -65,7 +65,9 @@ def run_eigenvector(session: Session, max_iter: int = 100, tol: float = 1e-6) ->
     outcome = session.run(program_of_eigenvector(session, max_iter, tol), max_supersteps=max_iter)
     length = _length(outcome.value)
     found = session.finish(outcome.supersteps, outcome.converged)
-    found |= {"l1_change": outcome.totals.get("moved", 0.0), "eigenvalue": length - 1 if outcome.supersteps else 0.0}
+    moved, squares = outcome.totals.get("moved", 0.0), outcome.totals.get("squares", 0.0)
+    found["l1_change"] = moved / math.sqrt(squares) if squares else 0.0  # as `halt` compares it
+    found["eigenvalue"] = length - 1 if outcome.supersteps else 0.0
     return [_column("eigenvector", outcome.value / length if length else outcome.value)], found
 
 
