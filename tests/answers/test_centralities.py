@@ -79,6 +79,7 @@ def check_all(graph, a, nodes, certify=True):
         power = graph.eigenvector(tol=tol, max_iter=most, certify=certify)
         expected = by_power(a, power.summary["supersteps"])
         np.testing.assert_allclose(values(power, "eigenvector"), expected, rtol=1e-9, atol=1e-15)
+        assert power.summary["converged"] == (power.summary["l1_change"] < tol)
     for tol, most in ((1e-12, 10), (1e-3, 60)):
         hits = graph.hits(tol=tol, max_iter=most, certify=certify)
         hub, authority = by_turns(a, hits.summary["supersteps"] // 2)

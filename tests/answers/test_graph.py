@@ -114,6 +114,14 @@ def test_programs_that_cannot_be_loaded(text, name, error, message, tmp_path):
         load_program(f"{tmp_path}/{name}")
 
 
+@pytest.mark.parametrize(
+    ("name", "message"), [("bfs", r"^bfs: comes with gstream. Call graph.bfs\("), ("no", "no: no such")]
+)
+def test_names_that_are_no_programs(graph, name, message):
+    with pytest.raises(UsageError, match=message):
+        graph.run(name)
+
+
 def test_the_line_of_a_program_that_is_named_from_its_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my.py").write_text("\nx = y\n")
