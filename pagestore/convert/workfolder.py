@@ -160,7 +160,7 @@ class WorkFolder:
     def _close(self, keep: bool) -> None:
         if not (self._locked or self._others or keep):
             self._finish_locking()
-        if self._locked and not keep:
+        if self._locked and not keep and self._is_ours():
             self.forget()
             self._empty()
             # The lock file goes last and while it is locked, so whoever opened it meanwhile notices and retries.
@@ -170,6 +170,13 @@ class WorkFolder:
                 self.home.rmdir()  # where it is empty
         if self._lock >= 0:
             self._let_go()
+
+    def _is_ours(self) -> bool:
+        """Whether the folder's lock is still the one that was taken: a signal may come once all is removed."""
+        try:
+            return os.path.samestat(os.fstat(self._lock), os.stat(self.home / "lock"))
+        except OSError:
+            return False
 
     def _finish_locking(self) -> None:
         """Lock what `open` was interrupted in making, between any two calls, unless it is another conversion's."""

@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -350,3 +351,32 @@ def test_arrays_are_saved_as_numpy_does(tmp_path: Path) -> None:
         storage.save_array(tmp_path / "ours.npy", array)
         np.save(tmp_path / "numpy.npy", array)
         assert (tmp_path / "ours.npy").read_bytes() == (tmp_path / "numpy.npy").read_bytes()
+
+
+@pytest.mark.parametrize("call", ["rmdir", "unlink", "iterdir"])
+def test_a_signal_while_temporary_files_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    """After any of the calls that remove them: the rest goes, and nothing is missed that is gone."""
+    plain, number = getattr(Path, call), 0
+    while True:
+        number += 1
+        left = [number]
+
+        def interrupted(path: Path, *given, left: list[int] = left, **named):
+            found = plain(path, *given, **named)
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyboardInterrupt
+            return found
+
+        folder = WorkFolder(tmp_path / "graph.gs", None, keep=False)
+        folder.open(False, {})
+        folder.save()
+        folder.file("runs").write_bytes(b"x")
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, call, interrupted)
+            with suppress(KeyboardInterrupt):
+                folder.close()
+        assert list(tmp_path.iterdir()) == []
+        if left[0] > 0:
+            break
+    assert number > 1

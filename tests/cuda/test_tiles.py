@@ -90,6 +90,7 @@ class Spread(Program):
 def test_messages_of_edges(store, made, monkeypatch, devices):
     """By several blocks, too."""
     monkeypatch.setattr(standin.DRIVER.device_attribute, "MULTIPROCESSOR_COUNT", 5)
+    monkeypatch.setattr(gputiles, "PIECE_EDGES", 0.001)
     with Engine(store) as engine:
         wanted = engine.run(Spread(), max_supersteps=PATIENCE + 4).value
     with Engine(store, RunOptions(devices=[devices])) as engine:
