@@ -33,9 +33,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def convert(
-    inputs: list[Path] = typer.Argument(
-        ..., metavar="INPUT", readable=False, help="Files of one graph; - is standard input."
-    ),
+    inputs: list[Path] = typer.Argument(..., metavar="INPUT", readable=False, help="Files of one graph; - is stdin."),
     store: Path = typer.Argument(..., metavar="STORE", help="The store to write, as web.gs."),
     directed: bool | None = typer.Option(None, "--directed/--undirected", help="Default: by format, else directed."),
     no_weights: bool = typer.Option(False, "--no-weights", help="Leave weights out of the store."),
