@@ -33,7 +33,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def convert(
-    inputs: list[Path] = typer.Argument(..., metavar="INPUT", help="Files of one graph; - is standard input."),
+    inputs: list[Path] = typer.Argument(..., metavar="INPUT", readable=False, help="Files of one graph; - is stdin."),
     store: Path = typer.Argument(..., metavar="STORE", help="The store to write, as web.gs."),
     directed: bool | None = typer.Option(None, "--directed/--undirected", help="Default: by format, else directed."),
     no_weights: bool = typer.Option(False, "--no-weights", help="Leave weights out of the store."),
@@ -123,6 +123,7 @@ def build(
             )
         direction = ", directed" if options.directed is None and source.directed is None else ""
         assumed = [f"{line}{direction}." for line in source.assumptions]  # said when all is well: a failure is one line
+        assumed += [f"{line}." for line in source.doubts]
         if dry_run:
             from pagestore.convert.estimate import estimate
 
@@ -266,18 +267,23 @@ def print_estimate(found: Estimate, store: Path, json: bool) -> None:
     if json:
         print_json({**asdict(found), "fits": found.fits})
         return
-    about = "" if found.exact else "about "
+    about = "" if found.exact else "about " if found.size_known else "at least "
+    least = "about" if found.size_known else "at least"
     where = "in memory" if found.in_memory else "on disk"
     read = ("all " if found.exact else "") + show_things(found.sampled_edges, "edge")
+    if not found.size_known:
+        read += " of an input whose size is unknown; the figures are for what was read"
+    fits = "yes" if found.size_known else "yes, for what was read"
     print_pairs(
         [
             ("read", f"{read}; nothing is written"),
             ("graph", f"{about}{show_count(found.vertices)} vertices, {show_count(found.input_edges)} edges read, "
                       f"{show_count(found.stored_edges)} stored {found.topologies} time(s)"),
-            ("store", f"about {show_bytes(found.store_bytes)} of {show_bytes(found.free_store_bytes)} free at {store}"),
-            ("temporary", f"about {show_bytes(found.work_bytes)} of {show_bytes(found.free_work_bytes)} free; "
+            ("store", f"{least} {show_bytes(found.store_bytes)} of {show_bytes(found.free_store_bytes)} free "
+                      f"at {store}"),
+            ("temporary", f"{least} {show_bytes(found.work_bytes)} of {show_bytes(found.free_work_bytes)} free; "
                           f"edges are sorted {where}"),
-            ("time", f"about {show_seconds(found.seconds)} on {found.threads} threads"),
-            ("fits", "yes" if found.fits else "NO: free some space, or pass --workdir on another disk"),
+            ("time", f"{least} {show_seconds(found.seconds)} on {found.threads} threads"),
+            ("fits", fits if found.fits else "NO: free some space, or pass --workdir on another disk"),
         ]
     )  # fmt: skip

@@ -187,7 +187,8 @@ def _report_usage(error: Exception) -> int:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "gstream"
     text = error.format_message().rstrip(".")  # type: ignore[attr-defined]
-    if getattr(getattr(error, "param", None), "name", None) == "inputs":  # one name alone is taken for the store's
+    # one name alone is taken for the store's
+    if "Missing" in type(error).__name__ and getattr(getattr(error, "param", None), "name", None) == "inputs":
         text = "the argument STORE, the name of the store to write, is missing"
     if context and "argument" in text:  # one is missing, or too many are there: which is which?
         pieces = [piece.replace("{", "").replace("}", "") for piece in context.command.collect_usage_pieces(context)]

@@ -19,7 +19,7 @@ from pagestore.planning import COLUMN_WASTE
 RECORD_WORDS = 3  # size word and slot of a list
 NAMED_EDGE_BYTES = 24  # hashes and numbers of an edge between names, in temporary files
 SLACK = 1.02  # small pages end where the next list doesn't fit
-SAMPLE_EDGES = 1 << 22  # edges that a dry run reads: 60 MB of text, so that what readers take ahead counts little
+SAMPLE_EDGES = 1 << 22  # edges that a dry run reads: 60 MB of text
 NS_PER_KEY = 60.0  # one core's time for a stored edge, from chunk to page (measured: bench/results)
 NS_PER_NAME = 700.0  # for a distinct name: writing, sorting and numbering it (measured: names.py)
 NS_PER_NAMED_EDGE = 100.0  # for an edge between names: from hashes to numbers
@@ -86,7 +86,8 @@ class Estimate:
     """What a conversion would take. Figures are estimates unless `exact`: all edges were read, vertices are known.
 
     `sampled_edges`: how many edges were read for it. kept_bytes: of the temporary ones, beside the store as it is
-    written. one_disk: it has both the store and the temporary files.
+    written. one_disk: it has both the store and the temporary files. size_known: False for a pipe of which more is
+    to come: the figures are those of the edges read.
     """
 
     vertices: int
@@ -105,6 +106,7 @@ class Estimate:
     sampled_edges: int
     kept_bytes: int
     one_disk: bool
+    size_known: bool
 
     @property
     def fits(self) -> bool:
@@ -123,7 +125,7 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
     counted = getattr(source, "edge_count", None)
     chunks = (source.chunk(i) for i in range(source.chunk_count)) if counted is not None else source.chunks()
     started = time.perf_counter()
-    ended = True
+    ended = size_known = True
     for chunk in chunks:
         tally.add(chunk, weighted)
         if tally.edges >= SAMPLE_EDGES:
@@ -133,7 +135,7 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
     edges = tally.edges
     if counted is not None:
         edges, ended = counted, tally.edges >= counted
-    elif not ended and source.total_bytes and source.position():
+    elif not ended and (size_known := bool(source.total_bytes and source.position())):
         edges = max(tally.edges, int(tally.edges * source.total_bytes / source.position()))
     known = source.vertices if source.vertices is not None else options.num_vertices
     named = hasattr(source, "distinct_names")
@@ -159,5 +161,5 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
     return Estimate(
         vertices, edges, stored, topologies, None if dtype is None else dtype.name, ended and known is not None, size,
         work, budget.results_in_memory, free_bytes(folder), free_bytes(options.workdir or folder), seconds,
-        options.workers, tally.edges, kept, same_disk(folder, options.workdir or folder),
+        options.workers, tally.edges, kept, same_disk(folder, options.workdir or folder), size_known,
     )  # fmt: skip

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from pagestore.inputs.badlines import BadLines, LineProblem, shown
-from pagestore.inputs.base import MAX_ID, EdgeChunk, InputOptions, split_chunk
+from pagestore.inputs.base import MAX_ID, EdgeChunk, InputOptions
 from pagestore.inputs.blocks import Block, LongLineError, line_blocks, parse_in_order
 from pagestore.inputs.headers import header_error, integers, promised_vertices
 from pagestore.inputs.judge import BLANK_FIELD, LineRules, parse_vertex, parse_weight
 from pagestore.inputs.linefile import LineFile
-from pagestore.inputs.linesource import read_line
+from pagestore.inputs.linesource import handed_on, read_line
 from pagestore.inputs.listlines import SHORTEST_ENTRY, parse_lists
 from pagestore.inputs.sniff import BOM, check_text
 from pagestore.inputs.streams import ByteStream
@@ -32,13 +32,17 @@ MIX = [np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B1
 
 @dataclass
 class Lists:
-    """What a block of lists holds; sources of unheaded lists count from 0 within the block."""
+    """What a block of lists holds; sources of unheaded lists count from 0 within the block.
+
+    end: `Block.end`.
+    """
 
     chunk: EdgeChunk
     lonely: np.ndarray
     lines: int
     lists: int
     problems: list[tuple[int, LineProblem, bytes]] = field(default_factory=list)
+    end: int = 0
 
 
 class AdjacencySource(LineFile):
@@ -116,10 +120,11 @@ class AdjacencySource(LineFile):
         stream = self.open_lines()
         line = self.first_line
         try:
-            for _, found in parse_in_order(line_blocks(stream, self.block_bytes), self.parse, self.options.threads):
+            for block, found in parse_in_order(line_blocks(stream, self.block_bytes), self.parse, self.options.threads):
                 for number, problem, text in found.problems:
                     self.bad.report(stream.name, line + number, problem, text)
                 line += found.lines
+                found.end = block.end
                 yield found
         except LongLineError as error:
             raise error.located(stream.name, line) from None
@@ -135,7 +140,7 @@ class AdjacencySource(LineFile):
             if not self.replayable:
                 self._lonely.append(found.lonely.copy())
             edges += len(found.chunk) + len(found.lonely)
-            yield from split_chunk(found.chunk, self.options.chunk_edges)
+            yield from handed_on(self._stream, found.end, found.chunk, self.options.chunk_edges)
         self.check_some(edges)
 
     def vertex_ids(self) -> Iterator[np.ndarray] | None:
@@ -201,7 +206,8 @@ class MetisSource(AdjacencySource):
                 balance -= _hashes(target[down], source[down], None if weight is None else weight[down])
             once = ~down
             kept = None if weight is None or not self.weighted else weight[once]
-            yield from split_chunk(EdgeChunk(source[once], target[once], kept), self.options.chunk_edges)
+            chunk = EdgeChunk(source[once], target[once], kept)
+            yield from handed_on(self._stream, found.end, chunk, self.options.chunk_edges)
         self._check(lists, upward, downward, loops, int(balance))
 
     def _check(self, lists: int, upward: int, downward: int, loops: int, balance: int) -> None:

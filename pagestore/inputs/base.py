@@ -154,6 +154,7 @@ class EdgeSource(ABC):
     fingerprint: what identifies the edges, as JSON types; None: nothing does, so --resume starts afresh.
     opening_seconds: time that `open_source` took, with its passes over names.
     assumptions: what texts were taken for where the options did not say, a line for each way.
+    doubts: likewise, what of that may be wrong.
     """
 
     name: str = "input"
@@ -171,6 +172,7 @@ class EdgeSource(ABC):
     fingerprint: Any = None
     opening_seconds: float = 0.0
     assumptions: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self.skipped = SkippedLines()
@@ -183,12 +185,16 @@ class EdgeSource(ABC):
         """What this input was taken for where the options did not say, in a few words; "" where nothing was open."""
         return ""
 
+    def doubt(self) -> str:
+        """What of that may be wrong, and the option that says so; "" where nothing looks like it."""
+        return ""
+
     def vertex_ids(self) -> Iterator[np.ndarray] | None:
         """Int64 arrays of user IDs from a vertex file (any order), or None when there is no such file."""
         return None
 
     def position(self) -> int:
-        """Bytes of the input consumed so far, of `total_bytes`."""
+        """Bytes of the input, of `total_bytes`, that hold the edges handed out so far: what was read ahead isn't in."""
         return 0
 
     def duplicate_message(self, source: int, target: int) -> str:

@@ -51,11 +51,15 @@ class LongLineError(Exception):
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines: `data` uint8[size + PAD], of which `size` are lines; `offset` bytes of the input came before."""
+    """Whole lines: `data` uint8[size + PAD], of which `size` are lines; `offset` bytes of the input came before.
+
+    end: bytes of the stored (compressed) file up to the last of these lines; exact unless it is compressed.
+    """
 
     data: np.ndarray
     size: int
     offset: int
+    end: int = 0
 
     def text(self) -> bytes:
         return self.data[: self.size].tobytes()
@@ -64,7 +68,7 @@ class Block:
 def line_blocks(stream: ByteStream, size: int) -> Iterator[Block]:
     """Cut what is left of `stream` at line ends; raises LongLineError for one of more than LONGEST_LINE_BYTES."""
     carry = np.empty(0, dtype=np.uint8)
-    offset = 0
+    offset, begin = 0, stream.given
     while True:
         data = np.empty(size + PAD, dtype=np.uint8)
         data[: len(carry)] = carry
@@ -83,7 +87,8 @@ def line_blocks(stream: ByteStream, size: int) -> Iterator[Block]:
                 raise LongLineError(longest, int((data[:filled] == LINE_FEED).sum()))
         carry = data[cut:filled].copy()
         data[cut : cut + PAD] = 0
-        yield Block(data, cut, offset)
+        end = stream.position() if ended else stream.stored_before(begin + offset + cut)
+        yield Block(data, cut, offset, end)
         offset += cut
         if ended:
             return

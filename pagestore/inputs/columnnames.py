@@ -27,6 +27,18 @@ INTEGER_WEIGHTS = (  # a third column of integers is a weight by these names, to
     "frequency", "freq",
 )  # fmt: skip
 WORDS_OF_TEXT = ("u", "v", "from", "to", "tail", "head")  # vertices have such names, too
+OTHER_NAMES = (  # of columns beside the ends and weights, or of ends where a name alone doesn't say which
+    "id", "name", "label", "type", "kind", "date", "time", "timestamp", "year", "node", "user", "user_id", "person",
+    "friend", "friend_id", "follower", "followee", "following", "sender", "receiver", "recipient", "parent", "child",
+    "relation", "from_name", "to_name",
+)  # fmt: skip
+COLUMN_NAMES = {
+    name
+    for names in (SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES, INTEGER_WEIGHTS, OTHER_NAMES)
+    for name in names
+    if len(name) > 1  # letters are vertices' names as well
+}
+DOUBTFUL_NAMES = 2  # line 1 holds at least so many of them
 MISSING = ("na", "n/a", "nan", "none", "null", "nil")  # stand where a number is not known
 WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?\Z")  # 1.0 is what pandas makes of IDs beside a missing one
 
@@ -73,6 +85,24 @@ def is_header(rows: list[list[str]], options: InputOptions) -> bool:
     if (known or not options.string_ids) and _all_whole(rows[1:], ends):
         return True
     return _weight_is_named(first, rows[1:], ends, known)
+
+
+def may_be_header(rows: list[list[str]], options: InputOptions) -> bool:
+    """Whether rows[0], taken for an edge, looks like a header: to be said, not acted upon.
+
+    It holds words alone, two of them or more known as columns' names, and no other row has one of its words or a
+    column's name anywhere.
+    """
+    first, others = [_word(text) for text in rows[0]], rows[1:]
+    if options.header is not None or not others or any(map(is_number, first)):
+        return False
+    if sum(word in COLUMN_NAMES for word in first) < DOUBTFUL_NAMES:
+        return False
+    return not {_word(text) for row in others for text in row if text} & ({*first} | COLUMN_NAMES)
+
+
+def _word(text: str) -> str:
+    return text.strip().lower().replace(" ", "_")
 
 
 def asked_ends(name: str, options: InputOptions, names: Sequence[str], width: int) -> tuple[int, int] | None:

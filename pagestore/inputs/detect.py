@@ -183,16 +183,18 @@ def open_source(
         from pagestore.inputs.several import SeveralSources
 
         source = SeveralSources(opened)
-    source.fingerprint, source.assumptions = identity, _assumptions(opened)
+    source.fingerprint = identity
+    source.assumptions = _of_all([(one.name, one.assumed()) for one in opened])
+    source.doubts = _of_all([(one.name, one.doubt()) for one in opened])
     source.opening_seconds = time.perf_counter() - started
     return source
 
 
-def _assumptions(opened: list[EdgeSource]) -> tuple[str, ...]:
-    """What the inputs were taken for: one line for all that were taken for the same."""
+def _of_all(said: list[tuple[str, str]]) -> tuple[str, ...]:
+    """What is said of inputs, (name, words): one line for all of which the same is said."""
     alike: dict[str, list[str]] = {}
-    for source in opened:
-        alike.setdefault(source.assumed(), []).append(source.name)
+    for name, words in said:
+        alike.setdefault(words, []).append(name)
     more = {words: f" and {len(names) - 1} more" if len(names) > 1 else "" for words, names in alike.items()}
     return tuple(f"{names[0]}{more[words]}: {words}" for words, names in alike.items() if words)
 

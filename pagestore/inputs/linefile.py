@@ -56,7 +56,7 @@ class LineFile(EdgeSource):
         """All lines were read and gave `edges` edges; raises InputError when the header promised another number."""
 
     def position(self) -> int:
-        return self._stream.position() if self._used else 0
+        return self._stream.reached if self._used else 0
 
     def close(self) -> None:
         self._stream.close()

@@ -179,19 +179,19 @@ def parsed_blocks(
     bad: BadLines,
     threads: int,
     size: int,
-) -> Iterator[Parsed]:
+) -> Iterator[tuple[Block, Parsed]]:
     """Parse what is left of `stream` in blocks of `size` bytes; `first_line` numbers its first line.
 
     Bad lines go to `bad` in order, which raises InputError unless they are to be skipped.
     """
     line = first_line
     try:
-        for _, parsed in parse_in_order(line_blocks(stream, size), parse, threads):
+        for block, parsed in parse_in_order(line_blocks(stream, size), parse, threads):
             for number, problem, text in parsed.problems:
                 bad.report(stream.name, line + number, problem, text)
             line += parsed.lines
             bad.pass_comments(parsed.comments)
-            yield parsed
+            yield block, parsed
     except LongLineError as error:
         raise error.located(stream.name, line) from None
 
@@ -207,9 +207,19 @@ def edge_chunks(
 ) -> Iterator[EdgeChunk]:
     """The edges of the lines left in `stream`, whose IDs are integers, at most `chunk_edges` a chunk."""
     parse = partial(parse_block, rules=rules, first_problem_only=not bad.skips)
-    for parsed in parsed_blocks(stream, parse, first_line, bad, threads, size):
+    for block, parsed in parsed_blocks(stream, parse, first_line, bad, threads, size):
         assert isinstance(parsed.chunk, EdgeChunk)
-        yield from split_chunk(parsed.chunk, chunk_edges)
+        yield from handed_on(stream, block.end, parsed.chunk, chunk_edges)
+
+
+def handed_on(stream: ByteStream, end: int, chunk: EdgeChunk, chunk_edges: int) -> Iterator[EdgeChunk]:
+    """`chunk`, of a block that ends at stored byte `end`, at most `chunk_edges` at a time; `stream.reached` follows."""
+    begin, edges = stream.reached, 0
+    for part in split_chunk(chunk, chunk_edges):
+        edges += len(part)
+        stream.reached = begin + (end - begin) * edges // len(chunk)
+        yield part
+    stream.reached = end
 
 
 def name_chunks(
@@ -217,8 +227,9 @@ def name_chunks(
 ) -> Iterator[NameChunk]:
     """The same for IDs that are text."""
     parse = partial(parse_block, rules=rules, first_problem_only=not bad.skips)
-    for parsed in parsed_blocks(stream, parse, first_line, bad, threads, size):
+    for block, parsed in parsed_blocks(stream, parse, first_line, bad, threads, size):
         assert isinstance(parsed.chunk, NameChunk)
+        stream.reached = block.end
         if len(parsed.chunk.source):
             yield parsed.chunk
 

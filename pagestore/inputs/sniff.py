@@ -6,7 +6,7 @@ Nothing is guessed later: the layout found here holds for every line, and a line
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import LineProblem, shown
@@ -18,6 +18,7 @@ from pagestore.inputs.columnnames import (
     asked_ends,
     is_header,
     is_number,
+    may_be_header,
     named,
     share_of_numbers,
 )
@@ -37,7 +38,8 @@ DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+\Z")
 class TextLayout:
     """What the first lines say: `skip_bytes`/`skip_lines` of BOM and header come before the data.
 
-    skip_comments: comment lines among those.
+    skip_comments: comment lines among those. empty: no line of data was found.
+    doubtful_line: one that was taken for data and may be a header, 0 where none is.
     """
 
     rules: LineRules
@@ -45,6 +47,8 @@ class TextLayout:
     skip_lines: int
     header: tuple[str, ...] | None
     skip_comments: int = 0
+    empty: bool = False
+    doubtful_line: int = 0
 
 
 def check_text(name: str, head: bytes) -> None:
@@ -193,7 +197,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     sample = _take_sample(stream, comments)
     skip = len(BOM) if stream.peek(len(BOM)) == BOM else 0
     if not sample.lines:
-        return _no_data(stream.name, options, skip)
+        return _no_data(stream.name, options, TextLayout(LineRules(fields=2), skip, 0, None))
     found = find_separator(sample.lines, separator)
     rows = [_fields(line, found) for line in sample.lines]
     header: tuple[str, ...] | None = None
@@ -202,7 +206,8 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         header, skip, skip_lines = tuple(rows[0]), sample.ends[0], sample.numbers[0]
         rows = rows[1:]
         if not rows:
-            return _no_data(stream.name, options, skip)
+            alone = TextLayout(LineRules(fields=2), skip, skip_lines, header, sample.comments)
+            return _no_data(stream.name, options, alone)
     else:
         comment = tuple(_fields(sample.last_comment.lstrip(comments.encode() + b" \t"), found))
         header = comment or None
@@ -229,7 +234,9 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     if weight == 2 and fields == 3:
         due = "source, target and weight"
     rules = LineRules(fields, found, used[0], used[1], weight, comments=comments, strings=strings, due=due)
-    return TextLayout(rules, skip, skip_lines, header, sample.comments if skip_lines else 0)
+    doubtful = sample.numbers[0] if strings and not skip_lines and may_be_header(rows, options) else 0
+    above = sample.comments if skip_lines else 0
+    return TextLayout(rules, skip, skip_lines, header, above, doubtful_line=doubtful)
 
 
 def _refuse_dictionaries(name: str, sample: _Sample, separator: str | None) -> None:
@@ -243,11 +250,12 @@ def _refuse_dictionaries(name: str, sample: _Sample, separator: str | None) -> N
             )
 
 
-def _no_data(name: str, options: InputOptions, skip: int) -> TextLayout:
+def _no_data(name: str, options: InputOptions, above: TextLayout) -> TextLayout:
+    """The layout of a text that ends behind what `above` skips; InputError unless --num-vertices gives vertices."""
     if options.num_vertices is None:
         raise InputError(
             f"{name}: holds no line of data (only a header, comments and blank lines); an input has at least one "
             f"edge. Pass --num-vertices N for a graph without edges."
         )
     rules = LineRules(fields=2, comments=options.comment_marks, strings=options.string_ids)
-    return TextLayout(rules, skip, 0, None)
+    return replace(above, rules=rules, empty=True)

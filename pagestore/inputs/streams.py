@@ -37,7 +37,7 @@ MAGIC_BYTES = max(map(len, MAGIC))
 
 
 class Decoder(Protocol):
-    """One compressed member, in the manner of bz2.BZ2Decompressor."""
+    """One compressed member, in the manner of bz2.BZ2Decompressor; `kept`: input that waits, where we keep it."""
 
     @property
     def eof(self) -> bool: ...
@@ -53,7 +53,7 @@ class _GzipDecoder:
 
     def __init__(self) -> None:
         self._inner: Any = zlib.decompressobj(wbits=31)
-        self._kept = b""
+        self.kept = b""
 
     @property
     def eof(self) -> bool:
@@ -64,8 +64,8 @@ class _GzipDecoder:
         return bytes(self._inner.unused_data)
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        out = self._inner.decompress(self._kept + data, max_length)
-        self._kept = self._inner.unconsumed_tail
+        out = self._inner.decompress(self.kept + data, max_length)
+        self.kept = self._inner.unconsumed_tail
         return bytes(out)
 
 
@@ -74,7 +74,7 @@ class _ZstdDecoder:
 
     def __init__(self) -> None:
         self._inner = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW).decompressobj()
-        self._kept = b""
+        self.kept = b""
 
     @property
     def eof(self) -> bool:
@@ -82,16 +82,16 @@ class _ZstdDecoder:
 
     @property
     def unused_data(self) -> bytes:
-        return self._inner.unused_data + self._kept
+        return self._inner.unused_data + self.kept
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        data = self._kept + data
+        data = self.kept + data
         parts, size, at = [], 0, 0
         while at < len(data) and size < max_length and not self._inner.eof:
             parts.append(self._inner.decompress(data[at : at + ZSTD_SLICE]))
             size += len(parts[-1])
             at += ZSTD_SLICE
-        self._kept = data[at:]
+        self.kept = data[at:]
         return b"".join(parts)
 
 
@@ -129,6 +129,7 @@ class ByteStream:
 
     name: as the user wrote it, "stdin" for a pipe.  compression: None or gzip, zstd, bzip2, xz.
     total_bytes: size of the file as stored, None for a pipe.  replayable: False for stdin and pipes.
+    reached: stored bytes of the lines that were parsed and handed on, which those who parse set: reading is ahead.
     Raises InputError for whatever can't be read in full.
     """
 
@@ -149,11 +150,13 @@ class ByteStream:
                 raise InputError(f"{self.name}: can't be opened ({_reason(error)}). Check its rights.") from None
             self._owned = True
         self._reading, self._closed = threading.Lock(), False
+        self.reached = 0
         self._consumed = 0  # bytes taken from the file
         self._given = 0  # bytes handed out
         self._ahead = b""  # decompressed; what is behind `_taken` was not handed out yet
         self._taken = 0
         self._raw = b""  # read, not decompressed yet
+        self._decoder: Decoder | None = None
         try:
             self._begin(may_be_empty)
         except BaseException:
@@ -177,7 +180,17 @@ class ByteStream:
 
     def position(self) -> int:
         """Bytes of the stored (compressed) file consumed so far."""
-        return self._consumed - len(self._raw)
+        return self._consumed - len(self._raw) - len(getattr(self._decoder, "kept", b""))
+
+    @property
+    def given(self) -> int:
+        """Decompressed bytes handed out so far."""
+        return self._given
+
+    def stored_before(self, given: int) -> int:
+        """Stored bytes that the first `given` decompressed ones took, of those so far: exact unless compressed."""
+        made = self._given + len(self._ahead) - self._taken
+        return self.position() * given // made if made else 0
 
     def peek(self, size: int) -> bytes:
         """The next `size` bytes (fewer only at the end) without consuming them."""

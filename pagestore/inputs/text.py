@@ -42,6 +42,9 @@ class TextSource(LineFile):
 
     def assumed(self) -> str:
         rules, options = self.rules, self.options
+        header = self.layout is not None and self.layout.skip_lines
+        if self.layout is not None and self.layout.empty:
+            return f"line {header} is a header, no line of data" if header else "no line of data"
         between = SEPARATOR_WORDS.get(rules.separator or "", repr(rules.separator))
         found = [f"columns {rules.source + 1} and {rules.target + 1}, between {between}, are source and target"]
         if rules.strings and not options.string_ids:
@@ -49,9 +52,12 @@ class TextSource(LineFile):
         if options.weights and options.weight_column is None:
             found.append("no weights" if rules.weight is None else f"column {rules.weight + 1} is the weight")
         if options.header is None:
-            header = self.layout is not None and self.layout.skip_lines
             found.append(f"line {header} is a header" if header else "no header line")
         return ", ".join(found)
+
+    def doubt(self) -> str:
+        line = self.layout.doubtful_line if self.layout is not None else 0
+        return f"line {line} may be a header; pass --header if it is" if line else ""
 
     def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
         layout = sniff(stream, self.options, "\t" if self._kind == "tsv" else None)

@@ -198,6 +198,23 @@ def test_arguments_that_are_missing_or_too_many(gstream: Command, arguments: lis
     assert (done.returncode, done.stderr) == (2, f"gstream {arguments[0]}: {said} See gstream {arguments[0]} --help.\n")
 
 
+def test_an_input_that_cannot_be_read(tmp_path: Path, gstream: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not taken for an argument that is missing."""
+    (tmp_path / "edges.txt").write_text(EDGES)
+    (tmp_path / "more.txt").write_text(EDGES)
+    allowed = os.access
+
+    def access(path: str | Path, mode: int, **how: bool) -> bool:
+        return allowed(path, mode, **how) and not (str(path).endswith("edges.txt") and mode & os.R_OK)
+
+    monkeypatch.setattr(os, "access", access)
+    for arguments in (["edges.txt", "a.gs"], ["more.txt", "edges.txt", "a.gs"], ["edges.txt", "a.gs", "--dry-run"]):
+        done = gstream("convert", *arguments)
+        said = "edges.txt: permission denied. Make the file readable.\n"
+        assert (done.returncode, done.stdout, done.stderr) == (4, "", said)
+    assert sorted(os.listdir(tmp_path)) == ["edges.txt", "more.txt"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

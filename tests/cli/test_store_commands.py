@@ -141,6 +141,16 @@ def test_dry_run_writes_nothing(tmp_path: Path, gstream: Command) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["edges.txt"]
 
 
+def test_dry_run_of_a_pipe_says_whose_figures_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(f"{n} {n + 1}\n" for n in range(9_999_000, 15_000_000))
+    done = run("convert", "-", "graph.gs", "--dry-run", cwd=tmp_path, stdin=text)
+    first, graph, *_, fits = done.stdout.splitlines()
+    assert first.endswith(
+        " edges of an input whose size is unknown; the figures are for what was read; nothing is written"
+    )
+    assert graph.startswith("graph      at least ") and fits == "fits       yes, for what was read"
+
+
 def test_dry_run_of_what_no_disk_holds(tmp_path: Path, gstream: Command) -> None:
     done = gstream("generate", "rmat", "graph.gs", "--scale", "36", "--dry-run", "--json")
     assert done.returncode == 5 and json.loads(done.stdout)["fits"] is False
@@ -297,6 +307,19 @@ def test_edges_and_json_do_not_share_standard_output(store: Path, gstream: Comma
             "1,2,7\n",
             ["--weight-column", "3", "--no-header", "--directed"],
             "columns 1 and 2, between commas, are source and target",
+        ),
+        ("source,target\n", ["--num-vertices", "3"], "line 1 is a header, no line of data, directed"),
+        ("# none\n", ["--num-vertices", "3", "--directed"], "no line of data"),
+        (
+            "id,from,to,date\n#7,ann,bob,2020-01-01\n8,bob,carl,2020-01-02\n",
+            ["--comments", "none"],
+            "columns 1 and 2, between commas, are source and target by name, no weights, no header line, directed.\n"
+            "a.txt: line 1 may be a header; pass --header if it is",
+        ),
+        (
+            "id,from,to,date\n7,ann,bob,2020-01-01\n",
+            ["--header"],
+            "columns 2 and 3, between commas, are source and target by name, no weights, directed",
         ),
     ],
 )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+import zstandard
 
 from pagestore.convert import ConvertOptions, Progress, convert
 from pagestore.convert import estimate as module
@@ -18,6 +22,11 @@ from pagestore.inputs import InputOptions, dictionary, names, open_source
 from pagestore.memory import ArraySource
 
 MEMORY = 1 << 28
+LINES = 500_000
+PACKERS = {
+    "gz": lambda text: gzip.compress(text, 1),
+    "zst": zstandard.ZstdCompressor(level=1).compress,
+}
 
 
 def named_edges(folder: Path, count: int) -> Path:
@@ -122,3 +131,56 @@ def test_a_dry_run_of_a_generator_reads_some_of_its_edges(tmp_path: Path, monkey
         source.chunk_edges = 1 << 10
         found = estimate(source, tmp_path / "graph.gs", ConvertOptions())
         assert found.exact is exact and (found.sampled_edges == found.input_edges) is exact
+
+
+@pytest.fixture(scope="module")
+def long_text() -> str:
+    """LINES edges between random vertices."""
+    ends = np.random.default_rng(7).integers(1, 1 << 20, (LINES, 2)).tolist()
+    return "".join(f"{source} {target}\n" for source, target in ends)
+
+
+@pytest.mark.parametrize("memory", [1 << 20, 1 << 30])
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.mtx", "a.adj", "names.txt", "a.txt.gz", "a.txt.zst"])
+def test_a_dry_run_counts_the_edges_of_a_text_by_what_was_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long_text: str, name: str, threads: int, memory: int
+) -> None:
+    """Not by what was read ahead, of which there is more with more threads and larger blocks."""
+    monkeypatch.setattr(module, "SAMPLE_EDGES", 100_000)
+    text = {"a.csv": long_text.replace(" ", ","), "names.txt": long_text.replace(" ", " n")}.get(name, long_text)
+    if name == "a.mtx":
+        text = f"%%MatrixMarket matrix coordinate pattern general\n{1 << 20} {1 << 20} {LINES}\n{text}"
+    path, suffix = tmp_path / name, name.rpartition(".")[2]
+    path.write_bytes(PACKERS[suffix](text.encode()) if suffix in PACKERS else text.encode())
+    options = InputOptions(threads=threads, chunk_edges=1 << 14)
+    for paths, edges in ((path, LINES), ([path, path], 2 * LINES)):
+        source = open_source(paths, options, tmp_path, memory, sample=True)
+        found = estimate(source, tmp_path / "graph.gs", ConvertOptions())
+        source.close()
+        assert found.size_known and (found.sampled_edges < LINES or name == "names.txt"), "of names, whole blocks"
+        assert abs(found.input_edges - edges) < 0.1 * edges
+
+
+@pytest.mark.parametrize(("count", "known"), [(1000, True), (LINES, False)])
+def test_a_dry_run_of_a_pipe_knows_no_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long_text: str, count: int, known: bool
+) -> None:
+    """Unless all of it was read."""
+    monkeypatch.setattr(module, "SAMPLE_EDGES", 100_000)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def write() -> None:
+        with suppress(BrokenPipeError), open(pipe, "w") as file:
+            file.writelines(long_text.splitlines(keepends=True)[:count])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    source = open_source(pipe, InputOptions(threads=1), tmp_path, MEMORY, sample=True)
+    found = estimate(source, tmp_path / "graph.gs", ConvertOptions())
+    source.close()
+    del source
+    writer.join()
+    assert found.size_known is known and found.input_edges == found.sampled_edges
+    assert (found.input_edges == count) is known

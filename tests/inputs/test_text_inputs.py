@@ -254,6 +254,24 @@ def test_words_that_name_columns_are_a_header(tmp_path):
     assert sniffed(tmp_path, "a,b\n1.0,2.0\n3.0,4.0\n").skip_lines == 1  # told as bad lines, not taken for names
 
 
+def test_an_edge_that_may_be_a_header_is_told(tmp_path):
+    """Two words that name columns, above rows that have nothing of the kind."""
+    for text in ("id,from,to,amount,date\n1a,ann,bob,5,May\n", "# c\nfollower,friend\nann,bob\n", "From,To\nann,bob\n"):
+        assert sniffed(tmp_path, text).doubtful_line == 1 + text.count("#")
+        assert sniffed(tmp_path, text, header=False).doubtful_line == 0
+        assert sniffed(tmp_path, text, header=True).doubtful_line == 0
+    for text in (
+        "from,to\nto,city\n",  # names of vertices
+        "name,friend\nyear,date\n",
+        "u,v\na,b\n",
+        "ann,friend\nbob,carl\n",
+        "id,name\n",
+        "from,to,7\nann,bob,8\n",
+        "from,to\n1,2\n",  # found to be a header
+    ):
+        assert sniffed(tmp_path, text).doubtful_line == 0
+
+
 def test_a_word_among_weights_is_a_bad_line(tmp_path):
     with pytest.raises(InputError, match=r"a.txt:1:5: weight 'x' is not a number"):
         read(tmp_path, "a.txt", "1 2 x\n3 4 5\n6 7 8\n")
