@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from gstream.algorithms.listsort import new_stack, sort_range
 from gstream.algorithms.records import claim, u64
+from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper, kernel
 from gstream.records import item_kernel, record_kernel
@@ -137,6 +138,8 @@ def close_marked(
             return edges
         for k in range(begin, min(begin + u64(RUN), u64(len(one_after)))):
             low, high, of_v = one_starts[k], one_after[k], u64(0)
+            if is_stopped(counter):
+                break
             if high - low < u64(2):
                 continue
             for index in range(low, high):

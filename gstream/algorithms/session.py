@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gstream.devices.gpuresident import GpuArrays
 
 ITEMS_A_THREAD = 1 << 16  # a few ns each, beside 20 to 50 us for waking a thread
+LONG_EDGES = 1 << 18  # of fewer, lists are joined with lists in some 0.1 s
 LIST_BYTES = 5000  # that are copied to a GPU and back while the host's cores find and read a list: some 200 ns
 # Heads are kept where they take at most this part of the memory cap, else read by parts a tenth as large.
 HEADS_SHARE = 4
@@ -232,7 +233,7 @@ class Session:
                 return
             except DeviceMemoryError:
                 self.refuse(arrays)
-        self.look(kernel.host, count, *arrays)
+        self.look(kernel.host, count, *arrays, long=True)
 
     def fits(self, arrays: tuple[Any, ...]) -> bool:
         """`has_room`; where there is none, that is noted."""
@@ -283,18 +284,20 @@ class Session:
             engine.most_device_bytes = most  # other runs have no such arrays
             raise
 
-    def each(self, kernel: Callable[..., int], *arguments: Any, items: int | None = None) -> int:
+    def each(self, kernel: Callable[..., int], *arguments: Any, items: int | None = None, long: bool = False) -> int:
         """Call a compiled kernel on all threads with a fresh counter as its last argument; the sum of its results.
 
         items: vertices or so that it looks at, in some ns each; few wake few threads. None: they take longer.
+        long: it joins or sorts lists, for seconds maybe: this thread waits, which costs 5 us, and a signal stops it.
         """
         self._counter[0] = 0
         limit = None if items is None else 1 + items // ITEMS_A_THREAD
-        return self.engine.workers.run(kernel, *arguments, self._counter, limit=limit)
+        claims = self._counter if long and self.meta.edges >= LONG_EDGES else None
+        return self.engine.workers.run(kernel, *arguments, self._counter, limit=limit, claims=claims)
 
-    def look(self, kernel: Callable[..., int], *arguments: Any, items: int | None = None) -> None:
+    def look(self, kernel: Callable[..., int], *arguments: Any, items: int | None = None, long: bool = False) -> None:
         """`each` for a kernel that returns the edges it looked at: they count among the run's."""
-        self.stats.edges_visited += self.each(kernel, *arguments, items=items)
+        self.stats.edges_visited += self.each(kernel, *arguments, items=items, long=long)
 
     def gathers(self) -> tuple[str, bool]:
         """(topology, pull) of a sweep that needs every edge once: in-pages where there are some, else out-pages."""

@@ -75,14 +75,14 @@ def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]
     for number in range(len(blocks)):
         two = inner.lists(number)
         if degrees:
-            session.each(joins.count_ends, *two.arrays, degree)
+            session.each(joins.count_ends, *two.arrays, degree, long=True)
         for other in range(len(blocks)):
             one = two if other == number else outer.lists(other)
             if session.on_gpus:
                 session.join(joins.close_triangles, len(one.after), *one.arrays, *two.arrays, arcs)
             else:
                 seats = np.zeros(1, np.int64)
-                session.look(joins.close_marked, *one.arrays, *two.arrays, arcs, marks, seats)
+                session.look(joins.close_marked, *one.arrays, *two.arrays, arcs, marks, seats, long=True)
     return arcs, degree, len(blocks)
 
 
@@ -133,5 +133,5 @@ class Gatherer:
         block = self.blocks.range(number)
         after = self.after[: block.end - block.first]
         gather(self.session, block, joins.gather_higher, (self.size, self.entries), after)
-        self.session.each(joins.tidy, block.starts, self.entries, self.top, after)
+        self.session.each(joins.tidy, block.starts, self.entries, self.top, after, long=True)
         return Lists(block, after, self.entries)

@@ -149,7 +149,7 @@ def certify_ktruss(session: Session, columns: list[Column], options: dict[str, A
         levels = [last - 1] if last > 2 else []
         if last == 2 and np.any(number[upper] != 2):
             raise refuse("an edge of the graph is missing")
-    session.each(count_triangles, starts, lists, support)
+    session.each(count_triangles, starts, lists, support, long=True)
     for level in levels:
         here = upper & (number == level)
         if k is None:
@@ -175,7 +175,7 @@ def _whole_lists(session: Session) -> tuple[np.ndarray, np.ndarray]:
     session.sweep(
         simple[0].name, SharedKernel(copy_lists, (simple[0].hubs, simple[0].ends, cursor, lists), join=join_lists)
     )
-    session.each(sort_lists, starts, lists, len(degree).bit_length())
+    session.each(sort_lists, starts, lists, len(degree).bit_length(), long=True)
     return starts, lists
 
 

@@ -1,7 +1,8 @@
 """Persistent threads that all call one compiled function at once and share its work through an atomic counter.
 
 Measured on 2 cores: a hand-over to a waiting thread through its lock costs 10 to 20 µs, concurrent.futures 40 to 80.
-The caller works too, so a short task is over before the helpers have woken up.
+The caller works too, so a short task is over before the helpers have woken up. It leaves a long one to them: Python
+handles signals in the main thread alone, and not while that runs compiled code, but while it waits for a lock.
 """
 
 from __future__ import annotations
@@ -9,6 +10,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
+
+from gstream.hostcode.claims import STOPPED
 
 
 class _Helper:
@@ -64,31 +69,40 @@ def _open(lock: threading.Lock) -> None:
 
 
 class Workers:
-    """`threads` threads, the caller among them. Use from one thread at a time; `close` ends the helpers."""
+    """`threads` threads that work at the same time. Use from one thread at a time; `close` ends the helpers."""
 
     def __init__(self, threads: int, name: str = "host") -> None:
         if threads < 1:
             raise ValueError(f"threads is {threads}; it must be at least 1")
-        self.threads = threads
+        self.threads, self._name = threads, name
         self._helpers = [_Helper(f"{name}-{number}") for number in range(1, threads)]
 
-    def run(self, function: Callable[..., int], *arguments: Any, limit: int | None = None) -> int:
+    def run(
+        self, function: Callable[..., int], *arguments: Any, limit: int | None = None, claims: np.ndarray | None = None
+    ) -> int:
         """Call `function(*arguments)` on all threads (on `limit` at most) and return the sum of what they return.
 
         The function must share its work out by itself and release the GIL. The first error of any thread, or what a
-        signal raised here, is raised after all have ended.
+        signal raised here, is raised after all have ended. claims: of a long call, the counter (int64[1]) that its
+        threads claim work from; what a signal raises stops it, with what they have claimed done and no more.
         """
-        helpers = self._helpers if limit is None else self._helpers[: max(0, limit - 1)]
+        if claims is not None and len(self._helpers) < self.threads:  # the first long call: one in the caller's place
+            self._helpers.append(_Helper(f"{self._name}-0"))
+        most = self.threads if limit is None else min(max(1, limit), self.threads)
+        helpers = self._helpers[: most if claims is not None else most - 1]
         error: BaseException | None = None
         total = 0
         try:
             for helper in helpers:
                 helper.begin((function, arguments))
-            total = int(function(*arguments) or 0)
+            if claims is None:
+                total = int(function(*arguments) or 0)
         except BaseException as raised:  # raised below, when no helper still uses the arguments
             error = raised
         while True:
             try:
+                if error is not None and claims is not None:
+                    claims[0] = STOPPED
                 for helper in helpers:
                     if error is not None:
                         _open(helper.go)  # it may have been told what to do, and not to look

@@ -21,6 +21,7 @@ import numpy as np
 
 from gstream.hostcode.intrinsics import *
 from gstream.hostcode.casts import *
+from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.jit import helper, kernel
 from gstream.hostcode.search import lower_bound
 from gstream.hostcode.strides import stride_of

@@ -7,6 +7,7 @@ come before the counter; names that begin with record_ are the walk's.
 from __future__ import annotations
 
 from gstream.hostcode.casts import u64
+from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper, kernel
 
@@ -28,4 +29,6 @@ def walk(count, counter):
         if record_begin >= u64(count):
             return record_edges
         for record_number in range(record_begin, min(record_begin + u64(64), u64(count))):
+            if is_stopped(counter):
+                break
             visit(record_number)
