@@ -193,5 +193,6 @@ def _report_usage(error: Exception) -> int:
     if context and "argument" in text:  # one is missing, or too many are there: which is which?
         pieces = [piece.replace("{", "").replace("}", "") for piece in context.command.collect_usage_pieces(context)]
         text += f". Write {command} {' '.join(pieces)}"
-    print(f"{command}: {text}. See {command} --help.", file=sys.stderr)
+    end = "" if text.endswith("?") else "."
+    print(f"{command}: {text}{end} See {command} --help.", file=sys.stderr)
     return EXIT_USAGE
