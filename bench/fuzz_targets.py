@@ -102,6 +102,7 @@ class MemoryStream(ByteStream):
         self._left, self._step = data, step
         self._file, self._owned, self._reading, self._closed = -1, False, threading.Lock(), False
         self._consumed, self._given, self._ahead, self._taken, self._raw = 0, 0, b"", 0, b""
+        self.reached = 0
         self._begin(may_be_empty)
 
     def _read_file(self, size: int) -> bytes:
