@@ -14,6 +14,7 @@ from engine_graphs import make_store, skewed_edges
 from gstream.cudacode.worklists import make_parts
 from gstream.devices import gpupool, gputiles
 from gstream.devices.base import DeviceMemoryError
+from gstream.devices.cuda import DeviceError
 from gstream.devices.gputiles import PATIENCE, Cut, Tiles, cut_by_tiles, first_tiles, tiles_of
 from gstream.driver import Engine
 from gstream.options import RunOptions
@@ -166,3 +167,25 @@ def test_blocks_begin_where_there_is_work():
     edges = np.array([400.0, 100.0, 0.0, 200.0])
     assert np.bincount(first_tiles(edges, 70).astype(int), minlength=4).tolist() == [40, 10, 0, 20]
     assert first_tiles(np.array([1.0, 0.0]), 3).tolist() == [0, 0, 0]
+
+
+@needs_gxx
+@pytest.mark.usefixtures("standin_gpu")
+@pytest.mark.parametrize("kernel", ["pull_tiles_kernel", "add_pieces_kernel"])
+def test_faults_are_told_as_those_of_the_kernels(store, made, monkeypatch, kernel):
+    """Also where they show later, at the wait for the superstep."""
+    usual, right = standin.Function.prepared_async_call, standin.Stream.synchronize
+
+    def fail(stream):
+        monkeypatch.setattr(standin.Stream, "synchronize", right)
+        raise standin.LogicError("cuStreamSynchronize failed: made up by the test")
+
+    def call(function, *arguments, **given):
+        usual(function, *arguments, **given)
+        if function.name == kernel:
+            monkeypatch.setattr(standin.Stream, "synchronize", fail)
+
+    monkeypatch.setattr(standin.Function, "prepared_async_call", call)
+    with pytest.raises(DeviceError, match=rf"cuda:0 \(stand-in\), one of .*{kernel} of PageRank.*made up"):
+        ranks(store, devices=["cuda"])
+    assert len(made) == 1
