@@ -62,8 +62,8 @@ struct Turn {
     }
 };
 
-// x, of which the compiler knows nothing: nvcc 13.0 reads where the next turn begins before it has computed that, from where
-// this turn's last word lies, which the gathers ask for.
+// x, of which the compiler knows nothing: nvcc 13.0 reads where the next turn begins before it has computed that, from
+// where this turn's last word lies, which the gathers ask for (tests/cuda/ptx.py finds it).
 __device__ __forceinline__ u32 opaque(u32 x) {
 #ifdef __CUDA_ARCH__
     asm("mov.u32 %0, %0;" : "+r"(x));

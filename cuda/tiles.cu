@@ -5,8 +5,8 @@
 //     list        | 3 17 ... 44902 | 45011 ... 89714 | 90233 ... | 451002 ..... |
 //     tile               0                  1              2       the rest
 //
-// A block takes one tile at a time, copies its values, and sums pieces from shared memory; only the rest is gathered from
-// L2, whose lookups are what bounds a pull. The rest counts as the last tile.
+// A block takes one tile at a time, copies its values, and sums pieces from shared memory; only the rest is gathered
+// from L2, whose lookups are what bounds a pull. The rest counts as the last tile.
 //
 // Rows are the lists that are cut, longest first: those of one page, or the parts of lists that several warps share
 // (pages.cuh). Tile t has the first rows alone, those of which so many edges come from it that a piece is worth its
@@ -344,9 +344,9 @@ pull_tiles_kernel(const Word* __restrict__ words, const Weight* __restrict__ wei
     count_up(edges, looked);
 }
 
-// Every row's sum where it goes, from its pieces. Four lanes a row, as one waits for memory 64 times. How many lanes a piece
-// has depends on those beside it: the last bits of sums of doubles are others than those of pull_kernel, or of other
-// devices' shares of the pages. slices: as in pull_sum.cu. Any launch of whole warps.
+// Every row's sum where it goes, from its pieces. Four lanes a row, as one would wait for memory 33 times. How many lanes
+// a piece has depends on those beside it: the last bits of sums of doubles are others than those of pull_kernel, or of
+// other devices' shares of the pages. slices: as in pull_sum.cu. Any launch of whole warps.
 KERNEL __launch_bounds__(THREADS)
 add_pieces_kernel(const Row* rows, const u64* firsts, const u64* base, u64 tiles, const Got* sums, Got* carry, Got* dst,
                   const Slice* slices, u64 slice_count) {
