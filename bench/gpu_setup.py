@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -157,23 +158,28 @@ def check_equal(found: np.ndarray, expected: np.ndarray, what: str) -> None:
 
 @dataclass(frozen=True)
 class Iteration:
-    """One iteration of PageRank: what a long run did beyond a short one, over the iterations between them."""
+    """One iteration of PageRank: what a long run did beyond a short one, over the iterations between them.
+
+    first: seconds an iteration of the short run, the median.
+    """
 
     seconds: Samples
+    first: float
     bytes_moved: float
     ranks: np.ndarray  # of the long run, in store order
 
     @classmethod
     def measure(cls, session: ours.Session, short: int, long: int, repeats: int) -> Iteration:
         session.pagerank(ALPHA, iterations=short)  # warm-up: compiles, reads and pins the pages
-        seconds, moved = [], 0.0
+        seconds, first, moved = [], [], 0.0
         for _ in range(repeats):
             brief = Account.of(session.pagerank(ALPHA, iterations=short))
             answer = session.pagerank(ALPHA, iterations=long)
             whole = Account.of(answer)
+            first.append(brief.loop_s / short)
             seconds.append((whole.loop_s - brief.loop_s) / (long - short))
             moved = (whole.bytes_moved - brief.bytes_moved) / (long - short)
-        return cls(Samples(tuple(seconds)), moved, ours.in_store_order(answer))
+        return cls(Samples(tuple(seconds)), median(first), moved, ours.in_store_order(answer))
 
 
 def against_peers(figure: Figure, program: str, where: str, scale: int) -> Iterator[Figure]:

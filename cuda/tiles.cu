@@ -2,16 +2,18 @@
 //
 // In degree order lists ascend, so a long list passes from tile to tile, and is cut where it does:
 //
-//     list        | 3 17 ... 44902 | 45011 ... 89714 | 90233 ... | 451002 ..... |
-//     tile               0                  1              2       the rest
+//     list        | 3 17 ... 44902 | 45011 ... 89714 | 90233 ... | 451002 ... | 3276890 ... | 6553771 ... |
+//     tile               0                  1              2           rest: range 0      1             2
 //
 // A block takes one tile at a time, copies its values, and sums pieces from shared memory; only the rest is gathered
-// from L2, whose lookups are what bounds a pull. The rest counts as the last tile.
+// from L2, whose lookups are what bounds a pull. All blocks take one range of the rest after the other: the values of
+// one fit in L2, those of all need not. Ranges count as tiles behind the others.
 //
 // Rows are the lists that are cut, longest first: those of one page, or the parts of lists that several warps share
 // (pages.cuh). Tile t has the first rows alone, those of which so many edges come from it that a piece is worth its
-// while. Cell base[t] + r is row r in tile t, and has pieces firsts[cell] to firsts[cell + 1], of MOST_WORDS words at
-// most. Any way to cut lists is right: a source outside of the tile is read from where it is.
+// while; range 0 has all rows, from where their tiles end. Cell base[t] + r is row r in tile t, and has pieces
+// firsts[cell] to firsts[cell + 1], of MOST_WORDS words at most. Any way to cut lists is right: a source outside of the
+// tile is read from where it is.
 //
 //     list_rows -> cut_rows -> count_pieces -> (prefix.cu) -> make_pieces          once
 //     pull_tiles -> add_pieces                                                   in every superstep
@@ -78,10 +80,10 @@ __device__ __forceinline__ u32 words_before(const Word* list, u32 words, u64 sou
     return low;
 }
 
-// Which tiles there are: `tiles` of `width` sources, and the rest; base: of their cells, tiles + 2 of them.
+// Which tiles there are: `tiles` of `width` sources, and `ranges` of the rest; base: their cells, and where these end.
 struct Tiling {
     const u64* base;
-    u64 tiles, width;
+    u64 tiles, width, ranges, range_width;
 
     __device__ __forceinline__ u64 rows_of(u64 tile) const { return base[tile + 1] - base[tile]; }
     __device__ __forceinline__ u64 tile_of(u64 cell) const {
@@ -89,52 +91,57 @@ struct Tiling {
         while (cell >= base[tile + 1]) tile++;
         return tile;
     }
-    // How many tiles a row has before the rest.
-    __device__ __forceinline__ u64 own_tiles(u64 r) const {
+    __device__ __forceinline__ u64 cells() const { return base[tiles + ranges]; }
+    // The first source of row r in a tile.
+    __device__ __forceinline__ u64 first_of(u64 tile, u64 r) const {
+        if (tile < tiles) return tile * width;
         u64 own = 0;
         while (own < tiles && r < rows_of(own)) own++;
-        return own;
+        return max2(own * width, (tile - tiles) * range_width);
+    }
+    // The cell of row r behind that of `tile`; none: all of them.
+    __device__ __forceinline__ u64 next_of(u64 tile, u64 r) const {
+        const u64 next = tile + 1;
+        if (next < tiles + ranges && r < rows_of(next)) return base[next] + r;
+        return tile < tiles ? base[tiles] + r : cells();
     }
 };
 
 // cuts[cell] = words of its row that come before it. Any launch.
 KERNEL __launch_bounds__(THREADS)
-cut_rows_kernel(const Word* __restrict__ words, const Row* rows, const u64* base, u64 tiles, u64 width, u32* cuts) {
-    const Tiling tiling = {base, tiles, width};
-    for (u64 k = thread_of_grid(); k < base[tiles + 1]; k += threads_of_grid()) {
-        const u64 tile = tiling.tile_of(k), r = k - base[tile];
+cut_rows_kernel(const Word* __restrict__ words, const Row* rows, const u64* base, u64 tiles,
+                u64 width, u64 ranges, u64 range_width, u32* cuts) {
+    const Tiling tiling = {base, tiles, width, ranges, range_width};
+    for (u64 k = thread_of_grid(); k < tiling.cells(); k += threads_of_grid()) {
+        const u64 tile = tiling.tile_of(k), r = k - tiling.base[tile];
         const Row row = rows[r];
-        cuts[k] = words_before(words + row.at, u32(row.words), (tile == tiles ? tiling.own_tiles(r) : tile) * width);
+        cuts[k] = words_before(words + row.at, u32(row.words), tiling.first_of(tile, r));
     }
 }
 
-// The words of a cell: it ends where the row's next tile begins, or the rest, or the row.
+// The words of a cell: it ends where the row's next one begins, or the row ends.
 __device__ __forceinline__ Piece cell_of(const Row* rows, const Tiling& tiling, const u32* cuts, u64 cell) {
-    const u64 tile = tiling.tile_of(cell), r = cell - tiling.base[tile];
+    const u64 tile = tiling.tile_of(cell), r = cell - tiling.base[tile], next = tiling.next_of(tile, r);
     const Row row = rows[r];
-    u32 end = u32(row.words);
-    if (tile < tiling.tiles) {
-        const u64 next = tile + 1 < tiling.tiles && r < tiling.rows_of(tile + 1) ? tile + 1 : tiling.tiles;
-        end = cuts[tiling.base[next] + r];
-    }
-    return {row.at + cuts[cell], end - cuts[cell], 0};
+    return {row.at + cuts[cell], (next < tiling.cells() ? cuts[next] : u32(row.words)) - cuts[cell], 0};
 }
 
 // counts[cell] = its pieces; 0 behind the last. Any launch.
 KERNEL __launch_bounds__(THREADS)
-count_pieces_kernel(const Row* rows, const u64* base, u64 tiles, u64 width, const u32* cuts, u64* counts) {
-    const Tiling tiling = {base, tiles, width};
-    const u64 cells = base[tiles + 1];
+count_pieces_kernel(const Row* rows, const u64* base, u64 tiles, u64 width, u64 ranges, u64 range_width,
+                    const u32* cuts, u64* counts) {
+    const Tiling tiling = {base, tiles, width, ranges, range_width};
+    const u64 cells = tiling.cells();
     for (u64 k = thread_of_grid(); k <= cells; k += threads_of_grid())
         counts[k] = k == cells ? 0 : (cell_of(rows, tiling, cuts, k).words + MOST_WORDS - 1) / MOST_WORDS;
 }
 
 // The pieces of all cells. Any launch.
 KERNEL __launch_bounds__(THREADS)
-make_pieces_kernel(const Row* rows, const u64* base, u64 tiles, u64 width, const u32* cuts, const u64* firsts,
-                   Piece* pieces) {
-    const Tiling tiling = {base, tiles, width};
-    for (u64 k = thread_of_grid(); k < base[tiles + 1]; k += threads_of_grid()) {
+make_pieces_kernel(const Row* rows, const u64* base, u64 tiles, u64 width, u64 ranges, u64 range_width,
+                   const u32* cuts, const u64* firsts, Piece* pieces) {
+    const Tiling tiling = {base, tiles, width, ranges, range_width};
+    for (u64 k = thread_of_grid(); k < tiling.cells(); k += threads_of_grid()) {
         if (firsts[k] == firsts[k + 1]) continue;
         Piece left = cell_of(rows, tiling, cuts, k);
         for (u64 piece = firsts[k]; piece < firsts[k + 1]; piece++) {
@@ -261,19 +268,20 @@ __device__ __forceinline__ u32 sum_rest(const HotSources& sources, const Word* w
     return edges;
 }
 
-// What all blocks take pieces by: claims[tile], 0 at first, counts claims of `pieces` each; the rest is the last tile.
+// What all blocks take pieces by: claims[tile], 0 at first, counts claims of `pieces` each; the last is of all the rest.
 struct Work {
     const Word* words;
     const Weight* weights;
     const Piece* pieces;
-    const u64 *firsts, *base;
+    const u64* firsts;
+    Tiling tiling;
     u64* claims;
     Got* sums;
 
     // each(pieces, this lane's of them, how many there are, where their sums go) for claims on a tile, until there are
     // none left. The next pieces, and the number of those after them, are on their way meanwhile.
     template <class Each> __device__ __forceinline__ void take(u64 tile, u32 at_once, Each each) const {
-        const u64 begin = firsts[base[tile]], end = firsts[base[tile + 1]], count = claims_of(tile, at_once);
+        const u64 begin = firsts[tiling.base[tile]], end = end_of(tile), count = claims_of(tile, at_once);
         const auto ask = [&] { return lane_of() == 0 ? atomicAdd(claims + tile, u64(1)) : 0; };
         const auto left = [&](u64 claim) {
             return claim < count ? u32(min2(end - (begin + at_once * claim), u64(at_once))) : 0;
@@ -289,15 +297,19 @@ struct Work {
             next = __shfl_sync(FULL, asked, 0);
         }
     }
+    __device__ __forceinline__ u64 end_of(u64 tile) const {
+        return firsts[tile < tiling.tiles ? tiling.base[tile + 1] : tiling.cells()];
+    }
     __device__ __forceinline__ u64 claims_of(u64 tile, u32 at_once) const {
-        return (firsts[base[tile + 1]] - firsts[base[tile]] + at_once - 1) / at_once;
+        return (end_of(tile) - firsts[tiling.base[tile]] + at_once - 1) / at_once;
     }
 };
 
 // All tiles, from `start` on, by TILE_THREADS of every block; the words that this lane's teams summed up.
-__device__ __forceinline__ u32 sum_tiles(const Work& work, const Sources& sources, Source* nearest, u64 start, u64 tiles,
-                                         u64 width, u64 vertices, const Context& ctx) {
+__device__ __forceinline__ u32 sum_tiles(const Work& work, const Sources& sources, Source* nearest, u64 start,
+                                         u64 vertices, const Context& ctx) {
     __shared__ u64 claimed;
+    const u64 tiles = work.tiling.tiles, width = work.tiling.width;
     const u32 thread = threadIdx.x - (PULL_THREADS - TILE_THREADS);
     u32 looked = 0;
     for (u64 turn = 0; turn < tiles; turn++) {
@@ -328,16 +340,17 @@ __device__ __forceinline__ u32 sum_tiles(const Work& work, const Sources& source
 // with.
 KERNEL __launch_bounds__(PULL_THREADS, ONE_BLOCK)
 pull_tiles_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights, const Piece* pieces,
-                  const u64* firsts, const u64* base, u64 tiles, u64 width, u64* claims, const u64* starts, u64 vertices,
-                  const Source* __restrict__ source, const Degree* __restrict__ degree,
-                  const u64* __restrict__ active_bits, Got* sums, u64* edges, Context ctx) {
+                  const u64* firsts, const u64* base, u64 tiles, u64 width, u64 ranges, u64 range_width,
+                  u64* claims, const u64* starts, u64 vertices, const Source* __restrict__ source,
+                  const Degree* __restrict__ degree, const u64* __restrict__ active_bits, Got* sums, u64* edges, Context ctx) {
+    const Tiling tiling = {base, tiles, width, ranges, range_width};
     DYNAMIC_SHARED(Source, nearest);
-    const Work work = {words, weights, pieces, firsts, base, claims, sums};
+    const Work work = {words, weights, pieces, firsts, tiling, claims, sums};
     const HotSources sources = {{source, 0, degree, active_bits}, nearest, 0};
     u32 looked = 0;
     if (threadIdx.x >= PULL_THREADS - TILE_THREADS)
-        looked = sum_tiles(work, sources, nearest, starts[blockIdx.x], tiles, width, vertices, ctx);
-    work.take(tiles, REST_AT_ONCE, [&](Piece mine, u32 count, Got* to) {
+        looked = sum_tiles(work, sources, nearest, starts[blockIdx.x], vertices, ctx);
+    work.take(tiling.tiles, REST_AT_ONCE, [&](Piece mine, u32 count, Got* to) {
         const u32 mean = team_sum(mine.words, 32) / count;
         looked += sum_rest(sources, words, weights, mine, count, mean < 128 ? 8 : 32, to, ctx);
     });
@@ -348,14 +361,15 @@ pull_tiles_kernel(const Word* __restrict__ words, const Weight* __restrict__ wei
 // a piece has depends on those beside it: the last bits of sums of doubles are others than those of pull_kernel, or of
 // other devices' shares of the pages. slices: as in pull_sum.cu. Any launch of whole warps.
 KERNEL __launch_bounds__(THREADS)
-add_pieces_kernel(const Row* rows, const u64* firsts, const u64* base, u64 tiles, const Got* sums, Got* carry, Got* dst,
-                  const Slice* slices, u64 slice_count) {
+add_pieces_kernel(const Row* rows, const u64* firsts, const u64* base, u64 tiles, u64 width, u64 ranges,
+                  u64 range_width, const Got* sums, Got* carry, Got* dst, const Slice* slices, u64 slice_count) {
+    const Tiling tiling = {base, tiles, width, ranges, range_width};
     constexpr u32 LANES = 4;
     for (u64 turn = thread_of_grid() / 32; turn * (32 / LANES) < base[1]; turn += threads_of_grid() / 32) {
         const u64 r = turn * (32 / LANES) + lane_of() / LANES;
         Got all = Got(0);
-        for (u64 tile = lane_of() % LANES; tile <= tiles; tile += LANES) {
-            if (r >= base[tile + 1] - base[tile]) continue;
+        for (u64 tile = lane_of() % LANES; tile < tiling.tiles + tiling.ranges; tile += LANES) {
+            if (r >= tiling.rows_of(tile)) continue;
             const u64 cell = base[tile] + r, end = firsts[cell + 1];
             for (u64 piece = firsts[cell]; piece < end; piece++) all += sums[piece];
         }

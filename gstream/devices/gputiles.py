@@ -1,8 +1,10 @@
 """Lists of cached pages cut by tiles of sources, so that a pull of SUM reads most values from shared memory (tiles.cu).
 
 What bounds a pull is how many values L2 can look up. Shared memory has no such bound, and holds some 45,000 values: a
-tile. Where a list is long, enough of its neighbours lie in one tile for a piece of it to be worth a warp's while.
-Cutting takes as long as some supersteps save, so it is done when the same pages have been asked for several times.
+tile. Where a list is long, enough of its neighbours lie in one tile for a piece of it to be worth a warp's while. What
+comes behind a list's tiles is looked up in L2, which need not hold the values of all: it is cut by ranges that L2 does
+hold, and all blocks read from the same one at a time. Cutting takes as long as some supersteps save, so it is done when
+the same pages have been asked for several times.
 """
 
 from __future__ import annotations
@@ -20,9 +22,11 @@ from gstream.pagetable import PageTable
 from pagestore.layout import ROW
 
 MOST_TILES = 32
-PATIENCE = 3  # launches that come again before their lists are cut
+PATIENCE = 2  # launches that come again before their lists are cut
 PIECE_EDGES = 16  # a list has a tile that so many of its edges come from, as far as its length tells
 L2_SHARE = 0.5  # values that fill less of L2, so that each of its halves has them all, are looked up fast
+RANGE_SHARE = 0.25  # of L2, that the values of a range fill: each of its halves has them all
+MOST_RANGES = 32
 LEAST_GAIN = 0.02  # of all edges, that tiles must serve beside the first, which shared memory serves anyway
 PREFIX_STRETCH = 4096  # counters, as cuda/prefix.cu has it
 ROW_BYTES, PIECE_BYTES = 24, 16  # cuda/tiles.cu
@@ -34,41 +38,42 @@ class Cut:
     """How lists are cut, from the directory alone.
 
     pages: int64[n], those whose lists are rows, longest first; rows: int64[n + 1], the first row of each; tile_rows:
-    int64[tiles], how many rows each tile has, descending; edges: float64[tiles + 1], estimated, of each tile and of
-    the rest.
+    int64[tiles], how many rows each tile has, descending; range_rows: int64[ranges], the same of the rest, from all
+    rows on; edges: float64[tiles + 1], estimated, of each tile and of the rest.
     """
 
     pages: np.ndarray
     rows: np.ndarray
     tile_rows: np.ndarray
+    range_rows: np.ndarray
     edges: np.ndarray
 
     @property
     def base(self) -> np.ndarray:
-        """uint64[tiles + 2]: the first cell of each tile, of the rest, and where these end."""
-        return np.append(0, np.cumsum(np.append(self.tile_rows, self.rows[-1]))).astype(np.uint64)
+        """uint64[tiles + ranges + 1]: the first cell of each tile and range, and where these end."""
+        return np.append(0, np.cumsum(np.concatenate([self.tile_rows, self.range_rows]))).astype(np.uint64)
 
 
-def cut_by_tiles(table: PageTable, numbers: np.ndarray, rows: np.ndarray, width: int, vertices: int) -> Cut | None:
-    """How to cut the lists of the pages `numbers` (int64[n], ascending) by tiles of `width` sources.
+def cut_by_tiles(
+    table: PageTable, numbers: np.ndarray, rows: np.ndarray, width: int, range_width: int, vertices: int
+) -> Cut | None:
+    """How to cut the lists of the pages `numbers` (int64[n], ascending) by tiles of `width` sources, what is left of
+    them by ranges of `range_width`.
 
     rows: int64[n], rows that each page has. None where it is not worth it. How many edges come from a tile is reckoned
     from the lists of its vertices in this topology: in a directed graph, those that lead there.
     """
-    bounds = np.arange(min(MOST_TILES, -(-vertices // width)) + 1, dtype=np.float64) * width
-    share = np.diff(_edges_before(table, bounds)) / max(1, int(table.edges.sum()))
-    with np.errstate(divide="ignore"):
-        least = PIECE_EDGES / share
+    share = _shares(table, width, min(MOST_TILES, -(-vertices // width)))
+    least = _least_edges(share)
     if len(least) < 2:
         return None
     least[0] = least[1]
-    least = np.maximum.accumulate(least)
     large = numbers >= table.small_pages
     mean = np.where(large, LONGEST, table.edges[numbers] / np.maximum(table.records[numbers], 1))
     mean[~large & (table.page_layout[numbers] != ROW)] = 0
     order = np.concatenate([np.flatnonzero(large), np.flatnonzero(~large)])
     mean = np.minimum.accumulate(mean[order])
-    counts = np.searchsorted(-mean, -least, "right")  # pages of each tile
+    counts = np.searchsorted(-mean, -np.maximum.accumulate(least), "right")  # pages of each tile
     counts = counts[: np.count_nonzero(counts)]
     pages = numbers[order][: counts[0] if len(counts) else 0]
     before = np.concatenate([[0], np.cumsum(table.edges[pages].astype(np.float64))])
@@ -76,7 +81,23 @@ def cut_by_tiles(table: PageTable, numbers: np.ndarray, rows: np.ndarray, width:
     if edges[1:].sum() <= LEAST_GAIN * table.edges[numbers].sum():
         return None
     first = np.concatenate([[0], np.cumsum(rows[order][: len(pages)])])
-    return Cut(pages, first, first[counts], np.append(edges, max(0.0, before[-1] - edges.sum())))
+    least = _least_edges(_shares(table, range_width, -(-vertices // range_width)))
+    least[0] = 0
+    in_range = np.searchsorted(-mean[: len(pages)], -np.maximum.accumulate(least), "right")
+    in_range = in_range[: np.count_nonzero(in_range)]
+    return Cut(pages, first, first[counts], first[in_range], np.append(edges, max(0.0, before[-1] - edges.sum())))
+
+
+def _shares(table: PageTable, width: int, count: int) -> np.ndarray:
+    """float64[count]: of all edges, those from each of the first `count` ranges of `width` sources."""
+    bounds = np.arange(count + 1, dtype=np.float64) * width
+    return np.diff(_edges_before(table, bounds)) / max(1, int(table.edges.sum()))
+
+
+def _least_edges(share: np.ndarray) -> np.ndarray:
+    """float64[n]: the length of a list that has PIECE_EDGES edges from where such a share of all edges comes from."""
+    with np.errstate(divide="ignore"):
+        return PIECE_EDGES / share
 
 
 def _edges_before(table: PageTable, vertices: np.ndarray) -> np.ndarray:
@@ -123,7 +144,6 @@ class Tiles:
 
     def _cut_lists(self) -> None:
         state, cut, known = self._state, self._cut, self._pages.table
-        width = tile_width(state)
         pages = np.zeros((len(cut.pages) + 1, 4), np.uint32)
         pages[:-1, 0] = self._pages.rows[np.searchsorted(self._pages.numbers, cut.pages)]
         pages[:, 1], pages[:-1, 2], pages[:-1, 3] = cut.rows, known.part_of[cut.pages], known.carries[cut.pages]
@@ -136,7 +156,7 @@ class Tiles:
         stretches = -(-(cells + 1) // PREFIX_STRETCH)
         sums = self._empty(stretches, np.uint64)
         words, page_words = self._pages.words, known.table.layout.words
-        tiling = (self._base.address, len(cut.tile_rows), width)
+        tiling = (self._base.address, len(cut.tile_rows), tile_width(state), len(cut.range_rows), range_width(state))
         state.launch(
             "list_rows_kernel", state.blocks(rows, 256), words, page_words, known.parts.address,
             known.place_of.address, listed.address, len(cut.pages), state.job.vertices, self._rows.address,
@@ -187,7 +207,7 @@ class Tiles:
         )  # fmt: skip
         add = state.kernels["add_pieces_kernel"]
         add(
-            state.stream, state.blocks(4 * int(self._cut.rows[-1]), 256), self._rows.address, firsts, *tiling[:2],
+            state.stream, state.blocks(4 * int(self._cut.rows[-1]), 256), self._rows.address, firsts, *tiling,
             self._sums.address, state.carry[name].address, state.got.address, *state.slices,
         )  # fmt: skip
 
@@ -195,6 +215,12 @@ class Tiles:
 def tile_width(state: GpuState) -> int:
     """Sources of a tile: as many as shared memory holds, and a 0 behind them."""
     return state.hot[0] - 1
+
+
+def range_width(state: GpuState) -> int:
+    """Sources of a range of the rest."""
+    width = int(RANGE_SHARE * state.gpu.l2_bytes) // message_dtype(state.code).itemsize
+    return max(width, -(-state.plan.senders // MOST_RANGES), 1)
 
 
 def first_tiles(edges: np.ndarray, blocks: int) -> np.ndarray:
@@ -211,7 +237,7 @@ def tiles_of(state: GpuState, pages: Launch) -> Tiles | None:
         return None
     parts = known.part_of[pages.numbers + 1] - known.part_of[pages.numbers]
     rows = np.where(known.carries[pages.numbers], parts, known.table.records[pages.numbers])
-    cut = cut_by_tiles(known.table, pages.numbers, rows, width, state.plan.senders)
+    cut = cut_by_tiles(known.table, pages.numbers, rows, width, range_width(state), state.plan.senders)
     if cut is None:
         return None
     try:

@@ -71,6 +71,7 @@ def test_ranks_are_the_hosts(store, made, monkeypatch, devices, edges_a_part, ev
     np.testing.assert_allclose(found, ranks(store), rtol=2e-6)
     assert len(made) == len(devices.split(","))
     assert all((tiles.rest is None) == everything for tiles in made)
+    assert all(len(tiles._cut.range_rows) > 1 for tiles in made)
 
 
 class Spread(Program):
@@ -155,12 +156,14 @@ def test_lists_have_the_tiles_that_are_worth_it(store):
     """Longer lists have more tiles; what tiles and the rest have comes to all edges of their pages."""
     table = page_table(store.topology("in"), 1)
     numbers, rows = table.all_pages(), table.records.astype(np.int64)
-    cut = cut_by_tiles(table, numbers, rows, 50, V)
+    cut = cut_by_tiles(table, numbers, rows, 50, 400, V)
     assert isinstance(cut, Cut) and (np.diff(cut.tile_rows) <= 0).all() and cut.tile_rows[0] == cut.rows[-1]
     assert cut.edges.sum() == pytest.approx(table.edges[cut.pages].sum())
-    assert (np.diff(cut.base.astype(np.int64)) == np.append(cut.tile_rows, cut.rows[-1])).all()
+    assert (np.diff(cut.base.astype(np.int64)) == np.append(cut.tile_rows, cut.range_rows)).all()
+    assert 1 < len(cut.range_rows) <= -(-V // 400) and (np.diff(cut.range_rows) <= 0).all()
+    assert cut.range_rows[0] == cut.rows[-1]  # a list without tiles is whole there
     assert set(range(table.small_pages, table.pages)) <= set(cut.pages.tolist())
-    assert cut_by_tiles(table, numbers, rows, V, V) is None  # one tile: shared memory has it all
+    assert cut_by_tiles(table, numbers, rows, V, V, V) is None  # one tile: shared memory has it all
 
 
 def test_blocks_begin_where_there_is_work():
