@@ -167,78 +167,62 @@ struct Tile {
     u32 count;
 };
 
-// STEP neighbouring words, read at once: 16 bytes or 32, aligned.
-struct Four {
+// Words of a piece that a lane reads at once, SIZE apart; `filler` where the piece has ended. left: words from the first.
+template <u32 SIZE> struct Words {
     Word u[STEP];
-};
-__device__ __forceinline__ Four read_four(const u32* at) {
-    const uint4 four = __ldcs(reinterpret_cast<const uint4*>(at));
-    return {Word(four.x), Word(four.y), Word(four.z), Word(four.w)};
-}
-__device__ __forceinline__ Four read_four(const u64* at) {
-    const ulonglong2* const pairs = reinterpret_cast<const ulonglong2*>(at);
-    const ulonglong2 low = __ldcs(pairs), high = __ldcs(pairs + 1);
-    return {Word(low.x), Word(low.y), Word(high.x), Word(high.y)};
-}
 
-// One piece out of 32, of `count` words: where this lane begins to read it, and the place in the piece of the word there.
-// Lanes read aligned fours, so the first lane's may begin before the piece does.
+    __device__ __forceinline__ Words(const Word* at, i32 left, Word filler) {
+#pragma unroll
+        for (u32 k = 0; k < STEP; k++) {
+            u[k] = filler;
+            if (i32(k * SIZE) < left) u[k] = read_once(at + k * SIZE);
+        }
+    }
+};
+
+// One piece out of 32: where this lane begins to read it, and how many words there are from there on; 0 or less: none.
 struct Share {
     u64 at;
-    i32 place, count;
+    i32 left;
 
     __device__ __forceinline__ Share(Piece mine, u32 which, u32 rank) {
-        const u64 first = __shfl_sync(FULL, mine.at, which & 31);
-        const u32 length = __shfl_sync(FULL, mine.words, which & 31), before = u32(first) & (STEP - 1);
-        at = first - before + STEP * rank;
-        place = which < 32 ? i32(STEP * rank) - i32(before) : 0;
-        count = which < 32 ? i32(length) : 0;
-    }
-    __device__ __forceinline__ bool over() const { return place >= count; }
-    __device__ __forceinline__ bool has(u32 k) const { return u32(place) + k < u32(count); }
-    __device__ __forceinline__ Share after(u32 words) const {
-        Share next = *this;
-        next.at += words;
-        next.place += i32(words);
-        return next;
-    }
-    __device__ __forceinline__ Four read(const Word* words) const {
-        return over() ? Four{} : read_four(words + at);
+        at = __shfl_sync(FULL, mine.at, which & 31) + rank;
+        const i32 length = i32(__shfl_sync(FULL, mine.words, which & 31));
+        left = which < 32 ? length - i32(rank) : 0;
     }
 };
 
 // What this lane has of a piece of a tile, SIZE lanes a piece; `now` has its first words.
 template <u32 SIZE>
 __device__ __forceinline__ Got sum_near(const Sources& sources, Tile tile, const Word* words, const Weight* weights,
-                                        const Share whole, Four now, const Context& ctx) {
+                                        Share share, Words<SIZE> now, const Context& ctx) {
+    const Word filler = tile.first + tile.count;
+    const Word* at = words + share.at;
     Got sum = Got(0);
     Word farthest = 0;
-    for (Share share = whole; !share.over();) {
-        const Share after = share.after(STEP * SIZE);
-        const Four next = after.read(words);
+    for (i32 left = share.left; left > 0; left -= STEP * SIZE, at += STEP * SIZE) {
+        const Words<SIZE> next(at + STEP * SIZE, left - i32(STEP * SIZE), filler);
         Source from[STEP];
 #pragma unroll
         for (u32 k = 0; k < STEP; k++) {
-            const Word index = share.has(k) ? now.u[k] - tile.first : Word(0);
-            farthest = max2(farthest, index);
-            from[k] = tile.nearest[share.has(k) ? u32(min2(index, Word(tile.count))) : tile.count];
+            const Word index = now.u[k] - tile.first;
+            farthest = max2(farthest, i32(k * SIZE) < left ? index : Word(0));
+            from[k] = tile.nearest[u32(min2(index, Word(tile.count)))];
         }
 #pragma unroll
         for (u32 k = 0; k < STEP; k++) {
             if constexpr (PREMADE) sum += Got(from[k]);
-            else if (share.has(k)) sum += sources.message(now.u[k], from[k], weight_of(weights + share.at, k), ctx);
+            else if (i32(k * SIZE) < left)
+                sum += sources.message(now.u[k], from[k], weight_of(weights + (at - words), k * SIZE), ctx);
         }
-        share = after;
         now = next;
     }
     if (farthest < tile.count) return sum;
     sum = Got(0);  // a list that does not ascend
-    for (Share share = whole; !share.over(); share = share.after(STEP * SIZE))
-        for (u32 k = 0; k < STEP; k++) {
-            if (!share.has(k)) continue;
-            const Word u = words[share.at + k];
-            sum += sources.message(u, sources.at(u), weight_of(weights + share.at, k), ctx);
-        }
+    for (i32 k = 0; k < share.left; k += SIZE) {
+        const Word u = words[share.at + k];
+        sum += sources.message(u, sources.at(u), weight_of(weights + share.at, k), ctx);
+    }
     return sum;
 }
 
@@ -248,18 +232,19 @@ template <u32 SIZE>
 __device__ __forceinline__ u32 sum_tile(const Sources& sources, Tile tile, const Word* words, const Weight* weights,
                                         Piece mine, u32 count, Got* sums, const Context& ctx) {
     const u32 rank = lane_of() % SIZE;
+    const Word filler = tile.first + tile.count;
     u32 edges = 0;
     Share share(mine, lane_of() / SIZE, rank);
-    Four ahead = share.read(words);
+    Words<SIZE> ahead(words + share.at, share.left, filler);
     for (u32 which = lane_of() / SIZE; which - lane_of() / SIZE < count; which += 32 / SIZE) {
         const Share now = share;
-        const Four first = ahead;
+        const Words<SIZE> first = ahead;
         share = Share(mine, which + 32 / SIZE, rank);
-        ahead = share.read(words);
+        ahead = Words<SIZE>(words + share.at, share.left, filler);
         const Got sum = team_sum(sum_near<SIZE>(sources, tile, words, weights, now, first, ctx), SIZE);
         if (rank == 0 && which < count) {
             sums[which] = sum;
-            edges += u32(now.count);
+            edges += u32(now.left);
         }
     }
     return edges;
