@@ -2,10 +2,12 @@
 
     python bench/sanitize.py                                        all four tools
     python bench/sanitize.py --tools memcheck --shards 4 --limit 500
+    python bench/sanitize.py --tools memcheck --missing             what the last one had no time for
     python bench/sanitize.py --tests tests/gpu/test_sort.py
 
-Results go to bench/results/sanitizer.json, a tool's in place of those it had; what tools and tests said to
-bench/scratch/sanitizer/. Exit code 1 where a tool reports something, a test fails, or a process did not end in time.
+A process has some tests of one file. Results go to bench/results/sanitizer.json, a tool's in place of those it had, or
+beside them with --missing; what tools and tests said to bench/scratch/sanitizer/. Exit code 1 where a tool reports
+something, a test fails, or a process did not end in time: its tests are named as missing.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 if not __package__:
@@ -39,21 +44,22 @@ REPORTS = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
 COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
 
 
-class Shard(NamedTuple):
-    """A process that has some of the tests under a tool; `name`.log is the tool's, `name`.out the tests'."""
+class Part(NamedTuple):
+    """Some tests for one process under a tool; `name`.log is the tool's, `name`.out the tests'."""
 
     tool: str
     name: Path
-    process: subprocess.Popen[bytes]
-    tests: int
+    tests: Sequence[str]
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(description="Run the GPU tests under compute-sanitizer.")
     parser.add_argument("--tools", nargs="+", choices=TOOLS, default=list(TOOLS), help="which of its tools (all)")
-    parser.add_argument("--shards", type=int, default=2, help="processes for each tool (2)")
-    parser.add_argument("--limit", type=int, default=3600, help="seconds after which a process is stopped (3600)")
+    parser.add_argument("--shards", type=int, default=2, help="processes at a time (2)")
+    parser.add_argument("--part", type=int, default=12, help="most tests of a process (12)")
+    parser.add_argument("--limit", type=int, default=3600, help="seconds after which all are stopped (3600)")
+    parser.add_argument("--missing", action="store_true", help="only tests that have not ended in the result")
     parser.add_argument("--tests", nargs="+", default=["tests/gpu"], help="what pytest is given (tests/gpu)")
     parser.add_argument("--out", type=Path, default=RESULT, help="the result")
     return parser.parse_args(arguments)
@@ -84,33 +90,56 @@ def tests_of(tool: str, given: Sequence[str]) -> list[str]:
     return [line for line in done.stdout.splitlines() if "::" in line]
 
 
-def start(tool: str, number: int, tests: Sequence[str], limit: int) -> Shard:
-    """Have a tool watch some tests."""
-    name = SAID / f"{tool}-{number}"
-    name.with_suffix(".log").unlink(missing_ok=True)
-    command = ["timeout", "--signal=INT", "--kill-after=60", str(limit), "compute-sanitizer", "--tool", tool]
-    command += ["--target-processes", "application-only", "--print-limit", "20", "--log-file", f"{name}.log"]
-    command += [*OPTIONS.get(tool, []), *PYTEST, *tests]
-    with name.with_suffix(".out").open("wb") as out:
-        process = subprocess.Popen(
-            command, cwd=machine.ROOT, env=environment(tool, number), stdout=out, stderr=subprocess.STDOUT
-        )
-    return Shard(tool, name, process, len(tests))
+def parts_of(tool: str, tests: Sequence[str], most: int) -> list[Part]:
+    """Tests of one file together, as they use the same kernels, which a tool takes long to load."""
+    groups = [list(group) for _, group in groupby(tests, lambda name: name.partition("::")[0])]
+    cut = [group[first : first + most] for group in groups for first in range(0, len(group), most)]
+    return [Part(tool, SAID / f"{tool}-{number}", group) for number, group in enumerate(cut)]
 
 
-def found_by(shards: Sequence[Shard]) -> dict[str, Any]:
-    """What the processes of a tool came to, once they have ended. reports: None where one did not say."""
-    counts = dict.fromkeys(("passed", "failed", "error", "skipped"), 0)
-    reports: int | None = 0
-    for shard in shards:
-        shard.process.wait()
-        last = shard.name.with_suffix(".out").read_text(errors="replace").strip().rpartition("\n")[2]
-        for count, what in COUNTS.findall(last):
-            counts[what] += int(count)
-        log = shard.name.with_suffix(".log")
-        said = REPORTS.findall(log.read_text(errors="replace")) if log.exists() else []
-        reports = reports + sum(map(int, said)) if said and reports is not None else None
-    return {"processes": len(shards), "tests": sum(shard.tests for shard in shards), "reports": reports, **counts}
+def run(part: Part, slot: int, limit: float) -> dict[str, Any]:
+    """Have a tool watch some tests; what they came to. missing: all of them, where the process did not end."""
+    log, said = part.name.with_suffix(".log"), part.name.with_suffix(".out")
+    log.unlink(missing_ok=True)
+    command = ["timeout", "--signal=INT", "--kill-after=20", str(limit), "compute-sanitizer", "--tool", part.tool]
+    command += ["--target-processes", "application-only", "--print-limit", "20", "--log-file", str(log)]
+    command += [*OPTIONS.get(part.tool, []), *PYTEST, *part.tests]
+    found: dict[str, Any] = {**dict.fromkeys(("passed", "failed", "error", "skipped", "reports"), 0), "missing": []}
+    if limit > 1:
+        with said.open("wb") as out:
+            env = environment(part.tool, slot)
+            subprocess.run(command, cwd=machine.ROOT, env=env, stdout=out, stderr=subprocess.STDOUT, check=False)
+        for count, what in COUNTS.findall(said.read_text(errors="replace").strip().rpartition("\n")[2]):
+            found[what] += int(count)
+    reports = REPORTS.findall(log.read_text(errors="replace")) if log.exists() else []
+    found["reports"] = sum(map(int, reports))
+    if not reports or sum(found[k] for k in ("passed", "failed", "error", "skipped")) < len(part.tests):
+        found.update(passed=0, skipped=0, missing=list(part.tests))
+    return found
+
+
+def run_all(parts: Sequence[Part], processes: int, limit: int) -> dict[str, dict[str, Any]]:
+    """What the tests of each tool came to, so many processes at a time."""
+    ends = time.monotonic() + limit
+    slots: SimpleQueue[int] = SimpleQueue()
+    for slot in range(processes):
+        slots.put(slot)
+
+    def one(part: Part) -> dict[str, Any]:
+        slot = slots.get()
+        try:
+            return run(part, slot, ends - time.monotonic())
+        finally:
+            slots.put(slot)
+
+    with ThreadPoolExecutor(processes) as pool:
+        done = list(zip(parts, pool.map(one, parts), strict=True))
+    return {tool: added([found for part, found in done if part.tool == tool]) for tool in {p.tool for p in parts}}
+
+
+def added(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Counts, and names of what is missing, together."""
+    return {key: sum((one[key] for one in found[1:]), start=found[0][key]) for key in found[0]}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -118,23 +147,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     SAID.mkdir(parents=True, exist_ok=True)
     facts, began = machine.facts(), time.monotonic()
-    shards: list[Shard] = []
+    known = json.loads(options.out.read_text()) if options.out.exists() else {}
+    parts: list[Part] = []
     for tool in options.tools:
         tests = tests_of(tool, options.tests)
         if not tests:
             sys.exit(f"{' '.join(options.tests)}: pytest finds no tests there. Name a folder or a file that has some.")
-        parts = [tests[number :: options.shards] for number in range(options.shards)]
-        shards += [start(tool, number, part, options.limit) for number, part in enumerate(parts) if part]
-    known = json.loads(options.out.read_text()) if options.out.exists() else {}
+        if options.missing and tool in known:
+            tests = [name for name in tests if name in set(known[tool]["missing"])]
+        parts += parts_of(tool, tests, options.part)
+    result = run_all(parts, options.shards, options.limit)
     good = True
-    for tool in options.tools:
-        found = found_by([shard for shard in shards if shard.tool == tool])
-        known[tool] = {**found, "seconds": round(time.monotonic() - began), **{k: facts[k] for k in ("date", "commit")}}
-        ended = found["passed"] + found["skipped"] == found["tests"] > found["skipped"]
-        good = good and ended and found["reports"] == found["failed"] == found["error"] == 0
-        print(f"{tool}: {known[tool]}", flush=True)
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps({name: known[name] for name in TOOLS if name in known}, indent=1) + "\n")
+    for tool, found in result.items():
+        if options.missing and tool in known:
+            before = {**known[tool], "missing": []}
+            found = added([found, {key: before[key] for key in found}])
+        when = {"seconds": round(time.monotonic() - began), **{k: facts[k] for k in ("date", "commit")}}
+        known[tool] = {**found, **when}
+        clean = found["reports"] == found["failed"] == found["error"] == len(found["missing"]) == 0
+        good = good and clean and found["passed"] > 0
+        print(f"{tool}: { ({**known[tool], 'missing': len(found['missing'])}) }", flush=True)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps({name: known[name] for name in TOOLS if name in known}, indent=1) + "\n")
     return 0 if good else 1
 
 

@@ -352,7 +352,7 @@ pull_tiles_kernel(const Word* __restrict__ words, const Weight* __restrict__ wei
         looked = sum_tiles(work, sources, nearest, starts[blockIdx.x], vertices, ctx);
     work.take(tiling.tiles, REST_AT_ONCE, [&](Piece mine, u32 count, Got* to) {
         const u32 mean = team_sum(mine.words, 32) / count;
-        looked += sum_rest(sources, words, weights, mine, count, mean < 128 ? 8 : 32, to, ctx);
+        looked += sum_rest(sources, words, weights, mine, count, mean < 64 ? 8 : mean < 256 ? 16 : 32, to, ctx);
     });
     count_up(edges, looked);
 }

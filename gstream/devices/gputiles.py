@@ -23,7 +23,8 @@ from pagestore.layout import ROW
 
 MOST_TILES = 32
 PATIENCE = 2  # launches that come again before their lists are cut
-PIECE_EDGES = 16  # a list has a tile that so many of its edges come from, as far as its length tells
+PIECE_EDGES = 8  # a list has a tile that so many of its edges come from, as far as its length tells
+RANGE_EDGES = 8  # the same of a range
 L2_SHARE = 0.5  # values that fill less of L2, so that each of its halves has them all, are looked up fast
 RANGE_SHARE = 0.25  # of L2, that the values of a range fill: each of its halves has them all
 MOST_RANGES = 32
@@ -64,7 +65,7 @@ def cut_by_tiles(
     from the lists of its vertices in this topology: in a directed graph, those that lead there.
     """
     share = _shares(table, width, min(MOST_TILES, -(-vertices // width)))
-    least = _least_edges(share)
+    least = _least_edges(share, PIECE_EDGES)
     if len(least) < 2:
         return None
     least[0] = least[1]
@@ -81,7 +82,7 @@ def cut_by_tiles(
     if edges[1:].sum() <= LEAST_GAIN * table.edges[numbers].sum():
         return None
     first = np.concatenate([[0], np.cumsum(rows[order][: len(pages)])])
-    least = _least_edges(_shares(table, range_width, -(-vertices // range_width)))
+    least = _least_edges(_shares(table, range_width, -(-vertices // range_width)), RANGE_EDGES)
     least[0] = 0
     in_range = np.searchsorted(-mean[: len(pages)], -np.maximum.accumulate(least), "right")
     in_range = in_range[: np.count_nonzero(in_range)]
@@ -94,10 +95,10 @@ def _shares(table: PageTable, width: int, count: int) -> np.ndarray:
     return np.diff(_edges_before(table, bounds)) / max(1, int(table.edges.sum()))
 
 
-def _least_edges(share: np.ndarray) -> np.ndarray:
-    """float64[n]: the length of a list that has PIECE_EDGES edges from where such a share of all edges comes from."""
+def _least_edges(share: np.ndarray, edges: float) -> np.ndarray:
+    """float64[n]: the length of a list that has so many edges from where such a share of all edges comes from."""
     with np.errstate(divide="ignore"):
-        return PIECE_EDGES / share
+        return edges / share
 
 
 def _edges_before(table: PageTable, vertices: np.ndarray) -> np.ndarray:

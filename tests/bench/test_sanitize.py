@@ -29,7 +29,9 @@ exit $code
 """
 
 
-def sanitized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, tests: str = TESTS) -> tuple[int, dict]:
+def sanitized(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, tests: str = TESTS, *more: str
+) -> tuple[int, dict]:
     program = tmp_path / "compute-sanitizer"
     program.write_text(tool)
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -39,6 +41,7 @@ def sanitized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, tests:
     monkeypatch.setattr(sanitize.machine, "ROOT", tmp_path)
     out = tmp_path / "out" / "sanitizer.json"
     given = ["--tools", "memcheck", "synccheck", "--tests", ".", "--out", str(out), "--limit", "60"]
+    given += ["--part", "2", *more]
     return sanitize.main(given), json.loads(out.read_text())
 
 
@@ -46,18 +49,31 @@ def test_nothing_is_reported(tmp_path, monkeypatch):
     code, found = sanitized(tmp_path, monkeypatch, TOOL.replace("REPORTS", "0"))
     assert code == 0 and list(found) == ["memcheck", "synccheck"]
     for counts in found.values():
-        assert (counts["passed"], counts["failed"], counts["reports"], counts["processes"]) == (5, 0, 0, 2)
-        assert counts["tests"] == 5
+        assert (counts["passed"], counts["failed"], counts["reports"], counts["missing"]) == (5, 0, 0, [])
 
 
 def test_reports_count(tmp_path, monkeypatch):
     code, found = sanitized(tmp_path, monkeypatch, TOOL.replace("REPORTS", "3"))
-    assert code == 1 and found["memcheck"]["reports"] == 6
+    assert code == 1 and found["memcheck"]["reports"] == 9  # of three processes
 
 
 def test_a_tool_that_says_nothing(tmp_path, monkeypatch):
     code, found = sanitized(tmp_path, monkeypatch, "#!/bin/sh\nexit 1\n")
-    assert code == 1 and found["synccheck"]["reports"] is None and found["synccheck"]["passed"] == 0
+    assert code == 1 and len(found["synccheck"]["missing"]) == 5 and found["synccheck"]["passed"] == 0
+
+
+def test_what_is_missing_comes_later(tmp_path, monkeypatch):
+    """Tests whose process was stopped are run by the next one; those that ended are not."""
+    slow = TESTS.replace(
+        "assert os", "assert number < 4 or not os.path.exists('slow') or os.kill(os.getpid(), 9)\n    assert os"
+    )
+    (tmp_path / "slow").touch()
+    code, found = sanitized(tmp_path, monkeypatch, TOOL.replace("REPORTS", "0"), slow)
+    assert code == 1 and found["memcheck"]["passed"] == 4
+    assert found["memcheck"]["missing"] == ["test_of_sanitizer.py::test_some[4]"]
+    (tmp_path / "slow").unlink()
+    code, found = sanitized(tmp_path, monkeypatch, TOOL.replace("REPORTS", "0"), slow, "--missing")
+    assert code == 0 and (found["memcheck"]["passed"], found["memcheck"]["missing"]) == (5, [])
 
 
 def test_failures_count(tmp_path, monkeypatch):

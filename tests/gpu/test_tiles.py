@@ -37,11 +37,14 @@ def store(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("devices", DEVICES)
-@pytest.mark.parametrize("piece_edges", [0.01, 4])
-def test_ranks_are_those_of_whole_lists(store, monkeypatch, devices, piece_edges):
-    """Of all lists, and of the long ones; the sums are of doubles, so that their order makes little difference."""
+@pytest.mark.parametrize(("piece_edges", "range_share"), [(0.01, 1e-3), (4, 1e-3), (4, 1)])
+def test_ranks_are_those_of_whole_lists(store, monkeypatch, devices, piece_edges, range_share):
+    """Of all lists, and of the long ones; with many ranges behind the tiles, and one; the sums are of doubles, so that
+    their order makes little difference."""
     made, tiles_of = [], gputiles.tiles_of
     monkeypatch.setattr(gputiles, "PIECE_EDGES", piece_edges)
+    monkeypatch.setattr(gputiles, "RANGE_EDGES", piece_edges)
+    monkeypatch.setattr(gputiles, "RANGE_SHARE", range_share)
     monkeypatch.setattr(gputiles, "L2_SHARE", 0)
     monkeypatch.setattr("gstream.devices.gpuwork.tiles_of", lambda *given: made.append(tiles_of(*given)) or made[-1])
     supersteps = gputiles.PATIENCE + 6
@@ -52,3 +55,4 @@ def test_ranks_are_those_of_whole_lists(store, monkeypatch, devices, piece_edges
             found = engine.run(PageRank(tolerance=0.0), max_supersteps=supersteps).value
             np.testing.assert_allclose(found, wanted, rtol=1e-6)
     assert len(made) == 2 * len(devices.split(",")) and all(tiles is not None for tiles in made)
+    assert all((len(tiles._cut.range_rows) > 1) == (range_share < 1) for tiles in made)
