@@ -8,8 +8,9 @@ duplicate edges count once.
   times; with k = 1 that is NaN);
 * named sources: their sums alone (networkx.betweenness_centrality_subset with all vertices as targets).
 
-Each source takes two sweeps a level, of the pages of that level's vertices. Needs out-pages. Holds 28 bytes and an ID a
-vertex. Sums over the pages of a hub are added by atomics on doubles, so the last digits may differ from run to run.
+Each source takes two sweeps a level, of the pages of that level's vertices; one GPU keeps the attributes meanwhile.
+Needs out-pages. Holds 28 bytes and an ID a vertex. Sums over the pages of a hub are added by atomics on doubles, so the
+last digits may differ from run to run.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 
 from gstream.algorithms import nearest, paths
 from gstream.algorithms.bfs import source_ids
+from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.simple import Simple, simple_lists
 from gstream.hostcode.bitmaps import bitmap, list_bits, set_bits
@@ -34,8 +36,8 @@ def run_betweenness(
     """Column betweenness, float64. Raises UsageError (k out of range, k and source, a source that is no vertex)."""
     session.store.topology("out")
     sources = _sources(session, k, seed, source)
-    lists, search = simple_lists(session, "out"), _Search(session)
-    levels = sum(search.from_source(lists, int(s)) for s in sources)
+    search = _Search(session, simple_lists(session, "out"))
+    levels = search.from_sources(sources)
     vertices = session.meta.vertices
     sampled = k is not None and k < vertices
     _scale(search.between, vertices, session.meta.directed, normalized, sources if sampled else None)
@@ -81,37 +83,53 @@ def _scale(between: np.ndarray, vertices: int, directed: bool, normalized: bool,
 
 
 class _Search:
-    """The attributes of all vertices, used for one source after the other."""
+    """The attributes of all vertices, used for one source after the other.
 
-    def __init__(self, session: Session) -> None:
-        self.session, vertices = session, session.meta.vertices
+    Where one GPU has them, it finds the vertices of a level by their distances, which takes it no time; cores keep the
+    order in which vertices were reached.
+    """
+
+    def __init__(self, session: Session, lists: Simple) -> None:
+        self.session, self.lists, vertices = session, lists, session.meta.vertices
         self.distance = np.full(vertices, nearest.FAR, np.uint32)
         self.paths, self.depends, self.between = (np.zeros(vertices) for _ in range(3))
         self.order = np.empty(vertices, session.id_dtype)  # reached vertices, level by level
-        self.here, self.following = bitmap(vertices), bitmap(vertices)
+        self.here, self.following, self.last = bitmap(vertices), bitmap(vertices), np.zeros(1, np.uint64)
         session.hold(self.distance, self.paths, self.depends, self.between, self.order, self.here, self.following)
 
-    def from_source(self, lists: Simple, source: int) -> int:
-        """Add the dependencies on one source to `between`; levels."""
-        self.distance[source], self.paths[source], self.order[0] = 0, 1.0, source
-        bounds = [0, 1]
-        while bounds[-1] > bounds[-2]:
-            self.following[:] = 0
-            self._sweep(lists, bounds, len(bounds) - 2, paths.count_paths, self.paths, self.following)
-            reached = list_bits(self.following, 0, len(self.distance))
-            self.order[bounds[-1] : bounds[-1] + len(reached)] = reached
-            bounds.append(bounds[-1] + len(reached))
-        for level in reversed(
-            range(1, len(bounds) - 3)
-        ):  # the last level has nobody behind it, the source is no matter
-            self._sweep(lists, bounds, level, paths.add_dependencies, self.paths, self.depends)
-        arrays = (self.distance, self.paths, self.depends, self.between)
-        self.session.each(paths.close_source, source, *arrays)
-        return len(bounds) - 2
+    def from_sources(self, sources: np.ndarray) -> int:
+        """Add the dependencies on each source (store IDs) to `between`; levels of all searches."""
+        kept = (self.distance, self.paths, self.depends, self.between, self.here, self.following, self.last)
+        with self.session.resident(*kept, self.lists.hubs, self.lists.ends) as resident:
+            levels = sum(self._from_source(resident, int(source)) for source in sources)
+            resident.forget(self.distance, self.paths, self.depends, self.here, self.following)
+        return levels
 
-    def _sweep(self, lists: Simple, bounds: list[int], level: int, kernel: Any, *arrays: np.ndarray) -> None:
-        """Sweep the pages of the vertices of a level."""
-        self.here[:] = 0
-        set_bits(self.here, self.order[bounds[level] : bounds[level + 1]].astype(np.uint64))
-        shared = SharedKernel(kernel, (lists.hubs, lists.ends, self.here, level, self.distance, *arrays))
-        self.session.sweep_among(lists.name, shared, self.here)
+    def _from_source(self, resident: Resident, source: int) -> int:
+        """Those on one source; levels."""
+        words, vertices = -(-len(self.here) // paths.WORDS), len(self.distance)
+        bounds: list[int] | None = None if resident.on_gpu else [0]  # of levels in the order
+        resident.each(paths.begin_source, 1, source, self.distance, self.paths, self.following, items=1)
+        for number in resident.rounds(self.last):
+            resident.each(paths.step_on, words, number, self.here, self.following, self.last, items=len(self.here))
+            if bounds is not None:
+                reached = list_bits(self.here, 0, vertices)
+                bounds.append(bounds[-1] + len(reached))
+                self.order[bounds[-2] : bounds[-1]] = reached
+            self._sweep(resident, paths.count_paths, number - 1, self.paths, self.following)
+        levels = int(self.last[0])
+        for level in range(levels - 2, 0, -1):  # the last level has nobody behind it, the source is no matter
+            if bounds is None:
+                resident.each(paths.find_level, words, level, self.distance, self.here, items=vertices)
+            else:
+                self.here[:] = 0
+                set_bits(self.here, self.order[bounds[level] : bounds[level + 1]].astype(np.uint64))
+            self._sweep(resident, paths.add_dependencies, level, self.paths, self.depends)
+        arrays = (self.distance, self.paths, self.depends, self.between)
+        resident.each(paths.close_source, -(-vertices // paths.RUN), source, *arrays, items=vertices)
+        return levels
+
+    def _sweep(self, resident: Resident, kernel: Any, level: int, *arrays: np.ndarray) -> None:
+        """Sweep the lists of the vertices of a level."""
+        given = (self.lists.hubs, self.lists.ends, self.here, level, self.distance, *arrays)
+        resident.sweep(self.lists.name, SharedKernel(kernel, given), self.here)

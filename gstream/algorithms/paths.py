@@ -6,13 +6,15 @@ f8[V]. here: u64[ceil(V / 64)], the vertices of one level; only their lists are 
 
 from __future__ import annotations
 
-from gstream.algorithms.nearest import BLOCK, FAR, u32
-from gstream.algorithms.records import claim, u64
+from gstream.algorithms.nearest import FAR, u32
+from gstream.algorithms.records import u64
 from gstream.algorithms.shared import is_set, set_bit
 from gstream.hostcode.casts import f64
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
-from gstream.hostcode.jit import kernel
-from gstream.records import record_kernel
+from gstream.records import item_kernel, record_kernel
+
+WORDS = 32  # of a bitmap, that are an item: one for each lane
+RUN = 64  # vertices that are an item
 
 
 @record_kernel(distance="min", paths="sum", following="or")
@@ -43,14 +45,49 @@ def add_dependencies(record, hubs, ends, here, level, distance, paths, depends):
         atomic_add(depends, v, found * paths[v])
 
 
-@kernel
-def close_source(source, distance, paths, depends, between, counter):
-    """between += depends, but for the source's own; the others are made ready for the next source."""
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(distance)):
-            return u64(0)
-        for v in range(begin, min(begin + u64(BLOCK), u64(len(distance)))):
-            if v != u64(source):
-                between[v] += depends[v]
-            distance[v], paths[v], depends[v] = FAR, 0.0, 0.0
+@item_kernel(distance="own", paths="own", following="own")
+def begin_source(item, source, distance, paths, following):
+    """The search begins at `source`, the only item; nobody is reached, and `following` is empty."""
+    begin, end = item.part(u64(source), u64(source) + u64(1))
+    for v in range(begin, end):
+        distance[v] = u32(0)
+        paths[v] = 1.0
+        following[v >> u64(6)] = u64(1) << (v & u64(63))
+
+
+@item_kernel(here="own", following="own", last="own")
+def step_on(item, number, here, following, last):
+    """`following` becomes `here`. last: uint64[1], the last round in which there was anybody. An item is WORDS words of
+    bits."""
+    begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(here))))
+    for index in range(begin, end):
+        word = following[index]
+        here[index] = word
+        following[index] = u64(0)
+        if word != u64(0):
+            last[0] = u64(number)
+
+
+@item_kernel(here="own")
+def find_level(item, level, distance, here):
+    """here: the vertices of a level. An item is WORDS words of bits."""
+    begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(here))))
+    for index in range(begin, end):
+        word, first = u64(0), index << u64(6)
+        for v in range(first, min(first + u64(64), u64(len(distance)))):
+            if distance[v] == u32(level):
+                word |= u64(1) << (v & u64(63))
+        here[index] = word
+
+
+@item_kernel(distance="own", paths="own", depends="own", between="own")
+def close_source(item, source, distance, paths, depends, between):
+    """between += depends, but for the source's own; the others are made ready for the next source. An item is RUN
+    vertices."""
+    begin, end = item.part(item.number * u64(RUN), min((item.number + u64(1)) * u64(RUN), u64(len(distance))))
+    for v in range(begin, end):
+        if v != u64(source):
+            between[v] += depends[v]
+        distance[v] = FAR
+        paths[v] = 0.0
+        depends[v] = 0.0

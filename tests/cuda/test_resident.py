@@ -170,6 +170,31 @@ def test_the_cores_go_on_where_memory_runs_out_between_rounds(path, expected, mo
         assert "had no room" in found.summary["note"] and not standin.LIVE
 
 
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("rounds", [1, 2, 4, 7, 1000])
+def test_searches_go_on_where_memory_runs_out(path, monkeypatch, place, rounds):
+    """Of betweenness, whose cores keep what a GPU finds anew: from some sweep on, by batches or not, nothing is had."""
+    usual, sweep, left = standin.DRIVER.mem_alloc, Resident.sweep, [rounds]
+
+    def refuse(size):
+        if left[0] < 0:
+            raise standin.MemoryError("made up by the test")
+        return usual(size)
+
+    def swept(*given):
+        left[0] -= 1
+        return sweep(*given)
+
+    with gstream.open(path) as graph:
+        expected = graph.betweenness(source=[3, 77, 150]).to_numpy()["betweenness"]
+        monkeypatch.setattr(standin.DRIVER, "mem_alloc", refuse)
+        monkeypatch.setattr(Resident, "sweep", swept)
+        found = graph.execute("betweenness", {"source": [3, 77, 150]}, devices="cuda", **PLACES[place])
+    np.testing.assert_allclose(found.to_numpy()["betweenness"], expected, rtol=1e-12)
+    assert rounds < 1000 or "note" not in found.summary
+    assert not standin.LIVE
+
+
 @pytest.mark.parametrize("name", ["kcore", "coloring"])
 def test_the_cores_go_on_where_a_launch_has_no_room(path, expected, monkeypatch, name):
     """For what its threads put in memory, of which the driver takes more at a kernel's first launch."""
