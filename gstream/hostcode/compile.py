@@ -101,7 +101,8 @@ class HostCode:
         for index, name in enumerate(emitter.float_names):
             self.floats[index] = values.get(name, 0.0)
         self.members = np.concatenate(members)
-        self.own = np.ascontiguousarray(np.stack(own, axis=1)) if own else np.zeros((0, 0), np.float64)
+        columns = np.stack(own, axis=1) if len(own) > 1 else np.reshape(own[0], (-1, 1)) if own else np.zeros((0, 0))
+        self.own = np.ascontiguousarray(columns)  # one parameter is not copied: hits begins twenty runs
 
     def reads(self) -> set[str]:
         """Which attributes the program reads: of "degree", "in_degree" and "weight"."""
