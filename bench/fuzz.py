@@ -44,6 +44,7 @@ WANTED = 10_000_000
 USUAL_SECONDS = 600.0
 PLAIN_SHARE = 0.25  # of the time, at most
 HANG_SECONDS, MOST_MIB = 20, 3072
+RUNS_A_CHILD = 2_000_000  # atheris keeps some 500 bytes of each run that it watches comparisons in
 COMPILED = re.compile(r"^@(njit|kernel|helper|intrinsic)\b", re.MULTILINE)
 MOST_CRASHES = 5  # then a target is left
 BOARD_BYTES = 1 << 16
@@ -155,9 +156,9 @@ def compiled_modules() -> list[str]:
 def run_child(
     target: Any, plain: bool, runs: int | None, seconds: float | None, seed: int = 0
 ) -> tuple[Counter[str], dict, float]:
-    """Fuzz in a process of its own; (outcomes, findings, seconds). It is started again after a crash.
+    """Fuzz in a process of its own; (outcomes, findings, seconds). It is started again after RUNS_A_CHILD, and a crash.
 
-    seed: of libFuzzer until the first crash. Its folder is then apart, and the common corpus only read.
+    seed: of libFuzzer. Its folder is then apart, and the common corpus only read.
     """
     common = SCRATCH / target.name.replace(" ", "-")
     folder = common / f"seed-{seed}" if seed else common
@@ -166,16 +167,17 @@ def run_child(
     corpora = [str(corpus)] + [str(path) for path in [common / "corpus"] if seed and path.is_dir()]
     counts, found = Counter[str](), dict[str, str]()
     began, deadline = time.monotonic(), None if seconds is None else time.monotonic() + seconds
-    crashes = 0
+    crashes = starts = 0
     while crashes < MOST_CRASHES and (runs is None or counts.total() < runs):
         left = None if deadline is None else int(deadline - time.monotonic())
         if left is not None and left < 1:
             break
         flags = [f"-max_len={target.longest}", f"-timeout={HANG_SECONDS}", f"-rss_limit_mb={MOST_MIB}", "-verbosity=0",
                  f"-artifact_prefix={folder}/", "-reload=0", "-use_value_profile=0",
-                 f"-runs={-1 if runs is None else runs - counts.total()}"]  # fmt: skip
+                 f"-runs={RUNS_A_CHILD if runs is None else min(RUNS_A_CHILD, runs - counts.total())}"]  # fmt: skip
         flags += [] if left is None else [f"-max_total_time={left}"]
-        flags += [f"-seed={seed}"] if seed and not crashes else []
+        flags += [f"-seed={seed + (starts << 20)}"] if seed else []
+        starts += 1
         board.unlink(missing_ok=True)
         Board(board)
         environment = {**os.environ, "NUMBA_DISABLE_JIT": "1" if plain else "0", "NUMBA_BOUNDSCHECK": "1",
@@ -194,7 +196,7 @@ def run_child(
             artifact = ", ".join(path.name for path in set(folder.iterdir()) - before)
             found[f"ended with {ended.returncode}, time {crashes}"] = f"{artifact}: {said[-700:]}"
             counts["crash or hang"] += 1
-        elif runs is None or not more:
+        elif not more:
             break
     return counts, found, time.monotonic() - began
 
