@@ -178,7 +178,10 @@ least_natural_kernel(const Word* parent, const Word* natural, u64 count, const u
     if (threadIdx.x == 0 && best != Word(~Word(0))) atomicMin(least + large, best);
 }
 
-// parent[v] = least[parent[v]]: the forest becomes its labels. Any launch.
-KERNEL __launch_bounds__(THREADS) relabel_kernel(Word* parent, const Word* least, u64 count) {
-    for (u64 v = thread_of_grid(); v < count; v += threads_of_grid()) parent[v] = least[parent[v]];
+// parent[v] = least[parent[v]] for vertices below `linked`, and their own natural index (natural as above) for the others:
+// the forest becomes its labels. Any launch.
+KERNEL __launch_bounds__(THREADS)
+relabel_kernel(Word* parent, const Word* least, const Word* natural, u64 linked, u64 count) {
+    for (u64 v = thread_of_grid(); v < count; v += threads_of_grid())
+        parent[v] = v < linked ? least[parent[v]] : natural ? natural[v] : Word(v);
 }

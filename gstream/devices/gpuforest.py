@@ -36,10 +36,13 @@ class Tree:
     So do all other calls, which answer something.
     """
 
-    def __init__(self, device: GpuDevice, vertices: int, shape: UnitShape, piece: int, labels: bool) -> None:
-        """piece: bytes of what is copied at once from forests whose memory can't be read; 0 where all can be. labels:
-        whether `label` will be called."""
+    def __init__(
+        self, device: GpuDevice, vertices: int, linked: int, shape: UnitShape, piece: int, labels: bool
+    ) -> None:
+        """linked: vertices from this one on have no edges, and stay trees of their own. piece: bytes of what is copied
+        at once from forests whose memory can't be read; 0 where all can be. labels: whether `label` will be called."""
         self.device, self.gpu, self.vertices, self.dtype = device, device.gpu, vertices, shape.id_dtype
+        self.linked = linked
         unit = unit_of_page_kernels("components", ("unionfind.cu", "bits.cu"), shape)
         with self.gpu, ExitStack() as undo:
             self.kernels = self.gpu.load(unit)
@@ -48,9 +51,9 @@ class Tree:
             undo.callback(self._let_go)
             self.parent, self.counter = self._take(vertices, self.dtype), self._take(1, np.uint64)
             self.found = self._take(1, np.uint64)
-            self.bits = self._take((vertices + 63) // 64, np.uint64)
+            self.bits = self._take((linked + 63) // 64, np.uint64)
             self.piece = self._take(piece // self.dtype.itemsize, self.dtype)
-            self.least = self._take(vertices if labels else 0, self.dtype)
+            self.least = self._take(linked if labels else 0, self.dtype)
             self.giant = self._take(1, np.uint64)
             self.number = self.gpu.pinned(1, np.uint64)
             self.gpu.fill(self.counter, 0, self.stream)
@@ -94,7 +97,7 @@ class Tree:
     def compress(self) -> None:
         """Queue that every vertex points to its root."""
         with self.gpu:
-            self.launch("compress_kernel", self.vertices, self.parent.address, self.vertices)
+            self.launch("compress_kernel", self.linked, self.parent.address, self.linked)
 
     def wait(self) -> None:
         with self.gpu:
@@ -117,12 +120,14 @@ class Tree:
             found = self.found
             self.gpu.fill(found, 0, self.stream)
             self.launch(
-                "mark_outside_kernel", self.vertices, self.parent.address, self.vertices, self.giant.address,
+                "mark_outside_kernel", self.linked, self.parent.address, self.linked, self.giant.address,
                 array.address, least, self.bits.address, found.address,
             )  # fmt: skip
             if not int(self.gpu.read(found.address, self.number, self.stream)[0]):
                 return None
-            return self.gpu.read(self.bits.address, np.empty((self.vertices + 63) // 64, np.uint64), self.stream)
+            bits = np.zeros((self.vertices + 63) // 64, np.uint64)
+            self.gpu.read(self.bits.address, bits[: self.bits.count], self.stream)
+            return bits
 
     def label(self, natural: np.ndarray | None) -> int:
         """Make the parents labels, as HostForest.labels has them; the number of trees, which must be compressed.
@@ -133,20 +138,22 @@ class Tree:
             array = None if natural is None else self.device.uploads.get("natural_ids", natural)[0]
             self.gpu.fill(self.least, 0xFF, self.stream)
             self.gpu.fill(self.found, 0, self.stream)
+            names = 0 if array is None else array.address
             self.launch(
-                "least_natural_kernel", self.vertices, self.parent.address, 0 if array is None else array.address,
-                self.vertices, self.giant.address, self.least.address, self.found.address,
+                "least_natural_kernel", self.linked, self.parent.address, names, self.linked, self.giant.address,
+                self.least.address, self.found.address,
             )  # fmt: skip
-            self.launch("relabel_kernel", self.vertices, self.parent.address, self.least.address, self.vertices)
-            return int(self.gpu.read(self.found.address, self.number, self.stream)[0])
+            given = (self.parent.address, self.least.address, names, self.linked, self.vertices)
+            self.launch("relabel_kernel", self.vertices, *given)
+            return int(self.gpu.read(self.found.address, self.number, self.stream)[0]) + self.vertices - self.linked
 
     def join(self, other: Tree) -> None:
         """Take over the links of another GPU's forest, on which nothing is queued."""
         with self.gpu:
             whole = self.gpu.reaches(other.gpu)
-            step = self.vertices if whole else self.piece.count
-            for first in range(0, self.vertices, step):
-                size, theirs = min(step, self.vertices - first), other.parent.at(first)
+            step = self.linked if whole else self.piece.count
+            for first in range(0, self.linked, max(1, step)):
+                size, theirs = min(step, self.linked - first), other.parent.at(first)
                 if not whole:
                     self.gpu.copy(self.piece.address, theirs, size * self.dtype.itemsize, self.stream)
                     theirs = self.piece.address
@@ -156,7 +163,8 @@ class Tree:
     def become(self, other: Tree) -> None:
         """Be a copy of another GPU's forest, on which nothing is queued."""
         with self.gpu:
-            self.gpu.copy(self.parent.address, other.parent.address, self.parent.nbytes, self.stream)
+            size = self.linked * self.dtype.itemsize
+            self.gpu.copy(self.parent.address, other.parent.address, size, self.stream)
             self.stream.synchronize()
 
     def read(self) -> np.ndarray:
@@ -221,6 +229,7 @@ class GpuForest:
 
     def __init__(self, session: Any) -> None:
         self.session, self.vertices = session, session.meta.vertices
+        linked = max(session.engine.graph.reached(name) for name in ("out", "in"))
         self.devices: Sequence[GpuDevice] = session.engine.devices
         session.hold(np.empty(self.vertices, session.id_dtype))  # the answer's; memory is given when it is written
         shape = UnitShape(session.id_dtype, None, session.degree("out").dtype)
@@ -236,7 +245,7 @@ class GpuForest:
                 if room is not None and device.memory_bytes + self._most_bytes(session) + piece > room:
                     device.release()  # pages that are cached from runs before
                 labels = self.labels_here and not self.trees  # the first one's forest is the answer
-                self.trees.append(Tree(device, self.vertices, shape, piece, labels))
+                self.trees.append(Tree(device, self.vertices, linked, shape, piece, labels))
             if self.natural is not None:
                 with self.devices[0].gpu:
                     self.devices[0].uploads.get("natural_ids", self.natural)
@@ -347,7 +356,7 @@ class GpuForest:
         """Work the labels out, where a GPU has room for them; else `labels` does, on the host's cores."""
         if self.labels_here:
             if not self.giant_known:
-                self.trees[0].find_giant(self.vertices, MOST_SAMPLES)
+                self.trees[0].find_giant(self.trees[0].linked, MOST_SAMPLES)
             self.roots = self.trees[0].label(self.natural)
         for tree in self.trees:
             self.session.stats.edges_visited += tree.take_edges()
