@@ -9,6 +9,8 @@ one range of vertices after the other from the pages:
 
 This is the thesis's nested-loop join with topology on both sides. In a store with one topology of a directed graph the
 list of a vertex is scattered over all pages: there every block sweeps them all, and takes edges by both ends.
+
+Where GPUs run the kernels, a block must fit their memory, too, beside pages: a graph larger than that has more blocks.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ from pagestore.errors import ResourceError
 
 ROOM_SHARE = 4  # of what a run may still hold, a block takes so small a part: pages need room, too
 VERTEX_BYTES = 16  # of a block: where a vertex's entries start, and how far they are filled
+# Blocks to which a GPU's memory may lead: n of them move all pages n / 2 times. Where it takes more, the host's cores,
+# whose blocks are larger, do the work.
+MOST_ON_GPU = 64
 
 
 @dataclass(frozen=True)
@@ -40,20 +45,44 @@ class Range:
         return int(self.starts[-1])
 
 
+@dataclass(frozen=True)
+class OnGpu:
+    """What kernels that work on blocks take of a GPU's memory: `beside` bytes for arrays of all vertices, and so many
+    for each entry and each vertex of each of `blocks` blocks."""
+
+    beside: int
+    entry_bytes: float
+    vertex_bytes: int
+    blocks: int = 1
+
+    def bytes_of(self, entries: int, vertices: int) -> int:
+        """Of one block; an array of where its entries start has one element more than it has vertices, and bits come in
+        words."""
+        return int(entries * self.entry_bytes) + (vertices + 3) * self.vertex_bytes
+
+
 class Blocks:
     """Ranges of vertices whose entries fit one array. sizes: integers[V], most entries of a vertex."""
 
-    def __init__(self, session: Session, sizes: np.ndarray, dtype: Any, shares: int = 1) -> None:
-        """shares: blocks that are in memory at the same time. Raises ResourceError where the longest list does not fit.
+    def __init__(
+        self, session: Session, sizes: np.ndarray, dtype: Any, shares: int = 1, on_gpu: OnGpu | None = None
+    ) -> None:
+        """shares: blocks that are in memory at the same time. on_gpu: what GPUs hold, where they run the kernels.
 
-        Holds 8 bytes a vertex.
+        Holds 8 bytes a vertex. Raises ResourceError where the longest list does not fit host memory; one that does not
+        fit a GPU's is a block alone, which the host's cores then work on.
         """
         self.session, self.dtype, self.shares = session, np.dtype(dtype), shares
         self.before = np.zeros(len(sizes) + 1, np.uint64)
         session.hold(self.before)
         np.cumsum(sizes, out=self.before[1:])
         room = (session.engine.host_memory - session.engine.beside_bytes) // (ROOM_SHARE * shares)
+        self.on_gpu, gpu_room = on_gpu, None if on_gpu is None else session.gpu_room(on_gpu.beside)
+        self.gpu_room = None if gpu_room is None or on_gpu is None else gpu_room // on_gpu.blocks
         self.bounds = self._cut(room)
+        if self.gpu_room is not None and len(self) > MOST_ON_GPU:
+            self.gpu_room = None
+            self.bounds = self._cut(room)
 
     def _cut(self, room: int) -> list[int]:
         """First vertices of the ranges, and V at the end."""
@@ -63,14 +92,20 @@ class Blocks:
             low, high = first, vertices
             while low < high:
                 middle = (low + high + 1) // 2
-                if self._bytes(first, middle) <= room:
+                if self._bytes(first, middle) <= room and self._fits_gpu(first, middle):
                     low = middle
                 else:
                     high = middle - 1
-            if low == first:
+            if low == first and self._bytes(first, first + 1) > room:
                 raise self._too_little()
-            bounds.append(low)
+            bounds.append(max(low, first + 1))
         return bounds
+
+    def _fits_gpu(self, first: int, end: int) -> bool:
+        if self.gpu_room is None or self.on_gpu is None:
+            return True
+        entries = int(self.before[end]) - int(self.before[first])
+        return self.on_gpu.bytes_of(entries, end - first) <= self.gpu_room
 
     def _too_little(self) -> ResourceError:
         """The longest list has no room, or pages beside it."""
@@ -107,6 +142,11 @@ class Blocks:
         """The range with that number, below len(self)."""
         first, end = self.bounds[number], self.bounds[number + 1]
         return Range(first, end, self.before[first : end + 1] - self.before[first])
+
+
+def head_of(array: np.ndarray, count: int) -> np.ndarray:
+    """The first `count` elements; the array itself where it has no more, so that it is known by its identity."""
+    return array if len(array) == count else array[:count]
 
 
 def gather(

@@ -19,11 +19,13 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import labels
-from gstream.algorithms.blocks import Blocks, degrees_bytes, gather, neighbours
+from gstream.algorithms.blocks import Blocks, OnGpu, degrees_bytes, gather, head_of, neighbours
 from gstream.algorithms.session import Session
 from gstream.results import Column
 from pagestore.errors import UsageError
 from pagestore.io import aligned_empty
+
+CURSOR_BYTES = 8  # of a vertex of a block, beside labels of its neighbours
 
 
 def run_cdlp(session: Session, iterations: int = 10) -> tuple[list[Column], dict[str, Any]]:
@@ -37,26 +39,28 @@ def run_cdlp(session: Session, iterations: int = 10) -> tuple[list[Column], dict
     label = np.arange(session.meta.vertices, dtype=session.id_dtype) if natural else session.natural_ids().copy()
     fresh = np.empty_like(label)
     session.hold(label, fresh)
-    blocks = Blocks(session, neighbours(session), label.dtype)
+    on_gpu = OnGpu(label.nbytes, label.itemsize, CURSOR_BYTES)
+    blocks = Blocks(session, neighbours(session), label.dtype, on_gpu=on_gpu)
     entries = aligned_empty(blocks.most_entries * label.itemsize).view(label.dtype)  # which GPUs pin
     cursor = np.empty(blocks.most_vertices, np.uint64)
     session.hold(entries, cursor, cursor)
-    alone = [blocks.range(0)] if len(blocks) == 1 else []
+    only = [blocks.range(0)] if len(blocks) == 1 else []
     top, changed, rounds = session.meta.vertices.bit_length(), np.ones(1, np.int64), 0
-    with session.resident(*((label, fresh, entries, cursor) if alone else ())) as resident:
+    with session.resident(*((label, fresh, entries, cursor) if only else ())) as resident:
         while rounds < iterations and changed[0]:
             changed[0] = 0
             for number in range(len(blocks)):
-                block = alone[0] if alone else blocks.range(number)
-                given = (session, block, labels.gather_labels, (label, entries))
-                if alone:
+                block = only[0] if only else blocks.range(number)
+                within = head_of(entries, block.entries)  # GPUs copy no more than that
+                given = (session, block, labels.gather_labels, (label, within))
+                if only:
                     gather(*given, cursor, resident)
                     resident.read(entries)
                 else:
                     gather(*given, cursor[: block.end - block.first])
-                session.each(labels.take_modes, block.starts, entries, block.first, top, label, fresh, changed)
+                session.each(labels.take_modes, block.starts, within, block.first, top, label, fresh, changed)
             label, fresh = fresh, label
-            if alone:
+            if only:
                 resident.put(label)
             rounds += 1
         resident.forget(entries, cursor)

@@ -4,7 +4,8 @@ last k.
 As networkx.k_truss (Cohen 2005; numbers as Wang, Cheng 2012), of undirected stores, taken as simple: self-loops don't
 count, duplicate edges count once. Triangles of each edge are counted once, by lists that are joined with lists, block
 by block (gstream.algorithms.triangles). Then edges in too few are taken off by rounds, each of which looks for the
-triangles that lose an edge alone; where there is one block, no page is read again for it.
+triangles that lose an edge alone, in pairs of blocks of which one loses an edge; where there is one block, no page is
+read again for it.
 
 Holds 4 bytes a vertex for the order of vertices and 8 for the place of its edges (4 more past 2^32 edges); 4 bytes and
 2 bits an edge, a third with numbers; of a block, as triangles, 4 bytes an edge (8 past 2^30 vertices) and 16 a vertex,
@@ -16,19 +17,24 @@ Certificate: gstream.algorithms.trussproof.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from gstream.algorithms import truss
-from gstream.algorithms.blocks import neighbours
+from gstream.algorithms.blocks import OnGpu, head_of, neighbours
 from gstream.algorithms.edgerows import edge_columns
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session
-from gstream.algorithms.triangles import Lists, higher_lists
+from gstream.algorithms.triangles import Lists, entries_dtype, higher_lists, joined_ways
 from gstream.hostcode.bitmaps import bitmap, count_bits
 from gstream.results import Column
 from pagestore.errors import UsageError
+
+BITS = 64  # of a word
+VERTEX_BYTES = 24  # of a block: where a vertex's entries start and end, and where its dying edges end
+Room = tuple[np.ndarray, np.ndarray]  # of the dying edges of a block: where each vertex's end, and their places
 
 
 def run_ktruss(session: Session, k: int | None = None) -> tuple[list[Column], dict[str, Any]]:
@@ -58,84 +64,114 @@ def run_ktruss(session: Session, k: int | None = None) -> tuple[list[Column], di
 
 
 @dataclass(frozen=True)
+class Part:
+    """What is known of a block's edges; the element of an edge is its place in the block's entries."""
+
+    alive: np.ndarray
+    dying: np.ndarray
+    support: np.ndarray
+
+
+@dataclass(frozen=True)
 class Dying:
     """Lists of a block with those of the edges that a round takes off."""
 
     lists: Lists
-    base: np.uint64
     after: np.ndarray
     places: np.ndarray
+    part: Part
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        return *self.lists.arrays, self.base, self.after, self.places
+        return *self.lists.arrays, self.after, self.places, self.part.alive, self.part.dying, self.part.support
 
 
 class Edges:
-    """The edges of a graph as a simple one, by blocks: those that are there as bits, and their triangles."""
+    """The edges of a graph as a simple one, by blocks: those that are there as bits, and their triangles.
+
+    The edges of a block begin at a word of bits of its own, so that a GPU is given those of the blocks that it joins.
+    """
 
     def __init__(self, session: Session) -> None:
         self.session, size = session, neighbours(session)
         session.hold(size)
-        self.blocks, self.inner, self.outer = higher_lists(session, size, beside=1)
-        entries = int(self.blocks.before[-1])
-        self.alive, self.dying = bitmap(entries), bitmap(entries)
-        self.support = np.zeros(entries, np.uint32 if len(size) < 1 << 32 else np.uint64)
+        support = np.dtype(np.uint32 if len(size) < 1 << 32 else np.uint64)
+        entry_bytes = 2 * entries_dtype(session).itemsize + support.itemsize + 2 / 8
+        self.lists = higher_lists(session, size, OnGpu(size.nbytes, entry_bytes, VERTEX_BYTES), beside=1)
+        counts = [self.lists.blocks.range(number).entries for number in range(len(self.lists.blocks))]
+        bounds = [0, *accumulate(-(-count // BITS) * BITS for count in counts)]
+        self.firsts = [np.uint64(first) for first in bounds]  # edge of each block
+        self.alive, self.dying = bitmap(bounds[-1]), bitmap(bounds[-1])
+        self.support = np.zeros(bounds[-1], support)
+        self.parts = [self._part(*ends) for ends in pairwise(bounds)]
         session.hold(self.alive, self.dying, self.support)
-        for number in range(len(self.blocks)):
-            two = self.inner.lists(number)
-            session.each(truss.open_edges, two.block.starts, two.after, self._base(two), self.alive)
-            for other in range(len(self.blocks)):
-                one = two if other == number else self.outer.lists(other)
-                arrays = (*one.arrays[1:], self._base(one), *two.arrays, self._base(two))
-                session.join(truss.count_supports, len(one.after), *arrays, self.support)
+        for first, second in self.lists.pairs():
+            if first is second:
+                alive = self.parts[first.number].alive
+                session.each(truss.open_edges, first.block.starts, first.after, alive)
+            for one, two in joined_ways(first, second):
+                of_one, of_two = self.parts[one.number].support, self.parts[two.number].support
+                session.join(truss.count_supports, len(one.after), *one.arrays[1:], of_one, *two.arrays, of_two)
 
-    def _base(self, lists: Lists) -> np.uint64:
-        return np.uint64(self.blocks.before[lists.block.first])
+    def _part(self, first: int, end: int) -> Part:
+        """Of the edges [first, end); of all of them the arrays themselves, as a GPU knows them by their identity."""
+        if (first, end) == (0, len(self.support)):
+            return Part(self.alive, self.dying, self.support)
+        words = slice(first // BITS, end // BITS)
+        return Part(self.alive[words], self.dying[words], self.support[first:end])
 
     def peel(self, wanted: int, further: bool) -> int:
         """Take off the edges that are not in `wanted` triangles; with `further`, in one more, and so on, until none is
         left. Rounds. The `support` of what goes becomes its truss number.
         """
         session, last, level = self.session, np.zeros(2, np.uint64), np.array([wanted, truss.NONE], np.uint64)
-        room = [self._room() for _ in range(min(2, len(self.blocks)))]
+        rooms = [self._room() for _ in range(self.lists.rooms)]
         items, edges = -(-len(self.alive) // truss.WORDS), len(self.support)
         marks = (self.alive, self.support, self.dying, last, level)
-        with session.resident(*self._kept(room, marks)) as resident:
+        with session.resident(*self._kept(rooms, marks)) as resident:
             for number in resident.rounds(last):
                 resident.each(truss.mark_dying, items, number, *marks, items=edges)
                 if further:
                     resident.each(truss.mark_next, items, number, *marks, items=edges)
-                for block in range(len(self.blocks)):
-                    two = self._dying(resident, self.inner.lists(block), room[0])
-                    for other in range(len(self.blocks)):
-                        one = two if other == block else self._dying(resident, self.outer.lists(other), room[1])
-                        arrays = (*one.arrays[1:], *two.arrays, self.alive, self.dying, self.support)
-                        resident.join(truss.lose_triangles, len(one.lists.after), *arrays)
+                self._lose(resident, rooms)
                 resident.each(truss.take_dying, items, self.alive, self.dying, self.support, level, items=edges)
             resident.forget(self.dying)
         return int(last.max())
 
-    def _room(self) -> tuple[np.ndarray, np.ndarray]:
+    def _lose(self, resident: Resident, rooms: list[Room]) -> None:
+        """Take the triangles off that lose an edge of those that die in this round."""
+        several = len(self.parts) > 1  # of one block nobody looks: the GPU may be ahead
+        due = np.array([part.dying.any() for part in self.parts]) if several else None
+        listed = dict[int, Dying]()  # by room
+        for pair in self.lists.pairs(due):
+            for lists in pair:
+                if lists.room not in listed or listed[lists.room].lists is not lists:
+                    listed[lists.room] = self._dying(resident, lists, rooms[lists.room])
+            for one, two in joined_ways(*(listed[lists.room] for lists in pair)):
+                resident.join(truss.lose_triangles, len(one.lists.after), *one.arrays[1:], *two.arrays)
+
+    def _room(self) -> Room:
         """Room for the dying edges of a block."""
-        after, places = np.empty(self.blocks.most_vertices, np.uint64), np.empty_like(self.inner.entries)
+        blocks = self.lists.blocks
+        after, places = np.empty(blocks.most_vertices, np.uint64), np.empty(blocks.most_entries, blocks.dtype)
         self.session.hold(after, places)
         return after, places
 
-    def _kept(self, room: list[tuple[np.ndarray, np.ndarray]], marks: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    def _kept(self, rooms: list[Room], marks: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """What a GPU may keep, where there is one block; several would have to be gathered anew in every round."""
-        if len(self.blocks) != 1:
+        if len(self.parts) != 1:
             return ()
-        lists = self.inner.lists(0)
-        return *marks, lists.block.starts, lists.after, lists.entries, *room[0]
+        lists = self.lists.lists(0)
+        return *marks, lists.block.starts, lists.after, lists.entries, *rooms[0]
 
-    def _dying(self, resident: Resident, lists: Lists, room: tuple[np.ndarray, np.ndarray]) -> Dying:
+    def _dying(self, resident: Resident, lists: Lists, room: Room) -> Dying:
         """A block's lists with those of its dying edges."""
-        base, count = self._base(lists), len(lists.after)
-        after, places = room[0] if len(room[0]) == count else room[0][:count], room[1]
-        given = (lists.block.starts, lists.after, base, self.dying, after, places)
-        resident.each(truss.list_dying, -(-count // truss.LANES), *given)
-        return Dying(lists, base, after, places)
+        part, count = self.parts[lists.number], len(lists.after)
+        after, places = head_of(room[0], count), head_of(room[1], len(lists.entries))
+        resident.each(
+            truss.list_dying, -(-count // truss.LANES), lists.block.starts, lists.after, part.dying, after, places
+        )
+        return Dying(lists, after, places, part)
 
     def rows(self, bits: np.ndarray, numbers: bool) -> tuple[list[Column], np.ndarray]:
         """(columns source and target, numbers) of the edges whose bit is set, rows ascending; numbers: of none if not
@@ -144,9 +180,8 @@ class Edges:
         source, target = np.empty(count, session.id_dtype), np.empty(count, session.id_dtype)
         number, filled = np.zeros(count if numbers else 0, self.support.dtype), np.zeros(1, np.uint64)
         session.hold(source, target, number, number)
-        for block in range(len(self.blocks)):
-            lists = self.inner.lists(block)
-            given = (*lists.arrays, self._base(lists), bits, self.support, filled, source, target, number)
-            session.each(truss.list_edges, *given)
+        for block in range(len(self.parts)):
+            lists, first = self.lists.lists(block), self.firsts[block]
+            session.each(truss.list_edges, *lists.arrays, first, bits, self.support, filled, source, target, number)
         columns, order = edge_columns(session, source, target)
         return columns, number[order] if numbers else number

@@ -247,6 +247,13 @@ class Session:
         room, needed = self.engine.device_memory, bytes_of(arrays)
         return needed < self._refused and (room is None or needed <= room // 2)
 
+    def gpu_room(self, beside: int) -> int | None:
+        """Bytes of arrays that `has_room` finds room for with others of `beside` bytes; None: any, or none at all, so
+        that there is nothing to choose."""
+        room = self.engine.device_memory if self.on_gpus else None
+        left = math.inf if room is None else min(room // 2, self._refused - 1) - beside
+        return int(left) if 0 < left < math.inf else None
+
     def refuse(self, arrays: tuple[Any, ...]) -> None:
         """Note arrays for which the GPUs turned out to have no room: so many are not tried again."""
         self._refused = self._send_back(arrays)

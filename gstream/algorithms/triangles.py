@@ -9,7 +9,8 @@ Both take the graph as simple: self-loops and duplicates don't count.
 
 An edge is in one list, that of its lower end (gstream.algorithms.joins). Blocks of lists, each a range of vertices, are
 the inner and the outer operand of a nested loop: one block stays while the others are gathered from the pages, so that
-a graph counts whose lists take more than memory. Where all lists fit, each page is moved twice: once to size the lists.
+a graph counts whose lists take more than memory, a GPU's where one joins them. Two blocks meet once, and are joined
+both ways then. Where all lists fit, each page is moved twice: once to size the lists.
 
 Holds 24 bytes a vertex (triangles) or 28 (LCC) and degrees, on the host's cores 2 bits for each thread; a block 4 bytes
 for each edge between neighbours (8 past 2^30 vertices) and 16 for each vertex.
@@ -17,13 +18,14 @@ for each edge between neighbours (8 past 2^30 vertices) and 16 for each vertex.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from gstream.algorithms import joins
-from gstream.algorithms.blocks import Blocks, Range, gather, neighbours
+from gstream.algorithms.blocks import VERTEX_BYTES, Blocks, OnGpu, Range, gather, head_of, neighbours
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.results import Column
 from pagestore.errors import UsageError
@@ -31,11 +33,16 @@ from pagestore.errors import UsageError
 
 @dataclass(frozen=True)
 class Lists:
-    """A block's lists of higher neighbours: vertex first + k has entries[starts[k]:after[k]]."""
+    """A block's lists of higher neighbours: vertex first + k has entries[starts[k]:after[k]].
+
+    number: of the block; room: which of the rooms for blocks they are in.
+    """
 
     block: Range
     after: np.ndarray
     entries: np.ndarray
+    number: int
+    room: int
 
     @property
     def arrays(self) -> tuple[Any, ...]:
@@ -71,35 +78,42 @@ def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]
     arcs, degree = np.zeros(vertices, np.uint64), np.zeros(vertices if degrees else 0, np.uint32)
     marks = np.zeros((0 if session.on_gpus else session.engine.workers.threads, -(-vertices // 32)), np.uint64)
     session.hold(size, arcs, degree, marks)
-    blocks, inner, outer = higher_lists(session, size)
-    for number in range(len(blocks)):
-        two = inner.lists(number)
-        if degrees:
-            session.each(joins.count_ends, *two.arrays, degree, long=True)
-        for other in range(len(blocks)):
-            one = two if other == number else outer.lists(other)
+    dtype = entries_dtype(session)
+    lists = higher_lists(session, size, OnGpu(max(arcs.nbytes, size.nbytes), dtype.itemsize, VERTEX_BYTES))
+    for first, second in lists.pairs():
+        if degrees and first.number == second.number:
+            session.each(joins.count_ends, *first.arrays, degree, long=True)
+        for one, two in joined_ways(first, second):
             if session.on_gpus:
                 session.join(joins.close_triangles, len(one.after), *one.arrays, *two.arrays, arcs)
             else:
                 seats = np.zeros(1, np.int64)
                 session.look(joins.close_marked, *one.arrays, *two.arrays, arcs, marks, seats, long=True)
-    return arcs, degree, len(blocks)
+    return arcs, degree, len(lists.blocks)
 
 
-def higher_lists(session: Session, size: np.ndarray, beside: int = 0) -> tuple[Blocks, Gatherer, Gatherer]:
-    """Blocks of lists of higher neighbours, and room for two of them, which are the same where there is one block.
+def joined_ways(first: Any, second: Any) -> list[tuple[Any, Any]]:
+    """(one, two) of the joins of two blocks, v in block `one`, u in block `two`; one join where they are the same."""
+    return [(first, second)] if first is second else [(first, second), (second, first)]
 
-    size: entries of each vertex's lists, which order vertices. beside: arrays as large as a block's entries that go
-    with each block.
+
+def entries_dtype(session: Session) -> np.dtype:
+    """Of an entry of a list: a vertex and 2 bits."""
+    return np.dtype(np.uint32 if session.meta.vertices <= 1 << 30 else np.uint64)
+
+
+def higher_lists(session: Session, size: np.ndarray, on_gpu: OnGpu, beside: int = 0) -> HigherLists:
+    """Lists of higher neighbours by blocks. size: entries of each vertex's lists, which order vertices.
+
+    on_gpu: what GPUs hold that join two blocks, of one. beside: arrays as large as a block's entries that go with each.
     """
     higher = _count_higher(session, size)
-    dtype = np.uint32 if session.meta.vertices <= 1 << 30 else np.uint64
-    blocks = Blocks(session, higher, dtype, shares=1 + beside)
+    dtype = entries_dtype(session)
+    blocks = Blocks(session, higher, dtype, 1 + beside, on_gpu)
     if len(blocks) > 1:
         session.let_go(blocks.before)
-        blocks = Blocks(session, higher, dtype, shares=2 * (1 + beside))
-    inner = Gatherer(session, blocks, size)
-    return blocks, inner, Gatherer(session, blocks, size) if len(blocks) > 1 else inner
+        blocks = Blocks(session, higher, dtype, 2 * (1 + beside), replace(on_gpu, blocks=2))
+    return HigherLists(session, blocks, size)
 
 
 def _count_higher(session: Session, size: np.ndarray) -> np.ndarray:
@@ -112,26 +126,48 @@ def _count_higher(session: Session, size: np.ndarray) -> np.ndarray:
     return higher
 
 
-class Gatherer:
-    """Room for the lists of one block at a time."""
+class HigherLists:
+    """Room for the lists of two blocks at a time, of one where there is one."""
 
     def __init__(self, session: Session, blocks: Blocks, size: np.ndarray) -> None:
         self.session, self.blocks, self.size = session, blocks, size
-        self.entries = np.empty(blocks.most_entries, blocks.dtype)
-        self.after = np.empty(blocks.most_vertices, np.uint64)
-        session.hold(self.entries, self.after, self.after)
+        self.rooms = min(2, len(blocks))
+        self._entries = [np.empty(blocks.most_entries, blocks.dtype) for _ in range(self.rooms)]
+        self._after = [np.empty(blocks.most_vertices, np.uint64) for _ in range(self.rooms)]
+        session.hold(*self._entries, *self._after, *self._after)
         self.top = session.meta.vertices.bit_length() + 2
-        self._last: tuple[int, Lists] | None = None
+        self._there: list[Lists | None] = [None] * self.rooms
 
-    def lists(self, number: int) -> Lists:
-        """The lists of a block; those of the block before are gone."""
-        if self._last is None or self._last[0] != number:
-            self._last = number, self._gather(number)
-        return self._last[1]
+    def pairs(self, due: np.ndarray | None = None) -> Iterator[tuple[Lists, Lists]]:
+        """The lists of every two blocks, the lower one first, and of each with itself, as the last of those it is the
+        lower one of; valid until the next ones. due: bool[blocks], leaves pairs out of which neither is due.
 
-    def _gather(self, number: int) -> Lists:
+        The last block that one meets is the one after it, which then stays: n blocks are gathered n * (n - 1) / 2 + 1
+        times, not n * n.
+        """
+        for number in range(len(self.blocks)):
+            for other in range(len(self.blocks) - 1, number, -1):
+                if due is None or due[number] or due[other]:
+                    yield self.lists(number, other), self.lists(other, number)
+            if due is None or due[number]:
+                lists = self.lists(number, number + 1)
+                yield lists, lists
+
+    def lists(self, number: int, beside: int = -1) -> Lists:
+        """The lists of a block; only those of block `beside` stay there for sure."""
+        for there in self._there:
+            if there is not None and there.number == number:
+                return there
+        taken = [there.room for there in self._there if there is not None and there.number == beside]
+        room = next(room for room in range(self.rooms) if room not in taken)
+        self._there[room] = None  # should it fail
+        self._there[room] = lists = self._gather(number, room)
+        return lists
+
+    def _gather(self, number: int, room: int) -> Lists:
         block = self.blocks.range(number)
-        after = self.after[: block.end - block.first]
-        gather(self.session, block, joins.gather_higher, (self.size, self.entries), after)
-        self.session.each(joins.tidy, block.starts, self.entries, self.top, after, long=True)
-        return Lists(block, after, self.entries)
+        after = head_of(self._after[room], block.end - block.first)
+        entries = head_of(self._entries[room], block.entries)  # GPUs copy no more than that
+        gather(self.session, block, joins.gather_higher, (self.size, entries), after)
+        self.session.each(joins.tidy, block.starts, entries, self.top, after, long=True)
+        return Lists(block, after, entries, number, room)

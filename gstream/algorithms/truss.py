@@ -1,11 +1,12 @@
 """Kernels of k-truss: triangles of every edge, and what is left of them as edges are taken off.
 
 An edge is an entry in the list of its lower end (gstream.algorithms.joins); lists are gathered by blocks, sorted, each
-neighbour once, so an entry always has the same number: base, of its block, and its place in the block's `entries`.
+neighbour once, so an entry always has the same number: that of the block's first, and its place in its `entries`.
 alive, dying: u64[ceil(entries / 64)], bits of edges that are there, and of those that this round takes off. support:
-u4 or u8[entries], triangles of each edge. Of a block, dying edges stand in lists, too: those of vertex first + k have
-the places low_places[starts[k]:low_after[k]]. level: u64[2], the triangles that edges must be in to stay, and the
-fewest of any that stays, or NONE; last: u64[2], the last rounds in which edges died, and in which more were wanted.
+u4 or u8[entries], triangles of each edge. These are of one block where they come with its lists. Of a block, dying
+edges stand in lists, too: those of vertex first + k have the places low_places[starts[k]:low_after[k]]. level: u64[2],
+the triangles that edges must be in to stay, and the fewest of any that stays, or NONE; last: u64[2], the last rounds in
+which edges died, and in which more were wanted.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ WANTED, NEXT = 0, 1  # of `level`
 
 
 @kernel
-def open_edges(starts, after, base, alive, counter):
+def open_edges(starts, after, alive, counter):
     """Set the bits of all entries of a block."""
     while True:
         begin = claim(counter) * u64(RUN)
@@ -32,15 +33,18 @@ def open_edges(starts, after, base, alive, counter):
             return u64(0)
         for k in range(begin, min(begin + u64(RUN), u64(len(after)))):
             for index in range(starts[k], after[k]):
-                set_bit(alive, base + index)
+                set_bit(alive, index)
 
 
-@item_kernel(support="sum")
+@item_kernel(one_support="sum", two_support="sum")
 def count_supports(
-    item, one_starts, one_after, one, one_base, two_first, two_starts, two_after, two, two_base, support
+    item, one_starts, one_after, one, one_support, two_first, two_starts, two_after, two, two_support
 ):  # fmt: skip
-    """support += triangles v < u < w, v in block `one`, u in block `two`, of the whole graph. An item: a v."""
-    low, high, unit = one_starts[item.number], one_after[item.number], support.dtype.type(1)
+    """one_support, two_support += triangles v < u < w of the whole graph, v in block `one`, u in block `two`.
+
+    An item is a v.
+    """
+    low, high, unit = one_starts[item.number], one_after[item.number], one_support.dtype.type(1)
     begin, end = item.part(low, high)
     for index in range(begin, end):
         u = u64(one[index]) >> u64(2)
@@ -52,13 +56,13 @@ def count_supports(
             a, b = u64(one[mine]) >> u64(2), u64(two[place]) >> u64(2)
             if a == b:
                 closed += u64(1)
-                atomic_add(support, one_base + mine, unit)
-                atomic_add(support, two_base + place, unit)
+                atomic_add(one_support, mine, unit)
+                atomic_add(two_support, place, unit)
             mine += u64(a <= b)
             place += u64(b <= a)
             item.step()
         if closed:
-            atomic_add(support, one_base + index, support.dtype.type(closed))
+            atomic_add(one_support, index, one_support.dtype.type(closed))
 
 
 @item_kernel(dying="own", last="own", level="own")
@@ -133,14 +137,14 @@ def next_set(bits, at, end):
 
 
 @item_kernel(low_after="own", low_places="own")
-def list_dying(item, starts, after, base, dying, low_after, low_places):
+def list_dying(item, starts, after, dying, low_after, low_places):
     """Dying edges of a block's vertices: their places, and where those of each vertex end. An item: LANES vertices."""
     begin, end = item.part(item.number * u64(LANES), min((item.number + u64(1)) * u64(LANES), u64(len(after))))
     for k in range(begin, end):
-        place, stop = starts[k], base + after[k]
-        edge = next_set(dying, base + starts[k], stop)
+        place, stop = starts[k], after[k]
+        edge = next_set(dying, starts[k], stop)
         while edge < stop:
-            low_places[place] = edge - base
+            low_places[place] = edge
             place += u64(1)
             edge = next_set(dying, edge + u64(1), stop)
         low_after[k] = place
@@ -166,34 +170,35 @@ def lose(support, dying, edge):
         atomic_add(support, edge, ~support.dtype.type(0))
 
 
-@item_kernel(support="sum")
+@item_kernel(one_support="sum", two_support="sum")
 def lose_triangles(
-    item, one_starts, one_after, one, one_base, one_low_after, one_low_places,
-    two_first, two_starts, two_after, two, two_base, two_low_after, two_low_places, alive, dying, support,
+    item, one_starts, one_after, one, one_low_after, one_low_places, one_alive, one_dying, one_support,
+    two_first, two_starts, two_after, two, two_low_after, two_low_places, two_alive, two_dying, two_support,
 ):  # fmt: skip
-    """support -= triangles v < u < w that lose an edge, v in block `one`, u in block `two`; each is met once.
+    """one_support, two_support -= triangles v < u < w that lose an edge, v in block `one`, u in block `two`.
 
+    Each is met once.
     An item is a v. Where v - u dies, at all w in both lists; else at the dying edges v - w whose w is in u's list, and
     at the dying edges u - w whose v - w is there and stays.
     """
     k = item.number
     low, high = one_starts[k], one_after[k]
-    begin, end = item.part(one_base + low, one_base + high)
-    following = next_set(alive, begin, end)
+    begin, end = item.part(low, high)
+    following = next_set(one_alive, begin, end)
     while following < end:
         edge = following
-        following = next_set(alive, edge + u64(1), end)
-        u = u64(one[edge - one_base]) >> u64(2)
+        following = next_set(one_alive, edge + u64(1), end)
+        u = u64(one[edge]) >> u64(2)
         if u < two_first or u - two_first >= u64(len(two_after)):
             continue
         row = u - two_first
         mine, place, stop = low, two_starts[row], two_after[row]
-        if is_set(dying, edge):
+        if is_set(one_dying, edge):
             while mine < high and place < stop:
                 a, b = u64(one[mine]) >> u64(2), u64(two[place]) >> u64(2)
-                if a == b and is_set(alive, one_base + mine) and is_set(alive, two_base + place):
-                    lose(support, dying, one_base + mine)
-                    lose(support, dying, two_base + place)
+                if a == b and is_set(one_alive, mine) and is_set(two_alive, place):
+                    lose(one_support, one_dying, mine)
+                    lose(two_support, two_dying, place)
                 mine += u64(a <= b)
                 place += u64(b <= a)
                 item.step()
@@ -201,15 +206,15 @@ def lose_triangles(
         for each in range(low, one_low_after[k]):
             found = place_of(two, place, stop, u64(one[one_low_places[each]]) >> u64(2))
             item.step()
-            if found != NONE and is_set(alive, two_base + found):
-                lose(support, dying, edge)
-                lose(support, dying, two_base + found)
+            if found != NONE and is_set(two_alive, found):
+                lose(one_support, one_dying, edge)
+                lose(two_support, two_dying, found)
         for each in range(place, two_low_after[row]):
             found = place_of(one, low, high, u64(two[two_low_places[each]]) >> u64(2))
             item.step()
-            if found != NONE and is_set(alive, one_base + found) and not is_set(dying, one_base + found):
-                lose(support, dying, edge)
-                lose(support, dying, one_base + found)
+            if found != NONE and is_set(one_alive, found) and not is_set(one_dying, found):
+                lose(one_support, one_dying, edge)
+                lose(one_support, one_dying, found)
 
 
 @kernel

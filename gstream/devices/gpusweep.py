@@ -210,9 +210,11 @@ def run_items(
 
 def merge_into(kernel: RecordKernel, arrays: Arrays, copies: list[Arrays], join: Join | None) -> None:
     """Write what several GPUs' copies of arrays come to, to the arrays."""
+    merged = set[int]()  # an array may be given twice: it becomes one once
     for name, how in kernel.merges.items():
-        if how != "own":
+        if how != "own" and id(arrays[name]) not in merged:
             merge_copies(how, arrays[name], [copy[name] for copy in copies])
+            merged.add(id(arrays[name]))
     if "own" in kernel.merges.values():
         assert join is not None, f"{kernel.name}: nobody merges its arrays"
         join(arrays, copies)

@@ -152,5 +152,7 @@ def item_kernel(**merges: str) -> Callable[[Callable[..., None]], ItemKernel]:
 
 
 def bytes_of(arguments: Iterable[Any]) -> int:
-    """What arrays and numbers that a kernel is given take."""
-    return sum(np.asarray(argument).nbytes for argument in arguments)
+    """What arrays and numbers that a kernel is given take; an array that is given twice is there once."""
+    distinct = {id(argument): argument for argument in arguments if isinstance(argument, np.ndarray)}
+    numbers = (argument for argument in arguments if not isinstance(argument, np.ndarray))
+    return sum(array.nbytes for array in distinct.values()) + sum(np.asarray(number).nbytes for number in numbers)

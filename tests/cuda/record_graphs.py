@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from engine_graphs import make_store, skewed_edges
 
 import gstream
+from gstream.algorithms.blocks import Blocks
 
 ASKED = {
     "bfs": {"source": 3},  # what finds predecessors, and what proves answers, are kernels, too
@@ -28,6 +30,11 @@ UNDIRECTED = (
 )  # fmt: skip
 KINDS = {"directed": DIRECTED, "undirected": UNDIRECTED, "columns": UNDIRECTED}  # of graphs, and who takes them
 CASES = [(kind, name) for kind, names in KINDS.items() for name in names]
+BLOCKS = [  # whose lists are worked on by blocks
+    *(("undirected", name) for name in ("triangles", "lcc", "ktruss", "cdlp")),
+    *(("directed", name) for name in ("lcc", "cdlp")),
+]  # fmt: skip
+PARTS = {"triangles": 4, "lcc": 4, "ktruss": 2, "cdlp": 1.25}  # lists take less than pages where edges are in one only
 PROVEN = ("bfs", "sssp", "katz", "kcore", "scc", "coloring", "mis", "subgraph", "cross", "egonet", "msf", "ktruss")
 ROUNDED = ("betweenness", "katz")  # sums of doubles, in any order
 
@@ -64,3 +71,25 @@ def check(graph: gstream.Graph, name: str, own: dict, options: dict) -> None:
             np.testing.assert_allclose(mine[column], theirs[column], rtol=1e-12, atol=1e-15, err_msg=name)
         else:
             assert np.array_equal(mine[column], theirs[column]), name
+
+
+def check_blocks(graph: gstream.Graph, name: str, less: float, options: dict) -> None:
+    """A GPU that may hold a part of the topology gives the host's answer, block by block, by itself.
+
+    less: so many times less of it than the most for which that holds.
+    """
+    own = {"cdlp": {"iterations": 3}, "ktruss": {"k": 9}}.get(name, {})
+    expected, cut = graph.execute(name, own), list[int]()
+    tables = graph.engine().graph.tables.values()
+    cap = sum(table.bytes_of(table.pages, False) for table in tables) / (PARTS[name] * less)
+    init = Blocks.__init__
+
+    def noted(self: Blocks, *arguments: object, **named: object) -> None:
+        init(self, *arguments, **named)
+        cut.append(len(self))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Blocks, "__init__", noted)
+        found = graph.execute(name, own, device_memory=int(cap), **options)
+    assert found.to_arrow() == expected.to_arrow() and len(found) > 0, name
+    assert "note" not in found.summary and cut[-1] > 1 and found.summary["supersteps"] > 1, (name, cap, cut)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from record_graphs import ASKED, CASES, KINDS, check, make_path
+from record_graphs import ASKED, BLOCKS, CASES, KINDS, check, check_blocks, make_path
 from visible import NEEDS_GPU, gpus
 
 import gstream
@@ -32,3 +32,10 @@ def paths(tmp_path_factory):
 def test_gpus_are_the_host(paths, kind, name, devices, options):
     with gstream.open(paths[kind]) as graph:
         check(graph, name, ASKED.get(name, {}), {"devices": devices, **OPTIONS[options]})
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize(("kind", "name"), BLOCKS)
+def test_a_graph_larger_than_the_gpu(tmp_path, kind, name, devices):
+    with gstream.open(make_path(tmp_path, kind, 1000, 20_000, 4096)) as graph:
+        check_blocks(graph, name, 1, {"devices": devices})
