@@ -10,6 +10,7 @@ from hypothesis import given, settings
 import gstream
 from pagestore.errors import UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
+from tests.answers.simple_graphs import devices
 
 
 def reference(example):
@@ -18,11 +19,11 @@ def reference(example):
     return {v: min(members) for members in find(graph) for v in members}
 
 
-@settings(max_examples=60)
-@given(example=examples())
-def test_components_are_networkx(example, tmp_path_factory):
+@settings(max_examples=200)
+@given(example=examples(), devices=devices)
+def test_components_are_networkx(example, devices, tmp_path_factory):
     expected = reference(example)
-    with gstream.open(example.stored(tmp_path_factory.mktemp("wcc"))) as graph:
+    with gstream.open(example.stored(tmp_path_factory.mktemp("wcc")), devices=devices) as graph:
         result = graph.wcc(certify=True)
         assert column(result, "component") == expected
         assert result.summary["components"] == len(set(expected.values()))

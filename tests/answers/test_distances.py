@@ -15,6 +15,7 @@ from gstream.algorithms.session import Session
 from gstream.algorithms.sssp import find_bad_edge
 from pagestore.errors import InputError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
+from tests.answers.simple_graphs import devices
 
 
 def reference(graph, sources, weighted):
@@ -37,12 +38,12 @@ def check_tree(graph, distance, predecessor, sources, weighted):
             assert steps <= len(distance), "predecessors go in a circle"
 
 
-def check_distances(example, tmp_path, data, weighted):
+def check_distances(example, tmp_path, data, weighted, devices):
     graph = example.networkx()
     nodes = list(graph)
     sources = data.draw(st.lists(st.sampled_from(nodes), min_size=1, max_size=3))
     expected = reference(graph, sources, weighted)
-    with gstream.open(example.stored(tmp_path)) as opened:
+    with gstream.open(example.stored(tmp_path), devices=devices) as opened:
         run = opened.sssp if weighted else opened.bfs
         result = run(source=sources, certify=True)
         alone = run(source=sources, predecessors=False, certify=True)
@@ -58,22 +59,22 @@ def check_distances(example, tmp_path, data, weighted):
     check_tree(graph, found, predecessor, set(sources), weighted)
 
 
-@settings(max_examples=40)
-@given(example=examples(), data=st.data())
-def test_bfs_is_networkx(example, data, tmp_path_factory):
-    check_distances(example, tmp_path_factory.mktemp("bfs"), data, weighted=False)
+@settings(max_examples=200)
+@given(example=examples(), devices=devices, data=st.data())
+def test_bfs_is_networkx(example, devices, data, tmp_path_factory):
+    check_distances(example, tmp_path_factory.mktemp("bfs"), data, False, devices)
 
 
-@settings(max_examples=30)
-@given(example=examples(weights="integers", edges_at_least=1), data=st.data())
-def test_sssp_of_integers_with_zeros_is_networkx(example, data, tmp_path_factory):
-    check_distances(example, tmp_path_factory.mktemp("sssp"), data, weighted=True)
+@settings(max_examples=120)
+@given(example=examples(weights="integers", edges_at_least=1), devices=devices, data=st.data())
+def test_sssp_of_integers_with_zeros_is_networkx(example, devices, data, tmp_path_factory):
+    check_distances(example, tmp_path_factory.mktemp("sssp"), data, True, devices)
 
 
-@settings(max_examples=20)
-@given(example=examples(weights="floats", edges_at_least=1), data=st.data())
-def test_sssp_of_floats_is_networkx(example, data, tmp_path_factory):
-    check_distances(example, tmp_path_factory.mktemp("sssp"), data, weighted=True)
+@settings(max_examples=100)
+@given(example=examples(weights="floats", edges_at_least=1), devices=devices, data=st.data())
+def test_sssp_of_floats_is_networkx(example, devices, data, tmp_path_factory):
+    check_distances(example, tmp_path_factory.mktemp("sssp"), data, True, devices)
 
 
 @pytest.mark.parametrize("directed", [True, False])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import gstream
 from pagestore.errors import InputError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
+from tests.answers.simple_graphs import devices
 
 
 def reference(example, alpha=0.85, personalization=None):
@@ -34,15 +35,15 @@ def worst(found, expected):
     return max(max(0.0, abs(found[v] - expected[v]) - 1e-11) / max(expected[v], 1e-300) for v in expected)
 
 
-@settings(max_examples=40)
-@given(example=examples(), alpha=st.sampled_from([0.85, 0.5, 0.99, 0.0]), data=st.data())
-def test_pagerank_is_networkx(example, alpha, data, tmp_path_factory):
+@settings(max_examples=200)
+@given(example=examples(), devices=devices, alpha=st.sampled_from([0.85, 0.5, 0.99, 0.0]), data=st.data())
+def test_pagerank_is_networkx(example, devices, alpha, data, tmp_path_factory):
     options = {}
     if data.draw(st.booleans()):
         some = data.draw(st.lists(st.sampled_from(list(example.networkx())), min_size=1, max_size=4, unique=True))
         options["personalization"] = {v: number + 0.5 for number, v in enumerate(some)}
     expected = reference(example, alpha=alpha, **options)
-    with gstream.open(example.stored(tmp_path_factory.mktemp("rank"))) as graph:
+    with gstream.open(example.stored(tmp_path_factory.mktemp("rank")), devices=devices) as graph:
         double = graph.pagerank(alpha=alpha, tol=1e-14, max_iter=3000, float64=True, certify=True, **options)
         assert worst(column(double, "pagerank"), expected) < 1e-9
         single = graph.pagerank(alpha=alpha, tol=1e-7, max_iter=3000, certify=True, **options)

@@ -72,7 +72,7 @@ def test_random_graphs(example, tmp_path_factory):
         check_radius(graph, example)
 
 
-@settings(max_examples=40)
+@settings(max_examples=200)
 @given(example=examples(largest=120), seed=st.integers(0, 99), data=st.data())
 def test_sampled_sources(example, seed, data, tmp_path_factory):
     plain, vertices = simple(example), len(example.present)
