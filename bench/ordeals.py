@@ -33,6 +33,7 @@ from gstream.cli.failures import install_signals
 UNCOUNTED = 1 << 40  # calls that no action makes
 PIPE_BYTES = 1 << 20
 LONGEST_S = 120.0  # of a child: then it hangs
+ROOT = Path(__file__).resolve().parent.parent
 MOST_FAILURES = 20  # of a property, that are kept with their texts
 CHANGING = ("open", "write", "pwrite", "pwritev", "ftruncate", "fsync", "replace", "rename", "mkdir")  # calls of os
 REMOVING = ("unlink", "rmdir")
@@ -270,6 +271,17 @@ def small_files(limit: int, action: Callable[[], int | None]) -> Callable[[], in
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
         return action()
+
+    return run
+
+
+def in_space(limit: int, arguments: Sequence[str]) -> Callable[[], int | None]:
+    """`gstream ARGUMENTS` in an interpreter of its own, whose address space has so many bytes."""
+
+    def run() -> None:
+        os.environ["PYTHONPATH"] = str(ROOT)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        os.execv(sys.executable, [sys.executable, "-m", "gstream", *arguments])
 
     return run
 

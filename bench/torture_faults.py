@@ -21,6 +21,7 @@ from bench.ordeals import (
     command,
     fail,
     in_child,
+    in_space,
     names_in,
     plain_error,
     quietly,
@@ -31,6 +32,7 @@ from bench.torture_stores import make_store
 from gstream.cli.failures import report
 
 ROWS = 400
+SPACE = 64 << 20, 2 << 30  # bytes: Python starts in less, and every command ends well in more
 # What is run in a folder with edges.txt, names.txt, bad.txt and graph.gs; what each makes is new.
 COMMANDS: dict[str, list[str]] = {
     "convert": ["convert", "edges.txt", "x.gs", "--page-size", "4KiB"],
@@ -113,6 +115,21 @@ def failing_arrays(folder: Path, numbers: random.Random) -> Cases:
         yield _outcome(folder, name, ended, whole[name], f"{name}, array {number} of {arrays}")
 
 
+def little_space(folder: Path, numbers: random.Random) -> Cases:
+    """The address space is limited (ulimit -v) as drawn for each case, from what Python starts in to what suffices.
+
+    Each is an interpreter of its own, as libraries are loaded in what is left, and threads get their stacks from it.
+    """
+    prepare(folder)
+    actions = {name: _command(folder, name) for name in COMMANDS}
+    whole = {name: _made(folder, name, action) for name, action in actions.items()}
+    while True:
+        name = numbers.choice(sorted(COMMANDS))
+        limit = numbers.randrange(*SPACE)
+        ended = in_child(in_space(limit, _arguments(folder, name)))
+        yield _outcome(folder, name, ended, whole[name], f"{name}, address space of {limit} bytes")
+
+
 def prepare(folder: Path) -> None:
     """Inputs in the folder."""
     numbers = random.Random(1)
@@ -125,8 +142,12 @@ def prepare(folder: Path) -> None:
 
 def _command(folder: Path, name: str) -> Callable[[], int]:
     """A command with its files in the folder."""
+    return command(*_arguments(folder, name))
+
+
+def _arguments(folder: Path, name: str) -> list[str]:
     ends = (".txt", ".gs", ".csv", ".npy", ".gz", ".zst", ".parquet", ".arrow", ".json")
-    return command(*(folder / text if text.endswith(ends) or text == "x" else text for text in COMMANDS[name]))
+    return [f"{folder / text}" if text.endswith(ends) or text == "x" else text for text in COMMANDS[name]]
 
 
 def reporting(action: Callable[[], int | None]) -> Callable[[], int | None]:
@@ -196,4 +217,5 @@ def properties() -> Iterator[Property]:
     held = "exit 5, one line, nothing half-written"
     yield Property("failing calls", f"the n-th write, fsync, open and rename fails: {held}", failing_calls)
     yield Property("failing arrays", f"the n-th array of NumPy's can't be had: {held}", failing_arrays)
+    yield Property("little address space", f"of any size (ulimit -v), without a hang: {held}", little_space, 500)
     yield Property("full disks", f"files can't grow, in any library: {held}", full_disks)

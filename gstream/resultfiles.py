@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from pagestore.errors import UsageError
-from pagestore.io import disk_error
+from pagestore.faults import disk_error
 from pagestore.replacing import refuse_replacing
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ old or complete at any moment; whatever the disk does to it later is found by a 
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
@@ -23,8 +22,9 @@ from typing import Any
 import numpy as np
 
 from pagestore.crc import crc32
-from pagestore.errors import InputError, UsageError
-from pagestore.io import disk_error, no_space, write_from
+from pagestore.errors import GstreamError, InputError, UsageError
+from pagestore.faults import FAILING, disk_error, no_space, read_error, shortage
+from pagestore.io import write_from
 
 MAGIC = b"gstream\x01"
 HEAD = struct.Struct("<8sQI")
@@ -62,7 +62,7 @@ class SlotFolder:
             self.folder.mkdir(exist_ok=True)
             self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
-            if no_space(error) is not None or error.errno == errno.EIO:
+            if no_space(error) or shortage(error) or error.errno in FAILING:
                 raise disk_error(error, f"--checkpoint {self.folder}") from error
             raise UsageError(
                 f"--checkpoint {self.folder}: {error.strerror}. Name a folder, or a new one in a folder that exists."
@@ -200,7 +200,7 @@ def read_description(path: Path) -> tuple[dict[str, Any], int]:
             _, length, crc = HEAD.unpack(head)
             text = file.read(length) if length <= min(size, MOST_DESCRIBED) else b""
     except OSError as error:
-        raise DamagedSlot(f"{path} can't be read ({error.strerror})") from error
+        raise _unread(path, error) from error
     if crc32(text) != crc or not text:
         raise DamagedSlot(f"{path} fails its checksum")
     first = HEAD.size + length
@@ -217,6 +217,13 @@ def read_description(path: Path) -> tuple[dict[str, Any], int]:
     if size != first + described:
         raise DamagedSlot(f"{path} was cut")
     return description, first
+
+
+def _unread(path: Path, error: OSError) -> GstreamError:
+    """The error of a slot that can't be read: it may be whole where open files or memory ran out."""
+    if shortage(error) is not None:
+        return read_error(error, f"{path} can't be read", "")
+    return DamagedSlot(f"{path} can't be read ({error.strerror})")
 
 
 def _dtype(text: str) -> np.dtype:
@@ -245,5 +252,5 @@ def read_slot(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
                 if done < len(view) or crc32(view) != crc:
                     raise DamagedSlot(f"{path} fails its checksum")
     except OSError as error:
-        raise DamagedSlot(f"{path} can't be read ({error.strerror})") from error
+        raise _unread(path, error) from error
     return description, arrays

@@ -183,7 +183,9 @@ def decode_topology(topology: Topology) -> Iterator[tuple[int, DecodedPage]]:
                         None if weights is None else weights[i], topology.weight_dtype,
                     )  # fmt: skip
                 except RuleError as error:
-                    raise StoreError(f"{topology.name_page(first + i)} breaks the format: {error}.") from error
+                    raise StoreError(
+                        f"{topology.name_page(first + i)} breaks the format: {error}. {topology.remedy}"
+                    ) from error
                 yield first + i, decoded
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from pagestore.arrays import BLOCK_BYTES
 from pagestore.decode import decode_topology
 from pagestore.errors import UsageError
-from pagestore.io import disk_error
+from pagestore.faults import disk_error
 from pagestore.store import Store
 
 FORMATS = ("text", "el", "wel", "csv", "parquet")

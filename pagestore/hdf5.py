@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from pagestore.errors import StoreError, interruption
+from pagestore.faults import FAILING, number_of, read_error, reason_of, shortage
 from pagestore.meta import REBUILD
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -108,7 +109,9 @@ def locate(path: str) -> dict[str, Extent]:
             raise stop from None
         if isinstance(error, MemoryError) and getattr(error, "_total_size", 0) <= size:
             raise  # memory ran out; what is larger than the file is damage that says so
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if isinstance(error, OSError | ImportError) and (shortage(error) or number_of(error) in FAILING):
+            raise read_error(error, f"{path}: can't be opened", REBUILD, StoreError) from error
+        reason = reason_of(error)
         whole = re.search(r"truncated file: .*stored_eof = (\d+)", reason)
         if whole:
             raise StoreError(f"{path}: is cut: {size} of its {whole[1]} bytes are there. {REBUILD}") from error
@@ -139,7 +142,7 @@ def _check_file(path: str) -> int:
     except IsADirectoryError:
         raise StoreError(f"{path}: is a folder; a store is one file. Name the file.") from None
     except OSError as error:
-        raise StoreError(f"{path}: can't be opened ({error.strerror}). Check its permissions.") from error
+        raise read_error(error, f"{path}: can't be opened", "Check its permissions.", StoreError) from error
     if size == 0:
         raise StoreError(f"{path}: is empty; a store is never empty. {REBUILD}")
     if start != _SIGNATURE:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Where = Callable[[int], str]  # what stands ahead of a message about the ID of that index
 
 BLOCK_IDS = BLOCK_BYTES // 8  # IDs a step of the search: one checked block of int64
+SEARCHED = 1 << 20  # store IDs that are in memory at once while one is looked for
 FEW_SHIFT = 6  # up to 1/64 of a block's names are searched for one by one
 MANY = 1 << 16  # from here on whole arrays are gathered from, not single elements
 
@@ -71,6 +72,32 @@ class UserIds:
         if self._store.meta.order == "natural":
             return np.arange(first, last, dtype=self._store.layout.id_dtype)
         return self._all_natural()[first:last]
+
+    def name(self, store_id: int, search: bool = False) -> str:
+        """The user's ID of a store ID, for messages about damage: "" where it can't be read.
+
+        Of a reordered store "", too, unless its inverse is there or `search` allows to read vertices/store_of for it.
+        """
+        try:
+            natural = store_id
+            if self._inverse is not None:
+                natural = int(self._inverse[store_id])
+            elif self._store.meta.order != "natural":
+                if not search:
+                    return ""
+                natural = self._searched(store_id)
+            return plain(self.user_ids(natural, natural + 1)[0])
+        except (GstreamError, OSError, ValueError, IndexError):  # it is damaged, or closed
+            return ""
+
+    def _searched(self, store_id: int) -> int:
+        """Natural index of one store ID, without the inverse. Raises IndexError where there is none."""
+        count = self._store.meta.vertices
+        for first in range(0, count, SEARCHED):
+            found = np.flatnonzero(self.store_ids(first, min(first + SEARCHED, count)) == store_id)
+            if len(found):
+                return first + int(found[0])
+        raise IndexError(store_id)
 
     def _all_natural(self) -> np.ndarray:
         if self._inverse is None:

@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
-import errno
 import mmap
 import os
-import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from pagestore.cores import usable_cores
-from pagestore.errors import GstreamError, ResourceError, StoreError, UsageError
+from pagestore.errors import GstreamError, StoreError
+from pagestore.faults import disk_error, read_error
+from pagestore.meta import REBUILD
 
 DIRECT_ALIGN = 4096  # O_DIRECT: buffer, offset and length are multiples of it (the largest block size in use)
 TOUCHED_AT_ONCE = 8 << 20
 HUGE_BYTES = 2 << 20
-REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
-FULL = {  # what an error number means, and the remedy
-    errno.ENOSPC: ("no space left", "Free some space"),
-    errno.EDQUOT: ("no space left in the disk quota", "Free some space"),
-    errno.EFBIG: ("no space left in the file, whose size is limited", "Raise the limit (ulimit -f)"),
-}
 _MOST = 1 << 30  # bytes a system call: Linux moves at most 2^31 - 4096
 
 
-def read_into(fd: int, offset: int, out: np.ndarray, where: str) -> None:
-    """Fill `out` (contiguous uint8) from `offset`. Raises StoreError when the file ends first or the disk fails."""
+def read_into(fd: int, offset: int, out: np.ndarray, where: str | Callable[[int], str]) -> None:
+    """Fill `out` (contiguous uint8) from `offset`. where: names what is read, or, given a byte, what lies there.
+
+    Raises StoreError when the file ends first, ResourceError when the disk fails.
+    """
     view, done = _bytes(out), 0
     while done < len(view):
         try:
             count = os.preadv(fd, [view[done : done + _MOST]], offset + done)
         except OSError as error:
-            raise StoreError(f"{where}: reading at byte {offset + done} failed ({error.strerror}).") from error
+            raise not_read(error, where, offset + done) from error
         if count == 0:
-            raise StoreError(f"{where}: the file ends at byte {offset + done}; it was cut. Convert the graph again.")
+            raise cut(where, offset + done)
         done += count
+
+
+def not_read(error: OSError, where: str | Callable[[int], str], byte: int) -> GstreamError:
+    """The error to raise where a store can't be read at a byte."""
+    what = f"{_name(where, byte)}: reading at byte {byte} failed"
+    return read_error(error, what, REBUILD, StoreError)
+
+
+def cut(where: str | Callable[[int], str], byte: int) -> StoreError:
+    """The error to raise where a store ends at a byte, before its end."""
+    return StoreError(f"{_name(where, byte)}: the file ends at byte {byte}; it was cut. Convert the graph again.")
+
+
+def _name(where: str | Callable[[int], str], byte: int) -> str:
+    return where if isinstance(where, str) else where(byte)
 
 
 def write_from(fd: int, offset: int, data: np.ndarray, where: str) -> None:
@@ -46,26 +59,6 @@ def write_from(fd: int, offset: int, data: np.ndarray, where: str) -> None:
             done += os.pwritev(fd, [view[done : done + _MOST]], offset + done)
         except OSError as error:
             raise disk_error(error, where) from error
-
-
-def no_space(error: BaseException) -> tuple[str, str] | None:
-    """What is full, in plain words, and the remedy, where an error says that nothing more can be written; else None.
-
-    HDF5 and Arrow put the system's number into a text that is for their own developers.
-    """
-    number = getattr(error, "errno", None) or next(iter(re.findall(r"errno (?:= )?(\d+)", str(error))), 0)
-    return FULL.get(int(number))
-
-
-def disk_error(error: Exception, where: str) -> GstreamError:
-    """ResourceError, which tells a full disk, a quota or a size limit from a failing device, or UsageError (rights)."""
-    full = no_space(error)
-    if full is not None:
-        return ResourceError(f"{where}: {full[0]}. {full[1]}, or write to another disk.")
-    reason = getattr(error, "strerror", None) or str(error)
-    if getattr(error, "errno", None) in REFUSED:
-        return UsageError(f"{where}: can't be written ({reason}). Choose another folder.")
-    return ResourceError(f"{where}: writing failed ({reason.splitlines()[0]}). Check the disk, then run again.")
 
 
 def aligned_empty(nbytes: int) -> np.ndarray:

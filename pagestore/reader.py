@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pagestore.crc import page_crcs
 from pagestore.errors import StoreError
-from pagestore.io import DIRECT_ALIGN, aligned_empty, read_into
-from pagestore.meta import REBUILD
+from pagestore.io import DIRECT_ALIGN, aligned_empty, cut, not_read, read_into
 
 if TYPE_CHECKING:
     from pagestore.topology import Topology
@@ -87,8 +87,11 @@ class PageReader:
             raise ValueError(f"the buffer must be a contiguous uint8[{count}, {width}]")
         if count == 0:
             return out
-        where = f"{topology.path}: topology {topology.name}"
         begin, end = offset + first * width, offset + (first + count) * width
+
+        def where(byte: int) -> str:
+            return topology.name_page(first + (byte - begin) // width, search=True)
+
         if not self.direct or not (begin % DIRECT_ALIGN or end % DIRECT_ALIGN or out.ctypes.data % DIRECT_ALIGN):
             read_into(self._fd, begin, out, where)
         else:
@@ -97,10 +100,10 @@ class PageReader:
             wrong = np.flatnonzero(page_crcs(first, out) != topology.directory[crc_name][first : first + count])
             if len(wrong):
                 fails = "fails its checksum" if crc_name == "crc" else "has weights that fail their checksum"
-                raise StoreError(f"{topology.name_page(first + int(wrong[0]))} {fails}. {REBUILD}")
+                raise StoreError(f"{topology.name_page(first + int(wrong[0]), search=True)} {fails}. {topology.remedy}")
         return out
 
-    def _read_rounded(self, begin: int, end: int, out: np.ndarray, where: str) -> None:
+    def _read_rounded(self, begin: int, end: int, out: np.ndarray, where: Callable[[int], str]) -> None:
         """A direct read of the aligned range around [begin, end), then a copy; the file may end inside a block."""
         low, high = begin // DIRECT_ALIGN * DIRECT_ALIGN, -(-end // DIRECT_ALIGN) * DIRECT_ALIGN
         high = min(high, os.fstat(self._fd).st_size)
@@ -110,8 +113,8 @@ class PageReader:
             try:
                 moved = os.preadv(self._fd, [view[done:]], low + done)
             except OSError as error:
-                raise StoreError(f"{where}: reading at byte {low + done} failed ({error.strerror}).") from error
+                raise not_read(error, where, max(begin, low + done)) from error
             if moved == 0:
-                raise StoreError(f"{where}: the file ends at byte {low + done}; it was cut. {REBUILD}")
+                raise cut(where, max(begin, low + done))
             done += moved
         out.reshape(-1)[:] = buffer[begin - low : end - low]

@@ -12,6 +12,7 @@ from pagestore import hdf5
 from pagestore.arrays import CheckedArray, block_count, checksum_name, datasets_of
 from pagestore.crc import crc32
 from pagestore.errors import GstreamError, StoreError, UsageError
+from pagestore.faults import read_error
 from pagestore.hdf5 import Extent
 from pagestore.ids import UserIds, Where, nowhere
 from pagestore.io import read_into
@@ -37,20 +38,20 @@ class Store:
         try:
             self._file = open(path, "rb", buffering=0)
         except OSError as error:
-            raise StoreError(f"{path}: can't be opened ({error.strerror}).") from error
+            raise read_error(error, f"{path}: can't be opened", "Check its permissions.", StoreError) from error
         try:
             self.meta, checksums = self._read_meta()
             self.layout = PageLayout(self.meta.page_bytes, self.meta.id_bytes)
             self._check_datasets()
             self._arrays = self._open_arrays(checksums)
+            self._ids = UserIds(self)
             self._topologies = {
-                name: open_topology(path, name, self.meta, self._extents, self._arrays, self._file)
+                name: open_topology(path, name, self.meta, self._extents, self._arrays, self._file, self._ids.name)
                 for name in self.meta.topologies
             }
         except BaseException:
             self.close()
             raise
-        self._ids = UserIds(self)
 
     def __enter__(self) -> Store:
         return self

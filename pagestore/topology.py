@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import FileIO
 
@@ -39,6 +40,8 @@ class Topology:
     weights_offset: int
     _file: FileIO
     _heads: CheckedArray | None
+    _in_order: bool  # store IDs follow the order of the user's
+    _user_id: Callable[[int, bool], str]
 
     @property
     def pages(self) -> int:
@@ -66,19 +69,32 @@ class Topology:
         """A reader of this topology's pages; `direct` reads past the page cache (O_DIRECT) where the disk can."""
         return PageReader(self, self._file.fileno(), direct)
 
-    def name_page(self, number: int) -> str:
-        """How messages name a page: topology, number, vertices."""
+    def name_page(self, number: int, search: bool = False) -> str:
+        """How messages name a page: topology, number, vertices by store IDs, and by the user's where they differ.
+
+        search: look for the user's IDs in a reordered store, too, which takes as long as it takes to read an array.
+        """
         row = self.directory[number]
-        vertices = f"vertices {row['first_vertex']} to {row['last_vertex']}"
+        ends = int(row["first_vertex"]), int(row["last_vertex"])
+        vertices = f"vertices {ends[0]} to {ends[1]}"
+        first, last = (self._user_id(vertex, search) for vertex in ends)
+        yours = f", your vertices {first} to {last}," if self._in_order else f", your vertices {first}, ..., {last},"
         if row["kind"] == LARGE:
-            vertices = f"vertex {row['first_vertex']} from neighbour {row['position']} on"
-        return f"{self.path}: page {number} of topology {self.name} ({vertices}, store IDs)"
+            vertices, yours = f"vertex {ends[0]} from neighbour {row['position']} on", f", your vertex {first},"
+        same = not (first and last) or (first, last) == (str(ends[0]), str(ends[1]))
+        return f"{self.path}: page {number} of topology {self.name} ({vertices}, store IDs){'' if same else yours}"
+
+    @property
+    def remedy(self) -> str:
+        """What can be done about a damaged page, for messages."""
+        return f"`gstream verify {self.path}` lists all that is damaged. {REBUILD}"
 
 
 def open_topology(
-    path: str, name: str, meta: Meta, extents: dict[str, Extent], arrays: dict[str, CheckedArray], file: FileIO
-) -> Topology:
-    """Read and check the directory of topology `name`. Raises StoreError."""
+    path: str, name: str, meta: Meta, extents: dict[str, Extent], arrays: dict[str, CheckedArray], file: FileIO,
+    user_id: Callable[[int, bool], str],
+) -> Topology:  # fmt: skip
+    """Read and check the directory of topology `name`. user_id: UserIds.name. Raises StoreError."""
     base = f"topology/{name}"
     layout = PageLayout(meta.page_bytes, meta.id_bytes)
     directory = arrays[f"{base}/directory"].read()
@@ -98,6 +114,8 @@ def open_topology(
         weights_offset=0 if weights is None else weights.offset,
         _file=file,
         _heads=arrays.get(f"{base}/heads"),
+        _in_order=meta.order == "natural",
+        _user_id=user_id,
     )
 
 

@@ -19,7 +19,8 @@ from pagestore import hdf5
 from pagestore.arrays import BLOCK_BYTES, block_count, checksum_name, datasets_of
 from pagestore.crc import block_crcs, crc32, page_crcs
 from pagestore.errors import UsageError
-from pagestore.io import disk_error, no_space, read_into, write_from
+from pagestore.faults import NO_LOCKS, disk_error, no_space
+from pagestore.io import read_into, write_from
 from pagestore.layout import HEADER, HEADER_BYTES, ROW
 from pagestore.meta import FORMAT, Meta, encode_meta
 from pagestore.planning import PagePlan
@@ -154,7 +155,11 @@ class StoreWriter:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            if error.errno in NO_LOCKS:  # of a network's file system
+                return fd
             os.close(fd)
+            if not isinstance(error, BlockingIOError):
+                raise disk_error(error, self.partial) from error
             raise UsageError(f"{self.partial}: another process is writing it. Wait for it, or name another store."
                              ) from error  # fmt: skip
         return fd

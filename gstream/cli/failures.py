@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -15,10 +17,15 @@ from typing import Any
 
 from gstream.keeping import RunStopped, StopRequest
 from pagestore.errors import GstreamError, interruption
+from pagestore.faults import FAILING, no_space, number_of, shortage
 
 EXIT_INTERNAL, EXIT_USAGE, EXIT_INPUT, EXIT_RESOURCE = 1, 2, 4, 5
-NO_HANDLES = (errno.EMFILE, errno.ENFILE)
 NO_PROCESSES = "no further process or thread can be started. Raise the limit with `ulimit -u`, or pass fewer --threads."
+NO_SPACE = "out of memory. Raise the limit of the address space (ulimit -v)."
+NO_SPACE_FOR_THREADS = (
+    "no further thread can be started. Raise the limit of the address space (ulimit -v) or of processes (ulimit -u), "
+    "or pass fewer --threads."
+)
 AGAIN_SECONDS = 0.01
 SECOND_SIGNAL_SECONDS = 2.0  # `timeout` and terminals often deliver one signal twice: only a later one is impatience
 
@@ -42,6 +49,7 @@ class Signals:
 
     def __init__(self) -> None:
         self.number = self.again = 0
+        self.short: MemoryError | None = None
         self.first_s = 0.0
         self.stop: StopRequest | None = None
 
@@ -57,14 +65,30 @@ class Signals:
 
     def lost(self, unraisable: Any) -> None:
         """For sys.unraisablehook: what was raised in a callback or a __del__ is ignored there, so it comes again."""
-        if not isinstance(unraisable.exc_value, Interrupted):
+        if isinstance(unraisable.exc_value, Interrupted):
+            self.again = unraisable.exc_value.number
+            signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+        elif unraisable.exc_type is MemoryError:  # a thread that could not begin: whoever started it would wait for it
+            self._out_of_memory()
+        else:
             sys.__unraisablehook__(unraisable)
-            return
-        self.again = unraisable.exc_value.number
+
+    def thread_died(self, died: Any) -> None:
+        """For threading.excepthook: where memory ends a thread, outside of what it was to do, nobody else knows."""
+        if died.exc_type is MemoryError:
+            self._out_of_memory()
+        else:
+            threading.__excepthook__(died)
+
+    def _out_of_memory(self) -> None:
+        self.short = MemoryError()
         signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
 
     def repeat(self, number: int, frame: FrameType | None) -> None:
-        """For SIGALRM: the signal that was lost."""
+        """For SIGALRM: the signal, or the MemoryError, that was lost."""
+        short, self.short = self.short, None
+        if short is not None:
+            raise short
         self.number = 0
         self(self.again, frame)
 
@@ -78,6 +102,7 @@ def install_signals() -> None:
     signal.signal(signal.SIGTERM, SIGNALS)
     signal.signal(signal.SIGALRM, SIGNALS.repeat)
     sys.unraisablehook = SIGNALS.lost
+    threading.excepthook = SIGNALS.thread_died
 
 
 @contextmanager
@@ -104,37 +129,49 @@ def describe(error: BaseException) -> tuple[int, str]:
         return EXIT_RESOURCE, (
             f"out of memory{detail}. Pass a smaller --memory (convert) or --host-memory (run), or fewer --threads."
         )
-    if isinstance(error, OSError):
+    if isinstance(error, OSError | ImportError):
         return _describe_os(error)
     if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
-        return EXIT_RESOURCE, NO_PROCESSES
+        return EXIT_RESOURCE, NO_SPACE_FOR_THREADS if address_space_limited() else NO_PROCESSES
+    if isinstance(error, SystemError) and "exception set" in str(error) and address_space_limited():
+        return EXIT_RESOURCE, NO_SPACE  # what is written in C had none left to say so
+    return _internal(error)
+
+
+def address_space_limited() -> bool:
+    """Whether the address space has a limit (ulimit -v)."""
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
+def _internal(error: BaseException) -> tuple[int, str]:
     return EXIT_INTERNAL, (
         f"internal error: {type(error).__name__}: {' '.join(str(error).split())}. "
         "This is a bug in gstream; GSTREAM_DEBUG=1 shows the traceback."
     )
 
 
-def _describe_os(error: OSError) -> tuple[int, str]:
-    from pagestore.io import no_space  # with NumPy, which --help does without
-
-    where = f"{error.filename}: " if error.filename else ""
-    what = error.strerror or str(error)
+def _describe_os(error: Any) -> tuple[int, str]:
+    where = f"{error.filename}: " if getattr(error, "filename", None) else ""
     if full := no_space(error):  # of standard output, where no file is named
         return EXIT_RESOURCE, f"{where or 'writing failed: '}{full[0]}. {full[1]}, or write to another disk."
+    if short := shortage(error):
+        what = f" ({error.strerror})" if getattr(error, "strerror", None) else ""
+        return EXIT_RESOURCE, f"{where}{short[0]}{what}. {short[1]}."
+    if isinstance(error, ImportError):
+        return _internal(error)
     if error.errno == errno.EAGAIN and not where:  # of fork
         return EXIT_RESOURCE, NO_PROCESSES
-    if error.errno in NO_HANDLES:
-        return EXIT_RESOURCE, f"{where}too many open files ({what}). Raise the limit with `ulimit -n 65536`."
-    if error.errno == errno.EIO:
+    if number_of(error) in FAILING:
         return EXIT_RESOURCE, f"{where}the disk reports an input/output error. Check it, then run again."
-    if error.errno == errno.ENOMEM:
-        return EXIT_RESOURCE, f"{where}out of memory ({what}). Pass a smaller --memory or --host-memory."
-    return EXIT_INPUT, f"{where}{what}. Check the path and its permissions."
+    return EXIT_INPUT, f"{where}{error.strerror or error}. Check the path and its permissions."
 
 
 def report(error: BaseException) -> int:
     """Print the failure on standard error and return the exit code."""
-    code, line = describe(error)
+    try:
+        code, line = describe(error)
+    except MemoryError:  # which words take, too
+        code, line = EXIT_RESOURCE, NO_SPACE
     line = line if line.endswith((".", "?", "!")) else f"{line}."
     show_traceback(error)
     print(line, file=sys.stderr, flush=True)

@@ -28,12 +28,17 @@ def main() -> NoReturn:
     import gc
 
     from gstream.cli.commands import run_command_line
-    from gstream.cli.failures import install_signals
+    from gstream.cli.failures import address_space_limited, exit_code_of, install_signals
 
     install_signals()
     gc.set_threshold(GC_THRESHOLD)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    end(run_command_line())
+    code = 0
+    if address_space_limited():
+        from gstream.cli.scarce import prepare
+
+        code = exit_code_of(prepare)
+    end(code or run_command_line())
 
 
 def _leave_on_signals() -> None:

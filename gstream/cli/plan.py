@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from gstream.cli.asked import check_asked, engine_options, own_options, parse_parameters, takes_run_options
+from gstream.cli.quick import skip_blas_for
 from gstream.cli.terminal import print_json, print_pairs
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_seconds
@@ -32,6 +33,7 @@ def plan(**given: Any) -> None:
     Takes the options of run: change that word of a command line. Files (-o, --trace) are not written, and the extra
     passes for predecessors and --certify are not planned.
     """
+    skip_blas_for(given["algorithm"])
     from gstream.driver import Engine
     from gstream.options import RunOptions
     from pagestore.store import open_store

@@ -21,6 +21,7 @@ from gstream.cli.asked import (
 )
 from gstream.cli.failures import stops_when_kept
 from gstream.cli.paths import refuse_existing, refuse_overwriting, refuse_twice
+from gstream.cli.quick import skip_blas_for
 from gstream.cli.supervisor import Link, Task, supervise
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
 from pagestore.errors import UsageError
@@ -106,6 +107,7 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
     check_plot(algorithm, given["plot"], force)
     link.tell("checked")
 
+    skip_blas_for(algorithm)
     from numba.core.event import install_timer
 
     import gstream
@@ -192,7 +194,7 @@ def tracing(path: Path | None) -> Iterator[ChromeTrace | None]:
         yield None
         return
     from gstream.trace import ChromeTrace
-    from pagestore.io import disk_error
+    from pagestore.faults import disk_error
 
     spans = ChromeTrace()
     yield spans

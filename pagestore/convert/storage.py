@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pagestore.errors import ResourceError, UsageError
-from pagestore.io import REFUSED, no_space
+from pagestore.errors import ResourceError
+from pagestore.faults import FAILING, REFUSED, disk_error, no_space, shortage
 
 WINDOW = 1 << 18  # elements that a sequential pass over a vector handles at a time
 MAX_IO_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
@@ -51,7 +51,7 @@ def free_bytes(folder: Path) -> int:
 
 @contextmanager
 def disk_errors(path: Path, needed: int = 0) -> Iterator[None]:
-    """Turn "no space", "too many open files" and I/O errors into ResourceError, missing permission into UsageError."""
+    """Turn what ran out and I/O errors into ResourceError, missing permission into UsageError."""
     try:
         yield
     except OSError as error:
@@ -66,9 +66,9 @@ def disk_errors(path: Path, needed: int = 0) -> Iterator[None]:
             ) from error
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise ResourceError(f"{path}: too many open files. Raise the limit (ulimit -n), or --memory.") from error
-        if error.errno in REFUSED:
-            raise UsageError(f"{path}: can't be written ({error.strerror}). Choose another folder.") from error
-        if error.errno == errno.EIO:
+        if error.errno in REFUSED or shortage(error) is not None:
+            raise disk_error(error, str(path)) from error
+        if error.errno in FAILING:
             raise ResourceError(f"{path}: the disk reports an input/output error. Check it, then run again.") from error
         raise
 

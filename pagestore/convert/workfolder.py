@@ -19,6 +19,7 @@ from typing import Any
 
 from pagestore.convert.storage import disk_errors
 from pagestore.errors import UsageError
+from pagestore.faults import NO_LOCKS, disk_error
 
 MANIFEST_VERSION = 2
 LOCK_ATTEMPTS = 100  # a lock file can vanish between opening and locking it, once a finishing conversion
@@ -28,6 +29,15 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 def work_folder_of(store: Path) -> Path:
     """Where the lock, the manifest and (without --workdir) all temporary files of a store's conversion are."""
     return store.with_name(store.name + ".partial.d")
+
+
+def _flock(file: int) -> None:
+    """Lock a file, where its file system has locks. Raises BlockingIOError where another process has it, OSError."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
 
 
 class WorkFolder:
@@ -68,7 +78,7 @@ class WorkFolder:
                 except FileNotFoundError:
                     continue  # the other conversion ended and removed the folder just now
             try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _flock(self._lock)
                 if os.path.samestat(os.fstat(self._lock), os.stat(self.home / "lock")):
                     self._locked = True
                     return
@@ -80,6 +90,9 @@ class WorkFolder:
                 ) from None
             except FileNotFoundError:
                 pass
+            except OSError as error:
+                self._let_go()
+                raise disk_error(error, str(self.home)) from error
             self._let_go()
         raise UsageError(f"{self.home}: other conversions keep taking it. Write to another name.")
 
@@ -183,5 +196,5 @@ class WorkFolder:
         with suppress(OSError):
             if self._lock < 0:
                 self._lock = os.open(self.home / "lock", os.O_RDWR)
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _flock(self._lock)
             self._locked = os.path.samestat(os.fstat(self._lock), os.stat(self.home / "lock"))

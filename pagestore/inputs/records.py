@@ -11,6 +11,7 @@ import numpy as np
 
 from pagestore.convert.buffers import Buffers
 from pagestore.errors import InputError
+from pagestore.faults import read_error
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions
 from pagestore.inputs.columns import checked_ids_into, checked_weights, option_range
 
@@ -70,7 +71,8 @@ class RecordSource(EdgeSource):
             try:
                 taken = os.preadv(self._file.fileno(), [left], offset)
             except OSError as error:
-                raise InputError(f"{self.name}: can't be read at byte {offset} ({error.strerror}).") from error
+                what = f"{self.name}: can't be read at byte {offset}"
+                raise read_error(error, what, "Check the path and its rights.") from error
             if not taken:
                 raise InputError(f"{self.name}: ends before {end}. The file was cut: write it again.")
             left, offset = left[taken:], offset + taken

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import zstandard
 
 from pagestore.errors import InputError
+from pagestore.faults import read_error
 
 try:
     from isal import isal_zlib as zlib
@@ -110,7 +111,7 @@ def check_file(path: str | Path, may_be_empty: bool = False) -> os.stat_result:
     except FileNotFoundError:
         raise InputError(f"{path}: no such file. Check the path.") from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: can't be opened ({_reason(error)}). Check the path and its rights.") from None
+        raise read_error(error, f"{path}: can't be opened", "Check the path and its rights.") from None
     if stat.S_ISDIR(info.st_mode):
         raise InputError(f"{path}: is a folder; an input is a file. Name the files in it, e.g. {path}/*.txt.")
     if not os.access(path, os.R_OK):
@@ -118,10 +119,6 @@ def check_file(path: str | Path, may_be_empty: bool = False) -> os.stat_result:
     if stat.S_ISREG(info.st_mode) and info.st_size == 0 and not may_be_empty:
         raise InputError(f"{path}: is empty (0 bytes); an input has at least one edge. Check how it was made.")
     return info
-
-
-def _reason(error: Exception) -> str:
-    return (getattr(error, "strerror", None) or str(error)).lower()
 
 
 class ByteStream:
@@ -147,7 +144,7 @@ class ByteStream:
             try:
                 self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             except OSError as error:
-                raise InputError(f"{self.name}: can't be opened ({_reason(error)}). Check its rights.") from None
+                raise read_error(error, f"{self.name}: can't be opened", "Check its rights.") from None
             self._owned = True
         self._reading, self._closed = threading.Lock(), False
         self.reached = 0
@@ -257,9 +254,8 @@ class ByteStream:
         except OSError as error:
             if error.errno == errno.EISDIR:
                 raise InputError(f"{self.name}: is a folder; an input is a file.") from None
-            raise InputError(
-                f"{self.name}: reading stopped at byte {self._consumed} ({_reason(error)}). Check the disk or the pipe."
-            ) from None
+            what = f"{self.name}: reading stopped at byte {self._consumed}"
+            raise read_error(error, what, "Check the disk or the pipe.") from None
         self._consumed += len(data)
         return data
 

@@ -55,7 +55,7 @@ def test_an_unreadable_file(tmp_path):
     path = tmp_path / "g.gs"
     path.write_bytes(b"x")
     path.chmod(0)
-    assert "can't be opened (Permission denied)" in refusal(str(path))
+    assert "can't be opened (permission denied)" in refusal(str(path))
 
 
 def test_an_empty_file(tmp_path):

@@ -1,0 +1,84 @@
+"""What an error of the system's means, in plain words with a remedy: the one place that looks at error numbers.
+
+    no_space(error)       what is full; None for anything else
+    shortage(error)       what else a machine or its limits lack (memory, open files); None for anything else
+    disk_error(error)     the error to raise where something was written or made
+    read_error(error)     the error to raise where something was opened or read
+
+Full disks, limits and devices that fail are ResourceError (exit 5): neither the command line nor the file is wrong.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+
+from pagestore.errors import GstreamError, InputError, ResourceError, UsageError
+
+REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
+FAILING = (errno.EIO, errno.EREMOTEIO, errno.ENXIO, errno.ENODEV, errno.ETIMEDOUT, errno.ESTALE)  # of devices, servers
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)  # what has none says to flock
+FULL = {  # what an error number means, and the remedy
+    errno.ENOSPC: ("no space left", "Free some space"),
+    errno.EDQUOT: ("no space left in the disk quota", "Free some space"),
+    errno.EFBIG: ("no space left in the file, whose size is limited", "Raise the limit (ulimit -f)"),
+}
+_MEMORY = ("out of memory", "Pass a smaller --memory or --host-memory")
+_UNLOADED = ("out of memory: a library can't be loaded", "Raise the limit of the address space (ulimit -v)")
+_FILES = ("too many open files", "Raise the limit with `ulimit -n 65536`")
+SHORT = {errno.ENOMEM: _MEMORY, errno.EMFILE: _FILES, errno.ENFILE: _FILES}
+# What the loader of shared libraries says where it gets no memory, and what llvmlite makes of it.
+_NOT_LOADED = re.compile(r"failed to map|cannot allocate memory|cannot create shared object|find/load shared object")
+
+
+def no_space(error: BaseException) -> tuple[str, str] | None:
+    """What is full, in plain words, and the remedy, where an error says that nothing more can be written; else None."""
+    return FULL.get(number_of(error))
+
+
+def shortage(error: BaseException) -> tuple[str, str] | None:
+    """What ran out besides space, in plain words, and the remedy; None where nothing did."""
+    if isinstance(error, MemoryError):
+        return _MEMORY
+    if isinstance(error, ImportError | OSError) and not number_of(error) and _NOT_LOADED.search(str(error).lower()):
+        return _UNLOADED
+    return SHORT.get(number_of(error))
+
+
+def number_of(error: BaseException) -> int:
+    """The system's error number, 0 where there is none.
+
+    HDF5 and Arrow put it into a text that is for their own developers.
+    """
+    number = getattr(error, "errno", None) or next(iter(re.findall(r"errno (?:= )?(\d+)", str(error))), 0)
+    return int(number)
+
+
+def disk_error(error: Exception, where: str) -> GstreamError:
+    """For what was to be written: ResourceError (full, short of files or memory, failing) or UsageError (rights)."""
+    full, short = no_space(error), shortage(error)
+    if full is not None:
+        return ResourceError(f"{where}: {full[0]}. {full[1]}, or write to another disk.")
+    if short is not None:
+        return ResourceError(f"{where}: {short[0]}. {short[1]}.")
+    if number_of(error) in REFUSED:
+        return UsageError(f"{where}: can't be written ({reason_of(error)}). Choose another folder.")
+    return ResourceError(f"{where}: writing failed ({reason_of(error)}). Check the disk, then run again.")
+
+
+def read_error(error: Exception, what: str, remedy: str, kind: type[InputError] = InputError) -> GstreamError:
+    """For what was to be opened or read: ResourceError (short of files or memory, a failing disk), else `kind`.
+
+    what: where and what failed, without a full stop. remedy: of `kind`, a sentence.
+    """
+    reason = reason_of(error).lower()
+    if (short := shortage(error)) is not None:
+        return ResourceError(f"{what} ({short[0]}). {short[1]}.")
+    if number_of(error) in FAILING:
+        return ResourceError(f"{what} ({reason}). Check the disk, then run again.")
+    return kind(f"{what} ({reason}). {remedy}")
+
+
+def reason_of(error: Exception) -> str:
+    """In the system's words, on one line."""
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).splitlines()[0]
