@@ -44,13 +44,13 @@ def add_dependencies(record, hubs, ends, here, level, distance, paths, depends):
 
 
 @kernel
-def close_source(source, distance, paths, depends, between, counter):
-    """between += depends, but for the source's own; the others are made ready for the next source."""
+def close_source(source, ends, distance, paths, depends, between, counter):
+    """between += depends (+ ends where reached), but for the source's own; the others are made ready for the next."""
     while True:
         begin = claim(counter) * u64(BLOCK)
         if begin >= u64(len(distance)):
             return u64(0)
         for v in range(begin, min(begin + u64(BLOCK), u64(len(distance)))):
-            if v != u64(source):
-                between[v] += depends[v]
+            if v != u64(source) and distance[v] != FAR:
+                between[v] += depends[v] + ends
             distance[v], paths[v], depends[v] = FAR, 0.0, 0.0
