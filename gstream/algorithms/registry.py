@@ -158,8 +158,8 @@ ALGORITHMS = {
             {"alpha": 0.85, "tol": 1e-6, "max_iter": 100, "iterations": None, "personalization": None,
              "float64": False},
             ("pagerank",), best="largest", shows="pagerank:PageRank",
-            definition="of vertices without out-edges rank goes to all (or by personalization); weights not read, "
-            "repeated edges count each; tol is the absolute L1 change",
+            definition="dead ends give to all, or by personalization; no weights, repeated edges count; tol: absolute "
+            "L1 change",
         ),
         Algorithm(
             "sssp", "shortest paths by edge weight from a source", "sssp:run_sssp", "certify:certify_sssp",
@@ -175,39 +175,38 @@ ALGORITHMS = {
         Algorithm(
             "kcore", "core number of every vertex, or with k who is in the k-core", "kcore:run_kcore",
             "kcore:certify_kcore", {"k": None}, ("core",), best="largest",
-            definition="in- and out-neighbours added up; self-loops don't count, repeated edges count once",
+            definition="in- and out-neighbours added up; simple graph: no self-loops, repeated edges once",
         ),
         Algorithm(
             "cdlp", "communities by label propagation, LDBC's definition", "cdlp:run_cdlp", "",
             {"iterations": 10}, ("community",), groups=True,
-            definition="LDBC's: all labels of a round from those of the round before, the least of several; "
-            "repeated edges and neighbours of both directions count each",
+            definition="LDBC's: rounds all at once, ties to the least label; repeated edges and two-way neighbours "
+            "count each",
         ),
         Algorithm(
             "triangles", "triangles of every vertex of an undirected graph", "triangles:run_triangles",
             "spots:certify_triangles",
             {}, ("triangles",), best="largest",
-            definition="self-loops don't count, repeated edges count once",
+            definition="simple graph: no self-loops, repeated edges once",
         ),
         Algorithm(
             "betweenness", "betweenness centrality, NetworkX's definition", "betweenness:run_betweenness",
             "betweenness:certify_betweenness",
             {"k": None, "normalized": True, "seed": None, "source": None, "endpoints": False}, ("betweenness",),
             best="largest",
-            definition="shortest paths by edges, with their ends if endpoints; divided by (n - 1)(n - 2), with ends by "
-            "n(n - 1), if normalized; self-loops don't count, repeated edges count once",
+            definition="paths by edges, ends count if endpoints; / (n-1)(n-2), with ends n(n-1), if normalized; simple "
+            "graph",
         ),
         Algorithm(
             "mis", "a maximal independent set", "mis:run_mis", "mis:certify_mis", {}, ("in_set",),
             best="largest",
-            definition="a greedy walk's, small degrees first, ties by a hash; neighbours of either direction, "
-            "self-loops don't count",
+            definition="a greedy walk's, small degrees first, ties by a hash; neighbours either way, self-loops don't "
+            "count",
         ),
         Algorithm(
             "coloring", "greedy colouring, vertices of large degree first", "coloring:run_coloring",
             "coloring:certify_coloring", {}, ("color",), best="first",
-            definition="greedy, large degrees first, ties by a hash; neighbours of either direction, self-loops "
-            "don't count",
+            definition="greedy, large degrees first, ties by a hash; neighbours either way, self-loops don't count",
         ),
         Algorithm(
             "scc", "strongly connected components, named by their least vertex", "scc:run_scc", "scc:certify_scc", {},
@@ -216,21 +215,19 @@ ALGORITHMS = {
         Algorithm(
             "msf", "minimum spanning forest of an undirected graph: a row an edge", "msf:run_msf", "msf:certify_msf",
             {}, ("target", "weight"), weights=True, table="rows",
-            definition="edges of equal weight by their ends, the lesser first; of repeated edges the lightest, no "
-            "self-loops",
+            definition="ties by the edges' ends, the lesser first; the lightest of repeated edges, no self-loops",
         ),
         Algorithm(
             "ktruss", "truss number of every edge, or with k the edges of the k-truss", "ktruss:run_ktruss",
             "trussproof:certify_ktruss", {"k": None}, ("target", "truss"), table="rows",
-            definition="each edge in k - 2 triangles of the k-truss (as NetworkX); self-loops don't count, "
-            "repeated edges count once",
+            definition="edges in k - 2 triangles of the k-truss or more, as NetworkX; simple graph",
         ),
         Algorithm(
             "lcc", "local clustering coefficient, LDBC's definition", "triangles:run_lcc", "spots:certify_lcc", {},
             ("lcc",),
             best="largest",
-            definition="LDBC's: edges between neighbours / d(d - 1), neighbours of either direction (directed "
-            "NetworkX: Fagiolo's); self-loops don't count, repeated edges count once",
+            definition="LDBC's: edges among neighbours either way / d(d - 1) (directed NetworkX: Fagiolo's); simple "
+            "graph",
         ),
     )
 }  # fmt: skip
