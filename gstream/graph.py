@@ -85,13 +85,15 @@ class Graph(Methods):
         return self.execute("bfs", own, certify, **options)
 
     def sssp(
-        self, source: Any, predecessors: bool = True, float64: bool = False, certify: bool = False, **options: Any
-    ) -> Result:
+        self, source: Any, predecessors: bool = True, float64: bool = False, cutoff: float | None = None,
+        certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
         """Least total weight from the nearest source: columns vertex, distance, predecessor. Weights must be >= 0.
 
-        Sums of integer weights are exact; of float weights float32, or float64 on request.
+        Sums of integer weights are exact; of float weights float32, or float64 on request. cutoff: vertices farther
+        away count as not reached.
         """
-        own = {"source": source, "predecessors": predecessors, "float64": float64}
+        own = {"source": source, "predecessors": predecessors, "float64": float64, "cutoff": cutoff}
         return self.execute("sssp", own, certify, **options)
 
     def pagerank(

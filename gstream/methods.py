@@ -116,14 +116,16 @@ class Methods(ABC):
 
     def betweenness(
         self, k: int | None = None, normalized: bool = True, seed: int | None = None, source: Any = None,
-        certify: bool = False, **options: Any,
+        endpoints: bool = False, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Betweenness centrality as NetworkX defines and scales it: columns vertex, betweenness.
+
+        endpoints: a path's ends count as on it.
 
         k: estimate it from so many sources drawn at random (seed: always the same ones); source: a user ID or several,
         whose shortest paths alone count. Without both, every vertex is a source: two sweeps a level of each.
         """
-        own = {"k": k, "normalized": normalized, "seed": seed, "source": source}
+        own = {"k": k, "normalized": normalized, "seed": seed, "source": source, "endpoints": endpoints}
         return self.execute("betweenness", own, certify, **options)
 
     def mis(self, certify: bool = False, **options: Any) -> Result:

@@ -14,7 +14,7 @@ from functools import cache
 from pagestore.errors import GstreamError
 
 OTHERS = {"force": "replace_checkpoint", "batch": "batch_bytes", "node": "nodes", "target": "targets"}
-SWITCHES = ("resume", "replace_checkpoint", "force", "certify", "float64", "weighted", "ldbc")
+SWITCHES = ("resume", "replace_checkpoint", "force", "certify", "float64", "weighted", "ldbc", "endpoints")
 OPTION = re.compile(r"--([a-z][a-z0-9-]*)(?: (FOLDER|FILE|ID|N|host|kept)(?![:\w]))?")
 NO_KEYWORD = " or --gpus"  # Python has devices for it
 

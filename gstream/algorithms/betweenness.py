@@ -1,16 +1,23 @@
 """Betweenness centrality: how many shortest paths lead through a vertex (Brandes 2001), by edges, not weights.
 
 between(v) = sum over s, t other than v of paths(s, t through v) / paths(s, t), scaled as NetworkX scales it:
-normalized, by the pairs (n - 1)(n - 2); else halved on undirected graphs. Endpoints don't count, nor do self-loops;
-duplicate edges count once.
+normalized, by the pairs (n - 1)(n - 2); else halved on undirected graphs. With `endpoints` s and t count as on their
+paths, and pairs are n (n - 1). Self-loops don't count, duplicate edges count once.
 * every vertex is a source (networkx.betweenness_centrality);
 * k sources drawn at random: an estimate, scaled up as networkx 3.6 does (sources by k - 1: they see themselves k - 1
-  times; with k = 1 that is NaN);
+  times; with k = 1 that is NaN, and a note says so);
 * named sources: their sums alone (networkx.betweenness_centrality_subset with all vertices as targets).
 
 Each source takes two sweeps a level, of the pages of that level's vertices; one GPU keeps the attributes meanwhile.
-Needs out-pages. Holds 28 bytes and an ID a vertex. Sums over the pages of a hub are added by atomics on doubles, so the
-last digits may differ from run to run.
+Sums over the pages of a hub are added by atomics on doubles, so the last digits may differ from run to run.
+
+Certificate: a shortest path of d edges has d - 1 vertices between its ends (d + 1 with them), so the sum over all
+vertices, before it is scaled, is that of d - 1 over all pairs of a source and what it reaches; distances are searched
+for again, 64 sources at once, by the program of closeness. And no path leads through a vertex that no edge leads to, or
+none leaves.
+
+Runs gstream.algorithms.paths; needs out-pages; holds 32 bytes a vertex; certificate: all sum up to the lengths of
+paths.
 """
 
 from __future__ import annotations
@@ -22,6 +29,8 @@ import numpy as np
 
 from gstream.algorithms import nearest, paths
 from gstream.algorithms.bfs import source_ids
+from gstream.algorithms.reach import search
+from gstream.algorithms.refusal import refuse
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.simple import Simple, simple_lists
@@ -29,23 +38,35 @@ from gstream.hostcode.bitmaps import bitmap, list_bits, set_bits
 from gstream.results import Column
 from pagestore.errors import UsageError
 
+ROUNDING = 1e-9  # of sums of doubles, relative: 10^7 roundings
+
 
 def run_betweenness(
-    session: Session, k: int | None = None, normalized: bool = True, seed: int | None = None, source: Any = None
-) -> tuple[list[Column], dict[str, Any]]:
+    session: Session, k: int | None = None, normalized: bool = True, seed: int | None = None, source: Any = None,
+    endpoints: bool = False,
+) -> tuple[list[Column], dict[str, Any]]:  # fmt: skip
     """Column betweenness, float64. Raises UsageError (k out of range, k and source, a source that is no vertex)."""
     session.store.topology("out")
     sources = _sources(session, k, seed, source)
-    search = _Search(session, simple_lists(session, "out"))
-    levels = search.from_sources(sources)
-    vertices = session.meta.vertices
-    sampled = k is not None and k < vertices
-    _scale(search.between, vertices, session.meta.directed, normalized, sources if sampled else None)
+    walk = _Walk(session, simple_lists(session, "out"))
+    levels = walk.from_sources(sources, endpoints)
+    sampled = k is not None and k < session.meta.vertices
+    rest, own = _scales(session, normalized, endpoints, len(sources) if sampled else None)
+    drawn = walk.between[sources.astype(np.int64)] * own
+    walk.between *= rest
     found: dict[str, Any] = {"sources": len(sources)}
     if sampled:
+        walk.between[sources.astype(np.int64)] = drawn
         found["sampled"] = session.user_ids(sources)
-    column = Column("betweenness", search.between, dtype=np.dtype(np.float64))
-    return [column], found | session.finish(levels, True)
+    column = Column("betweenness", walk.between, dtype=np.dtype(np.float64))
+    found |= session.finish(levels, True)
+    if sampled and np.isnan(drawn).any():
+        said = (
+            f"vertex {found['sampled'][0]} has no betweenness (NaN): it is the only source, and paths from a vertex "
+            "say nothing about the vertex itself. Draw 2 or more (--k 2)"
+        )
+        found["note"] = f"{found['note']}; {said}" if "note" in found else said
+    return [column], found
 
 
 def _sources(session: Session, k: int | None, seed: int | None, source: Any) -> np.ndarray:
@@ -67,22 +88,20 @@ def _sources(session: Session, k: int | None, seed: int | None, source: Any) -> 
     return np.array([int(session.store.store_ids(int(n), int(n) + 1)[0]) for n in drawn], np.uint64)
 
 
-def _scale(between: np.ndarray, vertices: int, directed: bool, normalized: bool, sampled: np.ndarray | None) -> None:
-    """Scale sums of dependencies in place; sampled: sources that were drawn, None where the sums are what is wanted."""
-    others = vertices - 1
-    if others < 2:
-        return
-    pairs = 1 if directed else 2  # an undirected pair was met from both its ends
-    if sampled is None:
-        between *= 1 / (others * (others - 1)) if normalized else 1 / pairs
-        return
-    count, own = len(sampled), between[sampled.astype(np.int64)]
-    scale = 1 / (others - 1) if normalized else others / pairs
-    between *= scale / count
-    between[sampled.astype(np.int64)] = own * scale / (count - 1) if count > 1 else np.nan
+def _scales(session: Session, normalized: bool, endpoints: bool, drawn: int | None) -> tuple[float, float]:
+    """What sums of dependencies are multiplied by, of all vertices and of sources that were drawn (None: none were)."""
+    ends = session.meta.vertices - (not endpoints)  # vertices that may be at the other end of a path through one
+    if ends < 2:
+        return 1.0, 1.0
+    pairs = 1 if session.meta.directed else 2  # an undirected pair was met from both its ends
+    count = ends if drawn is None else drawn
+    scale = 1 / (ends - 1) if normalized else ends / pairs
+    if drawn is None or endpoints:
+        return scale / count, scale / count
+    return scale / count, scale / (count - 1) if count > 1 else np.nan
 
 
-class _Search:
+class _Walk:
     """The attributes of all vertices, used for one source after the other.
 
     Where one GPU has them, it finds the vertices of a level by their distances, which takes it no time; cores keep the
@@ -97,15 +116,15 @@ class _Search:
         self.here, self.following, self.last = bitmap(vertices), bitmap(vertices), np.zeros(1, np.uint64)
         session.hold(self.distance, self.paths, self.depends, self.between, self.order, self.here, self.following)
 
-    def from_sources(self, sources: np.ndarray) -> int:
-        """Add the dependencies on each source (store IDs) to `between`; levels of all searches."""
+    def from_sources(self, sources: np.ndarray, endpoints: bool) -> int:
+        """Add the dependencies on each source (store IDs) to `between`, with those of the paths' ends; all levels."""
         kept = (self.distance, self.paths, self.depends, self.between, self.here, self.following, self.last)
         with self.session.resident(*kept, self.lists.hubs, self.lists.ends) as resident:
-            levels = sum(self._from_source(resident, int(source)) for source in sources)
+            levels = sum(self._from_source(resident, int(source), float(endpoints)) for source in sources)
             resident.forget(self.distance, self.paths, self.depends, self.here, self.following)
         return levels
 
-    def _from_source(self, resident: Resident, source: int) -> int:
+    def _from_source(self, resident: Resident, source: int, ends: float) -> int:
         """Those on one source; levels."""
         words, vertices = -(-len(self.here) // paths.WORDS), len(self.distance)
         bounds: list[int] | None = None if resident.on_gpu else [0]  # of levels in the order
@@ -126,10 +145,42 @@ class _Search:
                 set_bits(self.here, self.order[bounds[level] : bounds[level + 1]].astype(np.uint64))
             self._sweep(resident, paths.add_dependencies, level, self.paths, self.depends)
         arrays = (self.distance, self.paths, self.depends, self.between)
-        resident.each(paths.close_source, -(-vertices // paths.RUN), source, *arrays, items=vertices)
+        resident.each(paths.close_source, -(-vertices // paths.RUN), source, ends, *arrays, items=vertices)
         return levels
 
     def _sweep(self, resident: Resident, kernel: Any, level: int, *arrays: np.ndarray) -> None:
         """Sweep the lists of the vertices of a level."""
         given = (self.lists.hubs, self.lists.ends, self.here, level, self.distance, *arrays)
         resident.sweep(self.lists.name, SharedKernel(kernel, given), self.here)
+
+
+def certify_betweenness(
+    session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]
+) -> dict:  # fmt: skip
+    """Prove the sum over all vertices, and who is 0. Raises CertificateError."""
+    between, k = columns[0].values.copy(), options.get("k")
+    normalized, endpoints = options.get("normalized", True), options.get("endpoints", False)
+    named = found["sampled"] if "sampled" in found else options.get("source")
+    sources = _sources(session, None, None, named)
+    rest, own = _scales(session, normalized, endpoints, k if "sampled" in found else None)
+    at = sources.astype(np.int64)
+    if np.isnan(own):
+        if not np.isnan(between[at]).all():
+            raise refuse("the only source that was drawn has a value")
+        between[at] = 0.0
+    drawn = between[at] / (1.0 if np.isnan(own) else own)
+    between /= rest
+    between[at] = drawn
+    if not (np.isfinite(between).all() and np.all(between >= 0)):
+        raise refuse("a betweenness is negative or no number")
+    if not endpoints:
+        dead = (session.degree("out") == 0) | (session.degree("in") == 0)
+        odd = np.flatnonzero(dead & (between != 0))
+        if len(odd):
+            raise refuse(f"vertex {session.user_ids(odd[:1])[0]} is between others, but a dead end")
+    distance, reached, _ = search(session, sources, float)
+    wanted = float(distance.sum()) + (1 if endpoints else -1) * float(reached.sum())
+    off = abs(float(between.sum()) - wanted)
+    if not off <= ROUNDING * max(1.0, wanted):
+        raise refuse(f"paths have {wanted:.17g} vertices, and the betweennesses add up to {between.sum():.17g}")
+    return {"holds": True, "proves": f"they add up to the {wanted:,.0f} vertices on shortest paths but for {off:.3g}"}

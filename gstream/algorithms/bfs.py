@@ -1,4 +1,12 @@
-"""Breadth-first search as a user calls it: distances by the program, predecessors by a pass of their own."""
+"""Breadth-first search as a user calls it: distances by the program, predecessors by a pass of their own.
+
+distance(v) = fewest edges of a path along out-edges from the nearest source, as networkx's
+single_source_shortest_path_length; of khop up to a radius, which are the vertices of networkx.ego_graph. Edges of
+undirected graphs lead both ways.
+
+Runs gstream.programs.bfs; needs any topology; holds 8 bytes a vertex, of heads 16, of predecessors 4 more; certificate:
+gstream.algorithms.certify.
+"""
 
 from __future__ import annotations
 

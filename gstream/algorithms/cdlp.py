@@ -10,6 +10,9 @@ Holds 2 IDs, 8 bytes and the degrees a vertex, and a block of lists (gstream.alg
 neighbour and 16 bytes for each vertex in it, that must have room for the longest list. A round moves each page once; of
 a directed store with one topology, all pages once a block. A mode does not depend on the order of its labels, so
 devices, blocks and threads change nothing.
+
+Runs gstream.algorithms.labels; needs any topology; holds 16 bytes a vertex, degrees and blocks; certificate: none
+exists, because a label follows from the labels of the round before, which are gone: only all rounds again would tell.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 All follow edges as NetworkX does: Katz and eigenvector centrality of a vertex come over its in-edges. Repeated edges
 count each, a self-loop of an undirected graph once, weights are not read. `tol` is the absolute L1 change at which an
 iteration ends (NetworkX multiplies it by the number of vertices for Katz and eigenvectors).
+
+Runs gstream.programs.katz, eigenvector, hits and pagerank; needs any topology; holds 24 bytes a vertex, hits 56, rwr as
+pagerank; certificate: gstream.algorithms.residuals.
 """
 
 from __future__ import annotations

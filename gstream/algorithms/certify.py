@@ -20,7 +20,7 @@ import numpy as np
 from gstream.algorithms import proofs
 from gstream.algorithms.bfs import source_ids
 from gstream.algorithms.pagerank import preference_of
-from gstream.algorithms.predecessors import find_predecessors, unreached
+from gstream.algorithms.predecessors import find_predecessors, limit_of, unreached
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.bitmaps import bitmap, list_bits
 from gstream.results import Column
@@ -55,7 +55,7 @@ def _certify_distances(session: Session, columns: list[Column], options: dict[st
     distance = columns[0].values
     none = unreached(distance.dtype)
     sources = np.unique(session.store.lookup(source_ids(options.get("source"), "certificate")))
-    limit = options.get("depth_limit")
+    limit = limit_of(distance.dtype, options.get("cutoff" if weighted else "depth_limit"))
     if len(columns) > 1:
         predecessor = columns[1].values
     else:
@@ -64,8 +64,7 @@ def _certify_distances(session: Session, columns: list[Column], options: dict[st
     _check_ends(session, distance, none, predecessor, sources, limit)
     name, pull = session.gathers()
     proven, failure = bitmap(len(distance)), np.zeros(3, np.int64)
-    last = none if limit is None else distance.dtype.type(limit)
-    arrays = (distance, none, last, predecessor, proven, pull, failure)
+    arrays = (distance, none, none if limit is None else limit, predecessor, proven, pull, failure)
     session.sweep(name, SharedKernel(proofs.check_paths if weighted else proofs.check_hops, arrays, weighted))
     if failure[0]:
         u, v = session.user_ids(failure[1:])
@@ -82,9 +81,9 @@ def _certify_distances(session: Session, columns: list[Column], options: dict[st
 
 
 def _check_ends(
-    session: Session, distance: np.ndarray, none: Any, predecessor: np.ndarray, sources: np.ndarray, limit: int | None
+    session: Session, distance: np.ndarray, none: Any, predecessor: np.ndarray, sources: np.ndarray, limit: Any
 ) -> None:
-    """Condition (1), the depth limit, and that exactly the reached vertices beside the sources have predecessors."""
+    """Condition (1), the limit, and that exactly the reached vertices beside the sources have predecessors."""
     if not np.all(distance[sources] == 0):
         raise refuse("a source is not at distance 0")
     if not np.all(predecessor[sources] == session.none):

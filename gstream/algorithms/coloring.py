@@ -8,10 +8,12 @@ count.
 
 A vertex that can't have any of the first 64 colours looks for the next 64 in another round, and so on.
 
-Any store will do. Holds 16 bytes and 3 bits a vertex, and a degree at the beginning (past 2^32 edges 4 bytes more). A
+Holds 16 bytes and 3 bits a vertex, and a degree at the beginning (past 2^32 edges 4 bytes more). A
 round visits the lists of the vertices that it colours; of a directed store with one topology, the pages of all that
-have no colour, and all where somebody looks for one past the first 64. Certificate: one sweep over all edges, by the
-definition.
+have no colour, and all where somebody looks for one past the first 64.
+
+Runs gstream.algorithms.palette; needs any topology; holds 17 bytes a vertex; certificate: by its definition, one sweep
+over all edges.
 """
 
 from __future__ import annotations

@@ -10,12 +10,16 @@ ENTRIES: tuple[dict[str, Any], ...] = (
         "runs": "centralities:run_rwr", "plans": "centralities:program_of_rwr", "proves": "residuals:certify_rwr",
         "options": {"source": None, "alpha": 0.85, "tol": 1e-6, "max_iter": 100, "float64": False},
         "columns": ("proximity",), "best": "largest", "shows": "pagerank:PersonalizedPageRank",
+        "definition": "PageRank from sources, dead ends lead there; no weights, repeated edges count; tol: absolute L1 "
+        "change",
     },
     {
         "name": "katz", "title": "Katz centrality, NetworkX's definition",
         "runs": "centralities:run_katz", "plans": "centralities:program_of_katz", "proves": "residuals:certify_katz",
         "options": {"alpha": 0.1, "beta": 1.0, "max_iter": 1000, "tol": 1e-6, "normalized": True},
         "columns": ("katz",), "best": "largest", "shows": "katz:Katz",
+        "definition": "along in-edges, L2 length 1 if normalized; no weights, repeated edges count; tol: absolute L1 "
+        "change",
     },
     {
         "name": "eigenvector", "title": "eigenvector centrality, over in-edges as NetworkX",
@@ -23,17 +27,23 @@ ENTRIES: tuple[dict[str, Any], ...] = (
         "proves": "residuals:certify_eigenvector",
         "options": {"max_iter": 100, "tol": 1e-6},
         "columns": ("eigenvector",), "best": "largest", "shows": "eigenvector:Eigenvector",
+        "definition": "along in-edges, of A^T + I, L2 length 1; no weights, repeated edges count; tol: absolute L1 "
+        "change",
     },
     {
         "name": "hits", "title": "hubs and authorities, each of sum 1 as NetworkX",
         "runs": "centralities:run_hits", "plans": "centralities:program_of_hits", "proves": "residuals:certify_hits",
         "options": {"max_iter": 100, "tol": 1e-8, "normalized": True},
         "columns": ("hub", "authority"), "best": "largest", "shows": "hits:Authorities",
+        "definition": "hubs and authorities of sum 1 if normalized; no weights, repeated edges count; tol: L1 change "
+        "of hubs",
     },
     {
         "name": "degrees", "title": "degree distribution: vertices of each degree",
         "runs": "degrees:run_degrees", "proves": "degrees:certify_degrees",
         "options": {}, "columns": ("vertices",), "table": "rows",
+        "definition": "in- and out-edges together, repeated ones each; an undirected self-loop counts once (NetworkX: "
+        "twice)",
     },
     {
         "name": "khop", "title": "vertices within some edges of a source",
@@ -50,6 +60,7 @@ ENTRIES: tuple[dict[str, Any], ...] = (
         "runs": "widest:run_widest", "plans": "widest:program_of_widest", "proves": "widest:certify_widest",
         "options": {"source": None}, "columns": ("width",), "weights": True, "best": "largest",
         "shows": "widest:Widest",
+        "definition": "the greatest least weight of a path from a source, infinite at a source",
     },
     {
         "name": "levels", "title": "topological levels, and longest paths, of a graph without cycles",
@@ -58,37 +69,50 @@ ENTRIES: tuple[dict[str, Any], ...] = (
     },
     {
         "name": "closeness", "title": "closeness centrality, over paths to a vertex as NetworkX",
-        "runs": "reach:run_closeness", "plans": "reach:program_of_reach", "proves": "",
+        "runs": "reach:run_closeness", "plans": "reach:program_of_reach", "proves": "spots:certify_closeness",
         "options": {"wf_improved": True, "k": None, "seed": 0}, "columns": ("closeness",), "best": "largest",
         "shows": "reach:Reach",
+        "definition": "over paths to a vertex, edges of length 1; scaled by Wasserman and Faust if wf_improved",
     },
     {
         "name": "harmonic", "title": "harmonic centrality, over paths to a vertex as NetworkX",
-        "runs": "reach:run_harmonic", "plans": "reach:program_of_reach", "proves": "",
+        "runs": "reach:run_harmonic", "plans": "reach:program_of_reach", "proves": "spots:certify_harmonic",
         "options": {"k": None, "seed": 0}, "columns": ("harmonic",), "best": "largest", "shows": "reach:Reach",
+        "definition": "sum of 1 / distance over paths to a vertex, edges of length 1; not divided by the number of "
+        "vertices",
     },
     {
         "name": "radius", "title": "effective radii and diameter, estimated by sketches (HADI)",
         "runs": "reach:run_radius", "plans": "reach:program_of_radius", "proves": "",
         "options": {"sketches": 32, "max_iter": 256, "seed": 0}, "columns": ("radius",), "shows": "sketches:Sketches",
+        "definition": "edges to 90 % of what a vertex reaches along out-edges, estimated by sketches (HADI)",
     },
     {
         "name": "heat", "title": "heat simulation, as CuSha and Garaph run it",
-        "runs": "simulations:run_heat", "plans": "simulations:program_of_heat", "proves": "",
+        "runs": "simulations:run_heat", "plans": "simulations:program_of_heat",
+        "proves": "stepproof:certify_heat",
         "options": {"initial": None, "iterations": 10, "rate": None}, "columns": ("temperature",), "weights": True,
         "best": "largest", "shows": "heat:Heat",
+        "definition": "rate * weight * difference flows along in-edges, all at once, `iterations` times; repeated "
+        "edges count",
     },
     {
         "name": "circuit", "title": "circuit simulation, as CuSha and Garaph run it",
-        "runs": "simulations:run_circuit", "plans": "simulations:program_of_circuit", "proves": "",
+        "runs": "simulations:run_circuit", "plans": "simulations:program_of_circuit",
+        "proves": "stepproof:certify_circuit",
         "options": {"initial": None, "iterations": 10}, "columns": ("voltage",), "weights": True, "best": "largest",
         "shows": "circuit:Circuit",
+        "definition": "mean of in-neighbours by weight, all at once, `iterations` times; given ones hold; repeated "
+        "edges count",
     },
     {
         "name": "neural", "title": "neural network simulation, as CuSha and Garaph run it",
-        "runs": "simulations:run_neural", "plans": "simulations:program_of_neural", "proves": "",
+        "runs": "simulations:run_neural", "plans": "simulations:program_of_neural",
+        "proves": "stepproof:certify_neural",
         "options": {"initial": None, "iterations": 10}, "columns": ("activation",), "weights": True,
         "best": "largest", "shows": "neural:Neural",
+        "definition": "tanh of the weighted sum of in-neighbours, all at once, `iterations` times; repeated edges "
+        "count",
     },
 )  # fmt: skip
 
@@ -97,15 +121,20 @@ EXTRACTS: tuple[dict[str, Any], ...] = (  # whose rows are edges, read from the 
         "name": "subgraph", "title": "edges among some vertices: the induced subgraph",
         "runs": "subgraphs:run_subgraph", "proves": "subgraphs:certify_subgraph",
         "options": {"nodes": None}, "columns": ("target", "weight"), "table": "edges",
+        "definition": "edges with both ends in the set, repeated ones and self-loops each; an undirected edge is one "
+        "row",
     },
     {
         "name": "egonet", "title": "edges among the vertices within some edges of a source",
         "runs": "subgraphs:run_egonet", "proves": "subgraphs:certify_egonet",
         "options": {"source": None, "radius": 1, "center": True}, "columns": ("target", "weight"), "table": "edges",
+        "definition": "edges among what out-edges reach within the radius, repeated ones and self-loops each",
     },
     {
         "name": "cross", "title": "edges from some vertices to others",
         "runs": "subgraphs:run_cross", "proves": "subgraphs:certify_cross",
         "options": {"nodes": None, "targets": None}, "columns": ("target", "weight"), "table": "edges",
+        "definition": "edges from the first set to the second, repeated ones each; directed, not back (NetworkX: both "
+        "ways)",
     },
 )  # fmt: skip

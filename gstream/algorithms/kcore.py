@@ -2,13 +2,16 @@
 
 core(v) = the greatest k such that v is in the k-core (Seidman 1983), as networkx.core_number: on directed graphs a
 vertex's neighbours are its out-neighbours and its in-neighbours, added up. The graph is taken as simple: self-loops
-don't count, duplicate edges count once. Needs both topologies of a directed store.
+don't count, duplicate edges count once.
 Holds 4 bytes (8 past 2^32 edges) and 5 bits a vertex (undirected 4). Each sweep visits the pages of vertices that the
 last one took off, or on a GPU that has all pages, where choosing takes longer, all of them.
 
 Certificate: with c the answer, (1) every vertex v has c(v) neighbours u with c(u) >= c(v), so core(v) >= c(v); (2)
 within each layer {c = k} the vertices can be taken off one after the other, each having at most k neighbours left in
 {c >= k}, so no subgraph of minimum degree k + 1 has any of them, and core(v) <= c(v).
+
+Runs gstream.algorithms.peeling; needs both topologies; holds 5 bytes a vertex; certificate: by its definition, as
+above.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from gstream.algorithms import peeling
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
-from gstream.algorithms.simple import Simple, both_ways, simple_degrees, simple_dtype
+from gstream.algorithms.simple import Simple, both_ways, need_both, simple_degrees, simple_dtype
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
 from gstream.records import RecordKernel
 from gstream.results import Column
@@ -34,8 +37,7 @@ def run_kcore(session: Session, k: int | None = None) -> tuple[list[Column], dic
     """Column core: core numbers; with k, column in_core: 1 in the k-core, else 0. Raises UsageError."""
     if k is not None and k < 0:
         raise UsageError(f"--k {k}: is negative; it counts neighbours. Pass 0 or more, or leave it out.")
-    for name in ("out", "in"):
-        session.store.topology(name)  # where one is missing, that is said first
+    need_both(session, "kcore")
     _foresee(session)
     lists = both_ways(session)
     degree = simple_degrees(session, lists)

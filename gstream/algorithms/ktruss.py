@@ -11,7 +11,8 @@ Holds 4 bytes a vertex for the order of vertices and 8 for the place of its edge
 2 bits an edge, a third with numbers; of a block, as triangles, 4 bytes an edge (8 past 2^30 vertices) and 16 a vertex,
 and nearly as much again for edges that are taken off; of the answer, sorted, 3 IDs and 24 bytes an edge meanwhile.
 
-Certificate: gstream.algorithms.trussproof.
+Runs gstream.algorithms.truss; needs an undirected store; holds 12 bytes a vertex and, as above, an edge; certificate:
+gstream.algorithms.trussproof.
 """
 
 from __future__ import annotations

@@ -4,8 +4,10 @@ No two vertices of the set are neighbours, and every other vertex has a neighbou
 (networkx.maximal_independent_set, which draws one). Neighbours are those in either direction; self-loops don't count.
 Vertices of equal degree come by a hash of the store ID.
 
-Any store will do. Holds 1 byte, a degree and 2 bits a vertex. A round takes two sweeps over undecided vertices.
-Certificate: one sweep over all edges, by the definition.
+A round takes two sweeps over undecided vertices.
+
+Runs gstream.algorithms.independent; needs any topology; holds 5 bytes a vertex and 2 bits; certificate: by its
+definition, one sweep over all edges.
 """
 
 from __future__ import annotations

@@ -12,6 +12,9 @@ answer, sorted, 3 IDs, 2 weights and 8 bytes an edge meanwhile.
 Certificate: the forest's edges close no cycle (union-find); no edge of the graph joins two of its trees (cuts); every
 edge of the graph comes after the greatest edge on the forest's path between its ends, or is that edge (cycles: Tarjan
 1983, Data Structures and Network Algorithms, chapter 6), and each of the forest's edges is met so in the graph.
+
+Runs gstream.algorithms.boruvka; needs an undirected store with weights; holds 26 to 32 bytes a vertex, as above;
+certificate: gstream.algorithms.spanning, as above.
 """
 
 from __future__ import annotations

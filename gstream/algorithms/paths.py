@@ -81,13 +81,17 @@ def find_level(item, level, distance, here):
 
 
 @item_kernel(distance="own", paths="own", depends="own", between="own")
-def close_source(item, source, distance, paths, depends, between):
-    """between += depends, but for the source's own; the others are made ready for the next source. An item is RUN
-    vertices."""
+def close_source(item, source, ends, distance, paths, depends, between):
+    """between += depends (+ ends where reached), and ends for each of the others to the source's own; they are made
+    ready for the next source. An item is RUN vertices."""
     begin, end = item.part(item.number * u64(RUN), min((item.number + u64(1)) * u64(RUN), u64(len(distance))))
+    others = u64(0)
     for v in range(begin, end):
-        if v != u64(source):
-            between[v] += depends[v]
+        if v != u64(source) and distance[v] != FAR:
+            between[v] += depends[v] + ends
+            others += u64(1)
         distance[v] = FAR
         paths[v] = 0.0
         depends[v] = 0.0
+    if ends != 0.0 and others != u64(0):
+        atomic_add(between, u64(source), ends * f64(others))

@@ -9,6 +9,7 @@ go down in (distance, hops), so there is no cycle, and they do not depend on dev
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,17 @@ def unreached(dtype: np.dtype) -> Any:
     """The distance, as a scalar of `dtype`, of a vertex without a path: INF of that type."""
     dtype = np.dtype(dtype)
     return dtype.type(np.inf if dtype.kind == "f" else np.iinfo(dtype).max)
+
+
+def limit_of(dtype: np.dtype, most: float | None) -> Any:
+    """The greatest distance of `dtype` up to `most`, 0 or more, that a path may have; None where there is no limit.
+
+    Of floats `most` is rounded as weights are, so that a path of one edge of weight 0.1 is within 0.1.
+    """
+    if most is None or dtype.kind == "f":
+        return None if most is None else dtype.type(most)
+    top = int(np.iinfo(dtype).max) - 1
+    return dtype.type(top if most >= top else math.floor(most))
 
 
 def _by_hops(session: Session, distance: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray) -> None:

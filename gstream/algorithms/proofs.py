@@ -29,10 +29,11 @@ def onward(distance, u, weight):
 
 @helper
 def check_step(distance, none, last, predecessor, proven, u, v, reach, failure):
-    """An edge whose `reach` is v's distance or less: v must not be farther; if u is v's predecessor, that is proven."""
+    """An edge whose `reach` is v's distance or less: v must not be farther, but `reach` may be past `last`; if u is v's
+    predecessor, that is proven."""
     if distance[u] == none:
         return
-    if distance[u] < last and reach < distance[v]:
+    if reach <= last and reach < distance[v]:
         note(failure, u, v)
     if u64(predecessor[v]) == u and reach == distance[v]:
         set_bit(proven, v)
@@ -40,7 +41,7 @@ def check_step(distance, none, last, predecessor, proven, u, v, reach, failure):
 
 @record_kernel(proven="or", failure="note")
 def check_hops(record, distance, none, last, predecessor, proven, pull, failure):
-    """Breadth-first distances u4[V]; `last`: steps from vertices so far are not taken (depth limit). proven: bits of
+    """Breadth-first distances u4[V]; `last`: vertices farther away are not reached (depth limit). proven: bits of
     vertices whose predecessor is an in-neighbour one step nearer.
     """
     for other in record.neighbours():

@@ -11,6 +11,10 @@ whose mean position R of the lowest bit that is 0 says N(h, v) = 2^R / 0.77351, 
 the root of the number of sketches (14 % with 32), and more where N is below 10. The effective radius of v is the least
 h with N(h, v) >= 0.9 N(all, v); the effective diameter is the h, between two levels by a straight line, with
 N(h) = 0.9 N(all) for the sum N over all v.
+
+Runs gstream.programs.reach, of radii sketches; needs any topology; holds 60 bytes a vertex, of radii 62 and 2 for each
+hop; certificate: gstream.algorithms.spots; of radii none exists, because they are estimates that other draws of the
+sketches would change.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ Answer = tuple[list[Column], dict[str, Any]]
 def run_closeness(session: Session, wf_improved: bool = True, k: int | None = None, seed: int = 0) -> Answer:
     """Column closeness, and the summary: `sources` searched from. Raises UsageError for a `k` that means nothing."""
     sources = drawn(session, k, seed)
-    total, reached, steps = _search(session, sources, lambda step: float(step))
+    total, reached, steps = search(session, sources, float)
     others = _others(session, sources)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.where(total > 0, reached / total, 0.0)
@@ -48,7 +52,7 @@ def run_closeness(session: Session, wf_improved: bool = True, k: int | None = No
 def run_harmonic(session: Session, k: int | None = None, seed: int = 0) -> Answer:
     """Column harmonic, and the summary: `sources` searched from. Raises UsageError for a `k` that means nothing."""
     sources = drawn(session, k, seed)
-    value, _, steps = _search(session, sources, lambda step: 1.0 / step if step else 0.0)
+    value, _, steps = search(session, sources, lambda step: 1.0 / step if step else 0.0)
     if len(sources) < session.meta.vertices:
         others = _others(session, sources)
         value *= np.divide(session.meta.vertices - 1, others, out=np.zeros_like(value), where=others > 0)
@@ -73,7 +77,7 @@ def check_drawn(session: Session, k: int | None, seed: int) -> None:
     _check_seed(seed)
 
 
-def _search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndarray, np.ndarray, int]:
+def search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndarray, np.ndarray, int]:
     """(sum of amount(distance) over the sources that reach v, how many others do, supersteps): float64[V] each."""
     vertices = session.meta.vertices
     score, reached = np.zeros(vertices), np.zeros(vertices)
@@ -105,7 +109,7 @@ def _by_rounds(session: Session) -> bool:
 
 
 def _search_by_rounds(session: Session, resident: Resident, kept: tuple[np.ndarray, ...], amount: Any) -> int:
-    """`_search` by kernels over arrays that a GPU has: rounds."""
+    """`search` by kernels over arrays that a GPU has: rounds."""
     sources, score, reached, seen, front, fresh, last = kept
     (name, pull), items, rounds = session.gathers(), -(-len(seen) // levelcounts.RUN), 0
     for first in range(0, len(sources), AT_ONCE):

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 LIKE = 0.75  # how like a name must be to be meant: k-core is kcore, dfs not bfs
 KINDS: dict[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(("depth_limit", "iterations", "max_iter", "radius", "k", "seed", "sketches"), given.whole),
-    **dict.fromkeys(("alpha", "beta", "tol", "rate"), given.number),
+    **dict.fromkeys(("alpha", "beta", "tol", "rate", "cutoff"), given.number),
     **dict.fromkeys(
-        ("predecessors", "normalized", "float64", "weighted", "wf_improved", "center", "propagate"), given.switch
+        ("predecessors", "normalized", "float64", "weighted", "wf_improved", "center", "propagate", "endpoints"),
+        given.switch,
     ),
 }  # of options; vertices, and files or mappings of them, are read where they are used
 ENDS = (  # may be others when a run is gone on with
-    "depth_limit", "radius", "max_iter", "iterations", "tol", "predecessors", "normalized",
+    "depth_limit", "radius", "max_iter", "iterations", "tol", "predecessors", "normalized", "cutoff",
 )  # fmt: skip
 KEPT = ("bfs", "khop", "pagerank", "rwr", "sssp", "widest", "hcc", "katz", "eigenvector")
 
@@ -41,7 +42,7 @@ class Algorithm:
     runs, proves: "module:function" of the run and of its certificate ("": it has none).
     shows: "module:class" of the program that its supersteps run ("": page kernels). plans: "module:function" that
     makes it from the run's options. table: what rows are where not vertices: "rows" of the columns alone, or "edges"
-    that stay in the store's pages (gstream.edgetable).
+    that stay in the store's pages (gstream.edgetable). definition: which one is used, where packages have several.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Algorithm:
     shows: str = ""
     plans: str = ""
     table: str = ""
+    definition: str = ""
 
     def checked(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options of their types. Raises UsageError for one that this algorithm does not have, or of no such type.
@@ -115,6 +117,8 @@ class Algorithm:
         with Session(engine, self.name, asked) as session:
             columns, found = _function(self.runs)(session, **options)
             summary = {"algorithm": self.name, "store": session.store.path, "options": _shown(options)} | found
+            if self.definition:
+                summary["definition"] = self.definition
             if certify:
                 summary["certificate"] = session.prove(_function(self.proves), columns, options, found)
         if self.table:
@@ -154,11 +158,13 @@ ALGORITHMS = {
             {"alpha": 0.85, "tol": 1e-6, "max_iter": 100, "iterations": None, "personalization": None,
              "float64": False},
             ("pagerank",), best="largest", shows="pagerank:PageRank",
+            definition="dead ends give to all, or by personalization; no weights, repeated edges count; tol: absolute "
+            "L1 change",
         ),
         Algorithm(
             "sssp", "shortest paths by edge weight from a source", "sssp:run_sssp", "certify:certify_sssp",
-            {"source": None, "predecessors": True, "float64": False}, ("distance", "predecessor"), weights=True,
-            shows="sssp:SSSP",
+            {"source": None, "predecessors": True, "float64": False, "cutoff": None}, ("distance", "predecessor"),
+            weights=True, shows="sssp:SSSP",
         ),
         Algorithm(
             "wcc", "weakly connected components, named by their least vertex", "wcc:run_wcc", "certify:certify_wcc",
@@ -169,26 +175,38 @@ ALGORITHMS = {
         Algorithm(
             "kcore", "core number of every vertex, or with k who is in the k-core", "kcore:run_kcore",
             "kcore:certify_kcore", {"k": None}, ("core",), best="largest",
+            definition="in- and out-neighbours added up; simple graph: no self-loops, repeated edges once",
         ),
         Algorithm(
             "cdlp", "communities by label propagation, LDBC's definition", "cdlp:run_cdlp", "",
             {"iterations": 10}, ("community",), groups=True,
+            definition="LDBC's: rounds all at once, ties to the least label; repeated edges and two-way neighbours "
+            "count each",
         ),
         Algorithm(
-            "triangles", "triangles of every vertex of an undirected graph", "triangles:run_triangles", "",
+            "triangles", "triangles of every vertex of an undirected graph", "triangles:run_triangles",
+            "spots:certify_triangles",
             {}, ("triangles",), best="largest",
+            definition="simple graph: no self-loops, repeated edges once",
         ),
         Algorithm(
-            "betweenness", "betweenness centrality, NetworkX's definition", "betweenness:run_betweenness", "",
-            {"k": None, "normalized": True, "seed": None, "source": None}, ("betweenness",), best="largest",
+            "betweenness", "betweenness centrality, NetworkX's definition", "betweenness:run_betweenness",
+            "betweenness:certify_betweenness",
+            {"k": None, "normalized": True, "seed": None, "source": None, "endpoints": False}, ("betweenness",),
+            best="largest",
+            definition="paths by edges, ends count if endpoints; / (n-1)(n-2), with ends n(n-1), if normalized; simple "
+            "graph",
         ),
         Algorithm(
             "mis", "a maximal independent set", "mis:run_mis", "mis:certify_mis", {}, ("in_set",),
             best="largest",
+            definition="a greedy walk's, small degrees first, ties by a hash; neighbours either way, self-loops don't "
+            "count",
         ),
         Algorithm(
             "coloring", "greedy colouring, vertices of large degree first", "coloring:run_coloring",
             "coloring:certify_coloring", {}, ("color",), best="first",
+            definition="greedy, large degrees first, ties by a hash; neighbours either way, self-loops don't count",
         ),
         Algorithm(
             "scc", "strongly connected components, named by their least vertex", "scc:run_scc", "scc:certify_scc", {},
@@ -197,14 +215,19 @@ ALGORITHMS = {
         Algorithm(
             "msf", "minimum spanning forest of an undirected graph: a row an edge", "msf:run_msf", "msf:certify_msf",
             {}, ("target", "weight"), weights=True, table="rows",
+            definition="ties by the edges' ends, the lesser first; the lightest of repeated edges, no self-loops",
         ),
         Algorithm(
             "ktruss", "truss number of every edge, or with k the edges of the k-truss", "ktruss:run_ktruss",
             "trussproof:certify_ktruss", {"k": None}, ("target", "truss"), table="rows",
+            definition="edges in k - 2 triangles of the k-truss or more, as NetworkX; simple graph",
         ),
         Algorithm(
-            "lcc", "local clustering coefficient, LDBC's definition", "triangles:run_lcc", "", {}, ("lcc",),
+            "lcc", "local clustering coefficient, LDBC's definition", "triangles:run_lcc", "spots:certify_lcc", {},
+            ("lcc",),
             best="largest",
+            definition="LDBC's: edges among neighbours either way / d(d - 1) (directed NetworkX: Fagiolo's); simple "
+            "graph",
         ),
     )
 }  # fmt: skip

@@ -31,7 +31,7 @@ def certify_katz(session: Session, columns: list[Column], options: dict[str, Any
         x = x * found["length"]
     residual = float(np.abs(beta + alpha * spread(session, x) - x).sum())
     growth = abs(alpha) * session.meta.max_out_degree
-    rounding = _rounding(session) * (1 + growth) * (float(np.abs(x).sum()) + abs(beta) * len(x))
+    rounding = relative_rounding(session) * (1 + growth) * (float(np.abs(x).sum()) + abs(beta) * len(x))
     _check(residual, growth * tol + rounding if found["converged"] else math.inf)
     proof = f"one more iteration changes the sums by {residual:.3g} in L1"
     if growth < 1:
@@ -48,11 +48,11 @@ def certify_eigenvector(
     eigenvalue = float(x @ following)
     residual = float(np.abs(following - eigenvalue * x).sum())
     length = float(np.sqrt(np.square(x).sum()))
-    if len(x) and abs(length - 1) > _rounding(session) * len(x):
+    if len(x) and abs(length - 1) > relative_rounding(session) * len(x):
         raise refuse(f"the centralities have length {length:.17g}, not 1")
     # |x' - x| <= (1 + sqrt V) tol, as lengths differ by no more than vectors do; A^T + I makes it D + 1 times as large.
     growth = session.meta.max_out_degree + 1
-    allowed = 2 * growth * (1 + math.sqrt(len(x))) * tol + _rounding(session) * growth * float(np.abs(x).sum())
+    allowed = 2 * growth * (1 + math.sqrt(len(x))) * tol + relative_rounding(session) * growth * float(np.abs(x).sum())
     _check(residual, allowed if found["converged"] else math.inf)
     proof = f"an eigenvector but for {residual:.3g} in L1, of eigenvalue {eigenvalue - 1:.6g}"
     return {"holds": True, "proves": proof, "residual": residual}
@@ -65,7 +65,7 @@ def certify_hits(session: Session, columns: list[Column], options: dict[str, Any
     if options.get("normalized", True):
         sums = sums / (sums.sum() or 1.0)
     off = float(np.abs(sums - hub).sum())
-    rounding = _rounding(session) * max(1.0, float(np.abs(hub).sum()))
+    rounding = relative_rounding(session) * max(1.0, float(np.abs(hub).sum()))
     if found["supersteps"] and not off <= rounding:
         raise refuse(f"hubs differ from the sums of authorities by {off:.3g} in L1")
     if found["supersteps"] and session.meta.edges and not (hub.any() and authority.any()):
@@ -101,7 +101,7 @@ def _finite(values: np.ndarray) -> np.ndarray:
     return values.astype(np.float64)
 
 
-def _rounding(session: Session) -> float:
+def relative_rounding(session: Session) -> float:
     """Of a value, relative: of the iteration, and of a hub's sum of d terms, off by some sqrt(d) roundings."""
     most = max(session.meta.max_in_degree, session.meta.max_out_degree)
     return EPSILON * (ROUNDINGS + 4 * math.sqrt(most))

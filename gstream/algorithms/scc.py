@@ -8,10 +8,13 @@ components of their own; then colours, each vertex its own, spread along edges a
 that a vertex's colour reaches it; who reaches its colour, too, is in its component. The others go on, those of one
 colour among themselves. Of undirected graphs these are the connected components: use wcc, which is faster.
 
-Any topology will do. Holds 4 IDs (16 or 32 bytes) and 5 bits a vertex, at first what a breadth-first search does.
+Holds 4 IDs (16 or 32 bytes) and 5 bits a vertex, at first what a breadth-first search does.
 Sweeps visit lists of vertices without a component, colouring those of vertices whose colour changed.
 Certificate: within each component its root reaches all and all reach the root; and between components there is no
 cycle, as they can be taken off one after the other, none having an edge from one that is left.
+
+Runs gstream.algorithms.strong; needs any topology; holds 17 bytes a vertex, at first as bfs; certificate: by its
+definition, as above.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from gstream.algorithms.records import u64
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.records import record_kernel
+from pagestore.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,18 @@ def simple_lists(session: Session, name: str) -> Simple:
     return Simple(name, hubs, ends)
 
 
-def both_ways(session: Session) -> list[Simple]:
-    """The topologies that together lead from a vertex to all its neighbours, whichever way edges point.
+def need_both(session: Session, algorithm: str) -> None:
+    """Raise UsageError, with the converter's option, where a directed store has one topology only."""
+    for name, other in (("out", "in"), ("in", "out")):
+        if not session.store.has(name):
+            raise UsageError(
+                f"{session.store.path}: has {other}-pages only, and {algorithm} looks at out- and in-neighbours of "
+                "each vertex. Convert again with --topology both."
+            )
 
-    Raises UsageError, with the converter's option, where a directed store has one of them only.
-    """
-    for name in ("out", "in"):
-        session.store.topology(name)
+
+def both_ways(session: Session) -> list[Simple]:
+    """The topologies that together lead from a vertex to all its neighbours, whichever way edges point; `need_both`."""
     return [simple_lists(session, name) for name in (("out", "in") if session.meta.directed else ("out",))]
 
 

@@ -1,7 +1,11 @@
 """Shortest paths as a user calls them: the arithmetic fits the weights, so whole-number distances are exact.
 
+distance(v) = least sum of weights of a path along out-edges from the nearest source (networkx's multi-source Dijkstra).
 Integer weights: sums in u32 where no path can reach 2^32 - 1, else in i64. Float weights: float32, or float64 on
 request; then a distance is the least sum in that arithmetic.
+
+Runs gstream.programs.sssp; needs weights of 0 or more; holds 8 to 12 bytes a vertex, of predecessors 8 more;
+certificate: gstream.algorithms.certify.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.bfs import count_reached, distance_column, predecessor_column, source_ids
-from gstream.algorithms.predecessors import find_predecessors, predecessor_bytes
+from gstream.algorithms.predecessors import find_predecessors, limit_of, predecessor_bytes, unreached
 from gstream.algorithms.session import Session
 from gstream.programs.sssp import SSSP, SSSP64, SSSPInteger, SSSPLong
 from gstream.results import LDBC_NO_PATH, Column
@@ -21,27 +25,33 @@ from pagestore.meta import Meta
 
 
 def run_sssp(
-    session: Session, source: Any, predecessors: bool = True, float64: bool = False
+    session: Session, source: Any, predecessors: bool = True, float64: bool = False, cutoff: float | None = None
 ) -> tuple[list[Column], dict[str, Any]]:
     """Columns distance (and predecessor), and the summary.
 
-    source: one user ID or several (distance to the nearest). float64: sums in double precision.
-    Raises UsageError (no source, or one that is not in the graph; a store without weights), InputError (a negative or
-    NaN weight, named by its edge).
+    source: one user ID or several (distance to the nearest). float64: sums in double precision. cutoff: vertices
+    farther away count as not reached; the search goes on to them all the same.
+    Raises UsageError (no source, or one that is not in the graph; a store without weights; a cutoff below 0),
+    InputError (a negative or NaN weight, named by its edge).
     """
     ids = source_ids(source, "sssp")
+    if cutoff is not None and not cutoff >= 0:
+        raise UsageError(f"--cutoff {cutoff}: must be at least 0; it is the weight of the longest paths. Leave it out.")
     check_weights(session)
     sources = session.store.lookup(ids)
     program = program_for(session.meta, float64)
     later = predecessor_bytes(session, program.value.dtype, weighted=True) if predecessors else 0
     outcome = session.run(program(source=ids), later=later)
+    distance, limit = outcome.value, limit_of(outcome.value.dtype, cutoff)
+    if limit is not None:
+        distance[distance > limit] = unreached(distance.dtype)
     # Tables hold float64 for whole-number sums: exact up to 2^53, and "not reached" is inf in every .npy.
-    column = distance_column(outcome.value, LDBC_NO_PATH)
+    column = distance_column(distance, LDBC_NO_PATH)
     columns = [column if column.dtype.kind == "f" else replace(column, dtype=np.dtype(np.float64))]
     if predecessors:
-        columns.append(predecessor_column(session, find_predecessors(session, outcome.value, sources, weighted=True)))
+        columns.append(predecessor_column(session, find_predecessors(session, distance, sources, weighted=True)))
     found = session.finish(outcome.supersteps, outcome.converged)
-    return columns, found | {"reached": count_reached(outcome.value)}
+    return columns, found | {"reached": count_reached(distance)}
 
 
 def program_for(meta: Meta, float64: bool = False) -> type[SSSP]:

@@ -13,6 +13,9 @@ meanwhile, other sets a byte a vertex.
 
 Certificate: all pages are looked at again, sets looked up again (an egonet's proved as bfs's distances), and the edges
 found there are as many as the rows, with the same sum of their hashes.
+
+Runs gstream.algorithms.extract; needs any topology; holds 2 bits a vertex, reordered and undirected 4 bytes a vertex
+more; certificate: all rows by their hashes, as above.
 """
 
 from __future__ import annotations

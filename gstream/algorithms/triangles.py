@@ -14,6 +14,9 @@ both ways then. Where all lists fit, each page is moved twice: once to size the 
 
 Holds 24 bytes a vertex (triangles) or 28 (LCC) and degrees, on the host's cores 2 bits for each thread; a block 4 bytes
 for each edge between neighbours (8 past 2^30 vertices) and 16 for each vertex.
+
+Runs gstream.algorithms.joins; needs an undirected store, lcc any topology; holds 24 bytes a vertex, lcc 28, degrees and
+blocks; certificate: gstream.algorithms.spots.
 """
 
 from __future__ import annotations

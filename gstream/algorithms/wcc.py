@@ -17,6 +17,9 @@ Which lists may be left out. "In the giant" never ends: trees only grow. Let u -
 A list that is no longer than the heads was linked from there; as the vertex was outside the giant, all of it.
 Without heads all pages are swept once; an undirected edge is then linked from its higher end only. So they are where
 the out- and in-lists of vertices outside the giant together take more pages.
+
+Runs gstream.algorithms.unionfind, hcc gstream.programs.wcc; needs any topology, hcc an undirected store; holds 8 bytes
+a vertex, directed 12; certificate: gstream.algorithms.certify.
 """
 
 from __future__ import annotations

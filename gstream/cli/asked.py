@@ -17,7 +17,7 @@ NAMED = {"node": "nodes", "target": "targets"}  # vertices one by one -> those o
 OWN_OPTIONS = (  # of the algorithms, that the command line has
     "source", "depth_limit", "predecessors", "alpha", "beta", "iterations", "tol", "max_iter", "personalization",
     "normalized", "float64", "radius", "weighted", "wf_improved", "k", "seed", "sketches", "initial", "rate",
-    "nodes", "targets", "center",
+    "nodes", "targets", "center", "endpoints", "cutoff",
 )  # fmt: skip
 RUN_OPTIONS = {  # of the driver: name here -> in gstream.options.RunOptions
     "device_memory": "device_memory", "host_memory": "host_memory", "batch": "batch_bytes", "streams": "streams",
@@ -35,6 +35,7 @@ def _declared(
         None, metavar="ID", help="bfs, khop, egonet, rwr, sssp, widest, betweenness: start here; repeatable."
     ),
     depth_limit: int = typer.Option(None, metavar="N", help="bfs: go at most N edges far."),
+    cutoff: float = typer.Option(None, help="sssp: vertices farther away count as not reached."),
     predecessors: bool = typer.Option(None, "--predecessors/--no-predecessors", help="bfs, sssp: default yes."),
     alpha: float = typer.Option(None, help="pagerank, rwr: share of rank that follows edges; katz: of each edge."),
     beta: float = typer.Option(None, help="katz: of each vertex. Default: 1."),
@@ -63,6 +64,7 @@ def _declared(
     targets: Path = typer.Option(None, metavar="FILE", help="cross: where edges lead. Default: to all other vertices."),
     target: list[str] = typer.Option(None, metavar="ID", help="cross: one of them; repeatable."),
     center: bool = typer.Option(None, "--center/--no-center", help="egonet: with its sources. Default: yes."),
+    endpoints: bool | None = typer.Option(None, "--endpoints", help="betweenness: a path's ends count as on it."),
     param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
     max_supersteps: int = typer.Option(None, metavar="N", help="A program of your own: stop after N supersteps."),
     devices: list[str] = typer.Option(

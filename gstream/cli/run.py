@@ -293,6 +293,8 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
         if name in summary:
             value = summary[name]
             lines.append((name.replace("_", " "), f"{value:,}" if isinstance(value, int) else f"{value:.3g}"))
+    if summary.get("definition"):
+        lines.append(("definition", summary["definition"]))
     if summary.get("certificate"):
         lines.append(("certificate", certificate_text(summary["certificate"])))
     if output is not None:

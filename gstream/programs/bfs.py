@@ -1,4 +1,7 @@
-"""Breadth-first search: one superstep a level; the driver chooses push, pull or heads (Beamer et al. 2012)."""
+"""Breadth-first search: one superstep a level; the driver chooses push, pull or heads (Beamer et al. 2012).
+
+Needs any topology; holds 8 bytes a vertex (4 of values, 4 of degrees); certificate: gstream.algorithms.certify.
+"""
 
 from gstream.program import INF, MIN, Program, Vertices, u32
 

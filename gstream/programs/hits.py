@@ -1,7 +1,7 @@
 """Hubs and authorities (Kleinberg 1999): two programs of one superstep, run in turns, one along and one against edges.
 
-Needs out-pages or in-pages, either serves both. Bytes a vertex: 8 of values, 8 of sums, 8 of
-messages, 8 of the other's score.
+Needs any topology; holds 32 bytes a vertex (8 of values, 8 of sums, 8 of messages, 8 of the other's score);
+certificate: gstream.algorithms.residuals.
 """
 
 from gstream.program import SUM, PerVertex, Program, f64

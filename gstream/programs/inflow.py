@@ -1,6 +1,6 @@
 """Sums of the weights that lead into each vertex: what heat and circuit simulation divide by, or take off.
 
-Needs weights. Bytes a vertex: 8 of values, 8 of sums.
+Needs weights; holds 16 bytes a vertex (8 of values, 8 of sums); certificate: of what they are for.
 """
 
 from gstream.program import SUM, Program, f64

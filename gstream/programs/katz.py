@@ -1,6 +1,7 @@
 """Katz centrality (Katz 1953): all walks that lead to a vertex count, each edge of a walk times `alpha`.
 
-Needs in-pages to pull, or out-pages to push. Bytes a vertex: 8 of values, 8 of sums, 8 of messages.
+Needs any topology; holds 24 bytes a vertex (8 of values, 8 of sums, 8 of messages); certificate:
+gstream.algorithms.residuals.
 """
 
 import math

@@ -1,6 +1,7 @@
 """Neural network simulation after CuSha (Khorasani et al., HPDC 2014) and Garaph (section 6, 10 iterations).
 
-Needs weights. Bytes a vertex: 8 of values, 8 of sums, 8 of first values.
+Needs weights; holds 24 bytes a vertex (8 of values, 8 of sums, 8 of first values); certificate:
+gstream.algorithms.stepproof.
 """
 
 import math

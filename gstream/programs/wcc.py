@@ -1,4 +1,7 @@
-"""Connected components by label propagation; `gstream run wcc` uses union-find, which takes far fewer sweeps."""
+"""Connected components by label propagation; `gstream run wcc` uses union-find, which takes far fewer sweeps.
+
+Needs an undirected store; holds 8 bytes a vertex (4 of values, 4 of degrees); certificate: gstream.algorithms.certify.
+"""
 
 from gstream.program import MIN, Program, u32, u64
 

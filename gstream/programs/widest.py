@@ -1,6 +1,7 @@
 """Widest paths (bottleneck shortest paths; Pollack 1960, SSWP of the CuSha paper): relaxing, with MAX of MIN.
 
-Needs weights. Bytes a vertex: 4 where weights are floats, 8 where integers, and 4 of degrees.
+Needs weights of 0 or more; holds 8 bytes a vertex (4 of values, 4 of degrees), of integer weights 12; certificate:
+gstream.algorithms.widths.
 """
 
 from gstream.program import INF, MAX, Program, Vertices, f32, i64

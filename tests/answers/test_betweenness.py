@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -11,6 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
+from gstream.algorithms.betweenness import certify_betweenness, run_betweenness
+from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.session import Session
 from pagestore.errors import GstreamError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices, simple
@@ -23,7 +27,7 @@ def close(found, expected):
         assert math.isclose(found[v], value, rel_tol=1e-9, abs_tol=1e-12) or found[v] != found[v] != value != value, v
 
 
-def estimate(graph, sources, normalized):
+def estimate(graph, sources, normalized, endpoints=False):
     """networkx.betweenness_centrality where it draws these sources."""
 
     class Drawn:
@@ -32,7 +36,57 @@ def estimate(graph, sources, normalized):
 
     plain = nx.betweenness_centrality.__wrapped__ if hasattr(nx.betweenness_centrality, "__wrapped__") else None
     assert plain is not None
-    return plain(graph, k=len(sources), normalized=normalized, seed=Drawn())
+    return plain(graph, k=len(sources), normalized=normalized, endpoints=endpoints, seed=Drawn())
+
+
+@settings(max_examples=100)
+@given(example=examples(largest=150), normalized=st.booleans(), data=st.data())
+def test_ends_of_paths_as_networkx_counts_them(example, normalized, data, tmp_path_factory):
+    if example.topology == "in":
+        example.topology = "both"
+    reference, own = simple(example), {"normalized": normalized, "endpoints": True, "certify": True}
+    k = data.draw(st.integers(1, max(1, len(reference) - 1)))
+    with gstream.open(example.stored(tmp_path_factory.mktemp("ends"))) as graph:
+        if len(reference) <= 40:
+            expected = nx.betweenness_centrality(reference, normalized=normalized, endpoints=True)
+            close(column(graph.betweenness(**own), "betweenness"), expected)
+        drawn = graph.betweenness(k=k, seed=1, **own)
+    assert "note" not in drawn.summary
+    if "sampled" in drawn.summary:
+        close(column(drawn, "betweenness"), estimate(reference, drawn.summary["sampled"], normalized, True))
+
+
+def test_one_source_has_no_value_of_its_own(tmp_path):
+    with gstream.open(hub_example().stored(tmp_path)) as graph:
+        result = graph.betweenness(k=1, seed=3, certify=True)
+        source = result.summary["sampled"][0]
+        assert [v for v, value in column(result, "betweenness").items() if value != value] == [source]
+        assert result.summary["note"] == (
+            f"vertex {source} has no betweenness (NaN): it is the only source, and paths from a vertex say nothing "
+            "about the vertex itself. Draw 2 or more (--k 2)"
+        )
+        assert "note" not in graph.betweenness(k=2, seed=3, certify=True).summary
+
+
+@pytest.mark.parametrize("options", [{"k": 20}, {"k": 20, "endpoints": True}, {"source": [11, 5]}], ids=str)
+@pytest.mark.parametrize("directed", [True, False])
+def test_a_wrong_answer_has_no_certificate(directed, options, tmp_path):
+    example = hub_example(directed, order="degree", topology="out")
+    with gstream.open(example.stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        columns, found = run_betweenness(session, **options)
+        assert certify_betweenness(session, columns, options, found)["holds"]
+        random, values = np.random.default_rng(6), columns[0].values
+        for _ in range(40):
+            wrong = values.copy()
+            wrong[random.integers(len(values))] += random.choice([-1, 1]) * 10.0 ** random.uniform(-7, 1)
+            with pytest.raises(CertificateError):
+                certify_betweenness(session, [replace(columns[0], values=wrong)], options, found)
+        for wrong in (values * 1.001, values * 0, np.where(values > 0, np.nan, 0.0), -values):
+            with pytest.raises(CertificateError):
+                certify_betweenness(session, [replace(columns[0], values=wrong)], options, found)
+        if directed and "endpoints" not in options:
+            with pytest.raises(CertificateError, match="is between others, but a dead end"):
+                certify_betweenness(session, [replace(columns[0], values=values[::-1])], options, found)
 
 
 @settings(max_examples=200)

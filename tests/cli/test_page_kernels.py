@@ -118,7 +118,7 @@ def test_they_prove_and_count(store: Path, gstream: Command, name: str, summary:
         (["run", "egonet"], "egonet: no source was given. Pass --source ID"),
         (["run", "egonet", "--source", "1", "--node", "2"], "--node: is no option of egonet, which has --source,"),
         (["plan", "cross"], "cross: has no plan; bfs, pagerank, sssp, wcc, "),
-        (["run", "lcc", "--certify"], "--certify: lcc has no certificate."),
+        (["run", "cdlp", "--certify"], "--certify: cdlp has no certificate."),
         (["run", "bfs", "--source", "1", "--k", "2"], "--k: is no option of bfs, which has"),
         (["run", "kcore", "--k", "-1"], "--k -1: is negative"),
         (["run", "betweenness", "--k", "9"], "--k 9: out of range; 1 to 7 sources can be drawn."),
@@ -132,7 +132,12 @@ def test_wrong_use(store: Path, gstream: Command, arguments: list[str], message:
     assert done.stderr.startswith(message) and done.stderr.count("\n") == 1
 
 
-def test_one_topology_is_too_few_for_cores(store: Path, gstream: Command) -> None:
-    assert gstream("convert", "edges.txt", "out.gs", "--topology", "out").returncode == 0
-    done = gstream("run", "kcore", "out.gs")
-    assert done.returncode in (2, 4) and "--topology" in done.stderr
+@pytest.mark.parametrize("only", ["out", "in"])
+def test_one_topology_is_too_few_for_cores(store: Path, gstream: Command, only: str) -> None:
+    assert gstream("convert", "edges.txt", "one.gs", "--topology", only).returncode == 0
+    done = gstream("run", "kcore", "one.gs")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"one.gs: has {only}-pages only, and kcore looks at out- and in-neighbours of each vertex. Convert again with "
+        "--topology both.\n"
+    )

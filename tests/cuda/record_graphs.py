@@ -20,10 +20,13 @@ ASKED = {
     "subgraph": {"nodes": range(0, 400, 3)},
     "egonet": {"source": 3},
     "cross": {"nodes": range(0, 400, 3)},
+    "heat": {"initial": {3: 1.0, 8: -2.0}, "iterations": 3},
+    "circuit": {"initial": {3: 1.0, 8: -2.0}, "iterations": 3},
+    "neural": {"initial": {3: 1.0, 8: -2.0}, "iterations": 3},
 }
 DIRECTED = (
     "betweenness", "bfs", "cdlp", "coloring", "cross", "egonet", "katz", "kcore", "lcc", "mis", "scc", "sssp",
-    "subgraph",
+    "subgraph", "heat", "circuit", "neural",
 )  # fmt: skip
 UNDIRECTED = (
     "betweenness", "cdlp", "coloring", "cross", "kcore", "ktruss", "lcc", "mis", "msf", "scc", "subgraph", "triangles",
@@ -36,7 +39,8 @@ BLOCKS = [  # whose lists are worked on by blocks
 ]  # fmt: skip
 PARTS = {"triangles": 4, "lcc": 4, "ktruss": 2, "cdlp": 1.25}  # lists take less than pages where edges are in one only
 PROVEN = ("bfs", "sssp", "katz", "kcore", "scc", "coloring", "mis", "subgraph", "cross", "egonet", "msf", "ktruss")
-ROUNDED = ("betweenness", "katz")  # sums of doubles, in any order
+PROVEN += ("lcc", "triangles", "betweenness", "heat", "circuit", "neural")
+ROUNDED = ("betweenness", "katz", "heat", "circuit", "neural", "closeness")  # sums of doubles, in any order
 
 
 def make_path(folder: Path, kind: str, vertices: int, edges: int, page_bytes: int) -> str:

@@ -34,7 +34,8 @@ TYPES |= dict.fromkeys(("two_after", "one_low_after", "two_low_after", "low_afte
 TYPES |= dict.fromkeys(("changed", "failure", "across", "less", "core", "left", "counts"), "i8")
 TYPES |= dict.fromkeys(("ahead", "back", "state", "inside", "covered", "sources", "targets"), "u1")
 TYPES |= dict.fromkeys(("degree", "size", "higher", "support", "distance", "hops"), "u4")
-TYPES |= dict.fromkeys(("paths", "depends", "again", "share", "received"), "f8")
+TYPES |= dict.fromkeys(("own", "between"), "u8")
+TYPES |= dict.fromkeys(("paths", "depends", "again", "share", "received", "error", "slack"), "f8")
 TYPES |= {"least": "weight", "weight": "weight", "width": "f4", "color": "id", "other": "u8"}
 OWN = {
     "boruvka": {"other": "id"},

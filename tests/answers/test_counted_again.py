@@ -1,0 +1,128 @@
+"""Certificates that count some vertices, or all steps, again: they refuse wrong answers and never a right one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import gstream
+from gstream.algorithms import reach, simulations, spots, stepproof, triangles
+from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.session import Session
+from tests.answers.graphs import Example, examples, hub_example
+from tests.answers.simple_graphs import big_example, devices
+
+COUNTED = {
+    "triangles": (triangles.run_triangles, spots.certify_triangles),
+    "lcc": (triangles.run_lcc, spots.certify_lcc),
+    "closeness": (reach.run_closeness, spots.certify_closeness),
+    "harmonic": (reach.run_harmonic, spots.certify_harmonic),
+}
+STEPPED = {
+    "heat": (simulations.run_heat, stepproof.certify_heat),
+    "circuit": (simulations.run_circuit, stepproof.certify_circuit),
+    "neural": (simulations.run_neural, stepproof.certify_neural),
+}
+SAMPLED = {"closeness": [{}, {"wf_improved": False}, {"k": 9, "seed": 4}], "harmonic": [{}, {"k": 9, "seed": 4}]}
+STEPS = [{}, {"iterations": 0}, {"iterations": 3}]
+
+
+def refused(prove, session, columns, values, options, found):
+    try:
+        prove(session, [replace(columns[0], values=values)], options, found)
+    except CertificateError:
+        return True
+    return False
+
+
+def first_values(vertices):
+    random = np.random.default_rng(8)
+    return dict(zip(vertices, random.normal(0, 3, len(vertices)).tolist(), strict=True))
+
+
+@settings(max_examples=60)
+@given(example=examples(weights="floats", largest=120), devices=devices)
+def test_right_answers_hold(example, devices, tmp_path_factory):
+    vertices = [example.user_id(v) for v in example.present]
+    with gstream.open(example.stored(tmp_path_factory.mktemp("again")), devices=devices) as graph:
+        for name in COUNTED:
+            if name != "triangles" or not example.directed:
+                for options in SAMPLED.get(name, [{}]):
+                    if options.get("k", 0) <= len(vertices):
+                        assert graph.execute(name, options, True).summary["certificate"]["holds"]
+        for name in STEPPED:
+            for options in STEPS:
+                own = {**options, "initial": first_values(vertices)}
+                assert graph.execute(name, own, True).summary["certificate"]["holds"]
+        for rate in (3.0, 1e3):
+            assert graph.heat(first_values(vertices), 200, rate=rate, certify=True).summary["certificate"]["holds"]
+
+
+@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize(("directed", "topology"), [(True, "both"), (True, "out"), (True, "in"), (False, "both")])
+def test_wrong_counts_are_refused(name, directed, topology, tmp_path):
+    if name == "triangles" and directed:
+        return
+    (run, prove), random = COUNTED[name], np.random.default_rng(5)
+    example = big_example(directed, topology=topology) if name in ("triangles", "lcc") else hub_example(
+        directed, order="degree", topology=topology
+    )  # fmt: skip
+    with gstream.open(example.stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        for options in SAMPLED.get(name, [{}]):
+            columns, found = run(session, **options)
+            values = columns[0].values
+            assert prove(session, columns, options, found)["holds"]
+            count = spots.AT_ONCE if name in ("triangles", "lcc") else spots.SEARCHES
+            at = spots.watched(session, count)
+            assert 0.5 * count <= len(at) <= count and session.store.lookup([11 if name in SAMPLED else 3999])[0] in at
+            for v in random.choice(at, 6, replace=False):
+                wrong = values.copy()
+                wrong[v] = wrong[v] + 1 if name == "triangles" else wrong[v] * 1.0001 + 1e-6
+                assert refused(prove, session, columns, wrong, options, found), v
+            moved = values.copy()
+            moved[at[0]] = 0 if values[at[0]] else 1
+            for wrong in (values * 2, values * 0, random.permutation(values), moved):
+                assert refused(prove, session, columns, wrong.astype(values.dtype), options, found)
+            if values.dtype.kind == "f":
+                for wrong in (np.nan, -1e-9):
+                    at_last = np.where(np.arange(len(values)) == len(values) - 1, wrong, values)
+                    assert refused(prove, session, columns, at_last, options, found)
+
+
+def test_triangles_add_up(tmp_path):
+    """A wrong count is noticed by the sum where its vertex is not watched."""
+    with gstream.open(big_example(False).stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        columns, found = triangles.run_triangles(session)
+        at = set(spots.watched(session, spots.AT_ONCE).tolist())
+        wrong = columns[0].values.copy()
+        wrong[next(v for v in range(len(wrong)) if v not in at)] += np.uint64(1)
+        with pytest.raises(CertificateError, match="the vertices' triangles are not 3 times"):
+            spots.certify_triangles(session, [replace(columns[0], values=wrong)], {}, found)
+
+
+@pytest.mark.parametrize("name", STEPPED)
+@pytest.mark.parametrize("options", STEPS, ids=str)
+@pytest.mark.parametrize("topology", ["both", "out", "in"])
+def test_wrong_steps_are_refused(name, options, topology, tmp_path):
+    run, prove = STEPPED[name]
+    random = np.random.default_rng(5)
+    ends, weight = random.integers(0, 300, (2, 5000)), random.random(5000).astype(np.float32).astype(np.float64)
+    ends[0, :1500], ends[1, 1500:3000] = 11, 5  # two large pages each
+    example = Example(310, *ends, weight / 2, order="degree", topology=topology)
+    options = {**options, "initial": first_values(range(0, example.vertices, 3))}
+    with gstream.open(example.stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        columns, found = run(session, **options)
+        values = columns[0].values
+        assert prove(session, columns, options, found)["holds"]
+        for _ in range(40):
+            wrong = values.copy()
+            wrong[random.integers(len(values))] += random.choice([-1, 1]) * 10.0 ** random.uniform(-6, 1)
+            assert refused(prove, session, columns, wrong, options, found)
+        for wrong in (values * 1.0001, values * 0, random.permutation(values), np.where(values > 0, np.nan, values)):
+            assert refused(prove, session, columns, wrong, options, found)
+        if options.get("iterations") != 0:
+            other, _ = run(session, **{**options, "iterations": options.get("iterations", 10) - 1})
+            assert refused(prove, session, columns, other[0].values, options, found), "one step fewer"

@@ -1,0 +1,84 @@
+"""What every algorithm says of itself: its definition, what its files hold, and how long its program is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gstream
+from gstream.algorithms.registry import ALGORITHMS
+from gstream.program import Program
+from tests.answers.graphs import Example
+
+AGREED = {"bfs", "khop", "sssp", "wcc", "hcc", "scc", "levels"}  # of which packages have one definition
+RUNS = re.compile(r"Runs [^;]+; needs [^;]+; holds \d[^;]* bytes? a vertex\b[^;]*; certificate: \S.*\.$")
+NEEDS = re.compile(r"Needs [^;]+; holds \d[^;]* bytes a vertex\b[^;]*; certificate: \S.*\.$")
+MOST_LINES = 25  # of a program: those of its class that are neither blank nor its docstring
+PROGRAMS = sorted(path for path in Path(gstream.__file__).parent.glob("programs/[a-z]*.py"))
+
+
+def closing(name: str) -> str:
+    """The last paragraph of a module's docstring, on one line."""
+    return " ".join((import_module(name).__doc__ or "").split("\n\n")[-1].split())
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_definitions(name: str) -> None:
+    said = ALGORITHMS[name].definition
+    assert (said == "") == (name in AGREED)
+    assert "--" not in said and "\n" not in said and len(said) <= 104  # in Python, too; lines of 120
+
+
+def test_the_summary_has_the_definition(tmp_path: Path) -> None:
+    with gstream.open(Example(3, np.array([0, 1]), np.array([1, 2])).stored(tmp_path)) as graph:
+        assert graph.pagerank().summary["definition"] == ALGORITHMS["pagerank"].definition
+        assert "definition" not in graph.bfs(0).summary
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_files_say_what_they_run_need_hold_and_prove(name: str) -> None:
+    algorithm = ALGORITHMS[name]
+    module = f"gstream.algorithms.{algorithm.runs.partition(':')[0]}"
+    line = closing(module)
+    assert RUNS.match(line), line
+    assert algorithm.proves or "none exists, because" in line
+    for known in re.findall(r"gstream\.\w+\.\w+", line):
+        import_module(known)
+    if algorithm.shows:
+        assert f"gstream.programs.{algorithm.shows.partition(':')[0]}" in line or "gstream.programs." in line
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_programs_say_what_they_need_hold_and_prove(path: Path) -> None:
+    line = closing(f"gstream.programs.{path.stem}")
+    assert NEEDS.match(line), line
+    for known in re.findall(r"gstream\.\w+\.\w+", line):
+        import_module(known)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_programs_are_short(path: Path) -> None:
+    text, found = path.read_text(), 0
+    lines = text.splitlines()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ClassDef):
+            documented = node.body[0]
+            counted = [line for line in lines[node.lineno - 1 : node.end_lineno] if line.strip()]
+            shown = lines[documented.lineno - 1 : documented.end_lineno]
+            assert ast.get_docstring(node) and len(counted) - len(shown) <= MOST_LINES, node.name
+            found += 1
+            assert issubclass(getattr(import_module(f"gstream.programs.{path.stem}"), node.name), Program)
+    assert found
+
+
+def test_a_loop_of_an_undirected_graph_counts_once(tmp_path: Path) -> None:
+    """As the definition of degrees says."""
+    example = Example(2, np.array([0, 0]), np.array([0, 1]), directed=False)
+    with gstream.open(example.stored(tmp_path)) as graph:
+        table = graph.degrees().to_numpy()
+    assert dict(zip(table["degree"].tolist(), table["vertices"].tolist(), strict=True)) == {1: 1, 2: 1}
