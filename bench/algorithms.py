@@ -4,8 +4,8 @@ An algorithm runs on the graph as it needs it (undirected, weighted, directed, w
 work grows faster than the graph, on a smaller RMAT graph, as the row says. Its certificate proves the first run's
 answer, which also compiles and brings pages into memory; peers (bench.algorithm_peers) check the last run's.
 
-Edges a second are those that kernels looked at by the time of the whole call. Pages moved stand beside the pages of the
-store, of all its topologies: what a single look at everything would move.
+Edges a second are those that kernels looked at by the time of the whole call. Pages moved stand beside those needed
+(bench.ours.work_of).
 """
 
 from __future__ import annotations
@@ -121,19 +121,9 @@ def shown(own: dict[str, Any]) -> str:
     return "; ".join(words)
 
 
-def remark(own: dict[str, Any], samples: Samples, answer: Any, pages: int) -> str:
-    """Options, edges a second, and pages moved over those of the store."""
-    stats = answer.summary["stats"]
-    moved, edges = stats["pages_moved"], stats["edges_visited"]
-    parts = [shown(own)] if own else []
-    if moved:
-        rate = edges / samples.median
-        scaled = f"{rate / 1e9:.3g} G" if rate >= 1e9 else f"{rate / 1e6:.3g} M"
-        parts.append(f"{scaled} edges/s of {edges} looked at")
-        parts.append(f"pages moved: {moved}, {moved / pages:.3g} times the store's {pages}")
-    else:
-        parts.append("no page is read")
-    return "; ".join(parts)
+def remark(own: dict[str, Any], samples: Samples, answer: Any) -> str:
+    """Options, edges a second, and pages moved over those needed."""
+    return "; ".join([shown(own)] * bool(own) + [ours.work_of([ours.Account.of(answer)], samples.median)])
 
 
 def measure_row(row: Row, case: Case, session: ours.Session) -> list[Figure]:
@@ -152,7 +142,7 @@ def measure_row(row: Row, case: Case, session: ours.Session) -> list[Figure]:
         unit="ms",
         spread=samples.spread(1e3),
         checked="; ".join(checked),
-        note=remark(own, samples, answer, session.pages()),
+        note=remark(own, samples, answer),
     )
     return [figure.versus(name, peer.median * 1e3) for name, peer in found.times.items()] or [figure]
 

@@ -69,15 +69,17 @@ def igraph_times(csr: Csr, sources: list[int]) -> Samples:
     return samples
 
 
-def measure_order(context: Context, order: str, sources: list[int], expected: list[np.ndarray]) -> list[Samples]:
-    """Seconds of (distances alone, with predecessors) on the store in one order; answers checked."""
+def measure_order(
+    context: Context, order: str, sources: list[int], expected: list[np.ndarray]
+) -> list[tuple[Samples, str]]:
+    """(seconds, the work in words) of distances alone and with predecessors, on one order's store; answers checked."""
     csr = context.graph.kron
     found = []
     with ours.opened(stores.kron(context.graph, order)) as session:
         for with_predecessors in (False, True):
             session.bfs(sources[0], with_predecessors)  # warm-up: compiles, and brings the pages into memory
             samples, answers = timed_each(sources, lambda source, p=with_predecessors: session.bfs(source, p))
-            found.append(samples)
+            found.append((samples, ours.work_of([ours.Account.of(answer) for answer in answers], samples.mean)))
             for source, reference, answer in zip(sources, expected, answers, strict=True):
                 distance = session.distances(answer)
                 check(np.array_equal(distance, reference), f"BFS from {source}, {order} order: distances differ")
@@ -94,7 +96,7 @@ def measure(context: Context) -> list[Figure]:
     igraph = igraph_times(csr, sources[:IGRAPH_SOURCES])
     figures = []
     for order in stores.ORDERS:
-        alone, with_predecessors = measure_order(context, order, sources, expected)
+        (alone, work), (with_predecessors, whole_work) = measure_order(context, order, sources, expected)
         distances = Figure(
             what="BFS, distances",
             graph=f"{context.graph_name} undirected, {order} order",
@@ -102,7 +104,7 @@ def measure(context: Context) -> list[Figure]:
             unit="ms",
             spread=alone.spread(1e3),
             checked="distances equal networkit's for every source",
-            note=f"{len(sources)} random sources, seed {context.graph.seed}",
+            note=f"{len(sources)} random sources, seed {context.graph.seed}; {work}",
         )
         faster = (1.0, "faster than networkit and igraph")
         figures.append(distances.versus("networkit BFS", networkit.median * 1e3, *faster))
@@ -116,6 +118,7 @@ def measure(context: Context) -> list[Figure]:
             value=with_predecessors.median * 1e3,
             spread=with_predecessors.spread(1e3),
             checked="distances equal networkit's; every predecessor is a neighbour one step nearer",
+            note=f"{len(sources)} random sources, seed {context.graph.seed}; {whole_work}",
         )
         figures.append(whole.versus("networkit BFS, storePaths", with_paths.median * 1e3))
     return figures

@@ -66,7 +66,7 @@ def on_gpu(row: Row, case: Case, session: ours.Session, expected: np.ndarray) ->
         unit="ms",
         spread=samples.spread(1e3),
         checked="the host's answer" + ("; certificate" if algorithm.proves else ""),
-        note=remark(own, samples, answer, session.pages()) + (f"; {said}" if said else ""),
+        note=remark(own, samples, answer) + (f"; {said}" if said else ""),
     )
 
 

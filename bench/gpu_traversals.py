@@ -106,7 +106,7 @@ def time_figure(setup: Setup, store: Store, what: str, timed: Timed, ceiling: Ce
         f"answer, {timed.mean('whole_s') * 1e3:.3g} ms; {timed.mean('supersteps'):.1f} supersteps, "
         f"{timed.mean('edges_visited') / store.edges:.3f} of the edges looked at, "
         f"{timed.mean('bytes_moved') / 2**20:.1f} MiB of pages and {timed.mean('attribute_bytes') / 2**20:.1f} MiB of "
-        f"attributes moved, topology {store.page_bytes / 2**20:.0f} MiB",
+        f"attributes moved, topology {store.page_bytes / 2**20:.0f} MiB; {ours.work_of(timed.accounts, loops.mean)}",
     )
     return against_ceiling(figure, ceiling, size) if size else figure
 

@@ -6,7 +6,7 @@ networkit. All measured stores have the IDs 0..V-1, so row v of a result is vert
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,33 @@ from bench.stores import mixed_sum
 from pagestore.decode import decode_topology
 
 
+@contextmanager
+def asked_of(devices: Sequence[Any]) -> Iterator[list[int]]:
+    """Pages that supersteps and sweeps ask `devices` for meanwhile, cached or not, as the engine takes their counts."""
+    asked: list[int] = []
+
+    def noted(take: Callable[[], Any]) -> Callable[[], Any]:
+        def taken() -> Any:
+            counted = take()
+            asked.append(counted.pages)
+            return counted
+
+        return taken
+
+    for device in devices:
+        device.take_stats = noted(device.take_stats)
+    try:
+        yield asked
+    finally:
+        for device in devices:
+            del device.take_stats
+
+
 class Session:
-    """An open graph; `options` (a memory cap) hold for every run."""
+    """An open graph; `options` (a memory cap) hold for every run.
+
+    Beside an answer's own figures stands `pages_asked`: a page counts once in each superstep or sweep that asks for it.
+    """
 
     def __init__(self, graph: Any, options: dict[str, Any]) -> None:
         self.graph, self.options = graph, options
@@ -37,25 +62,26 @@ class Session:
     ) -> Any:
         """Result of a fixed number of iterations, or of a run to an L1 tolerance."""
         stop = {"iterations": iterations} if iterations else {"tol": tolerance, "max_iter": max_iterations}
-        return self.graph.pagerank(alpha=alpha, float64=float64, **stop, **self.options)
+        return self._noted(self.graph.pagerank, alpha=alpha, float64=float64, **stop)
 
     def bfs(self, source: int, predecessors: bool) -> Any:
-        return self.graph.bfs(source=source, predecessors=predecessors, **self.options)
+        return self._noted(self.graph.bfs, source=source, predecessors=predecessors)
 
     def sssp(self, source: int) -> Any:
-        return self.graph.sssp(source=source, predecessors=False, **self.options)
+        return self._noted(self.graph.sssp, source=source, predecessors=False)
 
     def components(self) -> Any:
-        return self.graph.wcc(**self.options)
+        return self._noted(self.graph.wcc)
 
     def execute(self, algorithm: str, own: dict[str, Any], certify: bool = False) -> Any:
         """Any algorithm by name, with its own options; certify: CertificateError where the answer is wrong."""
-        return self.graph.execute(algorithm, own, certify, **self.options)
+        return self._noted(self.graph.execute, algorithm, own, certify)
 
-    def pages(self) -> int:
-        """Pages of the store, of all its topologies."""
-        store = self.graph.engine(**self.options).store
-        return sum(len(store.topology(name).directory) for name in store.meta.topologies)
+    def _noted(self, call: Callable[..., Any], *own: Any, **options: Any) -> Any:
+        with asked_of(self.graph.engine(**self.options).devices) as asked:
+            answer = call(*own, **options, **self.options)
+        answer.summary["stats"]["pages_asked"] = sum(asked)
+        return answer
 
     def forget(self) -> None:
         """Drop what devices hold from earlier runs: pages, heads, degrees."""
@@ -96,6 +122,9 @@ class Account:
     bytes_moved: int  # of pages
     attribute_bytes: int
     pages: int
+    pages_moved: int
+    pages_asked: int  # by supersteps and sweeps, cached or not
+    pages_in_place: int  # whose wanted lists alone were read, over the link
     edges_visited: int
     supersteps: int
     r_hit: float
@@ -114,13 +143,35 @@ class Account:
             bytes_moved=stats["bytes_moved"],
             attribute_bytes=stats["attribute_bytes_moved"],
             pages=sum(step["pages"] for step in steps) if steps else stats["pages_moved"],
-            edges_visited=stats["edges_visited"],
+            **{name: stats[name] for name in ("pages_moved", "pages_asked", "pages_in_place", "edges_visited")},
             supersteps=answer.summary["supersteps"],
             r_hit=stats["r_hit"],
             merge_s=stats["merge_seconds"],
             bytes_read=stats["bytes_read_disk"],
             first_s=steps[0]["seconds"] if steps else loop_s,
         )
+
+
+def work_of(accounts: Sequence[Account], seconds: float) -> str:
+    """In words: edges looked at a second of runs that took `seconds` on average, and pages moved over those needed.
+
+    Needed is each page once in every superstep or sweep that asks for it. A device that reads pages where they lie,
+    as the host's cores do, moves just these; what a GPU's cache holds is not moved.
+    """
+    edges, moved, asked, in_place = (
+        sum(getattr(account, name) for account in accounts) / len(accounts)
+        for name in ("edges_visited", "pages_moved", "pages_asked", "pages_in_place")
+    )
+    rate = edges / seconds
+    parts = [f"{rate / 1e9:.3g} G" if rate >= 1e9 else f"{rate / 1e6:.3g} M"]
+    parts[0] += f" edges/s of {edges:.0f} looked at"
+    if asked:
+        parts.append(f"{moved:.4g} pages moved, {moved / asked:.3g} times the {asked:.4g} that supersteps needed")
+    else:
+        parts.append("no page is needed")
+    if in_place:
+        parts.append(f"of {in_place:.4g} pages the wanted lists alone")
+    return "; ".join(parts)
 
 
 def in_store_order(answer: Any) -> np.ndarray:

@@ -51,6 +51,7 @@ def measure(context: Context) -> list[Figure]:
         with ours.opened(stores.kron(context.graph, order, weighted=True)) as session:
             session.sssp(sources[0])  # warm-up: compiles, and brings the pages into memory
             mine, answers = timed_each(sources, session.sssp)
+            work = ours.work_of([ours.Account.of(answer) for answer in answers], mine.mean)
             for source, reference, answer in zip(few, expected, answers, strict=False):
                 same = np.array_equal(session.distances(answer), reference)
                 check(same, f"SSSP from {source}, {order} order: distances differ from networkit's")
@@ -61,6 +62,7 @@ def measure(context: Context) -> list[Figure]:
             unit="ms",
             spread=mine.spread(1e3),
             checked=f"distances equal networkit's for {len(few)} sources",
+            note=work,
         )
         figures += [found.versus(name, samples.median * 1e3) for name, samples in against.items()]
     return figures

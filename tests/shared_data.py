@@ -24,7 +24,12 @@ def manifest() -> dict[str, dict[str, Any]]:
 
 
 def edges(name: str) -> np.ndarray:
-    """float64[edges, 2 or 3]: source, target and weight, where there is one."""
+    """float64[edges, 2 or 3]: source, target and weight, where there is one; int64[edges, 2] of a graph as CSR."""
+    if (DATA / "graphs" / name).is_dir():
+        parts = (("indptr", "<u8"), ("indices", "<u4"))
+        indptr, target = (np.frombuffer(lzma.open(DATA / "graphs" / name / f"{part}.xz").read(), kind)
+                          for part, kind in parts)  # fmt: skip
+        return np.stack([np.repeat(np.arange(len(indptr) - 1), np.diff(indptr.astype(np.int64))), target], axis=1)
     kind = "wel" if (DATA / "graphs" / f"{name}.wel.xz").exists() else "el"
     text = lzma.open(DATA / "graphs" / f"{name}.{kind}.xz").read()
     return np.loadtxt(io.BytesIO(text), ndmin=2)

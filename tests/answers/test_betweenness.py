@@ -18,7 +18,6 @@ from gstream.algorithms.session import Session
 from pagestore.errors import GstreamError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices, simple
-from tests.shared_data import answers, arrays, edges, manifest, needs_data
 
 
 def close(found, expected):
@@ -144,13 +143,3 @@ def test_out_pages_are_needed(tmp_path):
     with gstream.open(Example(2, np.array([0]), np.array([1]), topology="in").stored(tmp_path)) as graph:
         with pytest.raises(GstreamError, match="topology"):
             graph.betweenness()
-
-
-@needs_data
-@pytest.mark.parametrize("name", ["email_eu_core", "wiki_vote", "power"])
-def test_known_answers(name, tmp_path):
-    known, table, facts = arrays(name), edges(name).astype(np.int64), manifest()[name]
-    example = Example(facts["V"], table[:, 0], table[:, 1], directed=facts["directed"], order="degree")
-    with gstream.open(example.stored(tmp_path)) as graph:
-        result = graph.betweenness(source=answers(name)["sources"], normalized=False)
-    assert np.allclose(result.to_numpy()["betweenness"], known["bc_sources"], rtol=1e-9, atol=1e-9)

@@ -14,7 +14,6 @@ from gstream.algorithms.labels import DISTINCT
 from pagestore.errors import ResourceError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices
-from tests.shared_data import arrays, edges, manifest, needs_data
 
 
 def reference(example, iterations):
@@ -88,12 +87,3 @@ def test_wrong_use(tmp_path):
             graph.cdlp(certify=True)
         with pytest.raises(ResourceError, match="too little"):
             graph.cdlp(host_memory=40_000)
-
-
-@needs_data
-@pytest.mark.parametrize("name", ["email_eu_core", "wiki_vote", "power", "hep_th"])
-def test_known_answers(name, tmp_path):
-    known, table, facts = arrays(name), edges(name).astype(np.int64), manifest()[name]
-    example = Example(facts["V"], table[:, 0], table[:, 1], directed=facts["directed"], order="degree")
-    with gstream.open(example.stored(tmp_path)) as graph:
-        assert np.array_equal(graph.cdlp(iterations=10).to_numpy()["community"], known["cdlp10"])

@@ -17,7 +17,6 @@ from gstream.algorithms.session import Session
 from pagestore.errors import GstreamError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices, simple
-from tests.shared_data import arrays, edges, manifest, needs_data
 
 
 def whole(example):
@@ -127,14 +126,3 @@ def test_wrong_use(tmp_path):
         with pytest.raises(UsageError, match="k -1: is negative"):
             graph.kcore(k=-1)
         assert set(column(graph.kcore(k=1 << 62, certify=True), "in_core").values()) == {0}
-
-
-@needs_data
-@pytest.mark.parametrize("name", ["email_eu_core", "wiki_vote", "power", "hep_th"])
-def test_known_answers(name, tmp_path):
-    known, table, facts = arrays(name), edges(name).astype(np.int64), manifest()[name]
-    kept = table[table[:, 0] != table[:, 1], :2]
-    pairs = np.unique(np.sort(kept, axis=1), axis=0)
-    example = Example(facts["V"], *pairs.T, directed=False, order="degree")
-    with gstream.open(example.stored(tmp_path)) as graph:
-        assert np.array_equal(graph.kcore(certify=True).to_numpy()["core"], known["coreness"])

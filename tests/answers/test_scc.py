@@ -17,7 +17,6 @@ from gstream.algorithms.scc import certify_scc, run_scc
 from gstream.algorithms.session import Session
 from tests.answers.graphs import Example, column, examples
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices
-from tests.shared_data import answers, edges, manifest, needs_data
 
 
 def reference(example):
@@ -103,14 +102,3 @@ def test_corrupted_answers_are_caught(tmp_path):
         for values in wrong:
             with pytest.raises(CertificateError):
                 certify_scc(session, [replace(columns[0], values=values)], {}, found)
-
-
-@needs_data
-@pytest.mark.parametrize("name", ["email_eu_core", "wiki_vote", "p2p_gnutella08"])
-def test_known_answers(name, tmp_path):
-    known, table, facts = answers(name)["scc"], edges(name).astype(np.int64), manifest()[name]
-    example = Example(facts["V"], table[:, 0], table[:, 1], directed=facts["directed"], order="degree")
-    with gstream.open(example.stored(tmp_path)) as graph:
-        result = graph.scc(certify=True)
-    assert result.summary["components"] == known["components"]
-    assert result.top(1)[0]["vertices"] == known["largest"]

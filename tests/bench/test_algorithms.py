@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from bench import algorithm_peers, algorithms, graphs, run
+from bench import algorithm_peers, algorithms, bfs, components, graphs, run, sssp
 from bench.algorithm_peers import Case, column
 from bench.algorithms import OWN, ROWS, Row, measure_row
 from bench.context import Context
 from bench.figures import Samples, WrongAnswerError
-from bench.ours import opened
+from bench.ours import Account, opened, work_of
 from gstream.algorithms.registry import ALGORITHMS
 
 PROVED = ("coloring", "levels")  # by certificates alone: their peers' answers are others
@@ -45,8 +46,8 @@ def test_answers_and_those_of_peers_agree(context: Context) -> None:
     assert {figure.what for figure in figures} == {row.name for row in ROWS}
     for figure in figures:
         assert figure.value > 0 and figure.unit == "ms" and figure.checked
-        read = figure.what != "degrees"
-        assert ("edges/s" in figure.note and "times the store's" in figure.note) == read, figure.note
+        assert "edges/s of " in figure.note
+        assert ("pages moved, 1 times the " in figure.note) == (figure.what != "degrees"), figure.note
     against = {figure.what for figure in figures if figure.against_value}
     peered = {"katz", "eigenvector", "hits", "kcore", "triangles", "lcc", "betweenness", "closeness", "harmonic"}
     assert peered | {"scc", "msf"} <= against
@@ -103,3 +104,26 @@ def test_a_row_says_which_graph_and_options(context: Context) -> None:
         values = column(session.execute("katz", row.options(case)), "katz")
     assert figure.graph == "rmat-7 undirected, degree order" and figure.note.startswith("alpha 0.0")
     assert len(values) == case.graph.vertices
+
+
+def test_pages_count_once_in_each_superstep_that_needs_them(context: Context) -> None:
+    """Ten iterations over one topology of a directed store that has two; and a search that looks at some pages."""
+    case = Case(context, "directed", 0)
+    with opened(case.path) as session:
+        pages = session.graph.engine().graph.tables["out"].pages
+        ranks, levels = session.pagerank(0.85, iterations=10), session.bfs(case.graph.sources(1)[0], False)
+        steps = levels.summary["stats"]["per_superstep"]
+    assert Account.of(ranks).pages_asked == Account.of(ranks).pages_moved == 10 * pages
+    assert Account.of(levels).pages_asked == sum(step["pages"] for step in steps)
+    text = work_of([Account.of(ranks)], 0.5)
+    assert text == (
+        f"{10 * case.csr.edges / 0.5e6:.3g} M edges/s of {10 * case.csr.edges} looked at; "
+        f"{10 * pages} pages moved, 1 times the {10 * pages} that supersteps needed"
+    )
+
+
+@pytest.mark.parametrize("measurement", [bfs, sssp, components])
+def test_those_with_a_measurement_of_their_own_say_the_same(measurement: ModuleType, context: Context) -> None:
+    for figure in measurement.measure(context):
+        assert "edges/s of " in figure.note
+        assert ("no page is needed" if measurement is components else "pages moved, 1 times the ") in figure.note

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -53,6 +54,8 @@ def test_components_are_streamed_with_heads_and_without(setup: Setup) -> None:
     assert figures["components streamed"].ratio is None  # no bytes, so no share of the link
     swept = figures["components streamed without heads"]
     assert swept.ceiling and swept.ratio and "heads alone" not in swept.note
+    assert "edges/s of " in swept.note and "pages moved, 1 times the " in swept.note
+    assert "no page is needed" in figures["components streamed"].note
 
 
 def test_every_algorithm_is_measured_on_gpus(setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +67,12 @@ def test_every_algorithm_is_measured_on_gpus(setup: Setup, tmp_path: Path, monke
     places = [f"{name} {place}, 1 fake device" for name in some for place in ("in-core", "streamed")]
     assert sorted(figure.what for figure in figures) == sorted(places)
     assert all(figure.against == "this machine's cores" and figure.ratio for figure in figures)
-    assert all("edges/s" in figure.note and "times the store's" in figure.note for figure in figures)
+    assert all("edges/s of " in figure.note for figure in figures)
+    found = {figure.what: re.search(r"pages moved, (\S+) times the (\d+) ", figure.note) for figure in figures}
+    for name in some:  # fake devices keep pages from superstep to superstep, none from sweep to sweep
+        cached, streamed = (found[f"{name} {place}, 1 fake device"] for place in ("in-core", "streamed"))
+        assert cached and streamed and streamed[1] == "1" and cached[2] == streamed[2]
+        assert (float(cached[1]) < 1) == (name == "katz")
 
 
 def test_wrong_answers_of_gpus_are_refused() -> None:
