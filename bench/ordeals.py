@@ -46,12 +46,21 @@ class Bad(NamedTuple):
     what: str
 
 
-Cases = Iterator["str | Bad"]
+class Counted(NamedTuple):
+    """How many cases there are, which a property tells ahead of the first where it has counted them."""
+
+    cases: int
+
+
+Cases = Iterator["str | Bad | Counted"]
 
 
 @dataclass(frozen=True)
 class Property:
-    """One promise. cases(folder, numbers): its cases; they end where all were tried, or never. wanted: how many."""
+    """One promise. cases(folder, numbers): its cases; they end where all were tried, or never. wanted: how many.
+
+    Where none is wanted, those that a property counts are, so that it shows when some were left out.
+    """
 
     name: str
     promise: str
@@ -93,6 +102,9 @@ def try_property(tried: Property, folder: Path, seed: int, seconds: float, most:
         if outcome is None:
             found.complete = True
             break
+        if isinstance(outcome, Counted):
+            found.wanted = outcome.cases
+            continue
         found.cases += 1
         if isinstance(outcome, Bad):
             found.failed += 1

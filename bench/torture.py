@@ -23,13 +23,30 @@ from typing import Any
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench import machine, torture_answers, torture_faults, torture_gpus, torture_inputs, torture_kills, torture_stores
+from bench import (
+    machine,
+    torture_answers,
+    torture_faults,
+    torture_gpus,
+    torture_inputs,
+    torture_kills,
+    torture_schedules,
+    torture_stores,
+)
 from bench.ordeals import Found, Property, try_property
 
 RESULT = machine.ROOT / "bench" / "results" / "torture.json"
 SHORT_RESULT = machine.ROOT / "bench" / "scratch" / "results" / "torture.json"
 USUAL_SECONDS = 600.0
-MODULES = (torture_stores, torture_faults, torture_kills, torture_gpus, torture_answers, torture_inputs)
+MODULES = (
+    torture_stores,
+    torture_faults,
+    torture_kills,
+    torture_gpus,
+    torture_schedules,
+    torture_answers,
+    torture_inputs,
+)
 
 
 def all_properties() -> list[Property]:

@@ -14,6 +14,7 @@ from bench.ordeals import (
     DISK_ERRORS,
     Bad,
     Cases,
+    Counted,
     Ended,
     Property,
     at_call,
@@ -109,6 +110,7 @@ def failing_arrays(folder: Path, numbers: random.Random) -> Cases:
         arrays = arrays_of(action)
         clear(folder)
         cases += [(name, number, arrays) for number in range(arrays)]
+    yield Counted(len(cases))
     numbers.shuffle(cases)
     for name, number, arrays in cases:
         ended = in_child(failing_array(number, actions[name]))

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.ordeals import Bad, Cases, Ended, Property, command, counted, in_child, names_in, plain_error
+from bench.ordeals import Bad, Cases, Counted, Ended, Property, command, counted, in_child, names_in, plain_error
 from bench.torture_stores import make_store
 from gstream.devices import cuda
 from pagestore.errors import ResourceError
@@ -152,6 +152,7 @@ def failing_gpu_memory(folder: Path, numbers: random.Random) -> Cases:
     for name, way in itertools.product(COMMANDS, WAYS):
         for call, calls in stand_in.calls_of(name, way).items():
             cases += [(name, way, call, number, calls) for number in range(calls)]
+    yield Counted(len(cases))
     numbers.shuffle(cases)
     for name, way, call, number, calls in cases:
         ended = in_child(stand_in.short_of_memory(name, way, call, number))
@@ -186,14 +187,21 @@ def _outcome(stand_in: StandIn, name: str, ended: Ended, kills: int, where: str)
         return Bad(f"{where}: left {sorted(left)}")
     losses = re.findall(r"^lost +(\S+), on to (\S+):", ended.said, re.MULTILINE)
     if ended.code == 1 and kills >= 2 and ended.last_line.startswith("host: its process was ended by "):
-        return "gave up"
+        return f"gave up{_killed(kills)}"
     if ended.code != 0 or "Traceback" in ended.said:
         return Bad(f"{where}: ended with {ended.code}: {ended.said[-300:]}")
     if sum(lost == "worker" for lost, _ in losses) != kills:
         return Bad(f"{where}: {kills} workers were killed: {ended.said[-600:]}")
     if not stand_in.is_right(name):
         return Bad(f"{where}: another answer")
-    return f"ended on {'GPUs' if losses[-1][1] != 'host' else 'the host'}" if losses else "not hit"
+    if not losses:
+        return "not hit"
+    return f"ended on {'GPUs' if losses[-1][1] != 'host' else 'the host'}{_killed(kills)}"
+
+
+def _killed(kills: int) -> str:
+    """So that workers that were killed can be counted: a case has none to three."""
+    return f", {kills} worker{'s' if kills != 1 else ''} killed" if kills else ""
 
 
 def properties() -> Iterator[Property]:

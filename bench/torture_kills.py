@@ -14,7 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from bench.ordeals import Bad, Cases, Ended, Property, at_call, calls_of, command, die, in_child, names_in, quietly
+from bench.ordeals import (
+    Bad,
+    Cases,
+    Counted,
+    Ended,
+    Property,
+    at_call,
+    calls_of,
+    command,
+    die,
+    in_child,
+    names_in,
+    quietly,
+)
 from bench.torture_stores import make_store
 from gstream.driver import Engine
 from gstream.options import RunOptions
@@ -79,18 +92,21 @@ def conversion(path: Path, order: dict[str, Any], **options: Any) -> Callable[[]
 
 def kills_at_calls(folder: Path, numbers: random.Random) -> Cases:
     """SIGKILL ahead of every write, fsync, rename, unlink and so on of a conversion, then --resume."""
+    cases: list[tuple[int, int]] = []
     for number, order in enumerate(ORDERS):
-        whole = _whole(folder, number)
+        _whole(folder, number)
         calls = calls_of(conversion(folder / "count.gs", order), removing=True)
         (folder / "count.gs").unlink()
-        sites = list(range(calls))
-        numbers.shuffle(sites)
-        for site in sites:
+        cases += [(number, site) for site in range(calls)]
+    yield Counted(len(cases))
+    numbers.shuffle(cases)
+    for number, site in cases:
 
-            def killed(action: Callable[[], Any], site: int = site) -> Ended:
-                return in_child(at_call(site, die, action, removing=True))
+        def killed(action: Callable[[], Any], site: int = site) -> Ended:
+            return in_child(at_call(site, die, action, removing=True))
 
-            yield _killed(folder, order, whole, site % 3 == 0, killed, f"order {number}, call {site}")
+        where = f"order {number}, call {site}"
+        yield _killed(folder, ORDERS[number], _whole(folder, number), site % 3 == 0, killed, where)
 
 
 def kills_at_moments(folder: Path, numbers: random.Random) -> Cases:
@@ -159,6 +175,7 @@ def kills_in_runs(folder: Path, numbers: random.Random) -> Cases:
         for way in range(len(WAYS))
         for other in range(len(WAYS))
     ]
+    yield Counted(len(cases))
     numbers.shuffle(cases)
     for name, superstep, way, other in cases:
 
@@ -291,7 +308,8 @@ def properties() -> Iterator[Property]:
     yield Property("kills at calls", f"at every call of a conversion: {absent}", kills_at_calls)
     yield Property("kills at moments", f"at any moment of a conversion: {absent}", kills_at_moments, 500)
     went_on = "a run goes on after kill -9 to the same answer, on the same devices or others"
-    yield Property("kills in runs", f"in every superstep: {went_on}", kills_in_runs)
+    runs = "in every superstep of BFS, PageRank, SSSP and WCC (as label propagation: union-find has one superstep)"
+    yield Property("kills in runs", f"{runs}: {went_on}", kills_in_runs)
     yield Property("kills in checkpoints", f"at every call of a checkpoint: {went_on}", kills_in_checkpoints)
     yield Property("signals in runs", "after SIGINT or SIGTERM a run is resumable within 10 s", signals_in_runs, 200)
     yield Property("signals in conversions", "SIGINT and SIGTERM leave nothing over", signals_in_conversions, 200)
