@@ -49,9 +49,15 @@ class Methods(ABC):
         """Degree distribution: columns degree, vertices, and of directed graphs out and in; a row a degree."""
         return self.execute("degrees", {}, certify, **options)
 
-    def khop(self, source: Any, radius: int = 1, certify: bool = False, **options: Any) -> Result:
-        """Vertices within `radius` edges of one or several sources: columns vertex, distance (null elsewhere)."""
-        return self.execute("khop", {"source": source, "radius": radius}, certify, **options)
+    def khop(
+        self, source: Any, radius: int = 1, undirected: bool = False, certify: bool = False, **options: Any
+    ) -> Result:
+        """Vertices within `radius` edges of one or several sources: columns vertex, distance (null elsewhere).
+
+        undirected: along edges of a directed graph in either direction.
+        """
+        own = {"source": source, "radius": radius, "undirected": undirected}
+        return self.execute("khop", own, certify, **options)
 
     def hcc(self, certify: bool = False, **options: Any) -> Result:
         """Components by label propagation (undirected stores): columns vertex, component. `wcc` is faster."""
@@ -164,13 +170,15 @@ class Methods(ABC):
         return self.execute("subgraph", {"nodes": kept(nodes)}, certify, **options)
 
     def egonet(
-        self, source: Any, radius: int = 1, center: bool = True, certify: bool = False, **options: Any
-    ) -> Result:
+        self, source: Any, radius: int = 1, center: bool = True, undirected: bool = False, certify: bool = False,
+        **options: Any,
+    ) -> Result:  # fmt: skip
         """The edges among the vertices within `radius` edges of one or several sources: columns as of `subgraph`.
 
-        center: the sources are among those vertices.
+        center: the sources are among those vertices. undirected: near along edges in either direction.
         """
-        return self.execute("egonet", {"source": source, "radius": radius, "center": center}, certify, **options)
+        own = {"source": source, "radius": radius, "center": center, "undirected": undirected}
+        return self.execute("egonet", own, certify, **options)
 
     def cross(self, nodes: Any, targets: Any = None, certify: bool = False, **options: Any) -> Result:
         """The edges from `nodes` to `targets` (user IDs, or files of them; None: all others): columns as of `subgraph`.

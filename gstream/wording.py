@@ -39,6 +39,8 @@ def say_in_python(line: str, others: dict[str, str] = OTHERS) -> str:
 
 def _keyword(found: re.Match[str], others: dict[str, str]) -> str:
     written, value = found.groups()
+    if written == "undirected":  # messages speak of the converter's
+        return found.group()
     name = others.get(written, written.replace("-", "_"))
     if name not in _keywords():
         return found.group()

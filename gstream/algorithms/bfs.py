@@ -4,8 +4,8 @@ distance(v) = fewest edges of a path along out-edges from the nearest source, as
 single_source_shortest_path_length; of khop up to a radius, which are the vertices of networkx.ego_graph. Edges of
 undirected graphs lead both ways.
 
-Runs gstream.programs.bfs; needs any topology; holds 8 bytes a vertex, of heads 16, of predecessors 4 more; certificate:
-gstream.algorithms.certify.
+Runs gstream.programs.bfs, khop either way gstream.algorithms.bothways; needs any topology; holds 8 bytes a vertex, of
+heads 16, of predecessors 4 more; certificate: gstream.algorithms.certify.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.bothways import near_both
 from gstream.algorithms.predecessors import find_predecessors, predecessor_bytes, unreached
 from gstream.algorithms.session import Session
 from gstream.programs.bfs import BFS
@@ -50,12 +51,19 @@ def program_of_bfs(source: Any, depth_limit: int | None) -> BFS:
     return BFS(source=ids)
 
 
-def run_khop(session: Session, source: Any, radius: int = 1) -> tuple[list[Column], dict[str, Any]]:
+def run_khop(
+    session: Session, source: Any, radius: int = 1, undirected: bool = False
+) -> tuple[list[Column], dict[str, Any]]:
     """Column distance of the vertices within `radius` edges of the nearest source (NetworkX's ego_graph along
-    out-edges), null elsewhere; and the summary. Raises UsageError (no source, negative radius)."""
+    out-edges; undirected: along edges either way), null elsewhere; and the summary. Raises UsageError (no source,
+    negative radius)."""
     check_radius(radius)
-    source_ids(source, "khop")
-    return run_bfs(session, source, radius, predecessors=False)
+    ids = source_ids(source, "khop")
+    if not (undirected and session.meta.directed):
+        return run_bfs(session, source, radius, predecessors=False)
+    distance, rounds = near_both(session, session.store.lookup(ids), radius)
+    found = session.finish(rounds, True)
+    return [distance_column(distance, LDBC_NO_HOPS)], found | {"reached": count_reached(distance)}
 
 
 def check_radius(radius: int) -> None:
@@ -64,9 +72,11 @@ def check_radius(radius: int) -> None:
         raise UsageError(f"--radius {radius}: must be at least 0; it counts edges from the source.")
 
 
-def program_of_khop(session: Session, source: Any, radius: int) -> BFS:
-    """The program of a search. Raises UsageError (no source, negative radius)."""
+def program_of_khop(session: Session, source: Any, radius: int, undirected: bool) -> BFS:
+    """The program of a search. Raises UsageError (no source, negative radius; edges either way, which is none)."""
     check_radius(radius)
+    if undirected and session.meta.directed:
+        raise UsageError("khop --undirected: has no plan on a directed store, as page kernels do it. Run it.")
     return BFS(source=source_ids(source, "khop"))
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms import proofs
+from gstream.algorithms import bothways, proofs
 from gstream.algorithms.bfs import source_ids
 from gstream.algorithms.pagerank import preference_of
 from gstream.algorithms.predecessors import find_predecessors, limit_of, unreached
@@ -42,8 +42,30 @@ def certify_bfs(session: Session, columns: list[Column], options: dict[str, Any]
 
 def certify_khop(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove distances up to the radius; returns what was proven. Raises CertificateError."""
+    if options.get("undirected", False) and session.meta.directed:
+        sources = np.unique(session.store.lookup(source_ids(options.get("source"), "certificate")))
+        return _certify_both(session, columns[0].values, sources, options.get("radius", 1))
     own = {"source": options.get("source"), "depth_limit": options.get("radius", 1)}
     return _certify_distances(session, columns, own, weighted=False)
+
+
+def _certify_both(session: Session, distance: np.ndarray, sources: np.ndarray, radius: int) -> dict[str, Any]:
+    """Prove distances along edges either way (gstream.algorithms.bothways)."""
+    held, failure = bitmap(len(distance)), np.zeros(3, np.int64)
+    session.hold(distance, held)
+    if not np.all(distance[sources] == 0):
+        raise refuse("a source is not at distance 0")
+    none, limit = unreached(distance.dtype), limit_of(distance.dtype, radius)
+    session.sweep(session.meta.topologies[0], SharedKernel(bothways.check_both, (limit, distance, held, failure)))
+    if failure[0]:
+        u, v = session.user_ids(failure[1:])
+        raise refuse(f"vertex {v} is at {distance[failure[2]]}, and its neighbour {u} at {distance[failure[1]]}")
+    proven = np.unpackbits(held.view(np.uint8), bitorder="little")[: len(distance)].view(np.bool_)
+    proven[sources] = True
+    odd = np.flatnonzero((distance != none) & (~proven | (distance > limit)))
+    if len(odd):
+        raise refuse(f"vertex {session.user_ids(odd[:1])[0]} is at {distance[odd[0]]} without a way there")
+    return {"holds": True, "proves": "every distance is least"}
 
 
 def certify_sssp(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:

@@ -48,7 +48,7 @@ ENTRIES: tuple[dict[str, Any], ...] = (
     {
         "name": "khop", "title": "vertices within some edges of a source",
         "runs": "bfs:run_khop", "plans": "bfs:program_of_khop", "proves": "certify:certify_khop",
-        "options": {"source": None, "radius": 1}, "columns": ("distance",), "shows": "bfs:BFS",
+        "options": {"source": None, "radius": 1, "undirected": False}, "columns": ("distance",), "shows": "bfs:BFS",
     },
     {
         "name": "hcc", "title": "components by label propagation, for comparison with wcc",
@@ -127,8 +127,10 @@ EXTRACTS: tuple[dict[str, Any], ...] = (  # whose rows are edges, read from the 
     {
         "name": "egonet", "title": "edges among the vertices within some edges of a source",
         "runs": "subgraphs:run_egonet", "proves": "subgraphs:certify_egonet",
-        "options": {"source": None, "radius": 1, "center": True}, "columns": ("target", "weight"), "table": "edges",
-        "definition": "edges among what out-edges reach within the radius, repeated ones and self-loops each",
+        "options": {"source": None, "radius": 1, "center": True, "undirected": False},
+        "columns": ("target", "weight"), "table": "edges",
+        "definition": "edges among what lies within the radius, along out-edges or, undirected, any; repeated ones "
+        "each",
     },
     {
         "name": "cross", "title": "edges from some vertices to others",

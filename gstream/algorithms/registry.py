@@ -23,7 +23,17 @@ KINDS: dict[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(("depth_limit", "iterations", "max_iter", "radius", "k", "seed", "sketches"), given.whole),
     **dict.fromkeys(("alpha", "beta", "tol", "rate", "cutoff"), given.number),
     **dict.fromkeys(
-        ("predecessors", "normalized", "float64", "weighted", "wf_improved", "center", "propagate", "endpoints"),
+        (
+            "predecessors",
+            "normalized",
+            "float64",
+            "weighted",
+            "wf_improved",
+            "center",
+            "propagate",
+            "endpoints",
+            "undirected",
+        ),
         given.switch,
     ),
 }  # of options; vertices, and files or mappings of them, are read where they are used
@@ -80,6 +90,8 @@ class Algorithm:
 
     def check_checkpoint(self, options: dict[str, Any]) -> None:
         """Raise UsageError where a run with these options can't be gone on with from a checkpoint."""
+        if self.name in KEPT and options.get("undirected"):
+            raise UsageError(f"--checkpoint: {self.name} either way is no run of a program. Leave one of the two out.")
         if self.name not in KEPT and not options.get("propagate"):
             other = " Components of undirected stores are hcc's, too." if self.name == "wcc" else ""
             raise UsageError(

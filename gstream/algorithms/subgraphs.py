@@ -1,10 +1,10 @@
 """Edges among chosen vertices: induced subgraphs, egonets, and the cross-edges between two sets (GStream thesis, 2).
 
 subgraph: edges with both ends in the set (networkx.subgraph). egonet: the subgraph of the vertices within `radius`
-edges of the sources, along out-edges (networkx.ego_graph). cross: edges from the first set to the second, of undirected
-graphs between them; without a second set, to all other vertices (networkx.edge_boundary, which of directed graphs also
-takes what begins in both sets and ends in the first). Repeated edges and self-loops count each. An undirected edge is
-one row: from the first set to the second, the lesser end first where its ends are in both.
+edges of the sources, along out-edges or either way (networkx.ego_graph). cross: edges from the first set to the second,
+of undirected graphs between them; without a second set, to all other vertices (networkx.edge_boundary, which of
+directed graphs also takes what begins in both sets and ends in the first). Repeated edges and self-loops count each. An
+undirected edge is one row: from the first set to the second, the lesser end first where its ends are in both.
 
 One sweep over the pages that hold lists of chosen vertices counts what each has; rows are then read page by page when
 they are asked for or written (gstream.edgetable), so that only what is written grows with the answer. A directed store
@@ -50,12 +50,15 @@ def run_subgraph(session: Session, nodes: Any) -> tuple[Chosen, dict[str, Any]]:
     return _choose(session, inside, inside, 1, {"chosen_vertices": int(count_bits(inside))})
 
 
-def run_egonet(session: Session, source: Any, radius: int = 1, center: bool = True) -> tuple[Chosen, dict[str, Any]]:
-    """The edges among the vertices within `radius` edges of a source; center: sources are among them.
+def run_egonet(
+    session: Session, source: Any, radius: int = 1, center: bool = True, undirected: bool = False
+) -> tuple[Chosen, dict[str, Any]]:
+    """The edges among the vertices within `radius` edges of a source, along out-edges or, undirected, either way;
+    center: sources are among them.
 
     Raises UsageError (no source, or one that is not in the graph; a negative radius).
     """
-    inside, rounds = _near(session, source, radius, center)
+    inside, rounds = _near(session, source, radius, center, undirected)
     return _choose(session, inside, inside, rounds + 1, {"chosen_vertices": int(count_bits(inside))})
 
 
@@ -103,10 +106,12 @@ def _bits(session: Session, given: Any, algorithm: str, word: str) -> np.ndarray
     return bits
 
 
-def _near(session: Session, source: Any, radius: int, center: bool) -> tuple[np.ndarray, int]:
+def _near(
+    session: Session, source: Any, radius: int, center: bool, undirected: bool
+) -> tuple[np.ndarray, int]:  # fmt: skip
     """(bits of the vertices of an egonet, supersteps of the search)."""
     sources = session.store.lookup(source_ids(source, "egonet"))
-    columns, found = run_khop(session, source, radius)
+    columns, found = run_khop(session, source, radius, undirected)
     distance = columns[0].values
     inside = distance != unreached(distance.dtype)
     inside[sources] = center
@@ -146,7 +151,7 @@ def certify_cross(session: Session, chosen: Chosen, options: dict[str, Any], fou
 
 def certify_egonet(session: Session, chosen: Chosen, options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove an egonet: its vertices by their distances, then its rows. Raises CertificateError."""
-    own = {"source": options.get("source"), "radius": options.get("radius", 1)}
+    own: dict[str, Any] = {name: options.get(name) for name in ("source", "radius", "undirected") if name in options}
     columns, again = run_khop(session, **own)
     certify_khop(session, columns, own, again)
     inside = columns[0].values != unreached(columns[0].values.dtype)

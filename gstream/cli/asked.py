@@ -17,7 +17,7 @@ NAMED = {"node": "nodes", "target": "targets"}  # vertices one by one -> those o
 OWN_OPTIONS = (  # of the algorithms, that the command line has
     "source", "depth_limit", "predecessors", "alpha", "beta", "iterations", "tol", "max_iter", "personalization",
     "normalized", "float64", "radius", "weighted", "wf_improved", "k", "seed", "sketches", "initial", "rate",
-    "nodes", "targets", "center", "endpoints", "cutoff",
+    "nodes", "targets", "center", "endpoints", "cutoff", "undirected",
 )  # fmt: skip
 RUN_OPTIONS = {  # of the driver: name here -> in gstream.options.RunOptions
     "device_memory": "device_memory", "host_memory": "host_memory", "batch": "batch_bytes", "streams": "streams",
@@ -65,6 +65,7 @@ def _declared(
     target: list[str] = typer.Option(None, metavar="ID", help="cross: one of them; repeatable."),
     center: bool = typer.Option(None, "--center/--no-center", help="egonet: with its sources. Default: yes."),
     endpoints: bool | None = typer.Option(None, "--endpoints", help="betweenness: a path's ends count as on it."),
+    undirected: bool | None = typer.Option(None, "--undirected", help="khop, egonet: along edges in either direction."),
     param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
     max_supersteps: int = typer.Option(None, metavar="N", help="A program of your own: stop after N supersteps."),
     devices: list[str] = typer.Option(

@@ -28,6 +28,7 @@ def weighted(tmp_path: Path, gstream: Command) -> Path:
         (["eigenvector", "--tol", "1e-3", "--certify"], ["vertex", "eigenvector"]),
         (["hits", "--max-iter", "200", "--certify"], ["vertex", "hub", "authority"]),
         (["khop", "--source", "1", "--radius", "2", "--certify"], ["vertex", "distance"]),
+        (["khop", "--source", "1", "--undirected", "--certify"], ["vertex", "distance"]),
         (["degrees", "--certify"], ["degree", "vertices", "out", "in"]),
         (["closeness", "--k", "3", "--seed", "2", "--no-wf-improved", "--certify"], ["vertex", "closeness"]),
         (["harmonic", "--certify"], ["vertex", "harmonic"]),
@@ -45,6 +46,13 @@ def test_tables(store: Path, gstream: Command, arguments: list[str], columns: li
     assert json.loads(found.stdout)["algorithm"] == arguments[0]
 
 
+def test_the_definition_is_shown(store: Path, gstream: Command) -> None:
+    line = gstream("run", "degrees", store).stdout.splitlines()[-1]
+    said = json.loads(gstream("run", "degrees", store, "--json").stdout)["definition"]
+    assert line == f"definition       {said}" and said.startswith("in- and out-edges together")
+    assert "definition" not in gstream("run", "wcc", store).stdout
+
+
 def test_weights(weighted: Path, gstream: Command, tmp_path: Path) -> None:
     (tmp_path / "first.txt").write_text("1 5\n")
     assert gstream("run", "widest", weighted, "--source", "1", "-o", "w.csv", "--certify").returncode == 0
@@ -53,8 +61,10 @@ def test_weights(weighted: Path, gstream: Command, tmp_path: Path) -> None:
     assert Path("l.csv").read_text().split() == [
         "vertex,level,distance", "1,0,0", "2,1,3", "3,2,4", "4,3,6", "6,0,0", "7,1,1",
     ]  # fmt: skip
+    assert gstream("run", "sssp", weighted, "--source", "1", "--cutoff", "0.5", "-o", "s.csv").returncode == 0
+    assert Path("s.csv").read_text().split()[1:] == ["1,0,", "2,,", "3,0.5,1", "4,,", "6,,", "7,,"]
     for name, column in (("heat", "temperature"), ("circuit", "voltage"), ("neural", "activation")):
-        done = gstream("run", name, weighted, "--initial", "first.txt", "--iterations", "3")
+        done = gstream("run", name, weighted, "--initial", "first.txt", "--iterations", "3", "--certify")
         assert done.returncode == 0, done.stderr
         assert done.stdout.split()[:2] == ["vertex", column]
         assert gstream("plan", name, weighted).returncode == 0
@@ -75,7 +85,11 @@ def test_a_plot(store: Path, gstream: Command) -> None:
     [
         (["rwr"], 2, "rwr: no source was given. Pass --source ID"),
         (["rwr", "--source", "99"], 2, "source 99 is not a vertex of graph.gs"),
-        (["khop", "--source", "1", "--alpha", "1"], 2, "--alpha: is no option of khop, which has --source, --radius."),
+        (
+            ["khop", "--source", "1", "--alpha", "1"],
+            2,
+            "--alpha: is no option of khop, which has --source, --radius, --un",
+        ),
         (["katz", "--alpha", "40"], 2, "--alpha 40.0: sums over walks grow without end on this graph;"),
         (["radius", "--certify"], 2, "--certify: radius has no certificate. Leave it out."),
         (["closeness", "--k", "9"], 2, "--k 9: must be 1 to 7, the number of vertices."),

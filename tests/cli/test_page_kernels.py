@@ -71,6 +71,7 @@ def test_trusses(tmp_path: Path, gstream: Command) -> None:
         (["subgraph", "--node", "3", "--node", "4"], "3,4"),
         (["egonet", "--source", "3", "--radius", "2"], "1,2 3,1 3,4 4,5 2,3"),
         (["egonet", "--source", "3", "--no-center"], ""),
+        (["egonet", "--source", "5", "--undirected"], "4,5"),
         (["cross", "--nodes", "nodes.txt"], "3,4"),
         (["cross", "--nodes", "nodes.txt", "--target", "1", "--target", "3"], "2,3 3,1"),
         (["cross", "--node", "3", "--targets", "nodes.txt"], "3,1"),

@@ -18,7 +18,7 @@ ASKED = {
     "betweenness": {"k": 3, "seed": 1},
     "cdlp": {"iterations": 3},
     "subgraph": {"nodes": range(0, 400, 3)},
-    "egonet": {"source": 3},
+    "egonet": {"source": 3, "undirected": True},
     "cross": {"nodes": range(0, 400, 3)},
     "heat": {"initial": {3: 1.0, 8: -2.0}, "iterations": 3},
     "circuit": {"initial": {3: 1.0, 8: -2.0}, "iterations": 3},
