@@ -5,17 +5,20 @@ A corruption is given an answer and gives another that is wrong for sure, or Non
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from gstream.algorithms.session import Session
+from gstream.edgetable import Chosen, EdgeTable
 from gstream.results import Column
 
 ROUNDED = 1e-6  # L1 of what float32 rounds away in an iteration of ranks, at most
 AGAIN = 8  # times that a change is drawn which leaves an answer as it was: of one component most do
+FAR_OFF = 0.01  # in L1, of values that add up to 1 or have length 1: tolerances are far smaller
+APART = 0.95  # of the greatest eigenvalue: another one
 SPACE = 8  # times what a tolerance allows, so that a wrong value is wrong beyond dispute
 
 
@@ -113,13 +116,95 @@ def ranks(answer: Answer, numbers: np.random.Generator) -> Answer | None:
 
 
 def one_value(answer: Answer, numbers: np.random.Generator) -> Answer | None:
-    """One of positive values, which is greater by far more than the tolerance; none where the run promised nothing."""
+    """Values greater, less, negated, scaled, shuffled or no numbers, or columns exchanged, by far more than the
+    tolerance; none where the run promised nothing."""
     if not answer.found["converged"]:
         return None
-    column = int(numbers.integers(len(answer.columns)))
-    values = answer.values(column).copy()
-    values[int(numbers.integers(len(values)))] += 10 ** numbers.uniform(-2, 2)
-    return answer.with_values(values, column)
+    column, kind = int(numbers.integers(len(answer.columns))), int(numbers.integers(8))
+    right = answer.values(column)
+    wrong, v, size = right.copy(), int(numbers.integers(len(right))), 10 ** numbers.uniform(-2, 2)
+    if kind == 0:
+        wrong[v] += size
+    elif kind == 1:
+        wrong[v] -= size
+    elif kind == 2:
+        wrong = -wrong
+    elif kind == 3:
+        wrong[v] = -wrong[v]
+    elif kind == 4:
+        wrong *= 1 + size if numbers.random() < 0.5 else 1 / (1 + size)
+    elif kind == 5:
+        wrong = numbers.permutation(wrong)
+    elif kind == 6:
+        wrong[v] = numbers.choice([np.nan, np.inf, -np.inf])
+    elif len(answer.columns) == 2:
+        wrong = answer.values(1 - column).copy()
+        answer = answer.with_values(right, 1 - column)
+    off = np.abs(wrong - right).sum()
+    return None if off < FAR_OFF else answer.with_values(wrong, column)  # NaN is no less
+
+
+def eigenvector(answer: Answer, numbers: np.random.Generator) -> Answer | None:
+    """As `one_value`, or an eigenvector of another eigenvalue, of either sign."""
+    if numbers.random() < 0.8 or not answer.found["converged"]:
+        return one_value(answer, numbers)
+    count = answer.session.meta.vertices
+    matrix = np.zeros((count, count))
+    np.add.at(matrix, (answer.target, answer.source), 1.0)
+    values, vectors = np.linalg.eigh(matrix)
+    lesser = np.flatnonzero(values + 1 < APART * (values[-1] + 1))
+    if not len(lesser):
+        return None
+    x = vectors[:, int(numbers.choice([lesser[0], lesser[-1], numbers.choice(lesser)]))]
+    if (x <= 0).all() or numbers.random() < 0.5:
+        x = -x
+    return answer.with_values(x)
+
+
+def counts(answer: Answer, numbers: np.random.Generator) -> Answer | None:
+    """Rows too few or too many, or other numbers in one or two columns: two degrees exchanged in one, say."""
+    return _rows_changed(answer, numbers) or any_change(answer, numbers)
+
+
+def rows_of_edges(answer: Answer, numbers: np.random.Generator) -> Answer | None:
+    """A row lost, doubled or altered, of edges that were chosen."""
+    chosen = answer.columns
+    rows = int(chosen.counts.sum())
+    if not rows:
+        return None
+    given = {entry.name: getattr(chosen, entry.name) for entry in fields(Chosen)}
+    kind, column = str(numbers.choice(["lost", "doubled", "altered"])), int(numbers.integers(3))
+    return replace(answer, columns=Forged(**given, row=int(numbers.integers(rows)), kind=kind, column=column))
+
+
+@dataclass(frozen=True)
+class Forged(Chosen):
+    """Edges whose rows ForgedTable changes: the row is lost, doubled, or altered in that column."""
+
+    row: int = 0
+    kind: str = ""
+    column: int = 0
+
+
+class ForgedTable(EdgeTable):
+    """An EdgeTable, of `Forged` with a row that is another."""
+
+    def _parts(self) -> Iterator[list[np.ndarray]]:
+        chosen = self._chosen
+        if not isinstance(chosen, Forged):
+            yield from super()._parts()
+            return
+        parts = [np.concatenate(column) for column in zip(*super()._parts(), strict=True)]
+        column = min(chosen.column, len(self._columns) - 1)
+        if chosen.kind == "lost":
+            parts = [np.delete(part, chosen.row) for part in parts]
+        elif chosen.kind == "doubled":
+            parts = [np.insert(part, chosen.row, part[chosen.row]) for part in parts]
+        elif column == 2:
+            parts[column][chosen.row] += 1  # weights are below 9
+        else:
+            parts[column][chosen.row] = (int(parts[column][chosen.row]) + 1) % self._store.meta.vertices
+        yield parts
 
 
 def independent_set(answer: Answer, numbers: np.random.Generator) -> Answer | None:

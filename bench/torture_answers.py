@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -18,6 +19,7 @@ import gstream
 from bench import corruptions
 from bench.corruptions import Answer, Corruption
 from bench.ordeals import Bad, Cases, Property
+from gstream.algorithms import subgraphs
 from gstream.algorithms.certify import CertificateError
 from gstream.algorithms.registry import ALGORITHMS
 from gstream.algorithms.session import Session
@@ -47,11 +49,12 @@ def plain(numbers: np.random.Generator, vertices: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Tried:
-    """A program. kinds: of graphs that it runs on; draw: its options; corrupt: None where another answer is wrong."""
+    """A program. kinds: of graphs that it runs on; draw: its options."""
 
     kinds: tuple[str, ...]
-    corrupt: Corruption | None
+    corrupt: Corruption
     draw: Draw = plain
+    table: bool = False  # of edges: rows of other vertices are wrong, too
     always: dict[str, Any] = field(default_factory=dict)
 
     def options(self, numbers: np.random.Generator, vertices: int) -> dict[str, Any]:
@@ -89,6 +92,10 @@ def katz(numbers: np.random.Generator, vertices: int) -> dict[str, Any]:
     return {"alpha": float(numbers.choice([1e-3, 4e-3])), "normalized": bool(numbers.random() < 0.5)}
 
 
+def scaled(numbers: np.random.Generator, vertices: int) -> dict[str, Any]:
+    return {"normalized": bool(numbers.random() < 0.5)}
+
+
 def levels(numbers: np.random.Generator, vertices: int) -> dict[str, Any]:
     return {"weighted": bool(numbers.random() < 0.5)}
 
@@ -115,8 +122,8 @@ PROGRAMS: dict[str, Tried] = {
     "pagerank": Tried(ANY, corruptions.ranks, damped),
     "rwr": Tried(ANY, corruptions.ranks, restarted),
     "katz": Tried(ANY, corruptions.one_value, katz),
-    "eigenvector": Tried(UNDIRECTED, corruptions.one_value, always={"max_iter": 5000}),
-    "hits": Tried(ANY, corruptions.one_value, always={"max_iter": 5000}),
+    "eigenvector": Tried(UNDIRECTED, corruptions.eigenvector, always={"max_iter": 5000}),
+    "hits": Tried(ANY, corruptions.one_value, scaled, always={"max_iter": 5000}),
     "wcc": Tried(ANY, corruptions.any_change),
     "hcc": Tried(UNDIRECTED, corruptions.any_change),
     "scc": Tried(DIRECTED, corruptions.any_change),
@@ -127,9 +134,10 @@ PROGRAMS: dict[str, Tried] = {
     "msf": Tried(UNDIRECTED, corruptions.forest),
     "mis": Tried(ANY, corruptions.independent_set),
     "coloring": Tried(ANY, corruptions.colors),
-    "subgraph": Tried(ANY, None, chosen),
-    "cross": Tried(ANY, None, crossing),
-    "egonet": Tried(ANY, None, near),
+    "subgraph": Tried(ANY, corruptions.rows_of_edges, chosen, table=True),
+    "cross": Tried(ANY, corruptions.rows_of_edges, crossing, table=True),
+    "egonet": Tried(ANY, corruptions.rows_of_edges, near, table=True),
+    "degrees": Tried(ANY, corruptions.counts),
 }
 
 
@@ -193,7 +201,8 @@ def answers(folder: Path, numbers: np.random.Generator) -> Iterator[tuple[Drawn,
 def holds(answer: Answer, name: str) -> bool:
     """Whether the certificate accepts an answer."""
     try:
-        answer.session.prove(function(ALGORITHMS[name].proves), answer.columns, answer.options, answer.found)
+        with patch.object(subgraphs, "EdgeTable", corruptions.ForgedTable):
+            answer.session.prove(function(ALGORITHMS[name].proves), answer.columns, answer.options, answer.found)
         return True
     except CertificateError:
         return False
@@ -214,8 +223,9 @@ def wrong_answers(folder: Path, numbers: random.Random) -> Cases:
     draw = np.random.default_rng(numbers.randrange(1 << 32))
     for drawn, _, name, answer in answers(folder, draw):
         for _ in range(TRIES):
-            corrupt = PROGRAMS[name].corrupt
-            wrong = another(drawn, answer, name, draw) if corrupt is None else corrupt(answer, draw)
+            tried = PROGRAMS[name]
+            others = tried.table and draw.random() < 0.3
+            wrong = another(drawn, answer, name, draw) if others else tried.corrupt(answer, draw)
             if wrong is not None:
                 where = f"{name} {answer.options} on a {drawn.kind} graph of {drawn.vertices} vertices"
                 yield Bad(f"{where}: a wrong answer has a certificate") if holds(wrong, name) else name

@@ -4,11 +4,14 @@ Katz: x is within residual / (1 - alpha * D) of the fixed point in L1, D the gre
 where the run converged the residual is at most alpha * D * tol. Eigenvectors: (A^T + I) x is lambda x but for the
 residual. HITS: hubs are the sums of authorities, and authorities move by the residual. Each residual must be what the
 run promises, beside rounding; where it did not converge none is promised, and the residual is told.
+
+Eigenvectors and HITS have no negative value, and are of the greatest eigenvalue, as far as `_check_leading` can tell.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,9 @@ from gstream.algorithms.session import Session, SharedKernel
 from gstream.results import Column
 
 EPSILON = float(np.finfo(np.float64).eps)
+SMALL = 0.5  # of a value of the vector that an iteration starts from, all of whose values are equal
+LEADING = 1 + 1e-9  # what rounding may take from a growth, relative
+MOST_STEPS = 32  # of the search for a greater eigenvalue; of most graphs the first shows that there is none
 ROUNDINGS = 16.0  # of each value in an iteration, and of what it is summed from
 
 
@@ -42,8 +48,9 @@ def certify_katz(session: Session, columns: list[Column], options: dict[str, Any
 def certify_eigenvector(
     session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]
 ) -> dict:  # fmt: skip
-    """Measure (A^T + I) x - lambda x in L1. Raises CertificateError when the run promised less."""
-    x, tol = _finite(columns[0].values), options.get("tol", 1e-6)
+    """Measure (A^T + I) x - lambda x in L1. Raises CertificateError when the run promised less, and for an eigenvector
+    of an undirected graph that is of another eigenvalue than the greatest."""
+    x, tol = _not_negative(columns[0]), options.get("tol", 1e-6)
     following = x + spread(session, x)
     eigenvalue = float(x @ following)
     residual = float(np.abs(following - eigenvalue * x).sum())
@@ -54,13 +61,15 @@ def certify_eigenvector(
     growth = session.meta.max_out_degree + 1
     allowed = 2 * growth * (1 + math.sqrt(len(x))) * tol + relative_rounding(session) * growth * float(np.abs(x).sum())
     _check(residual, allowed if found["converged"] else math.inf)
+    if not session.meta.directed:
+        _check_leading(x, float(np.linalg.norm(following)), lambda y: y + _spread_once(session, y))
     proof = f"an eigenvector but for {residual:.3g} in L1, of eigenvalue {eigenvalue - 1:.6g}"
     return {"holds": True, "proves": proof, "residual": residual}
 
 
 def certify_hits(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove hubs from authorities, and measure how far authorities move. Raises CertificateError."""
-    hub, authority = (_finite(column.values) for column in columns)
+    hub, authority = (_not_negative(column) for column in columns)
     sums = spread(session, authority, backward=True)
     if options.get("normalized", True):
         sums = sums / (sums.sum() or 1.0)
@@ -70,11 +79,23 @@ def certify_hits(session: Session, columns: list[Column], options: dict[str, Any
         raise refuse(f"hubs differ from the sums of authorities by {off:.3g} in L1")
     if found["supersteps"] and session.meta.edges and not (hub.any() and authority.any()):
         raise refuse("hubs or authorities are 0 in spite of edges")
+    lengths = {"hubs": hub.sum(), "authorities": authority.sum()}
+    if not options.get("normalized", True):
+        lengths = {"authorities": np.linalg.norm(authority)}
+    for name, length in lengths.items():
+        if (
+            found["supersteps"]
+            and session.meta.edges
+            and not abs(length - 1) <= relative_rounding(session) * (1 + len(hub))
+        ):
+            raise refuse(f"{name} add up to {length:.17g}, or have that length, not 1")
     shares = hub / (hub.sum() or 1.0)
     raw, scale = spread(session, shares), authority.sum() or 1.0
     residual = float(np.abs(raw / (raw.sum() or 1.0) - authority / scale).sum())
     allowed = 2 * session.meta.max_out_degree * options.get("tol", 1e-8) / (float(raw.sum()) or 1.0) + rounding
     _check(residual, allowed if found["converged"] else math.inf)
+    grown = float(np.linalg.norm(spread(session, raw, backward=True))) / (float(np.linalg.norm(shares)) or 1.0)
+    _check_leading(shares, grown, lambda y: _spread_once(session, _spread_once(session, y), backward=True))
     return {"holds": True, "proves": f"one more iteration moves authorities by {residual:.3g} in L1",
             "residual": residual}  # fmt: skip
 
@@ -99,6 +120,44 @@ def _finite(values: np.ndarray) -> np.ndarray:
     if not np.isfinite(values).all():
         raise refuse("a value is no number")
     return values.astype(np.float64)
+
+
+def _spread_once(session: Session, x: np.ndarray, backward: bool = False) -> np.ndarray:
+    """`spread` again and again: what it held is let go each time."""
+    received = spread(session, x, backward)
+    session.let_go(x, received)
+    return received
+
+
+def _not_negative(column: Column) -> np.ndarray:
+    values = _finite(column.values)
+    if (values < 0).any():  # sums of what is not negative can't be
+        raise refuse(f"column {column.name} has a negative value")
+    return values
+
+
+def _check_leading(x: np.ndarray, growth: float, step: Callable[[np.ndarray], np.ndarray]) -> None:
+    """Refuse x where another eigenvalue is greater. step: M y, M symmetric without negative entries; growth: |M x|/|x|.
+
+    The iteration x(k) = M^k s starts from equal values s, and its growth never falls (|M^k s|^2 are moments). Let P be
+    M among the vertices where x(k), of length 1, is below s, and u >= 0 P's leading eigenvector. If P's eigenvalue were
+    above the growth, <u, x(k)> would never have fallen, so x(k) could not be below s in all of these vertices. So an
+    iteration's x(k), converged or not, is never refused; SMALL leaves room for rounding. P's eigenvalue is at least
+    |P y|/|y| and at most the greatest of (P y)(v)/y(v) (Collatz, Wielandt), for any y > 0.
+    """
+    small = x * math.sqrt(len(x)) < SMALL * float(np.linalg.norm(x))
+    if not small.any():
+        return
+    y = small.astype(np.float64)
+    for _ in range(MOST_STEPS):
+        following = np.where(small, step(y), 0.0)
+        there = y > 0
+        if float((following[there] / y[there]).max()) <= growth * LEADING:
+            return
+        length = float(np.linalg.norm(following) / np.linalg.norm(y))
+        if length > growth * LEADING:
+            raise refuse(f"values grow by {growth:.9g} an iteration where they are large, by {length:.9g} elsewhere")
+        y = following / float(np.linalg.norm(following))
 
 
 def relative_rounding(session: Session) -> float:

@@ -263,3 +263,67 @@ def test_degrees_are_certified(tmp_path):
             forged = [replace(c, values=wrong) if i == at else c for i, c in enumerate(columns)]
             with pytest.raises(CertificateError):
                 certify_degrees(session, forged, {}, found)
+
+
+def test_eigenvectors_of_other_eigenvalues_are_refused(tmp_path):
+    """Of a greater eigenvalue there is none (Perron, Frobenius): signs tell, and what other parts grow by."""
+    clique = [(u, v) for u in range(5) for v in range(u)]
+    ring = [(5 + k, 5 + (k + 1) % 8) for k in range(8)]
+    source, target = np.array(clique + ring).T
+    example = Example(15, source, target, directed=False)  # eigenvalues 4 and 2; two vertices have no edge
+    with gstream.open(example.stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        columns, found = run_eigenvector(session, max_iter=5000, tol=1e-12)
+        certify_eigenvector(session, columns, {"tol": 1e-12}, found)
+        among_ring = np.where((np.arange(15) >= 5) & (np.arange(15) < 13), 8**-0.5, 0.0)
+        alone = (np.arange(15) == 14).astype(float)
+        for wrong in (-columns[0].values, among_ring, alone):
+            for claimed in (found, {**found, "converged": False}):
+                with pytest.raises(CertificateError):
+                    certify_eigenvector(session, [replace(columns[0], values=wrong)], {"tol": 1e-12}, claimed)
+        for early in range(4):  # of a run that ended before it converged nothing else is said
+            columns, found = run_eigenvector(session, max_iter=early)
+            certify_eigenvector(session, columns, {}, found)
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+def test_hits_that_are_negative_or_scaled_are_refused(normalized, tmp_path):
+    options = {"tol": 1e-12, "normalized": normalized}
+    with gstream.open(hub_example().stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        columns, found = run_hits(session, max_iter=3000, **options)
+        certify_hits(session, columns, options, found)
+        hub, authority = (column.values for column in columns)
+        for wrong in ((hub, -authority), (-hub, -authority), (hub, 2 * authority), (2 * hub, 2 * authority)):
+            forged = [replace(column, values=values) for column, values in zip(columns, wrong, strict=True)]
+            with pytest.raises(CertificateError):
+                certify_hits(session, forged, options, found)
+
+
+def test_hits_of_a_lesser_part_are_refused(tmp_path):
+    """Two stars: the smaller one's hub and authorities are a solution, too."""
+    source, target = np.array([(0, v) for v in range(2, 12)] + [(1, v) for v in range(12, 15)]).T
+    with gstream.open(Example(15, source, target).stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        columns, found = run_hits(session, max_iter=3000)
+        certify_hits(session, columns, {}, found)
+        hub, authority = (np.arange(15) == 1).astype(float), (np.arange(15) >= 12) / 3
+        forged = [replace(column, values=v) for column, v in zip(columns, (hub, authority), strict=True)]
+        with pytest.raises(CertificateError, match="elsewhere"):
+            certify_hits(session, forged, {}, found)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_degrees_exchanged_in_a_column_are_refused(directed, tmp_path):
+    """Their sums are right: only a look at each vertex tells."""
+    with gstream.open(hub_example(directed).stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        columns, found = run_degrees(session)
+        certify_degrees(session, columns, {}, found)
+        for at in range(1, len(columns)):
+            values = columns[at].values
+            degree = columns[0].values
+            a = next(
+                k for k in range(len(degree) - 2) if degree[k] + 2 == degree[k + 2] and degree[k] + 1 == degree[k + 1]
+            )
+            wrong = values.copy()
+            wrong[[a, a + 1, a + 2]] += [1, -2, 1]  # as many vertices, as many edges
+            forged = [replace(c, values=wrong) if i == at else c for i, c in enumerate(columns)]
+            with pytest.raises(CertificateError, match=f"column {columns[at].name} has"):
+                certify_degrees(session, forged, {}, found)
