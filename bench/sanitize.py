@@ -91,9 +91,11 @@ def tests_of(tool: str, given: Sequence[str]) -> list[str]:
 
 
 def parts_of(tool: str, tests: Sequence[str], most: int) -> list[Part]:
-    """Tests of one file together, as they use the same kernels, which a tool takes long to load."""
+    """Tests of one file together, as they use the same kernels, which a tool takes long to load; some of every file
+    before more of any, as time may run out."""
     groups = [list(group) for _, group in groupby(tests, lambda name: name.partition("::")[0])]
-    cut = [group[first : first + most] for group in groups for first in range(0, len(group), most)]
+    turns = range(0, max(map(len, groups), default=0), most)
+    cut = [group[first : first + most] for first in turns for group in groups if first < len(group)]
     return [Part(tool, SAID / f"{tool}-{number}", group) for number, group in enumerate(cut)]
 
 
