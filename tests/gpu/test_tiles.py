@@ -43,7 +43,7 @@ def test_ranks_are_those_of_whole_lists(store, monkeypatch, devices, piece_edges
     their order makes little difference."""
     made, tiles_of = [], gputiles.tiles_of
     monkeypatch.setattr(gputiles, "PIECE_EDGES", piece_edges)
-    monkeypatch.setattr(gputiles, "RANGE_EDGES", piece_edges)
+    monkeypatch.setattr(gputiles, "RANGE_EDGES", 0.01)
     monkeypatch.setattr(gputiles, "RANGE_SHARE", range_share)
     monkeypatch.setattr(gputiles, "L2_SHARE", 0)
     monkeypatch.setattr("gstream.devices.gpuwork.tiles_of", lambda *given: made.append(tiles_of(*given)) or made[-1])
