@@ -26,8 +26,6 @@ def have_examples(count: int) -> None:
 asked = os.environ.get(EXAMPLES, "")
 if asked:
     have_examples(int(asked))
-own = {"max_examples": int(asked)} if asked else {}
-settings.register_profile(
-    "gstream", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow], **own
-)
+own: dict[str, Any] = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("gstream", **own, **({"max_examples": int(asked)} if asked else {}))
 settings.load_profile("gstream")
