@@ -37,6 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MOST_FAILURES = 20  # of a property, that are kept with their texts
 CHANGING = ("open", "write", "pwrite", "pwritev", "ftruncate", "fsync", "replace", "rename", "mkdir")  # calls of os
 REMOVING = ("unlink", "rmdir")
+READING = ("open", "preadv", "pread", "read")
 ASKING = {signal.SIGINT, signal.SIGTERM}
 
 
@@ -197,11 +198,16 @@ def command(*arguments: object) -> Callable[[], int]:
 
 
 def at_call(
-    number: int, act: Callable[[str], None], action: Callable[[], int | None], removing: bool = False
+    number: int,
+    act: Callable[[str], None],
+    action: Callable[[], int | None],
+    removing: bool = False,
+    reading: Path | None = None,
 ) -> Callable[[], int | None]:
     """`action`, but at the number-th call (from 0) that changes a file `act` is called first, with the call's name.
 
-    removing: calls that remove files and folders count, too.
+    removing: calls that remove files and folders count, too. reading: instead those count that open something in that
+    folder to read it, or read from what has a number.
     """
 
     def run() -> int | None:
@@ -217,9 +223,19 @@ def at_call(
 
             return call
 
-        for name in (*CHANGING, *(REMOVING if removing else ())):
-            setattr(os, name, hooked(name, getattr(os, name), _opens_to_write if name == "open" else _always))
-        builtins.open = hooked("open", builtins.open, _opened_to_write)
+        names, opens, opened = (*CHANGING, *(REMOVING if removing else ())), _opens_to_write, _opened_to_write
+        if reading is not None:
+            names = READING
+
+            def opens(path: Any, *rest: Any, **named: Any) -> bool:
+                return _is_in(reading, path) and not _opens_to_write(path, *rest, **named)
+
+            def opened(file: Any, *rest: Any, **named: Any) -> bool:
+                return _is_in(reading, file) and not _opened_to_write(file, *rest, **named)
+
+        for name in names:
+            setattr(os, name, hooked(name, getattr(os, name), opens if name == "open" else _always))
+        builtins.open = hooked("open", builtins.open, opened)
         code = action()
         if number == UNCOUNTED:
             print(f"calls: {number - left[0]}")
@@ -228,9 +244,9 @@ def at_call(
     return run
 
 
-def calls_of(action: Callable[[], int | None], removing: bool = False) -> int:
-    """How many calls that change files an action makes."""
-    return int(counted(at_call(UNCOUNTED, die, action, removing)))
+def calls_of(action: Callable[[], int | None], removing: bool = False, reading: Path | None = None) -> int:
+    """How many calls that change files an action makes, or that read from a folder, as `at_call` counts them."""
+    return int(counted(at_call(UNCOUNTED, die, action, removing, reading)))
 
 
 def counted(action: Callable[[], int | None]) -> str:
@@ -254,6 +270,11 @@ def _always(*arguments: Any, **named: Any) -> bool:
     return True
 
 
+def _is_in(folder: Path, path: Any) -> bool:
+    """Whether a path, or number, given to `open` is of something in a folder, or of a file that is open already."""
+    return isinstance(path, str | os.PathLike) and os.fspath(path).startswith((f"{folder}", "/proc/self/fd/"))
+
+
 def _opens_to_write(path: Any, flags: int, *rest: Any, **named: Any) -> bool:
     return bool(flags & (os.O_WRONLY | os.O_RDWR))
 
@@ -272,6 +293,15 @@ def fail(code: int) -> Callable[[str], None]:
 
     def act(name: str) -> None:
         raise OSError(code, os.strerror(code))
+
+    return act
+
+
+def fail_reading(opening: int) -> Callable[[str], None]:
+    """For `at_call` while reading: an open fails with that number, a read as failing disks do."""
+
+    def act(name: str) -> None:
+        fail(opening if name == "open" else errno.EIO)(name)
 
     return act
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import random
@@ -21,6 +22,7 @@ from bench.ordeals import (
     calls_of,
     command,
     fail,
+    fail_reading,
     in_child,
     in_space,
     names_in,
@@ -85,6 +87,25 @@ def failing_calls(folder: Path, numbers: random.Random) -> Cases:
         for site, code in cases:
             ended = in_child(at_call(site, fail(code), action))
             yield _outcome(folder, name, ended, whole, f"{name}, call {site} of {calls}, {DISK_ERRORS[code]}")
+
+
+def failing_reads(folder: Path, numbers: random.Random) -> Cases:
+    """Every read, and every file or folder that is opened to be read, fails once: as failing disks do, and as where
+    too many files are open."""
+    prepare(folder)
+    actions = {name: _command(folder, name) for name in COMMANDS}
+    whole = {name: _made(folder, name, action) for name, action in actions.items()}
+    cases: list[tuple[str, int, int, int]] = []
+    for name, action in actions.items():
+        calls = calls_of(action, reading=folder)
+        clear(folder)
+        cases += [(name, site, calls, code) for site in range(calls) for code in (errno.EIO, errno.EMFILE)]
+    yield Counted(len(cases))
+    numbers.shuffle(cases)
+    for name, site, calls, code in cases:
+        ended = in_child(at_call(site, fail_reading(code), actions[name], reading=folder))
+        where = f"{name}, read {site} of {calls}, opens {errno.errorcode[code]}"
+        yield _outcome(folder, name, ended, whole[name], where)
 
 
 def full_disks(folder: Path, numbers: random.Random) -> Cases:
@@ -218,6 +239,7 @@ def properties() -> Iterator[Property]:
     """Those about disks and memory."""
     held = "exit 5, one line, nothing half-written"
     yield Property("failing calls", f"the n-th write, fsync, open and rename fails: {held}", failing_calls)
+    yield Property("failing reads", f"the n-th read and open to read fails: {held}", failing_reads)
     yield Property("failing arrays", f"the n-th array of NumPy's can't be had: {held}", failing_arrays)
     yield Property("little address space", f"of any size (ulimit -v), without a hang: {held}", little_space, 500)
     yield Property("full disks", f"files can't grow, in any library: {held}", full_disks)

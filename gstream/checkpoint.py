@@ -30,6 +30,7 @@ from gstream.stats import Kept
 from pagestore.errors import InputError, UsageError, plain
 
 DEFAULT_SECONDS = 60.0
+TRIAL_BYTES = 16 << 20  # written and synced to see how fast the folder's disk is
 SHARE = 0.05  # of a run's time, at most, goes into checkpoints that nobody asked a number of
 MOST_SHOWN = 80  # characters of a parameter; longer ones are told apart by their hash
 VERSION = 2
@@ -66,7 +67,10 @@ WRITTEN = [  # types of a state's numbers
 
 @dataclass
 class Keeper:
-    """Keeps one run's checkpoints. saved: what it goes on from, until it is taken; again: reads the newest anew."""
+    """Keeps one run's checkpoints. saved: what it goes on from, until it is taken; again: reads the newest anew.
+
+    bytes: of the arrays of one.
+    """
 
     slots: SlotFolder
     identity: dict[str, Any]
@@ -74,11 +78,13 @@ class Keeper:
     stop: StopRequest | None
     again: Callable[[], State | None] = lambda: None
     saved: State | None = None
+    bytes: int = 0
     kept: Kept = field(init=False)
 
     def __post_init__(self) -> None:
         self.kept = Kept(str(self.slots.folder))
         self._last, self._last_superstep = time.monotonic(), 0
+        self._expected_s: float | None = None
 
     def heed(self, heeded: bool) -> None:
         """Whether requests to stop wait for the end of a superstep."""
@@ -122,8 +128,15 @@ class Keeper:
         waited = time.monotonic() - self._last
         if self.every.seconds is not None:
             return waited >= self.every.seconds
-        one = self.kept.seconds / max(1, self.kept.written)
-        return waited >= max(DEFAULT_SECONDS, one / SHARE)
+        return waited >= DEFAULT_SECONDS and waited >= self._one() / SHARE
+
+    def _one(self) -> float:
+        """Seconds that a checkpoint takes: as those before did; the first as its bytes at the speed of a trial."""
+        if self.kept.written:
+            return self.kept.seconds / self.kept.written
+        if self._expected_s is None:
+            self._expected_s = self.bytes / self.slots.write_speed(min(self.bytes, TRIAL_BYTES))
+        return self._expected_s
 
     def write(self, state: State) -> None:
         """Write a checkpoint into the older slot."""
@@ -142,7 +155,7 @@ def make_keeper(options: Any, meta: Any, program: Program, limit: int | None, as
 
     meta: the store's. limit: supersteps that the run may make. asked: what the run is, for messages. Raises UsageError
     (the folder; a checkpoint that is there though nobody asked to go on from it, or of another store, program or
-    parameter), InputError (damaged).
+    parameter), InputError (damaged), ResourceError (no room for a checkpoint).
     """
     if options.checkpoint is None:
         yield None
@@ -156,6 +169,7 @@ def make_keeper(options: Any, meta: Any, program: Program, limit: int | None, as
     }  # fmt: skip
     with SlotFolder(options.checkpoint) as slots:
         keeper = Keeper(slots, identity, parse_every(options.checkpoint_every), options.stop)
+        keeper.bytes = sum(count * dtype.itemsize for dtype, count in _shapes(program, meta.vertices).values())
         keeper.again = lambda: _read(slots, program, meta.vertices)
         if options.resume:
             keeper.saved = _go_on(keeper, program, meta.vertices, limit)
@@ -163,6 +177,7 @@ def make_keeper(options: Any, meta: Any, program: Program, limit: int | None, as
             slots.clear()
         else:
             _refuse_unfinished(slots)
+        slots.check_room(keeper.bytes)
         try:
             yield keeper
         finally:
@@ -241,15 +256,20 @@ def _read(slots: SlotFolder, program: Program, vertices: int) -> State | None:
 
 def _state_of(found: Saved, program: Program, vertices: int) -> State:
     """The state that a slot holds. Raises InputError where it is none of a graph of so many vertices."""
-    blocks, words = -(-vertices // BLOCK), -(-vertices // 64)
-    shapes = {
-        "value": (type(program).value.dtype, vertices), "active": (np.dtype(np.uint64), words),
-        "partials": (np.dtype(np.float64), blocks * len(program.totals)),
-    }  # fmt: skip
+    shapes, blocks = _shapes(program, vertices), -(-vertices // BLOCK)
     if {name: (array.dtype, len(array)) for name, array in found.arrays.items()} != shapes:
         raise InputError(f"{found.path}: is no checkpoint of this graph and program. Start afresh: pass --force.")
     partials = found.arrays["partials"].reshape(blocks, len(program.totals))
     return State(found.arrays["value"], found.arrays["active"], partials, **found.description["state"])
+
+
+def _shapes(program: Program, vertices: int) -> dict[str, tuple[np.dtype, int]]:
+    """Type and length of each array of a state."""
+    blocks, words = -(-vertices // BLOCK), -(-vertices // 64)
+    return {
+        "value": (type(program).value.dtype, vertices), "active": (np.dtype(np.uint64), words),
+        "partials": (np.dtype(np.float64), blocks * len(program.totals)),
+    }  # fmt: skip
 
 
 def _refuse_unfinished(slots: SlotFolder) -> None:

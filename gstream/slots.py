@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
+import shutil
 import struct
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from pagestore.crc import crc32
-from pagestore.errors import GstreamError, InputError, UsageError
+from pagestore.errors import GstreamError, InputError, ResourceError, UsageError
 from pagestore.faults import FAILING, disk_error, no_space, read_error, shortage
 from pagestore.io import write_from
 
@@ -60,8 +63,13 @@ class SlotFolder:
         self._damaged: set[Path] = set()  # slots whose arrays fail their checksums
         try:
             self.folder.mkdir(exist_ok=True)
+            if self._made:
+                _sync(self.folder.absolute().parent)  # else a power cut may take the folder with what is in it
             self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
+            with suppress(OSError):
+                if self._made:
+                    self.folder.rmdir()
             if no_space(error) or shortage(error) or error.errno in FAILING:
                 raise disk_error(error, f"--checkpoint {self.folder}") from error
             raise UsageError(
@@ -167,12 +175,56 @@ class SlotFolder:
         except BaseException as error:
             with suppress(OSError):
                 partial.unlink()
-            if isinstance(error, OSError):
-                raise disk_error(error, str(path)) from error
-            raise
+            told = disk_error(error, str(path)) if isinstance(error, OSError) else error
+            if isinstance(told, ResourceError):
+                raise ResourceError(f"{told.line} {self._left()}") from error
+            if told is error:
+                raise
+            raise told from error
         self._sequence = sequence
         self._damaged.discard(path)
         return offset
+
+    def _left(self) -> str:
+        """What is still there once a slot could not be written, and how to go on, for messages."""
+        try:
+            heads = [number for number, path in self._heads()[0] if path not in self._damaged]
+        except GstreamError:  # which of them are whole can't be told now
+            return "Checkpoints before are as they were: --resume goes on from the last."
+        if not heads:
+            return f"{self.folder} holds no checkpoint yet."
+        which = "The checkpoint before is" if len(heads) == 1 else f"The {len(heads)} checkpoints before are"
+        return f"{which} whole in {self.folder}: the same command with --resume goes on from there."
+
+    def check_room(self, nbytes: int) -> None:
+        """Raise ResourceError where the disk has no room for slots of so many bytes."""
+        there = sum(path.stat().st_size for path in self._slots if path.is_file())
+        needed = max(0, 3 * nbytes - there)  # a slot is written beside both, then replaces the older
+        free = shutil.disk_usage(self.folder).free
+        if free < needed:
+            raise ResourceError(
+                f"--checkpoint {self.folder}: {free:,} bytes are free there; two checkpoints of {nbytes:,} bytes, and "
+                f"a third while it is written, take {needed:,} more. Free some space, or name a folder on another disk."
+            )
+
+    def write_speed(self, nbytes: int) -> float:
+        """Bytes a second that a file here is written and synced with, by a trial of so many; infinite where it
+        fails, as `write` then says."""
+        path = self.folder / f"{SLOTS[0]}.partial"  # which goes with the next run, too, if this one dies
+        began = time.monotonic()
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+            try:
+                write_from(file, 0, np.zeros(nbytes, np.uint8), str(path))
+                os.fsync(file)
+            finally:
+                os.close(file)
+        except (OSError, GstreamError):
+            return math.inf
+        finally:
+            with suppress(OSError):
+                path.unlink()
+        return max(nbytes, 1) / max(time.monotonic() - began, 1e-9)
 
     def _next(self) -> Path:
         """The slot that a write replaces: never the only one that can be read."""
@@ -187,6 +239,14 @@ class SlotFolder:
             os.fsync(self._lock)
         except OSError as error:
             raise disk_error(error, str(self.folder)) from error
+
+
+def _sync(folder: Path) -> None:
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def read_description(path: Path) -> tuple[dict[str, Any], int]:

@@ -1,8 +1,31 @@
-"""What every area shares: Hypothesis without deadlines (the first call of a kernel compiles it)."""
+"""What every area shares: Hypothesis without deadlines (the first call of a kernel compiles it).
+
+GSTREAM_EXAMPLES=10000 has every property tried on so many examples, whatever its own @settings say.
+"""
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("gstream", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = "GSTREAM_EXAMPLES"
+
+
+def have_examples(count: int) -> None:
+    """Let settings that are made from now on have that many examples: decorators win over profiles otherwise."""
+    usual = settings.__init__
+
+    def asked(self: settings, *given: Any, **named: Any) -> None:
+        usual(self, *given, **{**named, "max_examples": count} if "max_examples" in named else named)
+
+    settings.__init__ = asked  # type: ignore[method-assign]
+
+
+asked = os.environ.get(EXAMPLES, "")
+if asked:
+    have_examples(int(asked))
+own: dict[str, Any] = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("gstream", **own, **({"max_examples": int(asked)} if asked else {}))
 settings.load_profile("gstream")

@@ -99,7 +99,7 @@ def convert(
         threads=threads or usable_cores(),
         duplicates=dedupe,
     )
-    with reading_folder(store, workdir) as scratch, gone_on_failure(None if resume else skipped):
+    with reading_folder(store, workdir) as scratch, gone_on_failure(None if resume else skipped, store):
         with ProgressBar() as bar:
             source = open_source(inputs, reading, scratch, options.memory_bytes, bar, sample=dry_run)
         build(source, store, options, dry_run, verify, json, stale)
@@ -177,15 +177,26 @@ def stale_list(path: Path, read: list[str | Path]) -> Path | None:
 
 
 @contextmanager
-def gone_on_failure(path: Path | None) -> Iterator[None]:
-    """While the block lasts: a file that it makes goes if it fails, so that the same command may be given again."""
-    made = path is not None and not path.exists()
+def gone_on_failure(path: Path | None, store: Path) -> Iterator[None]:
+    """While the block lasts: a file that it makes goes if it fails, so that the same command may be given again.
+
+    It stays where the store was made all the same, which it tells of: what failed was the sync behind the rename.
+    """
+    made, before = path is not None and not path.exists(), _inode(store)
     try:
         yield
     except BaseException:
-        if path is not None and made:
+        if path is not None and made and _inode(store) in (None, before):
             path.unlink(missing_ok=True)
         raise
+
+
+def _inode(path: Path) -> int | None:
+    """Tells a file from one that took its name; None where there is none."""
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return None
 
 
 def column(asked: str | None) -> int | str | None:

@@ -164,6 +164,7 @@ def export(
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Write a store's edges as an edge list, by the user's IDs."""
+    skip_blas()
     from pagestore.export import export_edges
     from pagestore.store import open_store
 

@@ -15,7 +15,7 @@ import pytest
 
 from gstream.cli.run import tracing
 from pagestore.errors import ResourceError
-from tests.cli.command import ROOT
+from tests.cli.command import ROOT, Command
 
 LIMIT = 300_000  # bytes a file; the store of nothing takes 2 MiB
 EDGES = 30_000
@@ -93,3 +93,21 @@ def test_one_line_and_exit_5(folder: Path, arguments: list[str], where: str) -> 
     assert not re.search(r"errno|file descriptor|writing 0 bytes|Traceback", done.stderr)
     left = [name for name in os.listdir(folder) if name not in before]
     assert left == []
+
+
+def test_the_list_of_skipped_lines_stays_with_its_store(
+    tmp_path: Path, gstream: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the store is renamed and the sync behind that fails, it is there, and so is what it left out."""
+    (tmp_path / "bad.txt").write_text("1 2\nno edge at all\n3 4\n")
+    real = os.fsync
+
+    def fail(file: int) -> None:
+        if os.path.isdir(f"/proc/self/fd/{file}"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(file)
+
+    monkeypatch.setattr(os, "fsync", fail)
+    done = gstream("convert", "bad.txt", "x.gs", "--bad-lines", "skip", "--format", "text")
+    assert done.returncode == 5
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "x.gs", "x.gs.skipped.txt"]

@@ -208,3 +208,26 @@ def test_a_trace_is_complete_or_absent(tmp_path: Path, monkeypatch: pytest.Monke
     trace.write(path)
     assert path.read_text().startswith('{"traceEvents"')
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOTSUP])
+def test_a_file_system_without_locks_is_used_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """As checkpoints do; what else fails is told."""
+
+    def fail(*arguments: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    convert(ArraySource(EDGES[0], EDGES[1]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))
+    assert verify(tmp_path / "graph.gs").ok and [path.name for path in tmp_path.iterdir()] == ["graph.gs"]
+
+
+def test_a_lock_that_fails_is_the_disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    with pytest.raises(ResourceError, match="Check the disk"):
+        convert(ArraySource(EDGES[0], EDGES[1]), tmp_path / "graph.gs", ConvertOptions(page_bytes=4096))

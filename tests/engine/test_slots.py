@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import math
 import os
+import shutil
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from gstream.checkpoint import Keeper
+from gstream.keeping import Every
 from gstream.slots import HEAD, DamagedSlot, SlotFolder
 from pagestore.crc import crc32
 from pagestore.errors import ResourceError, UsageError
@@ -178,3 +183,89 @@ def test_closing_twice_closes_once(folder: Path) -> None:
         other = os.open(folder / "slot-0", os.O_RDONLY)
     os.fstat(other)
     os.close(other)
+
+
+def test_a_full_disk_says_what_is_left_and_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what is left is there."""
+    left = (
+        "holds no checkpoint yet.",
+        "The checkpoint before is whole in",
+        "The 2 checkpoints before are whole in",
+    )
+    folder, real = tmp_path / "kept", os.fsync
+
+    def full(file: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with SlotFolder(folder) as slots:
+        for number, said in enumerate(left):
+            monkeypatch.setattr(os, "fsync", full)
+            with pytest.raises(ResourceError, match=said) as caught:
+                write(slots, 9)
+            monkeypatch.setattr(os, "fsync", real)
+            assert "no space left" in str(caught.value)
+            assert ("--resume goes on from there." in str(caught.value)) == (number > 0)
+            write(slots, number)
+    assert number_in(folder) == 2
+
+
+def test_room_for_three_is_looked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slot is written beside the two that are there."""
+    size = (folder / "slot-0").stat().st_size
+    needed = 2 * size - (folder / "slot-1").stat().st_size
+    usage = shutil.disk_usage(folder)
+    for free in (needed, needed - 1):
+        monkeypatch.setattr(shutil, "disk_usage", lambda path, free=free: usage._replace(free=free))
+        with SlotFolder(folder) as slots:
+            if free == needed:
+                slots.check_room(size)
+                continue
+            with pytest.raises(
+                ResourceError, match=rf"--checkpoint .*kept: {free} bytes are free there; two checkpoints"
+            ):
+                slots.check_room(size)
+
+
+def test_a_folder_that_is_made_is_synced_into_its_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced, real = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (synced.append(os.readlink(f"/proc/self/fd/{file}")), real(file)))
+    for _ in range(2):  # the second time it is there
+        with SlotFolder(tmp_path / "kept") as slots:
+            write(slots, 1)
+        assert synced.count(str(tmp_path)) == 1
+
+
+def test_a_slot_that_can_not_be_opened_for_want_of_handles_is_not_damaged(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SlotFolder(folder) as slots:
+
+        def fail(*arguments: object, **named: object) -> None:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+        with monkeypatch.context() as patch:
+            patch.setattr("builtins.open", fail)
+            with pytest.raises(ResourceError, match="too many open files"):
+                slots.newest()
+        assert slots.newest() is not None
+
+
+def test_the_first_checkpoint_waits_for_what_it_will_take(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1.6 GB at 100 MB/s are 16 s, a twentieth of 320 s; one whose trial failed is tried at once, and says why."""
+    now = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    for speed, waits in ((1e8, 320.0), (1e12, 60.0), (math.inf, 60.0)):
+        with SlotFolder(folder) as slots:
+            monkeypatch.setattr(slots, "write_speed", lambda size, speed=speed: speed)
+            keeper = Keeper(slots, {}, Every(), None, bytes=1_600_000_000)
+            keeper.begin(0)
+            now[0] += waits - 0.1
+            assert not keeper._due(5)
+            now[0] += 0.2
+            assert keeper._due(5)
+
+
+def test_how_fast_a_folder_is_written(folder: Path) -> None:
+    with SlotFolder(folder) as slots:
+        assert 1e3 < slots.write_speed(1 << 20) < 1e12
+        assert sorted(os.listdir(folder)) == ["slot-0", "slot-1"]

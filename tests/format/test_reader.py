@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,7 +12,7 @@ from small_stores import random_edges, write_store
 
 from pagestore import crc, crc_native, open_store
 from pagestore.crc import block_crcs, page_crc, page_crcs
-from pagestore.errors import StoreError
+from pagestore.errors import ResourceError, StoreError
 from pagestore.io import aligned_empty, read_into
 
 
@@ -190,3 +191,55 @@ def test_crcs_with_and_without_isal(monkeypatch):
     assert blocks.tolist() == [*single[:2], page_crc(9, pages.reshape(-1)[8192:10_000])]
     with pytest.raises(ValueError, match="contiguous"):
         page_crcs(0, pages[:, ::2])
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_a_failing_disk_is_told_with_the_page(store, monkeypatch, direct):
+    """It is the disk's fault (exit 5), not the store's."""
+    topology = store.topology("out")
+    with topology.reader(direct) as reader:
+
+        def fail(*arguments):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        monkeypatch.setattr(os, "preadv", fail)
+        said = r"page 1 of topology out \(vertices \d+ to \d+, store IDs\).*: reading at byte \d+ failed "
+        with pytest.raises(ResourceError, match=said + r"\(input/output error\)\. Check the disk, then run again\."):
+            reader.read(1, 1)
+
+
+@pytest.mark.parametrize("reordered", [False, True])
+@pytest.mark.parametrize("kind", ["integers", "strings"])
+def test_a_damaged_page_names_the_users_vertices(tmp_path, kind, reordered):
+    """Those of its first and last store ID; and what can be done."""
+    edges = random_edges()
+    store_of = np.random.default_rng(3).permutation(edges.vertices).astype(np.uint32) if reordered else None
+    ids = np.arange(edges.vertices, dtype=np.int64) * 10 + 7
+    ids = [f"vertex-{number:06}" for number in ids] if kind == "strings" else ids
+    path = str(tmp_path / "named.gs")
+    write_store(path, edges, ids=ids, store_of=store_of)
+    with open_store(path) as whole:
+        offset, row = whole.topology("out").pages_offset, whole.topology("out").directory[0]
+    with open(path, "r+b") as file:
+        file.seek(offset + 100)
+        byte = file.read(1)[0]
+        file.seek(offset + 100)
+        file.write(bytes([byte ^ 1]))
+    natural = np.arange(edges.vertices) if store_of is None else np.argsort(store_of)
+    first, last = (ids[natural[row[end]]] for end in ("first_vertex", "last_vertex"))
+    with open_store(path) as bad, bad.topology("out").reader() as reader, pytest.raises(StoreError) as caught:
+        reader.read(0, 1)
+    between = ", ..., " if reordered else " to "
+    assert f"store IDs), your vertices {first}{between}{last}, fails its checksum. `gstream verify {path}`" in str(
+        caught.value
+    )
+
+
+@pytest.mark.parametrize(("code", "remedy"), [(errno.EMFILE, "ulimit -n"), (errno.EIO, "Check the disk")])
+def test_a_store_that_can_not_be_opened_for_want_of_handles(store, monkeypatch, code, remedy):
+    def fail(*arguments, **named):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("builtins.open", fail)
+    with pytest.raises(ResourceError, match=remedy):
+        open_store(store.path)
