@@ -15,7 +15,7 @@ import math
 import mmap
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -143,6 +143,7 @@ class PageSource:
         self.cache = None
         if not plan.resident and plan.cache_pages and plan.policy:
             self.cache = PageCache(table.pages, plan.cache_pages, plan.policy)
+        self._unread = np.zeros(0 if self.cache is None else self.cache.slots, dtype=bool)  # slots whose page was not
         self._pin, self._pinned = pin, ExitStack()
         self._segment = segment_rows(table, rows) if plan.resident else max(1, rows)
         self._pins = np.full(-(-rows // self._segment), 2 if pin is None else 0)  # of a segment's pages, weights
@@ -268,7 +269,7 @@ class PageSource:
                 while following and not parts and self._free:
                     self._ahead.append(self._begin(following.popleft(), self._free.popleft(), weights))
         finally:
-            _let_go(reads)
+            self._let_go(reads)
 
     def _take_ahead(self, parts: deque[np.ndarray], weights: bool) -> deque[tuple[Batch, Future[None] | None]]:
         """The batches at the head of `parts` that are being read already; others that are go."""
@@ -290,8 +291,19 @@ class PageSource:
 
     def settle(self) -> None:
         """Wait until no thread reads into this source's rows; forget what was read ahead."""
-        _let_go(self._ahead)
+        self._let_go(self._ahead)
         self._ahead.clear()
+
+    def _let_go(self, reads: Collection[tuple[Batch, Future[None] | None]]) -> None:
+        """End the reads of batches that nobody will use, and give their rows back.
+
+        The cache has given slots to their pages already: pages that were not read after all are when they are wanted.
+        """
+        _settle(read for _, read in reads)
+        for batch, read in reads:
+            if self.cache is not None and read is not None and (read.cancelled() or read.exception() is not None):
+                self._unread[batch.rows[batch.rows < self.plan.cache_pages]] = True
+            batch.done()
 
     @staticmethod
     def _finished(reads: deque[tuple[Batch, Future[None] | None]]) -> Batch:
@@ -312,6 +324,7 @@ class PageSource:
             found = self.cache.look_up(numbers)
             absent = found < 0
             self.cache.pin(found[~absent])
+            unread = ~absent & self._unread[found]
             if self._passed < self.plan.skip:
                 self._passed += len(numbers)
             else:
@@ -319,6 +332,8 @@ class PageSource:
                 self.cache.pin(found[absent & (found >= 0)])
             slots = found[found >= 0]
             rows = np.where(found >= 0, found, rows)
+            self._unread[slots] = False
+            absent |= unread
         batch = Batch(self.table, numbers, rows, self.pages, self.weights if weights else None)
         batch.done = lambda: self._release(group, slots, rows[rows >= self.plan.cache_pages])
         if not absent.any():
@@ -345,13 +360,6 @@ class PageSource:
                     self._reader.read_weights(first, count, out=self.weights[row : row + count])
         with self._lock:
             self.bytes_read += self.table.bytes_of(len(numbers), self.weights is not None)
-
-
-def _let_go(reads: Iterable[tuple[Batch, Future[None] | None]]) -> None:
-    """End the reads of batches that nobody will use, and give their rows back."""
-    _settle(read for _, read in reads)
-    for batch, _ in reads:
-        batch.done()
 
 
 def _settle(reads: Iterable[Future[None] | None]) -> None:

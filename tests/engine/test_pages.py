@@ -1,0 +1,69 @@
+"""Pages from disk through a cache in host memory: what was to be read ahead, and was not, is read when it is wanted."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+from engine_graphs import make_store, skewed_edges
+
+from gstream.devices.fake import page_crcs_of
+from gstream.pages import PageSource, SourcePlan, nothing
+from gstream.pagetable import page_table
+from pagestore.errors import StoreError
+
+
+class Readers:
+    """An executor whose calls are done when they are asked for, or never."""
+
+    def __init__(self) -> None:
+        self.waits, self.fails = False, False
+
+    def submit(self, call, *arguments):
+        future: Future[None] = Future()
+        if self.fails:
+            future.set_exception(StoreError("made up by the test"))
+        elif not self.waits:
+            call(*arguments)
+            future.set_result(None)
+        return future
+
+
+@pytest.fixture
+def source(tmp_path):
+    edges = skewed_edges(700, 14000, seed=11)
+    with make_store(tmp_path, *edges, vertices=700, directed=False) as store:
+        topology = store.topology("out")
+        table = page_table(topology, 1)
+        plan = SourcePlan(False, False, batch_pages=2, groups=3, cache_pages=table.pages - 1, policy="lru")
+        made = PageSource(table, topology.reader(direct=False), plan, Readers())  # type: ignore[arg-type]
+        yield made
+        made.close()
+
+
+def sweep(source: PageSource) -> None:
+    """Ask for all pages, and look whether they are what the directory says."""
+    for batch in source.batches(source.table.all_pages(), False, nothing):
+        found = page_crcs_of(batch.pages[batch.rows], batch.numbers)
+        assert np.array_equal(found, source.table.crc[batch.numbers]), batch.numbers
+        batch.done()
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_what_was_not_read_ahead_is_read_later(source, failing):
+    """Reads that are begun when the last batch is out are cancelled, or fail; their pages have slots already."""
+    readers = source._readers
+    sweep(source)
+    assert not source._unread.any()
+    missed = source.cache.absent(source.table.all_pages())
+    assert len(missed) > 0
+    readers.waits, readers.fails = True, failing
+    source._ahead.append(source._begin(missed[:1], source._free.popleft(), False))
+    source.settle()
+    assert source.cache.slot_of_page[missed[0]] >= 0 and source._unread.sum() == 1
+    readers.waits = readers.fails = False
+    read = source.bytes_read
+    sweep(source)
+    assert source.bytes_read > read and not source._unread.any()
+    sweep(source)
