@@ -7,7 +7,7 @@
 
 A process has some tests of one file. Results go to bench/results/sanitizer.json, a tool's in place of those it had, or
 beside them with --missing; what tools and tests said to bench/scratch/sanitizer/. Exit code 1 where a tool reports
-something, a test fails, or a process did not end in time: its tests are named as missing.
+something, a test fails, or a process did not end in time. Tests that failed or had no end are named as missing.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ OPTIONS = {"memcheck": ["--leak-check", "no"]}  # contexts end with their proces
 # Without a limit for each test: many processes share a GPU, which takes turns.
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "timeout=0"]
 REPORTS = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
+FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
 
 
@@ -100,7 +101,7 @@ def parts_of(tool: str, tests: Sequence[str], most: int) -> list[Part]:
 
 
 def run(part: Part, slot: int, limit: float) -> dict[str, Any]:
-    """Have a tool watch some tests; what they came to. missing: all of them, where the process did not end."""
+    """Have a tool watch some tests; what they came to. missing: those that failed; all, if there was no end."""
     log, said = part.name.with_suffix(".log"), part.name.with_suffix(".out")
     log.unlink(missing_ok=True)
     command = ["timeout", "--signal=INT", "--kill-after=20", str(limit), "compute-sanitizer", "--tool", part.tool]
@@ -116,7 +117,11 @@ def run(part: Part, slot: int, limit: float) -> dict[str, Any]:
     reports = REPORTS.findall(log.read_text(errors="replace")) if log.exists() else []
     found["reports"] = sum(map(int, reports))
     if not reports or sum(found[k] for k in ("passed", "failed", "error", "skipped")) < len(part.tests):
-        found.update(passed=0, skipped=0, missing=list(part.tests))
+        found.update(passed=0, failed=0, error=0, skipped=0, missing=list(part.tests))
+    elif found["failed"] or found["error"]:
+        found["missing"] = [
+            name for name in part.tests if name in set(FAILED.findall(said.read_text(errors="replace")))
+        ]
     return found
 
 
@@ -162,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     good = True
     for tool, found in result.items():
         if options.missing and tool in known:
-            before = {**known[tool], "missing": []}
+            before = {**known[tool], "failed": 0, "error": 0, "missing": []}  # those that failed were missing
             found = added([found, {key: before[key] for key in found}])
         when = {"seconds": round(time.monotonic() - began), **{k: facts[k] for k in ("date", "commit")}}
         known[tool] = {**found, **when}

@@ -9,6 +9,7 @@ old or complete at any moment; whatever the disk does to it later is found by a 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import math
@@ -34,6 +35,8 @@ HEAD = struct.Struct("<8sQI")
 MOST_DESCRIBED = 1 << 26  # bytes of a description: parameters may be long lists of vertices
 MOST_COUNTED = 1 << 62  # a sequence number, or elements of an array
 SLOTS = ("slot-0", "slot-1")
+TRIAL_PIECE = 1 << 20  # bytes that a trial of the disk writes at once
+WRITTEN = "The checkpoint is written, but a power cut might take it: --resume goes on from the newest that is whole."
 
 
 class DamagedSlot(InputError):
@@ -64,7 +67,7 @@ class SlotFolder:
         try:
             self.folder.mkdir(exist_ok=True)
             if self._made:
-                _sync(self.folder.absolute().parent)  # else a power cut may take the folder with what is in it
+                self._sync_parent()
             self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             with suppress(OSError):
@@ -81,6 +84,14 @@ class SlotFolder:
         except BaseException:
             self.close()
             raise
+
+    def _sync_parent(self) -> None:
+        """Else a power cut may take a new folder with what is in it; not everybody may, or can, sync a folder."""
+        try:
+            _sync(self.folder.absolute().parent)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EINVAL):
+                raise
 
     def _take_lock(self) -> None:
         try:
@@ -151,9 +162,9 @@ class SlotFolder:
         """Replace the older slot, or one that can't be read; returns the bytes written.
 
         On return it is on the disk. Raises ResourceError (full disk, quota, a failing disk) or UsageError (rights);
-        the slots are then as they were.
+        the slots are then as they were, but where the folder alone could not be synced.
         """
-        path = self._next()
+        path, replaced = self._next(), False
         flat = {name: np.ascontiguousarray(array).reshape(-1) for name, array in arrays.items()}
         entries = [[name, a.dtype.str, len(a), crc32(a.view(np.uint8))] for name, a in flat.items()]
         sequence = self._sequence + 1
@@ -171,13 +182,14 @@ class SlotFolder:
             finally:
                 os.close(file)
             os.replace(partial, path)
+            replaced = True
             os.fsync(self._lock)
         except BaseException as error:
             with suppress(OSError):
                 partial.unlink()
             told = disk_error(error, str(path)) if isinstance(error, OSError) else error
             if isinstance(told, ResourceError):
-                raise ResourceError(f"{told.line} {self._left()}") from error
+                raise ResourceError(f"{told.line} {WRITTEN if replaced else self._left()}") from error
             if told is error:
                 raise
             raise told from error
@@ -188,9 +200,12 @@ class SlotFolder:
     def _left(self) -> str:
         """What is still there once a slot could not be written, and how to go on, for messages."""
         try:
-            heads = [number for number, path in self._heads()[0] if path not in self._damaged]
+            found, unread = self._heads()
         except GstreamError:  # which of them are whole can't be told now
             return "Checkpoints before are as they were: --resume goes on from the last."
+        heads = [number for number, path in found if path not in self._damaged]
+        if not heads and unread:
+            return f"Whether a checkpoint in {self.folder} is whole can't be told now: --resume says so."
         if not heads:
             return f"{self.folder} holds no checkpoint yet."
         which = "The checkpoint before is" if len(heads) == 1 else f"The {len(heads)} checkpoints before are"
@@ -200,8 +215,11 @@ class SlotFolder:
         """Raise ResourceError where the disk has no room for slots of so many bytes."""
         there = sum(path.stat().st_size for path in self._slots if path.is_file())
         needed = max(0, 3 * nbytes - there)  # a slot is written beside both, then replaces the older
-        free = shutil.disk_usage(self.folder).free
-        if free < needed:
+        try:
+            total, _, free = shutil.disk_usage(self.folder)
+        except OSError:  # writing tells
+            return
+        if total and free < needed:  # some network file systems say 0
             raise ResourceError(
                 f"--checkpoint {self.folder}: {free:,} bytes are free there; two checkpoints of {nbytes:,} bytes, and "
                 f"a third while it is written, take {needed:,} more. Free some space, or name a folder on another disk."
@@ -215,7 +233,9 @@ class SlotFolder:
         try:
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
             try:
-                write_from(file, 0, np.zeros(nbytes, np.uint8), str(path))
+                piece = np.frombuffer(os.urandom(min(nbytes, TRIAL_PIECE)), np.uint8)  # zeros may be packed
+                for first in range(0, nbytes, TRIAL_PIECE):
+                    write_from(file, first, piece[: nbytes - first], str(path))
                 os.fsync(file)
             finally:
                 os.close(file)

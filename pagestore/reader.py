@@ -113,8 +113,8 @@ class PageReader:
             try:
                 moved = os.preadv(self._fd, [view[done:]], low + done)
             except OSError as error:
-                raise not_read(error, where, max(begin, low + done)) from error
+                raise not_read(error, where, min(max(begin, low + done), end - 1)) from error
             if moved == 0:
-                raise cut(where, max(begin, low + done))
+                raise cut(where, min(max(begin, low + done), end - 1))
             done += moved
         out.reshape(-1)[:] = buffer[begin - low : end - low]

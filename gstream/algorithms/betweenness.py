@@ -45,11 +45,19 @@ def run_betweenness(
     session: Session, k: int | None = None, normalized: bool = True, seed: int | None = None, source: Any = None,
     endpoints: bool = False,
 ) -> tuple[list[Column], dict[str, Any]]:  # fmt: skip
-    """Column betweenness, float64. Raises UsageError (k out of range, k and source, a source that is no vertex)."""
+    """Column betweenness, float64.
+
+    Raises UsageError (k out of range, k and source, a source that is no vertex, more paths than a double counts).
+    """
     session.store.topology("out")
     sources = _sources(session, k, seed, source)
     walk = _Walk(session, simple_lists(session, "out"))
     levels = walk.from_sources(sources, endpoints)
+    if np.isnan(walk.between).any():
+        raise UsageError(
+            "betweenness: more than 1.8e308 shortest paths join two vertices, as in wide grids, which no number here "
+            "counts. Take a part of the graph: gstream run subgraph or egonet."
+        )
     sampled = k is not None and k < session.meta.vertices
     rest, own = _scales(session, normalized, endpoints, len(sources) if sampled else None)
     drawn = walk.between[sources.astype(np.int64)] * own
@@ -60,7 +68,7 @@ def run_betweenness(
         found["sampled"] = session.user_ids(sources)
     column = Column("betweenness", walk.between, dtype=np.dtype(np.float64))
     found |= session.finish(levels, True)
-    if sampled and np.isnan(drawn).any():
+    if sampled and len(sources) == 1 and np.isnan(drawn).any():
         said = (
             f"vertex {found['sampled'][0]} has no betweenness (NaN): it is the only source, and paths from a vertex "
             "say nothing about the vertex itself. Draw 2 or more (--k 2)"

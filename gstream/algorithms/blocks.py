@@ -99,6 +99,8 @@ class Blocks:
             if low == first and self._bytes(first, first + 1) > room:
                 raise self._too_little()
             bounds.append(max(low, first + 1))
+            if self.gpu_room is not None and len(bounds) > MOST_ON_GPU + 1:
+                return bounds  # too many already
         return bounds
 
     def _fits_gpu(self, first: int, end: int) -> bool:

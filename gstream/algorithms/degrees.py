@@ -4,8 +4,8 @@ A vertex's degree is what NetworkX's `degree_histogram` counts: out- and in-edge
 edges count each; a self-loop of a directed graph counts once as an out- and once as an in-edge, of an undirected one
 once (NetworkX: twice). The store's degrees are read by blocks: 8 bytes a vertex of a block of 2^20 vertices.
 
-Runs no program and no kernel; needs any topology; holds 0 bytes a vertex; certificate: counts add up to the graph's
-vertices and edges.
+Runs no program and no kernel; needs any topology; holds 0 bytes a vertex; certificate: every list
+of the pages counted.
 """
 
 from __future__ import annotations

@@ -55,10 +55,13 @@ def unreached(dtype: np.dtype) -> Any:
 def limit_of(dtype: np.dtype, most: float | None) -> Any:
     """The greatest distance of `dtype` up to `most`, 0 or more, that a path may have; None where there is no limit.
 
-    Of floats `most` is rounded as weights are, so that a path of one edge of weight 0.1 is within 0.1.
+    Of floats `most` is rounded as weights are in pages, so that a path of one edge of weight 0.1 is within 0.1.
     """
-    if most is None or dtype.kind == "f":
-        return None if most is None else dtype.type(most)
+    if most is None:
+        return None
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return dtype.type(np.float32(most))
     top = int(np.iinfo(dtype).max) - 1
     return dtype.type(top if most >= top else math.floor(most))
 

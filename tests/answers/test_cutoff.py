@@ -21,7 +21,7 @@ def test_cutoff_is_networkx(example, cutoff, float64, tmp_path_factory):
         whole = column(graph.sssp(source, float64=float64, predecessors=False), "distance")
         found = graph.sssp(source, float64=float64, cutoff=cutoff, certify=True)
         alone = graph.sssp(source, float64=float64, cutoff=cutoff, certify=True, predecessors=False)
-    cutoff = cutoff if float64 else float(np.float32(cutoff))
+    cutoff = float(np.float32(cutoff))
     expected = {v: d if d is not None and d <= cutoff else None for v, d in whole.items()}
     assert column(found, "distance") == column(alone, "distance") == expected
     assert found.summary["reached"] == sum(d is not None for d in expected.values())
@@ -37,6 +37,15 @@ def test_cutoff_of_whole_numbers(most, reached, tmp_path):
     example = Example(5, np.array([0, 1, 2]), np.array([1, 2, 3]), np.array([2.0, 1.0, 70000.0]))
     with gstream.open(example.stored(tmp_path)) as graph:
         assert graph.sssp(0, cutoff=most, certify=True).summary["reached"] == reached
+
+
+@pytest.mark.parametrize("float64", [False, True])
+@pytest.mark.parametrize(("most", "reached"), [(0.1, 2), (0.0999, 1), (1e39, 3), (0.3, 2)])
+def test_an_edge_that_is_as_long_as_the_cutoff(most, reached, float64, tmp_path):
+    """0.1 is no number of pages: the nearest that is stands for it, as weight and as cutoff."""
+    example = Example(3, np.array([0, 1]), np.array([1, 2]), np.array([0.1, 0.25]))
+    with gstream.open(example.stored(tmp_path)) as graph:
+        assert graph.sssp(0, cutoff=most, float64=float64, certify=True).summary["reached"] == reached
 
 
 @pytest.mark.parametrize("cutoff", [-1, float("nan")])

@@ -80,6 +80,9 @@ def test_failures_count(tmp_path, monkeypatch):
     failing = TESTS.replace("assert os", "assert number != 3 and os")
     code, found = sanitized(tmp_path, monkeypatch, TOOL.replace("REPORTS", "0"), failing)
     assert code == 1 and (found["memcheck"]["passed"], found["memcheck"]["failed"]) == (4, 1)
+    assert found["memcheck"]["missing"] == ["test_of_sanitizer.py::test_some[3]"]
+    code, found = sanitized(tmp_path, monkeypatch, TOOL.replace("REPORTS", "0"), TESTS, "--missing")
+    assert code == 0 and (found["memcheck"]["passed"], found["memcheck"]["failed"]) == (5, 0)
 
 
 def test_memcheck_sees_one_gpu(monkeypatch):

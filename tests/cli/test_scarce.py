@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -77,8 +78,9 @@ new(64 << 20)
     assert done.stderr == "out of memory. Raise the limit of the address space (ulimit -v).\n"
 
 
-def test_a_thread_that_memory_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_memory_ends_is_told() -> None:
     hooks = threading.excepthook, sys.unraisablehook
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
     install_signals()
     try:
 
@@ -90,6 +92,8 @@ def test_a_thread_that_memory_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> N
             time.sleep(5)
     finally:
         threading.excepthook, sys.unraisablehook = hooks
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     assert SIGNALS.short is None
 
 
