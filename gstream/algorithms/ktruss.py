@@ -4,8 +4,8 @@ last k.
 As networkx.k_truss (Cohen 2005; numbers as Wang, Cheng 2012), of undirected stores, taken as simple: self-loops don't
 count, duplicate edges count once. Triangles of each edge are counted once, by lists that are joined with lists, block
 by block (gstream.algorithms.triangles). Then edges in too few are taken off by rounds, each of which looks for the
-triangles that lose an edge alone, in pairs of blocks of which one loses an edge; where there is one block, no page is
-read again for it.
+triangles that lose an edge alone, in pairs of blocks that both have edges and of which one loses some; where there is
+one block, no page is read again for it.
 
 Holds 4 bytes a vertex for the order of vertices and 8 for the place of its edges (4 more past 2^32 edges); 4 bytes and
 2 bits an edge, a third with numbers; of a block, as triangles, 4 bytes an edge (8 past 2^30 vertices) and 16 a vertex,
@@ -141,10 +141,12 @@ class Edges:
 
     def _lose(self, resident: Resident, rooms: list[Room]) -> None:
         """Take the triangles off that lose an edge of those that die in this round."""
-        several = len(self.parts) > 1  # of one block nobody looks: the GPU may be ahead
-        due = np.array([part.dying.any() for part in self.parts]) if several else None
+        one_block = len(self.parts) == 1  # of which nobody looks: the GPU may be ahead
+        there = [one_block or bool(part.alive.any()) for part in self.parts]
+        fewer = [one_block or bool(part.dying.any()) for part in self.parts]
         listed = dict[int, Dying]()  # by room
-        for pair in self.lists.pairs(due):
+        # All edges of a triangle are there, in two blocks at most, and one of them dies.
+        for pair in self.lists.pairs(lambda a, b: there[a] and there[b] and (fewer[a] or fewer[b])):
             for lists in pair:
                 if lists.room not in listed or listed[lists.room].lists is not lists:
                     listed[lists.room] = self._dying(resident, lists, rooms[lists.room])

@@ -21,7 +21,7 @@ blocks; certificate: gstream.algorithms.spots.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -141,18 +141,18 @@ class HigherLists:
         self.top = session.meta.vertices.bit_length() + 2
         self._there: list[Lists | None] = [None] * self.rooms
 
-    def pairs(self, due: np.ndarray | None = None) -> Iterator[tuple[Lists, Lists]]:
+    def pairs(self, wanted: Callable[[int, int], bool] = lambda number, other: True) -> Iterator[tuple[Lists, Lists]]:
         """The lists of every two blocks, the lower one first, and of each with itself, as the last of those it is the
-        lower one of; valid until the next ones. due: bool[blocks], leaves pairs out of which neither is due.
+        lower one of; valid until the next ones. wanted(number, other): whether those of two blocks are.
 
         The last block that one meets is the one after it, which then stays: n blocks are gathered n * (n - 1) / 2 + 1
         times, not n * n.
         """
         for number in range(len(self.blocks)):
             for other in range(len(self.blocks) - 1, number, -1):
-                if due is None or due[number] or due[other]:
+                if wanted(number, other):
                     yield self.lists(number, other), self.lists(other, number)
-            if due is None or due[number]:
+            if wanted(number, number):
                 lists = self.lists(number, number + 1)
                 yield lists, lists
 

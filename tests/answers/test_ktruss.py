@@ -14,6 +14,7 @@ import gstream
 from gstream.algorithms.certify import CertificateError
 from gstream.algorithms.ktruss import run_ktruss
 from gstream.algorithms.session import Session
+from gstream.algorithms.triangles import HigherLists
 from gstream.algorithms.trussproof import certify_ktruss
 from pagestore.errors import ResourceError, UsageError
 from tests.answers.graphs import Example, examples, hub_example
@@ -103,6 +104,13 @@ def test_a_tube_of_triangles_falls_from_its_ends(tmp_path):
         member = graph.ktruss(k=4, certify=True)
         assert len(member) == 0 and member.summary["supersteps"] > 40
         assert member.summary["stats"]["edges_visited"] < 12 * looked
+        with blocks_of(8000), pytest.MonkeyPatch.context() as patch:
+            gather, gathered = HigherLists._gather, list[int]()
+            patch.setattr(HigherLists, "_gather", lambda *given: gathered.append(given[1]) or gather(*given))
+            apart = graph.ktruss(k=4)
+            blocks, rounds = max(gathered) + 1, apart.summary["supersteps"]
+        assert len(apart) == 0 and rounds == member.summary["supersteps"] and blocks > 8
+        assert len(gathered) < blocks**2 + rounds * 4 * blocks  # two blocks lose edges, not all that meet
 
 
 def test_corrupted_answers_are_caught(tmp_path):
