@@ -91,7 +91,10 @@ class Algorithm:
     def check_checkpoint(self, options: dict[str, Any]) -> None:
         """Raise UsageError where a run with these options can't be gone on with from a checkpoint."""
         if self.name in KEPT and options.get("undirected"):
-            raise UsageError(f"--checkpoint: {self.name} either way is no run of a program. Leave one of the two out.")
+            raise UsageError(
+                f"--checkpoint and --undirected contradict each other: {self.name} along edges either way keeps no "
+                "checkpoints. Leave one of the two out."
+            )
         if self.name not in KEPT and not options.get("propagate"):
             other = " Components of undirected stores are hcc's, too." if self.name == "wcc" else ""
             raise UsageError(

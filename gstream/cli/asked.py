@@ -88,7 +88,7 @@ def _declared(
         None, metavar="N|TIME", help="Keep it after N supersteps, or 30s, 5m, 1h. Default: 1m."
     ),
     resume: bool = typer.Option(False, "--resume", help="Go on from what --checkpoint kept, on any devices."),
-    certify: bool = typer.Option(False, "--certify", help="Prove the answer in one more sweep."),
+    certify: bool = typer.Option(False, "--certify", help="Prove the answer, or what can be proved of it."),
     ldbc: bool = typer.Option(False, "--ldbc", help="Write FILE as LDBC Graphalytics does."),
     trace: Path = typer.Option(None, metavar="FILE", help="Write what happened when, for Perfetto (ui.perfetto.dev)."),
     plot: Path = typer.Option(None, metavar="FILE", help="degrees: draw the distribution, by matplotlib."),
