@@ -45,10 +45,14 @@ def write_edge_list(
         with disk_errors(target):
             with open(partial, "wb") as file:
                 sink = _sink(suffix, file, source)
-                for edges, made in made_ahead(source, threads, sink.make):
-                    sink.put(made)
-                    ticker.add(edges)
-                sink.close()
+                try:
+                    for edges, made in made_ahead(source, threads, sink.make):
+                        sink.put(made)
+                        ticker.add(edges)
+                    sink.close()
+                except BaseException:
+                    sink.drop()
+                    raise
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(partial, target)
@@ -77,11 +81,12 @@ def made_ahead(source: GeneratedSource, threads: int, make: Make) -> Iterator[tu
 
 
 class _Sink(NamedTuple):
-    """`make` turns a chunk, in any thread, into what `put` writes, in order; `close` ends the file."""
+    """`make` turns a chunk, in any thread, into what `put` writes, in order; `close` ends it, `drop` leaves it."""
 
     make: Make
     put: Callable[[Any], Any]
     close: Callable[[], None] = lambda: None
+    drop: Callable[[], None] = lambda: None
 
 
 def _sink(suffix: str, file: IO[bytes], source: GeneratedSource) -> _Sink:
@@ -124,7 +129,11 @@ def _parquet(file: IO[bytes], source: GeneratedSource) -> _Sink:
     fields = [("source", pa.int64()), ("target", pa.int64())]
     schema = pa.schema([*fields, ("weight", pa.uint8())] if source.weighted else fields)
     writer = pyarrow.parquet.ParquetWriter(file, schema, compression="zstd")
-    return _Sink(lambda chunk: pa.table(_columns(chunk), schema=schema), writer.write_table, writer.close)
+
+    def drop() -> None:
+        writer.is_open = False  # else it writes its end as it goes, to a file that is closed, and prints a traceback
+
+    return _Sink(lambda chunk: pa.table(_columns(chunk), schema=schema), writer.write_table, writer.close, drop)
 
 
 def _text(file: IO[bytes], source: GeneratedSource, separator: str, header: bool) -> _Sink:

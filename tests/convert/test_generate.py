@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -144,3 +146,20 @@ def test_bad_parameters() -> None:
     ):
         with pytest.raises(UsageError, match=text):
             make()
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npy", ".csv"])
+def test_a_list_that_breaks_off_leaves_nothing(tmp_path, monkeypatch, suffix):
+    """Neither a file nor a word of a writer that goes with its file closed."""
+    said: list = []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    source = rmat(8, 4, seed=1)
+
+    def fails(*given):
+        raise MemoryError("made up")
+
+    monkeypatch.setattr(GeneratedSource, "chunk", fails)
+    with pytest.raises(MemoryError):
+        write_edge_list(source, tmp_path / f"edges{suffix}", threads=1)
+    gc.collect()
+    assert not said and not list(tmp_path.iterdir())
