@@ -357,6 +357,10 @@ class Engine:
     def _note_peak(self, plan: Plan) -> None:
         self._peak = max(self._peak, self._held_bytes() + plan.stored_values)
 
+    def note_peak(self) -> None:
+        """Take what is held now, with what the caller holds, into the peak."""
+        self._peak = max(self._peak, self._held_bytes() + self.beside_bytes)
+
     def add_counts(self, stats: RunStats) -> None:
         """Add what devices and caches counted since the last call, in runs and sweeps, to `stats`."""
         stats.device_bytes_moved = stats.device_bytes_moved or [0] * len(self.devices)
@@ -372,7 +376,7 @@ class Engine:
         stats.cache_hits += hits
         stats.cache_misses += misses
         stats.devices = len(self.devices)
-        self._peak = max(self._peak, self._held_bytes() + self.beside_bytes)
+        self.note_peak()
         stats.peak_memory_bytes = self._peak
 
     def _fill_stats(self, stats: RunStats, plan: Plan, supersteps: int) -> None:

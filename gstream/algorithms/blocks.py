@@ -112,10 +112,7 @@ class Blocks:
     def _too_little(self) -> ResourceError:
         """The longest list has no room, or pages beside it."""
         longest, beside = int(np.diff(self.before).max()), self.session.engine.beside_bytes
-        block = longest * self.dtype.itemsize + VERTEX_BYTES
-        # The block with most entries need not be that with most vertices: there are arrays for both.
-        pages = -(-self.session.least_pages() * ROOM_SHARE // (ROOM_SHARE - 2))
-        need = beside + max(ROOM_SHARE * self.shares * block, pages)
+        need = beside + least_room(self.session, longest, self.dtype, self.shares)
         return ResourceError(
             f"--host-memory {self.session.engine.host_memory} bytes: too little; {need} bytes are needed at least: one "
             f"list of {longest} neighbours must fit a quarter of what is left beside the attributes, which take "
@@ -149,6 +146,26 @@ class Blocks:
 def head_of(array: np.ndarray, count: int) -> np.ndarray:
     """The first `count` elements; the array itself where it has no more, so that it is known by its identity."""
     return array if len(array) == count else array[:count]
+
+
+def least_room(session: Session, longest: int, dtype: np.dtype, shares: int = 1) -> int:
+    """Bytes beside arrays of all vertices of which blocks and pages can do: a list of so many entries has room."""
+    block = longest * dtype.itemsize + VERTEX_BYTES
+    # The block with most entries need not be that with most vertices: there are arrays for both.
+    pages = -(-session.least_pages() * ROOM_SHARE // (ROOM_SHARE - 2))
+    return max(ROOM_SHARE * shares * block, pages)
+
+
+def foresee_blocks(
+    session: Session, held: int, longest: int, dtype: np.dtype, shares: int = 1, alone: int = 0
+) -> None:  # fmt: skip
+    """`session.foresee` of a call that works on blocks beside `held` bytes.
+
+    longest: a bound of the entries of a list, which are not counted yet: an error names bytes that do whatever they
+    are, but none is raised for fewer that may do.
+    """
+    pages, enough = session.least_pages(), held + least_room(session, longest, dtype, shares)
+    session.foresee(held + least_room(session, 0, dtype, shares) - pages, alone, enough=enough)
 
 
 def gather(
@@ -203,6 +220,11 @@ def neighbours(session: Session) -> np.ndarray:
 def neighbours_dtype(session: Session) -> np.dtype:
     """Of `neighbours`."""
     return np.dtype(np.uint32 if (1 + session.meta.directed) * session.meta.edges < 1 << 32 else np.uint64)
+
+
+def most_neighbours(session: Session) -> int:
+    """A bound of `neighbours`, known before they are."""
+    return session.meta.max_out_degree + (session.meta.max_in_degree if session.meta.directed else 0)
 
 
 def degrees_bytes(session: Session) -> int:

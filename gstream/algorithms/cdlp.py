@@ -22,12 +22,22 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import labels
-from gstream.algorithms.blocks import Blocks, OnGpu, degrees_bytes, gather, head_of, neighbours
+from gstream.algorithms.blocks import (
+    Blocks,
+    OnGpu,
+    degrees_bytes,
+    foresee_blocks,
+    gather,
+    head_of,
+    most_neighbours,
+    neighbours,
+)  # fmt: skip
 from gstream.algorithms.session import Session
 from gstream.results import Column
 from pagestore.errors import UsageError
 from pagestore.io import aligned_empty
 
+FIRST_BYTES = 8  # `Blocks` holds one element more than there are vertices
 CURSOR_BYTES = 8  # of a vertex of a block, beside labels of its neighbours
 
 
@@ -37,10 +47,11 @@ def run_cdlp(session: Session, iterations: int = 10) -> tuple[list[Column], dict
         raise UsageError(f"--iterations {iterations}: is negative; it counts rounds. Pass 0 or more.")
     alone = degrees_bytes(session) + session.meta.vertices * 2 * session.id_dtype.itemsize
     held = session.meta.vertices * (2 * session.id_dtype.itemsize + 8)
-    session.foresee(held + session.least_pages(), alone)  # blocks take as much as pages do
+    foresee_blocks(session, held + FIRST_BYTES, most_neighbours(session), session.id_dtype, alone=alone)
     natural = session.meta.order == "natural"
     label = np.arange(session.meta.vertices, dtype=session.id_dtype) if natural else session.natural_ids().copy()
     fresh = np.empty_like(label)
+    session.names_done()
     session.hold(label, fresh)
     on_gpu = OnGpu(label.nbytes, label.itemsize, CURSOR_BYTES)
     blocks = Blocks(session, neighbours(session), label.dtype, on_gpu=on_gpu)

@@ -21,7 +21,7 @@ from gstream.algorithms import dag
 from gstream.algorithms.certify import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.sssp import need_weights
-from gstream.hostcode.bitmaps import bitmap, bits_where
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
 from gstream.results import Column
 from pagestore.errors import InputError, UsageError
 
@@ -39,7 +39,11 @@ def run_levels(session: Session, weighted: bool = False) -> tuple[list[Column], 
     store.topology("out")
     if weighted:
         need_weights(session, "levels --weighted")
+    degrees = vertices * session.engine.graph.degree_bytes
+    held = degrees + vertices * (8 + 8 * weighted) + 2 * bitmap_bytes(vertices)
+    session.foresee(held, 2 * degrees, weights=weighted)
     left, level = session.degree("in").copy(), np.zeros(vertices, np.int64)
+    session.degrees_done()
     distance = np.zeros(vertices if weighted else 0)
     bits, following, last = bitmap(vertices), bits_where(left == 0), np.zeros(1, np.uint64)
     session.hold(left, level, distance, bits, following)

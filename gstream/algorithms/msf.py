@@ -28,7 +28,7 @@ from gstream.algorithms.edgerows import edge_columns
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.sssp import need_weights
-from gstream.hostcode.bitmaps import bitmap, count_bits
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits
 from gstream.results import Column
 from pagestore.errors import UsageError
 from pagestore.sizes import show_things
@@ -49,6 +49,7 @@ def run_msf(session: Session) -> tuple[list[Column], dict[str, Any]]:
             "--undirected."
         )
     need_weights(session, "msf")
+    _foresee(session)
     source, target, weight, rounds = _grow(session)
     chosen = source != session.none
     source, target, weight = source[chosen], target[chosen], weight[chosen]
@@ -60,6 +61,15 @@ def run_msf(session: Session) -> tuple[list[Column], dict[str, Any]]:
     shown = weight.dtype if weight.dtype.kind == "f" else np.dtype(np.int64)
     columns.append(Column("weight", weight, dtype=shown))
     return columns, found | session.finish(rounds, True)
+
+
+def _foresee(session: Session) -> None:
+    """Too little memory is said before any work, and what all of a call takes with it."""
+    vertices, ids = session.meta.vertices, session.id_dtype.itemsize
+    weights = np.dtype(session.engine.graph.tables["out"].weight_dtype).itemsize
+    named = 0 if session.meta.order == "natural" else ids * vertices
+    answer = vertices * (3 * ids + 2 * weights + 16)
+    session.foresee(named + vertices * (6 * ids + 2 * weights) + bitmap_bytes(vertices), named + answer, weights=True)
 
 
 def _grow(session: Session) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
@@ -81,6 +91,7 @@ def _grow(session: Session) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
             session.sweep(name, SharedKernel(boruvka.settle_shared, lists, True, _join_ends), shared)
         session.each(boruvka.offer_edges, comp, natural, least, other, best)
         if not session.each(boruvka.choose_edges, comp, least, other, best, hook, source, target, weight):
+            session.let_go(comp, due, other, best, hook, source, target, least, weight)
             return source, target, weight, rounds
         rounds += 1
         session.each(boruvka.join, comp, hook)

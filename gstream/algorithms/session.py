@@ -110,17 +110,18 @@ class Session:
 
     def let_go(self, *arrays: np.ndarray) -> None:
         """The opposite of `hold`, for arrays that are given back before the call ends."""
+        self.engine.note_peak()
         self.engine.beside_bytes -= sum(array.nbytes for array in arrays)
 
-    def foresee(self, swept: int, alone: int = 0, weights: bool = False) -> None:
+    def foresee(self, swept: int, alone: int = 0, weights: bool = False, enough: int = 0) -> None:
         """Raise ResourceError, before any work, where the memory cap is less than a call is known to take.
 
         swept: bytes of arrays beside which pages are swept, with weights or without; alone: the most that there are
-        while no page is.
+        while no page is. enough: all bytes that are known to do, where it may take more: what the error then names.
         """
         cap, need = self.engine.options.host_memory, max(swept + self.least_pages(weights), alone)
         if cap is not None and need > cap:
-            raise self._too_little(need, max(swept, alone))
+            raise self._too_little(max(need, enough), max(swept, alone))
 
     def least_pages(self, weights: bool = False) -> int:
         """The fewest bytes of pages beside which a sweep works: rings of two, or all where there are fewer."""
@@ -155,6 +156,10 @@ class Session:
     def degrees_done(self) -> None:
         """Degrees that were asked for may go where memory is short."""
         self._needed -= {"degree", "in_degree"}
+
+    def names_done(self) -> None:
+        """`natural_ids` may go where memory is short."""
+        self._needed.discard("natural_ids")
 
     @property
     def id_dtype(self) -> np.dtype:

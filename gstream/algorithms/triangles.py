@@ -21,6 +21,7 @@ blocks; certificate: gstream.algorithms.spots.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,7 +29,19 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import joins
-from gstream.algorithms.blocks import VERTEX_BYTES, Blocks, OnGpu, Range, gather, head_of, neighbours
+from gstream.algorithms.blocks import (
+    VERTEX_BYTES,
+    Blocks,
+    OnGpu,
+    Range,
+    degrees_bytes,
+    foresee_blocks,
+    gather,
+    head_of,
+    most_neighbours,
+    neighbours,
+    neighbours_dtype,
+)  # fmt: skip
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.results import Column
 from pagestore.errors import UsageError
@@ -77,6 +90,7 @@ def run_lcc(session: Session) -> tuple[list[Column], dict[str, Any]]:
 
 def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]:
     """(edges between neighbours u8[V], neighbours u4[V], rounds of the outer loop)."""
+    _foresee(session, degrees)
     vertices, size = session.meta.vertices, neighbours(session)
     arcs, degree = np.zeros(vertices, np.uint64), np.zeros(vertices if degrees else 0, np.uint32)
     marks = np.zeros((0 if session.on_gpus else session.engine.workers.threads, -(-vertices // 32)), np.uint64)
@@ -93,6 +107,29 @@ def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]
                 seats = np.zeros(1, np.int64)
                 session.look(joins.close_marked, *one.arrays, *two.arrays, arcs, marks, seats, long=True)
     return arcs, degree, len(lists.blocks)
+
+
+def _foresee(session: Session, degrees: bool) -> None:
+    """Too little memory is said before any work, and what all of a call takes with it."""
+    vertices, sizes = session.meta.vertices, neighbours_dtype(session).itemsize
+    threads = 0 if session.on_gpus else session.engine.workers.threads
+    arcs, before = 8 * vertices, 8 * (vertices + 1)
+    held = 2 * sizes * vertices + arcs + before + 4 * vertices * degrees + 8 * threads * -(-vertices // 32)
+    answer = arcs + vertices * (4 + 2 * 8 + 1) if degrees else arcs
+    alone = max(answer, degrees_bytes(session) + sizes * vertices)
+    foresee_blocks(session, held, most_higher(session), entries_dtype(session), 2, alone)
+
+
+def most_higher(session: Session) -> int:
+    """A bound of the entries of a list of higher neighbours, known before these are counted.
+
+    Where v's has e, at least (e - repeated) / c of them are distinct, c = 2 where edges have two directions; each such
+    neighbour has e entries or more itself, as v has. So e * (e - repeated) <= c * all entries.
+    """
+    meta, ways = session.meta, 1 + session.meta.directed
+    repeated = 2 * meta.duplicates  # both ends of an edge, whichever way it was counted
+    root = math.isqrt(repeated**2 + 4 * ways * ways * meta.edges) + 1
+    return min(most_neighbours(session), (repeated + root) // 2 + 1)
 
 
 def joined_ways(first: Any, second: Any) -> list[tuple[Any, Any]]:

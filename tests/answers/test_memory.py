@@ -57,7 +57,9 @@ NAMED = {  # algorithms whose message names at once what all of a call takes, an
     "bfs": {"source": 0}, "sssp": {"source": 0}, "wcc": {}, "pagerank": {"iterations": 3}, "hits": {"max_iter": 4},
     "closeness": {"k": 64}, "radius": {"sketches": 2}, "scc": {}, "kcore": {}, "mis": {}, "coloring": {},
     "subgraph": {"nodes": [1, 2, 3]}, "cross": {"nodes": [1, 2, 3]}, "egonet": {"source": 0}, "eigenvector": {},
+    "betweenness": {"k": 2, "seed": 1}, "cdlp": {"iterations": 3}, "lcc": {},
 }  # fmt: skip
+NAMED_OTHERWISE = {"triangles": {}, "msf": {}, "levels": {}}  # of undirected graphs, and of those without cycles
 
 
 @pytest.mark.parametrize("order", ["natural", "degree"])
@@ -66,14 +68,33 @@ def test_what_a_refusal_says_is_needed_suffices(order, tmp_path):
     random = np.random.default_rng(5)
     ends = (4000 * random.random((2, 60000)) ** 2).astype(np.int64)
     stored = Example(4000, *ends, random.integers(0, 9, 60000).astype(float), order=order).stored(tmp_path)
+    check_named(stored, NAMED)
+
+
+def check_named(stored, named):
     with gstream.open(stored) as graph:
-        for name, options in NAMED.items():
+        for name, options in named.items():
             with pytest.raises(ResourceError, match="host_memory 9000 bytes: too little") as refused:
                 graph.execute(name, options, host_memory=9000)
             need = int(re.search(r"(\d+) bytes are needed at least", str(refused.value)).group(1))
             for cap in (need, need + 9000, need * 5 // 4, need * 3 // 2):
                 found = graph.execute(name, options, host_memory=cap)
                 assert found.summary["stats"]["peak_memory_bytes"] <= cap, (name, cap)
+
+
+@pytest.mark.parametrize("order", ["natural", "degree"])
+@pytest.mark.parametrize("duplicates", [True, False])
+@pytest.mark.parametrize("name", NAMED_OTHERWISE)
+def test_what_a_refusal_of_other_graphs_says_suffices(name, duplicates, order, tmp_path):
+    random = np.random.default_rng(5)
+    ends = (4000 * random.random((2, 60000)) ** 2).astype(np.int64)
+    if name == "levels":
+        ends = np.sort(ends[:, ends[0] != ends[1]], axis=0)
+    if not duplicates:
+        ends = np.unique(np.sort(ends, axis=0), axis=1)
+    weight = random.integers(0, 9, len(ends[0])).astype(float)
+    stored = Example(4000, *ends, weight, order=order, directed=name == "levels").stored(tmp_path)
+    check_named(stored, {name: NAMED_OTHERWISE[name]})
 
 
 def test_a_refusal_under_what_an_algorithm_holds_names_the_cap_that_was_passed(stored):
