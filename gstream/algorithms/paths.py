@@ -46,9 +46,9 @@ def add_dependencies(record, hubs, ends, here, level, distance, paths, depends):
 
 
 @item_kernel(distance="own", paths="own", following="own")
-def begin_source(item, source, distance, paths, following):
-    """The search begins at `source`, the only item; nobody is reached, and `following` is empty."""
-    begin, end = item.part(u64(source), u64(source) + u64(1))
+def begin_source(item, root, distance, paths, following):
+    """The search begins at `root`, the only item; nobody is reached, and `following` is empty."""
+    begin, end = item.part(u64(root), u64(root) + u64(1))
     for v in range(begin, end):
         distance[v] = u32(0)
         paths[v] = 1.0
@@ -81,17 +81,17 @@ def find_level(item, level, distance, here):
 
 
 @item_kernel(distance="own", paths="own", depends="own", between="own")
-def close_source(item, source, ends, distance, paths, depends, between):
-    """between += depends (+ ends where reached), and ends for each of the others to the source's own; they are made
+def close_source(item, root, each, distance, paths, depends, between):
+    """between += depends (+ each where reached), and each for every one of them to the root's own; they are made
     ready for the next source. An item is RUN vertices."""
     begin, end = item.part(item.number * u64(RUN), min((item.number + u64(1)) * u64(RUN), u64(len(distance))))
     others = u64(0)
     for v in range(begin, end):
-        if v != u64(source) and distance[v] != FAR:
-            between[v] += depends[v] + ends
+        if v != u64(root) and distance[v] != FAR:
+            between[v] += depends[v] + each
             others += u64(1)
         distance[v] = FAR
         paths[v] = 0.0
         depends[v] = 0.0
-    if ends != 0.0 and others != u64(0):
-        atomic_add(between, u64(source), ends * f64(others))
+    if each != 0.0 and others != u64(0):
+        atomic_add(between, u64(root), each * f64(others))

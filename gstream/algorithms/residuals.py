@@ -62,7 +62,7 @@ def certify_eigenvector(
     allowed = 2 * growth * (1 + math.sqrt(len(x))) * tol + relative_rounding(session) * growth * float(np.abs(x).sum())
     _check(residual, allowed if found["converged"] else math.inf)
     if not session.meta.directed:
-        _check_leading(x, float(np.linalg.norm(following)), lambda y: y + spread(session, y))
+        _check_leading(x, float(np.linalg.norm(following)), lambda y: y + _spread_once(session, y))
     proof = f"an eigenvector but for {residual:.3g} in L1, of eigenvalue {eigenvalue - 1:.6g}"
     return {"holds": True, "proves": proof, "residual": residual}
 
@@ -95,7 +95,7 @@ def certify_hits(session: Session, columns: list[Column], options: dict[str, Any
     allowed = 2 * session.meta.max_out_degree * options.get("tol", 1e-8) / (float(raw.sum()) or 1.0) + rounding
     _check(residual, allowed if found["converged"] else math.inf)
     grown = float(np.linalg.norm(spread(session, raw, backward=True))) / (float(np.linalg.norm(shares)) or 1.0)
-    _check_leading(shares, grown, lambda y: spread(session, spread(session, y), backward=True))
+    _check_leading(shares, grown, lambda y: _spread_once(session, _spread_once(session, y), backward=True))
     return {"holds": True, "proves": f"one more iteration moves authorities by {residual:.3g} in L1",
             "residual": residual}  # fmt: skip
 
@@ -113,7 +113,6 @@ def spread(session: Session, x: np.ndarray, backward: bool = False) -> np.ndarra
     name, pull = session.gathers()
     session.hold(x, received)
     session.sweep(name, SharedKernel(proofs.spread_rank, (x, received, pull != backward)))
-    session.let_go(x, received)  # many may follow
     return received
 
 
@@ -121,6 +120,13 @@ def _finite(values: np.ndarray) -> np.ndarray:
     if not np.isfinite(values).all():
         raise refuse("a value is no number")
     return values.astype(np.float64)
+
+
+def _spread_once(session: Session, x: np.ndarray, backward: bool = False) -> np.ndarray:
+    """`spread` again and again: what it held is let go each time."""
+    received = spread(session, x, backward)
+    session.let_go(x, received)
+    return received
 
 
 def _not_negative(column: Column) -> np.ndarray:

@@ -119,6 +119,11 @@ def test_eigenvectors_may_be_off_by_what_their_tolerance_promises(ring, options)
             certify_eigenvector(ring, forged(columns, columns[0].values * length), options, found)
 
 
+def scaled(authority, normalized):
+    """Of sum 1, as they are, or of length 1."""
+    return authority if normalized else authority / np.linalg.norm(authority)
+
+
 @pytest.mark.parametrize("options", [{}, {"tol": 1e-3}], ids=str)
 @pytest.mark.parametrize("normalized", [True, False])
 def test_hits_may_be_off_by_what_its_tolerance_promises(ring, options, normalized):
@@ -128,10 +133,10 @@ def test_hits_may_be_off_by_what_its_tolerance_promises(ring, options, normalize
     tol, even = options.get("tol", 1e-8), np.full(RING, 1 / RING)
     assert found["converged"]
     for part in (0.98, 1.02):
-        authority = even + part * 2 * tol / 4 * WAVE
+        authority = scaled(even + part * 2 * tol / 4 * WAVE, normalized)
         hub = even if normalized else np.roll(authority, 1) + np.roll(authority, -1)
         assert holds(certify_hits, ring, forged(columns, hub, authority), own, found) == (part < 1)
-    authority = even + 0.01 * WAVE
+    authority = scaled(even + 0.01 * WAVE, normalized)
     hub = even if normalized else np.roll(authority, 1) + np.roll(authority, -1)
     proof = certify_hits(ring, forged(columns, hub, authority), own, found | {"converged": False})
     assert proof["residual"] == pytest.approx(0.04) and proof["holds"] is True

@@ -24,6 +24,7 @@ from gstream.records import RecordKernel, item_kernel, record_kernel
 # Types of the arrays and numbers by name: "id", "weight", or NumPy's; those of a module or a kernel come before.
 BITS = ("leads", "met", "here", "following", "due", "mine", "now", "held", "near", "far", "bits", "reached", "proven")
 BITS += ("open_bits", "alive", "dying", "ready", "open", "there", "window")
+BITS += ("one_alive", "two_alive", "one_dying", "two_dying")
 TYPES = dict.fromkeys(BITS, "u8")
 TYPES |= dict.fromkeys(("label", "part", "ends", "natural", "comp", "predecessor", "up", "link", "source"), "id")
 TYPES |= dict.fromkeys(
@@ -34,6 +35,7 @@ TYPES |= dict.fromkeys(("two_after", "one_low_after", "two_low_after", "low_afte
 TYPES |= dict.fromkeys(("changed", "failure", "across", "less", "core", "left", "counts"), "i8")
 TYPES |= dict.fromkeys(("ahead", "back", "state", "inside", "covered", "sources", "targets"), "u1")
 TYPES |= dict.fromkeys(("degree", "size", "higher", "support", "distance", "hops"), "u4")
+TYPES |= dict.fromkeys(("one_support", "two_support"), "u4")
 TYPES |= dict.fromkeys(("own", "between"), "u8")
 TYPES |= dict.fromkeys(("paths", "depends", "again", "share", "received", "error", "slack"), "f8")
 TYPES |= {"least": "weight", "weight": "weight", "width": "f4", "color": "id", "other": "u8"}
@@ -47,12 +49,13 @@ OWN = {
     "count_entries": {"entries": "i8"},
     "dag": {"distance": "f8", "level": "i8", "left": "u4", "last": "u8"},
     "find_above": {"left": "u4"},
+    "paths": {"between": "f8", "last": "u8"},
 }
 NUMBERS = {
     "step": np.int64(-1), "level": np.uint32(3), "number": 7, "count": np.uint64(9), "amount": 0.5, "each": 1.0,
     "single": True, "limit": np.uint32(9), "base": np.uint64(0), "once": True,
     "small_pages": 5, "directed": True, "pull": False, "both": True, "first": np.uint64(0), "end": np.uint64(9),
-    "way": 3,
+    "way": 3, "root": 5,
     "none": np.uint32(5), "last": np.uint32(3), "one_base": np.uint64(0), "two_base": np.uint64(0),
     "one_first": np.uint64(0), "two_first": np.uint64(0),
 }  # fmt: skip
