@@ -23,6 +23,7 @@ from gstream.algorithms.pagerank import preference_of
 from gstream.algorithms.predecessors import find_predecessors, limit_of, unreached
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.bitmaps import bitmap, list_bits
+from gstream.hostcode.generate import BLOCK
 from gstream.results import Column
 from pagestore.errors import GstreamError
 from pagestore.sizes import show_things
@@ -162,9 +163,11 @@ def certify_pagerank(session: Session, columns: list[Column], options: dict[str,
     alpha, tol = options.get("alpha", 0.85), options.get("tol", 1e-6)
     residual = pagerank_residual(session, rank, alpha, preference_of(session, options.get("personalization")))
     converged = found["converged"] and options.get("iterations") is None
-    # A rank is rounded a few times; a hub's sum of d terms, in float64, is off by some sqrt(d) roundings of its value.
-    hub = math.sqrt(session.meta.max_in_degree) * float(np.finfo(np.float64).eps)
-    rounding = ROUNDINGS * float(np.finfo(rank.dtype).eps) + hub
+    # A rank is rounded a few times; a hub's sum of d terms, in float64, is off by some sqrt(d) roundings of its value;
+    # what vertices without edges give to all, which is summed by blocks, by half a rounding a term, as these are equal.
+    blocks, last = divmod(session.meta.vertices, BLOCK)
+    terms = math.sqrt(session.meta.max_in_degree) + (blocks + (BLOCK if blocks else last)) / 2
+    rounding = ROUNDINGS * float(np.finfo(rank.dtype).eps) + terms * float(np.finfo(np.float64).eps)
     # Without convergence ranks may swing between roundings that each step repeats: those add up to 1 / (1 - alpha).
     allowed = alpha * tol + rounding if converged else 2 * alpha ** found["supersteps"] + rounding / (1 - alpha)
     bound = residual / (1 - alpha)

@@ -126,3 +126,12 @@ def test_wrong_steps_are_refused(name, options, topology, tmp_path):
         if options.get("iterations") != 0:
             other, _ = run(session, **{**options, "iterations": options.get("iterations", 10) - 1})
             assert refused(prove, session, columns, other[0].values, options, found), "one step fewer"
+
+
+def test_what_leads_past_all_numbers_is_no_false_alarm(tmp_path):
+    """A rate that is not stable, on both sides of 0."""
+    example = Example(3, np.array([0, 1, 1, 2]), np.array([1, 0, 2, 1]), np.full(4, 200.0))
+    with gstream.open(example.stored(tmp_path)) as graph, np.errstate(all="ignore"):
+        result = graph.heat({0: 1.0, 2: -3.0}, 400, rate=1.0, certify=True)
+        assert np.isinf(result.to_numpy()["temperature"]).any() or np.isnan(result.to_numpy()["temperature"]).any()
+        assert result.summary["certificate"]["holds"]

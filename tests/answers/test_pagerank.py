@@ -118,6 +118,16 @@ def test_ranks_that_swing_between_roundings_are_no_false_alarm(tmp_path):
         assert not summary["converged"] and summary["l1_change"] > 1e-7
 
 
+@pytest.mark.parametrize("vertices", [150, 900, 4000])
+def test_many_dead_ends_are_no_false_alarm(vertices, tmp_path):
+    """What they give to all is a sum of as many terms, with as many roundings."""
+    example = Example(vertices, np.array([127]), np.array([95]), directed=False)
+    with gstream.open(example.stored(tmp_path)) as graph:
+        for tol in (1e-14, 1e-15):
+            ranks = graph.pagerank(tol=tol, max_iter=3000, float64=True, certify=True)
+            assert ranks.summary["certificate"]["holds"]
+
+
 def test_personalization_from_a_file(tmp_path):
     example = Example(4, np.array([0, 1, 2]), np.array([1, 2, 0]), kind="listed")
     file = tmp_path / "preference.txt"
