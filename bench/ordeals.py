@@ -18,6 +18,7 @@ import re
 import resource
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections import Counter
@@ -85,7 +86,15 @@ class Found:
     failures: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "outcomes": dict(sorted(self.outcomes.items())), "seconds": round(self.seconds, 1)}
+        told = {"failures": [without_places(text) for text in self.failures], "seconds": round(self.seconds, 1)}
+        return {**vars(self), "outcomes": dict(sorted(self.outcomes.items())), **told}
+
+
+def without_places(text: str) -> str:
+    """A failure as any machine would tell it: where this one has the project, its Python and its files is cut off."""
+    for place, name in ((sys.prefix, "PYTHON"), (str(ROOT), "PROJECT"), (tempfile.gettempdir(), "TEMPORARY")):
+        text = text.replace(place, name)
+    return text
 
 
 def try_property(tried: Property, folder: Path, seed: int, seconds: float, most: int | None = None) -> Found:

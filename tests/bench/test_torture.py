@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -141,3 +144,17 @@ def test_calls_that_fail(tmp_path: Path) -> None:
 )
 def test_what_a_plain_error_is(ended: Ended, wrong: bool) -> None:
     assert (plain_error(ended) is not None) == wrong
+
+
+def test_failures_name_no_place_of_this_machine():
+    found = ordeals.Found("a", "b", 1)
+    found.failures = [f'File "{sys.prefix}/lib/a.py", in {ordeals.ROOT / "gstream"}, {tempfile.gettempdir()}/x: broken']
+    told = found.as_dict()["failures"][0]
+    assert told == 'File "PYTHON/lib/a.py", in PROJECT/gstream, TEMPORARY/x: broken'
+
+
+@pytest.mark.parametrize("path", sorted((ordeals.ROOT / "bench" / "results").iterdir()), ids=lambda path: path.name)
+def test_results_name_no_place_of_a_machine(path):
+    """Homes, temporary folders, packages, and where this checkout is."""
+    text = path.read_text()
+    assert not re.search(r"/(?:home|root|tmp|Users)/|(?<!PYTHON)/lib/python", text) and str(ordeals.ROOT) not in text
