@@ -63,6 +63,11 @@ def make_path(folder: Path, kind: str, vertices: int, edges: int) -> str:
         return store.path
 
 
+def make_paths(tmp_path_factory: Any, vertices: int, edges: int) -> dict[str, str]:
+    """Path of a store of each kind."""
+    return {kind: make_path(tmp_path_factory.mktemp("stores"), kind, vertices, edges) for kind in KINDS}
+
+
 def check(graph: gstream.Graph, name: str, options: dict[str, Any]) -> Any:
     """The result of an algorithm with these options, whose values and supersteps are those of the host's cores."""
     own = ASKED.get(name, {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from compilers import needs_gxx
-from entry_runs import BY_CHUNKS, CHUNKED, KINDS, OPTIONS, TWO, check, make_path
+from entry_runs import BY_CHUNKS, CHUNKED, KINDS, OPTIONS, TWO, check, make_path, make_paths
 
 import gstream
 
@@ -17,8 +17,7 @@ ALL = {what: {"devices": "cuda", **given} for what, given in OPTIONS.items()} | 
 
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory):
-    """Path of a store of each kind."""
-    return {kind: make_path(tmp_path_factory.mktemp("stores"), kind, V, E) for kind in KINDS}
+    return make_paths(tmp_path_factory, V, E)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -146,22 +146,28 @@ def test_every_allocation_may_fail_once(path, expected, monkeypatch, name, place
         assert not standin.LIVE, f"allocation {at}: memory is left"
 
 
-@pytest.mark.parametrize("name", ["kcore", "coloring"])
-def test_the_cores_go_on_where_memory_runs_out_between_rounds(path, expected, monkeypatch, name):
-    """Every allocation from some sweep on fails."""
-    usual, sweep, left = standin.DRIVER.mem_alloc, Session.sweep_gpus, [0]
+def starve(monkeypatch, owner, name):
+    """No GPU memory is had any more once owner.name has been called more than so many times: the list's one number."""
+    usual, called, left = standin.DRIVER.mem_alloc, getattr(owner, name), [0]
 
     def refuse(size):
         if left[0] < 0:
             raise standin.MemoryError("made up by the test")
         return usual(size)
 
-    def swept(*given):
+    def count(*given):
         left[0] -= 1
-        return sweep(*given)
+        return called(*given)
 
     monkeypatch.setattr(standin.DRIVER, "mem_alloc", refuse)
-    monkeypatch.setattr(Session, "sweep_gpus", swept)
+    monkeypatch.setattr(owner, name, count)
+    return left
+
+
+@pytest.mark.parametrize("name", ["kcore", "coloring"])
+def test_the_cores_go_on_where_memory_runs_out_between_rounds(path, expected, monkeypatch, name):
+    """Every allocation from some sweep on fails."""
+    left = starve(monkeypatch, Session, "sweep_gpus")
     for rounds in (1, 2, 3, 5, 9):
         left[0] = rounds
         with gstream.open(path) as graph:
@@ -174,21 +180,9 @@ def test_the_cores_go_on_where_memory_runs_out_between_rounds(path, expected, mo
 @pytest.mark.parametrize("rounds", [1, 2, 4, 7, 1000])
 def test_searches_go_on_where_memory_runs_out(path, monkeypatch, place, rounds):
     """Of betweenness, whose cores keep what a GPU finds anew: from some sweep on, by batches or not, nothing is had."""
-    usual, sweep, left = standin.DRIVER.mem_alloc, Resident.sweep, [rounds]
-
-    def refuse(size):
-        if left[0] < 0:
-            raise standin.MemoryError("made up by the test")
-        return usual(size)
-
-    def swept(*given):
-        left[0] -= 1
-        return sweep(*given)
-
     with gstream.open(path) as graph:
         expected = graph.betweenness(source=[3, 77, 150]).to_numpy()["betweenness"]
-        monkeypatch.setattr(standin.DRIVER, "mem_alloc", refuse)
-        monkeypatch.setattr(Resident, "sweep", swept)
+        starve(monkeypatch, Resident, "sweep")[0] = rounds
         found = graph.execute("betweenness", {"source": [3, 77, 150]}, devices="cuda", **PLACES[place])
     np.testing.assert_allclose(found.to_numpy()["betweenness"], expected, rtol=1e-12)
     assert rounds < 1000 or "note" not in found.summary

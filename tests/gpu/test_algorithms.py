@@ -6,7 +6,7 @@ Its kernels' arithmetic is that of tests/cuda/test_algorithms.py, which asks the
 from __future__ import annotations
 
 import pytest
-from entry_runs import BY_CHUNKS, CHUNKED, KINDS, NAMES, OPTIONS, TWO, check, make_path
+from entry_runs import BY_CHUNKS, CHUNKED, KINDS, NAMES, OPTIONS, TWO, check, make_paths
 from visible import NEEDS_GPU, gpus
 
 import gstream
@@ -24,8 +24,7 @@ ALL = {what: {"devices": "cuda:0", **given} for what, given in ONE.items()} | {
 
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory):
-    """Path of a store of each kind."""
-    return {kind: make_path(tmp_path_factory.mktemp("stores"), kind, V, E) for kind in KINDS}
+    return make_paths(tmp_path_factory, V, E)
 
 
 @pytest.mark.parametrize("options", ALL)
