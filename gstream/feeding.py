@@ -25,6 +25,9 @@ def feed(
     others = device.submit_held(table, demand.numbers)
     if len(in_place) and len(others):
         others = read_in_place(device, source, demand, weights, others, in_place)
+    yield  # other devices may begin
+    if len(others) == 0:
+        return
     with closing(source.batches(others, device.in_place, device.make_room, weights, again)) as batches:
         for batch in batches:
             device.submit(batch)
