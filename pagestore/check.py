@@ -8,8 +8,8 @@ compared with its bound before it is used: the pages may hold anything.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from pagestore.jit import compiled
 from pagestore.layout import HEAD_NEIGHBOURS
 
 # Odd 64-bit constants of splitmix64 and of the golden ratio.
@@ -19,7 +19,7 @@ _FIRST, _SECOND, _WEIGHT, _LAST = (
 )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def walk_records(words, header_words, vertices, columns, vertex, size):
     """Follow slots and records of a page (id[W]); fills vertex, size (u8[records]); returns the broken rule or 0.
 
@@ -49,7 +49,7 @@ def walk_records(words, header_words, vertices, columns, vertex, size):
     return 0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _walk_columns(words, header_words, vertices, columns, vertex, size):
     """The same for a column page: a group's sizes side by side, then as many rows as its longest list."""
     one, two = np.uint64(1), np.uint64(2)
@@ -82,7 +82,7 @@ def _walk_columns(words, header_words, vertices, columns, vertex, size):
     return 6 if used != 0 else 0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def scan_neighbours(words, weights, header_words, vertices, columns, vertex, size, heads, sums):
     """Neighbours of a page that `walk_records` passed; returns the broken rule or 0.
 

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from pagestore.convert.buffers import Buffers
 from pagestore.convert.emit import mix
 from pagestore.errors import UsageError
 from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, EdgeSource
+from pagestore.jit import compiled
 
 GRAPH500 = (0.57, 0.19, 0.19)  # A, B, C; D is what is left
 MAX_SCALE = 40
@@ -33,7 +33,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _WEIGHT_STREAM = np.uint64(0xD1B54A32D192ED03)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def scrambled(vertex, scale, keys):
     """A keyed bijection on [0, 2^scale): odd multiplications and shifts, each of which can be undone."""
     mask = (U1 << scale) - U1
@@ -44,14 +44,14 @@ def scrambled(vertex, scale, keys):
     return vertex
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def _level(r, limits, s, t):
     """One level of the quadtree: quadrants A, B, C, D by r. No compares: the sign of limit - 1 - r says r >= limit."""
     right, down, corner = (limits[0] - r) >> U63, (limits[1] - r) >> U63, (limits[2] - r) >> U63
     return (s << U1) | down, (t << U1) | (right - down + corner)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _rmat(first, scale, seed, limits, keys, source, target):
     """Each level takes one bit of both ends; a draw of 64 bits serves three, and those past `scale` are dropped.
 
@@ -78,7 +78,7 @@ def _rmat(first, scale, seed, limits, keys, source, target):
             t[i] = scrambled(t[i] >> excess, scale, keys)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _uniform(first, scale, seed, keys, source, target):
     mask = (U1 << scale) - U1
     for i in range(source.size):
@@ -87,7 +87,7 @@ def _uniform(first, scale, seed, keys, source, target):
         target[i] = scrambled(mix(counter + GOLDEN + GOLDEN) & mask, scale, keys)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _grid(first, rows, columns, scale, keys, source, target):
     """Edges to the right, row by row, then edges down, row by row."""
     across = rows * (columns - U1)
@@ -103,7 +103,7 @@ def _grid(first, rows, columns, scale, keys, source, target):
         target[i] = scrambled(other, scale, keys)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _weights(first, seed, weight):
     for i in range(weight.size):
         draw = mix((seed ^ _WEIGHT_STREAM) + (first + np.uint64(i)) * GOLDEN)

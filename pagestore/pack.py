@@ -37,8 +37,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from pagestore.jit import compiled
 from pagestore.layout import HEAD_NEIGHBOURS, HEADER, HEADER_BYTES, ROW, SLOT_WORDS, PageLayout
 from pagestore.pack_columns import pack_columns
 from pagestore.planning import PagePlan, PagePlanner, PageRange, plan_pages
@@ -251,7 +251,7 @@ def _headers(plan: PagePlan, pages: np.ndarray, begin: int, end: int) -> None:
     pages[:, :HEADER_BYTES] = headers.view(np.uint8).reshape(-1, HEADER_BYTES)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _small(lengths, first, keys, mask, words, page_words, header_words, longest, word, slot, starts, records):
     """Lay records and slots; False when pages would differ from the plan's first vertices and record counts.
 
@@ -288,7 +288,7 @@ def _small(lengths, first, keys, mask, words, page_words, header_words, longest,
     return row + one >= starts.size and (starts.size == 0 or slot <= records[row])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _small_weights(lengths, weights, words, page_words, header_words, longest, word, slot):
     """The same walk for weights: the element beside a neighbour's word is that neighbour's weight."""
     one, two = np.uint64(1), np.uint64(SLOT_WORDS)
@@ -311,7 +311,7 @@ def _small_weights(lengths, weights, words, page_words, header_words, longest, w
         key += degree
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _large(keys, mask, words, page_words, list_word, longest, offset):
     """Copy list elements into consecutive pages, `longest` a page, from element `offset` of the first page on."""
     key, page = np.uint64(0), np.uint64(0)
@@ -325,7 +325,7 @@ def _large(keys, mask, words, page_words, list_word, longest, offset):
         offset = np.uint64(0)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _heads(lengths, keys, mask, heads):
     key = np.uint64(0)
     for i in range(lengths.size):

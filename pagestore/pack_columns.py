@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from pagestore.jit import compiled
 from pagestore.layout import SLOT_WORDS, PageLayout
 
 
@@ -34,7 +34,7 @@ def pack_columns(
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _columns(
     lengths, first, keys, mask, words, weights, weight_words, page_words, header_words, longest, columns, inside,
     starts, records,

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from pagestore.jit import compiled
 from pagestore.layout import COLUMN_WIDTHS, DIRECTORY, LARGE, ROW, SLOT_WORDS, SMALL, PageLayout
 from pagestore.simd import SIZES, WARP_LANES, add_record, best_size, close_page
 
@@ -200,7 +200,7 @@ def _large_rows(hubs: np.ndarray, longest: int) -> np.ndarray:
     return part
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _close(state, longest, lanes, rows, row, layout):
     """Write the open page's row; a lane of its own for each record of a column page (FORMAT.md, `group`)."""
     close_page(longest, lanes)
@@ -214,7 +214,7 @@ def _close(state, longest, lanes, rows, row, layout):
     state[:] = 0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _joins(degree, columns, words, state):
     """Add a record to the groups of the open page where it fits; whether it does."""
     base, rank, most = state[_BASE], state[_RANK], state[_MOST]
@@ -228,13 +228,13 @@ def _joins(degree, columns, words, state):
     return True
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _padding(state, header_words):
     """Words of the open page's groups that hold neither a size nor a neighbour."""
     return state[_END] - header_words - state[_RECORDS] - state[_EDGES]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _plan(degrees, first, words, header_words, longest_list, columns, slack, state, longest, lanes, rows, hubs):
     """Continue the plan; returns how many rows of closed pages and of hubs were written, and the padding of pages.
 

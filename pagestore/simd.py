@@ -14,15 +14,15 @@ is large enough to ignore them, but a large page has N = 1 and would otherwise b
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from pagestore.jit import compiled
 from pagestore.layout import GROUP_SIZES
 
 WARP_LANES = 32
 SIZES = len(GROUP_SIZES)  # group size S = 1 << i for i in 0..5
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def add_record(degree, rank, longest, lanes):
     """Count record number `rank` of a page: longest u8[6] of the open warps, lanes u8[6] of the closed ones."""
     for i in range(SIZES):
@@ -34,7 +34,7 @@ def add_record(degree, rank, longest, lanes):
             longest[i] = 0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def close_page(longest, lanes):
     """Close the open warps of a page: afterwards lanes u8[6] are final and `longest` is zero."""
     for i in range(SIZES):
@@ -42,7 +42,7 @@ def close_page(longest, lanes):
         longest[i] = 0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def best_size(lanes):
     """Group size with the fewest lanes, so the best ME; of equals the largest (its reads coalesce best)."""
     best = SIZES - 1
@@ -52,7 +52,7 @@ def best_size(lanes):
     return 1 << best
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _lanes(degrees, longest, lanes, intra):
     for rank in range(degrees.size):
         degree = np.uint64(degrees[rank])
@@ -95,7 +95,7 @@ def rates(lanes: int, intra: int, edges: int) -> dict[str, float | int]:
     }
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def page_sums(degrees, base, first, last, longest_list, lanes, intra):
     """Lanes and U_A of small pages, u8[pages, 6] each, from the degrees of vertices base..base+n-1.
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
+
+from pagestore.jit import compiled
 
 U0, U1, HALF = np.uint64(0), np.uint64(1), np.uint64(32)
 KEPT, DUPLICATES, LOOPS, HASH, LAST_KEY, STARTED, FIRST_NEAR, FIRST_FAR = range(8)  # of `state` u8[8]
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def mix(x):
     """A bijection of uint64 that spreads every bit (splitmix64's finaliser)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -19,7 +20,7 @@ def mix(x):
     return x ^ (x >> np.uint64(31))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _emit(keys, weights, count, bits, first, dedupe, mirrored, targets, kept_weights, degrees, state):
     mask = (U1 << bits) - U1
     kept = U0

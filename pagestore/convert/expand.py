@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from pagestore.convert.buffers import Buffers
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.storage import WINDOW, Vector
+from pagestore.jit import compiled
 
 U0, U1 = np.uint64(0), np.uint64(1)
 
@@ -31,7 +31,7 @@ class Edges:
         return len(self.source)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _cut(degrees, first, edges_before, chunk_edges, chunk_vertices, state, cuts):
     """Note (vertex, edges of it already taken, edge number) wherever a chunk starts; returns how many were noted.
 
@@ -58,7 +58,7 @@ def _cut(degrees, first, edges_before, chunk_edges, chunk_vertices, state, cuts)
     return count
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _repeat(degrees, first, skip, place, out):
     """out = each near vertex once an edge, `skip` edges of the first one left out; renamed by `place` (or None)."""
     at = U0
@@ -75,7 +75,7 @@ def _repeat(degrees, first, skip, place, out):
             at += U1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _rename(near, far, weights, place, low, high, out_near, out_far, out_weights):
     """Keep the edges whose far end is in [low, high), renamed by `place` (of that window); returns how many."""
     kept = U0

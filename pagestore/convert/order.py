@@ -13,18 +13,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
 from pagestore.convert.atomic import atomic_add
 from pagestore.convert.crew import Ticker, run_crew
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.storage import Vector
+from pagestore.jit import compiled
 
 MAX_ORDER_BUCKETS = 1 << 20  # 8 MiB of counters; at most edges / 2^20 vertices have a greater degree
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _count(targets, low, high, counts):
     for i in range(targets.size):
         vertex = np.uint64(targets[i])
@@ -62,7 +62,7 @@ def count_far_ends(
     return result
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _bucket(degree, other, least, most, buckets):
     """Bucket of a degree, 0 for the greatest; `buckets` + 1 for vertices without any edge."""
     if degree == 0 and other == 0:
@@ -74,14 +74,14 @@ def _bucket(degree, other, least, most, buckets):
     return buckets - np.uint64(1) - np.uint64((degree - least) * (buckets - np.uint64(1)) // (most - least))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _tally(degrees, others, least, most, buckets, counts):
     for i in range(degrees.size):
         other = np.uint64(0) if others is None else np.uint64(others[i])
         counts[_bucket(np.uint64(degrees[i]), other, least, most, buckets)] += np.uint64(1)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _assign(degrees, others, least, most, buckets, nexts, out):
     for i in range(degrees.size):
         other = np.uint64(0) if others is None else np.uint64(others[i])

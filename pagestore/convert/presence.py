@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
 
 from pagestore.convert.atomic import atomic_or
+from pagestore.jit import compiled
 
 WORD_BITS = 64
 READ_WORDS = 1 << 14  # words turned into IDs at a time: at most 1 Mi IDs, 8 MiB
 U1, U6, U63 = np.uint64(1), np.uint64(6), np.uint64(63)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def mark(ids, bitmap):
     """Set the bit of every ID; all must be below 64 * len(bitmap). Several threads may mark at once."""
     for i in range(ids.size):
@@ -28,7 +28,7 @@ def mark(ids, bitmap):
             atomic_or(bitmap, ids[i] >> U6, bit)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def bits_set(word):
     """Number of ones in a uint64 (LLVM makes it one instruction where the CPU has it)."""
     word -= (word >> U1) & np.uint64(0x5555555555555555)
@@ -37,7 +37,7 @@ def bits_set(word):
     return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _rank_table(bitmap, table):
     total = np.uint64(0)
     for i in range(bitmap.size):
@@ -47,7 +47,7 @@ def _rank_table(bitmap, table):
     return total
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def rank(table, identity):
     """How many IDs below `identity` occur."""
     word = table[identity >> U6, 0]
@@ -55,7 +55,7 @@ def rank(table, identity):
     return table[identity >> U6, 1] + bits_set(word & below)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _ids_of_words(table, first_word, last_word, ids):
     count = np.uint64(0)
     for i in range(first_word, last_word):
@@ -68,7 +68,7 @@ def _ids_of_words(table, first_word, last_word, ids):
     return count
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def count_ids(bitmap):
     """Number of IDs that occur."""
     total = np.uint64(0)
@@ -77,7 +77,7 @@ def count_ids(bitmap):
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def ranks(table, ids, out):
     """out[i] = rank of ids[i]; IDs past the table rank last (how many occur at all)."""
     end = np.uint64(table.shape[0]) << U6

@@ -9,7 +9,8 @@ the multiset of edges. Measured on RMAT keys of 41 bits: 11 ns a key on one core
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from pagestore.jit import compiled
 
 RUN_KEYS = 1 << 12  # aimed length of a run: keys and scratch take 64 KiB (2^14 and 2^10 are a tenth slower)
 TOP_BITS = 10  # at most 1,024 write streams in the first pass: beyond that the TLB is what bounds it
@@ -17,7 +18,7 @@ SHORT_RUN = 48  # runs up to this length are sorted by insertion
 U0, U1 = np.uint64(0), np.uint64(1)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def insertion_sort(keys, weights, first, last):
     """Sort keys[first:last] in place, weights alongside (weights may be None)."""
     for i in range(first + U1, last):
@@ -35,7 +36,7 @@ def insertion_sort(keys, weights, first, last):
             weights[j] = weight
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _spread(keys, weights, to_keys, to_weights, first, last, shift, mask, counts):
     """One stable counting pass over keys[first:last] into to_keys[first:last]; counts becomes the end of each digit.
 
@@ -62,7 +63,7 @@ def _spread(keys, weights, to_keys, to_weights, first, last, shift, mask, counts
     return True
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _sort_run(keys, weights, other_keys, other_weights, first, last, bits, in_other, counts):
     """Sort a run by its low `bits`; it starts in other_keys if `in_other`, and ends in keys."""
     length = last - first
@@ -92,7 +93,7 @@ def _sort_run(keys, weights, other_keys, other_weights, first, last, bits, in_ot
                 weights[i] = other_weights[i]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _order_equal_keys(keys, weights, count):
     """Put the weights of equal keys in ascending order."""
     first = U0
@@ -105,7 +106,7 @@ def _order_equal_keys(keys, weights, count):
         first = last
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def sort_keys(keys, weights, other_keys, other_weights, count, bits):
     """Sort keys[:count] (uint64, all below 2^bits) ascending in place, and weights[:count] by (key, weight).
 

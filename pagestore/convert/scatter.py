@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from pagestore.convert.buffers import Buffers
 from pagestore.convert.presence import rank
+from pagestore.jit import compiled
 
 OUT, IN, BOTH = 0, 1, 2  # near = source; near = target; undirected: both directions, a self-loop once
 BINS = 1 << 16
@@ -53,7 +53,7 @@ class Scattered:
     loops: int  # self-loops met
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _count(source, target, of_bin, shift, direction, drop_loops, counts):
     loops = 0
     for i in range(source.size):
@@ -69,7 +69,7 @@ def _count(source, target, of_bin, shift, direction, drop_loops, counts):
     return loops
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def _put(near_id, near, far, weight, of_bin, shift, firsts, bits, places, keys, weights):
     bucket = of_bin[near_id >> shift]
     place = places[bucket]
@@ -79,7 +79,7 @@ def _put(near_id, near, far, weight, of_bin, shift, firsts, bits, places, keys, 
         weights[place] = weight
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _fill(
     source, target, weight, of_bin, shift, base, table, firsts, bits, direction, drop_loops, places, keys, weights
 ):  # fmt: skip

@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
 from pagestore.convert.bucketstore import Block, FileBuckets, load
 from pagestore.convert.buffers import Buffers
 from pagestore.convert.radix import sort_keys
 from pagestore.convert.scatter import Scattered
+from pagestore.jit import compiled
 
 PARTS = 128  # parts a bucket is cut into at most, each a file
 FINE = 1 << 12  # ranges counted to balance the parts
@@ -43,13 +43,13 @@ class Scratch:
         return keys, weights
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _count(codes, least, shift, counts):
     for i in range(codes.size):
         counts[(codes[i] - least) >> shift] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _fill(codes, keys, weights, least, shift, part_of, places, out_keys, out_weights):
     for i in range(codes.size):
         part = part_of[(codes[i] - least) >> shift]

@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
 from pagestore.convert.scatter import BINS
 from pagestore.errors import InputError
 from pagestore.inputs.base import EdgeChunk
+from pagestore.jit import compiled
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
 DOUBLE_EXACT = float(1 << 53)  # greater integers were perhaps rounded when they became float64 here
 U0 = np.uint64(0)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _extent(source, target):
     """Least and greatest ID and the number of self-loops."""
     least, most, loops = ~U0, U0, 0
@@ -31,14 +31,14 @@ def _extent(source, target):
     return least, most, loops
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _histogram(source, target, shift, counts):
     for i in range(source.size):
         counts[0, source[i] >> shift] += np.uint64(1)
         counts[1, target[i] >> shift] += np.uint64(1)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _weights(weight):
     """Least and greatest weight, how many are no integers, how many integers float32 can't hold, one of these."""
     least, most, broken, inexact, example = weight[0], weight[0], 0, 0, 0.0

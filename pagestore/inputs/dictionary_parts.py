@@ -16,19 +16,19 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
 from pagestore.errors import ResourceError
 from pagestore.inputs.base import EdgeSource
 from pagestore.inputs.edgefile import DenseSource, EdgeFile, FileVector, write_array
 from pagestore.inputs.idtable import IdSet, RankTable, distinct
+from pagestore.jit import compiled
 
 PARTS = 64
 ROUNDS = 3  # times that every edge is read here
 Ranker = Callable[[np.ndarray], np.ndarray]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def part_of_each(splitters: np.ndarray, ids: np.ndarray, part: np.ndarray, counts: np.ndarray) -> None:
     """part[k] (uint8) = number of splitters <= ids[k]; counts[p + 1] counts them."""
     for k in range(np.uint64(len(ids))):

@@ -7,7 +7,8 @@ number below 2^32: a slot is the upper half of a mixed hash times the capacity, 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from pagestore.jit import compiled
 
 EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 FULLEST = 0.65  # load at which a set grows: beyond 0.7 linear probes lengthen quickly
@@ -17,7 +18,7 @@ MIX_1, MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)  # M
 U0, U1, HALF, FOLD = np.uint64(0), np.uint64(1), np.uint64(32), np.uint64(33)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def slot_of(key: np.uint64, capacity: np.uint64) -> np.uint64:
     key ^= key >> FOLD
     key *= MIX_1
@@ -27,7 +28,7 @@ def slot_of(key: np.uint64, capacity: np.uint64) -> np.uint64:
     return ((key >> HALF) * capacity) >> HALF
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def insert_all(table: np.ndarray, ids: np.ndarray, first: int, room: int) -> tuple:
     """Insert ids[first:] (uint64) until `room` new ones are in: (index of the first not looked at, new ones)."""
     capacity = np.uint64(len(table))
@@ -49,7 +50,7 @@ def insert_all(table: np.ndarray, ids: np.ndarray, first: int, room: int) -> tup
     return k, added
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def fill_ranks(table: np.ndarray, slots: np.ndarray, ids: np.ndarray, base: int, ranks: np.ndarray) -> int:
     """Make `table` and `slots` map ids[k] to ranks[k], or to base + k when there are no `ranks`.
 
@@ -69,7 +70,7 @@ def fill_ranks(table: np.ndarray, slots: np.ndarray, ids: np.ndarray, base: int,
     return repeated
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def look_up(table: np.ndarray, ranks: np.ndarray, ids: np.ndarray, out: np.ndarray) -> int:
     """out[k] = rank of ids[k]; returns the index of the first ID that is missing, or len(ids)."""
     capacity = np.uint64(len(table))

@@ -18,7 +18,8 @@ from __future__ import annotations
 from enum import IntEnum
 
 import numpy as np
-from numba import njit
+
+from pagestore.jit import compiled
 
 
 def shortest_line(fields: int) -> int:
@@ -57,17 +58,17 @@ FAR_POWER = np.uint64(1000)  # stands for any exponent of more digits
 ASCII_0, MOST_DIGITS, PLAIN_DIGITS = np.uint64(48), np.uint64(19), np.uint64(18)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def is_blank(char: np.uint8, separator: np.int64) -> bool:
     return char == SPACE or (char == TAB and separator != TAB)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def ends_line(buf: np.ndarray, i: np.uint64) -> bool:
     return buf[i] == NEW or (buf[i] == RETURN and buf[i + U1] == NEW)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def digits_at(buf: np.ndarray, i: np.uint64) -> tuple:
     """Read decimal digits at buf[i]: (first byte behind them, value modulo 2^64)."""
     value = U0
@@ -79,7 +80,7 @@ def digits_at(buf: np.ndarray, i: np.uint64) -> tuple:
     return i, value
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def id_at(buf: np.ndarray, at: np.uint64) -> tuple:
     """Read a vertex ID, quoted or not: (first byte behind it, ID), or (at, 0) when it is not one plain ID."""
     quoted = buf[at] == QUOTE
@@ -92,7 +93,7 @@ def id_at(buf: np.ndarray, at: np.uint64) -> tuple:
     return i, value
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def product(a: float, b: float) -> tuple:
     """a * b exactly, as a rounded product and what rounding left out (Dekker 1971)."""
     high = SPLIT * a
@@ -104,7 +105,7 @@ def product(a: float, b: float) -> tuple:
     return rounded, ((a_high * b_high - rounded) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def wide_number(mantissa: np.uint64, exponent: np.int64) -> tuple:
     """(mantissa * 10^exponent, in doubt) for 64-bit mantissas and |exponent| <= 22, in twice float64's precision.
 
@@ -124,7 +125,7 @@ def wide_number(mantissa: np.uint64, exponent: np.int64) -> tuple:
     return value, value != first + second * (1.0 + DOUBT)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def number_at(buf: np.ndarray, at: np.uint64) -> tuple:
     """Read a decimal number: (first byte behind it, value, hard), or (at, 0.0, False) when it isn't one.
 
@@ -167,7 +168,7 @@ def number_at(buf: np.ndarray, at: np.uint64) -> tuple:
     return i, -value if negative else value, hard
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def field_end(buf: np.ndarray, at: np.uint64, separator: np.int64) -> np.uint64:
     """First byte behind the field at buf[at], blanks before a separator included; `at` when its quotes are not plain.
 
@@ -187,7 +188,7 @@ def field_end(buf: np.ndarray, at: np.uint64, separator: np.int64) -> np.uint64:
     return i
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def next_field(buf: np.ndarray, at: np.uint64, separator: np.int64) -> tuple:
     """From the end of a field to the next one: (its first byte, the line ended instead, all is well)."""
     i = at
@@ -205,7 +206,7 @@ def next_field(buf: np.ndarray, at: np.uint64, separator: np.int64) -> tuple:
     return i, False, True
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def begin_line(buf: np.ndarray, at: np.uint64, rules: np.ndarray) -> tuple:
     """From the start of a line to its first field: (its first byte, it holds data, its lead is right)."""
     separator, lead = rules[0], rules[5]
@@ -223,7 +224,7 @@ def begin_line(buf: np.ndarray, at: np.uint64, rules: np.ndarray) -> tuple:
     return i, True, True
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def plain_pair(buf: np.ndarray, at: np.uint64, separator: np.int64) -> tuple:
     """The common case, at the start of a line: `digits, one separator, digits` of at most 18 digits each.
 
@@ -251,7 +252,7 @@ def plain_pair(buf: np.ndarray, at: np.uint64, separator: np.int64) -> tuple:
     return i, source, target
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def columns_at(
     buf: np.ndarray, at: np.uint64, column: int, rules: np.ndarray, source: np.uint64, target: np.uint64
 ) -> tuple:
@@ -284,7 +285,7 @@ def columns_at(
     return i, good and column == fields, source, target, weight, hard_first, hard_end
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def parse_lines(
     buf: np.ndarray,
     size: np.uint64,
@@ -343,7 +344,7 @@ def parse_lines(
     return edges, lines, comments, odd_count, hard_count
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def gather_fields(buf: np.ndarray, first: np.ndarray, end: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
     """Copy buf[first[k]:end[k]] one behind the other: offsets uint64[n + 1] and out uint8[offsets[n]] (ample room)."""
     at = U0

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from pagestore.inputs.lines import MAX_ID, NEW, U0, U1, digits_at, ends_line, is_blank, number_at
+from pagestore.jit import compiled
 
 MOST_DIGITS = np.uint64(19)
 SHORTEST_ENTRY = 2  # "1 ": bounds the entries of a block
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def parse_lists(
     buf: np.ndarray, size: np.uint64, headed: bool, skipped: int, weighted: bool, low: np.uint64, high: np.uint64,
     source: np.ndarray, target: np.ndarray, weight: np.ndarray, heads: np.ndarray, odd: np.ndarray,

@@ -7,16 +7,16 @@ found when the ranks are tabled (names.py) and then another seed is taken: 1.4 i
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from pagestore.inputs.idtable import EMPTY, slot_of
+from pagestore.jit import compiled
 
 ODD_1, ODD_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 U0, U1, U8, SHIFT = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(29)
 WORD_BYTES = np.uint64(8)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def hash_names(data: np.ndarray, offsets: np.ndarray, seed: np.uint64, first: np.ndarray, second: np.ndarray) -> None:
     """Hashes uint64[n] of the names data[offsets[k]:offsets[k + 1]] (uint8, int64[n + 1]); `first` is never EMPTY."""
     for k in range(np.uint64(len(first))):
@@ -42,7 +42,7 @@ def hash_names(data: np.ndarray, offsets: np.ndarray, seed: np.uint64, first: np
         second[k] = (b ^ length) * ODD_1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def new_names(first: np.ndarray, second: np.ndarray, cache: np.ndarray, new: np.ndarray) -> int:
     """Indices of names that the cache (uint64[slots, 2], EMPTY at first) does not hold, into new[:returned].
 

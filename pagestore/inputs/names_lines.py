@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from pagestore.inputs.lines import (
     QUOTE,
@@ -18,9 +17,10 @@ from pagestore.inputs.lines import (
     next_field,
     number_at,
 )
+from pagestore.jit import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def name_at(buf: np.ndarray, at: np.uint64, separator: np.int64) -> tuple:
     """Field at buf[at]: (first byte behind it, first and last + 1 byte of its content); equal bounds: not plain."""
     if buf[at] == separator:
@@ -38,7 +38,7 @@ def name_at(buf: np.ndarray, at: np.uint64, separator: np.int64) -> tuple:
     return i, at, end
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def split_lines(
     buf: np.ndarray,
     size: np.uint64,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from pagestore.inputs.lines import gather_fields
+from pagestore.jit import compiled
 
 U0, U1, U8 = np.uint64(0), np.uint64(1), np.uint64(8)
 WORD_BYTES = 8
@@ -41,7 +41,7 @@ class NameBatch:
         return NameBatch(offsets, data, self.hashes[which])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def words_at(data: np.ndarray, offsets: np.ndarray, which: np.ndarray, depth: int, words: np.ndarray) -> None:
     """Bytes depth..depth+7 of the names `which` as big-endian uint64, zeros behind the end."""
     for k in range(np.uint64(len(which))):
@@ -86,7 +86,7 @@ def sort_order(names: NameBatch) -> tuple[np.ndarray, np.ndarray]:
     return order, tied
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _before(a: np.ndarray, a_first: int, a_end: int, b: np.ndarray, b_first: int, b_end: int) -> bool:
     """Whether the bytes a[a_first:a_end] come before b[b_first:b_end]."""
     while a_first < a_end and b_first < b_end:
@@ -97,7 +97,7 @@ def _before(a: np.ndarray, a_first: int, a_end: int, b: np.ndarray, b_first: int
     return bool(a_first == a_end and b_first < b_end)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def ranges_of(
     data: np.ndarray, offsets: np.ndarray, split_data: np.ndarray, split_offsets: np.ndarray, out: np.ndarray
 ) -> None:

@@ -1,0 +1,103 @@
+"""Machine code on disk: each call's types get their own, whoever else writes there, and whenever a process dies."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba.core import caching
+from numba.core.dispatcher import Dispatcher
+
+import gstream
+import pagestore
+from pagestore.jit import CacheFile, compiled
+
+ROOT = Path(pagestore.__file__).parent.parent
+
+
+def race(kind, folder):
+    """What two writers find afterwards, of whom one began when nothing was there, and ended after the other."""
+    first, second = (kind(str(folder), "f", 7) for _ in range(2))
+    seen = first._load_index()
+    second.save("b", "code of b")
+    first._load_index = lambda: seen
+    first.save("a", "code of a")
+    late = kind(str(folder), "f", 7)
+    return late.load("a"), late.load("b")
+
+
+def test_writers_do_not_take_each_others_names(tmp_path):
+    assert race(CacheFile, tmp_path) in [("code of a", None), ("code of a", "code of b")]
+
+
+def test_a_writer_that_dies_leaves_nothing_wrong(tmp_path):
+    old, new = (CacheFile(str(tmp_path), "f", stamp) for stamp in (1, 2))
+    old.save("a", "old code")
+    for step in ("_save_data", "_save_index"):
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(new, step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            new.save("a", "new code")
+        assert CacheFile(str(tmp_path), "f", 2).load("a") is None
+    new.save("a", "new code")
+    assert CacheFile(str(tmp_path), "f", 2).load("a") == "new code"
+
+
+def test_all_that_is_kept_on_disk_is_kept_so():
+    """No function is compiled with Numba's own way of keeping."""
+    found = 0
+    for package in (pagestore, gstream):
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if info.name.endswith("__main__") or info.name == "gstream.devices.cuda":
+                continue
+            for name, member in vars(importlib.import_module(info.name)).items():
+                if isinstance(member, Dispatcher) and hasattr(member._cache, "_cache_file"):
+                    assert type(member._cache._cache_file) is CacheFile, f"{info.name}.{name}"
+                    found += 1
+    assert found > 50
+
+
+CALLS = """
+import sys
+from pathlib import Path
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+from kept import add
+print(add(np.arange(5, dtype=sys.argv[2])), sum(add.stats.cache_hits.values()))
+"""
+
+
+def test_processes_side_by_side(tmp_path):
+    """Each compiles for its own types, and a second one of the same types finds its machine code."""
+    (tmp_path / "kept.py").write_text(
+        "from pagestore.jit import compiled\n\n\n@compiled\ndef add(x):\n    return (x[1:] / 2).sum()\n"
+    )
+    types = ["u4", "f4", "i8", "f8"]
+    for turn in range(2):
+        going = [
+            subprocess.Popen([sys.executable, "-c", CALLS, tmp_path, name], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+            for name in types
+        ]
+        said = [process.communicate()[0].split() for process in going]
+        assert [words[0] for words in said] == ["5.0"] * len(types)
+        if turn:
+            assert any(words[1] == "1" for words in said)
+    assert len(list((tmp_path / "__pycache__").glob("*.nbc"))) == len(types)
+
+
+def test_without_a_folder_to_write_it_is_compiled_anew(monkeypatch):
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+    function = compiled(lambda x: x + 1)
+    assert function(np.int64(4)) == 5
+
+
+def test_options_are_passed_on():
+    @compiled(error_model="numpy")
+    def ratio(a, b):
+        return a / b
+
+    assert ratio(1.0, 0.0) == np.inf
