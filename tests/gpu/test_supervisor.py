@@ -89,4 +89,5 @@ def test_a_worker_that_is_killed(start, tmp_path):
 @pytest.mark.parametrize("devices", ["cuda:0", *(["cuda:0,1"] if gpus() > 1 else [])])
 def test_a_kernel_that_faults(start, tmp_path, devices):
     err = check(start(["-c", FAULTY], "--devices", devices), tmp_path, "cuda:0", "cuda:1" if "1" in devices else "host")
-    assert err.startswith("cuda:0 (") and ". The run goes on on " in err and len(err.splitlines()) == 1
+    (said,) = [line for line in err.splitlines() if not line.startswith("superstep ")]  # these come where it takes long
+    assert said.startswith("cuda:0 (") and ". The run goes on on " in said
