@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gstream
-from gstream.algorithms.registry import ALGORITHMS
+from gstream.algorithms.registry import ALGORITHMS, PROOF_BYTES
 from gstream.program import Program
 from tests.answers.graphs import Example
 
@@ -72,6 +72,7 @@ def test_files_say_what_they_run_need_hold_and_prove(name: str) -> None:
     line = closing(module)
     assert RUNS.match(line), line
     assert algorithm.proves or "none exists, because" in line
+    assert (name in PROOF_BYTES) == bool(algorithm.proves)
     for known in re.findall(r"gstream\.\w+\.\w+", line):
         import_module(known)
     if algorithm.shows:
