@@ -95,14 +95,13 @@ class Session:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.engine.beside_bytes = self.engine.beside_device_bytes = 0
+        self.engine.beside_bytes = self.engine.beside_device_bytes = self.engine.later_bytes = 0
         self.engine.swept.clear()
 
     def hold(self, *arrays: np.ndarray, planned: bool = False) -> None:
         """Count arrays of all vertices as held: sweeps have so much less for pages. Raises ResourceError.
 
-        planned: a program runs next, whose plan counts them and says what all of it takes; or one runs already, whose
-        pages must stay.
+        planned: a program's plan counts them and says what all of it takes; one that runs keeps its pages.
         """
         self.engine.beside_bytes += sum(array.nbytes for array in arrays)
         if planned:
@@ -142,13 +141,9 @@ class Session:
 
     def foresee_run(self, program: Any) -> None:
         """Raise ResourceError where the memory cap is less than a program will take, before another one runs."""
-        if self.engine.options.host_memory is None:
-            return
-        self.engine.later_bytes = self.proof_bytes
-        try:
+        if self.engine.options.host_memory is not None:
+            self.engine.later_bytes = self.proof_bytes
             self.engine.plan(program)
-        finally:
-            self.engine.later_bytes = 0
 
     def _too_little(self, need: int, held: int) -> ResourceError:
         said = f"--host-memory {self.engine.options.host_memory} bytes: too little;"
@@ -199,10 +194,7 @@ class Session:
         """
         asked = replace(self.asked or Asked(type(program).__name__), exactly=exactly)
         self.engine.later_bytes = max(later, self.proof_bytes)
-        try:
-            outcome = self.engine.run(program, max_supersteps, watch, asked)
-        finally:
-            self.engine.later_bytes = 0
+        outcome = self.engine.run(program, max_supersteps, watch, asked)
         self.stats = outcome.stats.after(self.stats)
         return outcome
 
