@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import fields
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.registry import find_algorithm
+from gstream.algorithms.registry import LIKE, find_algorithm
 from gstream.keeping import StopRequest, interrupts_keep
 from gstream.methods import Methods
 from gstream.options import RunOptions
@@ -129,9 +131,11 @@ class Graph(Methods):
     @in_python()
     def execute(self, algorithm: str, own: dict[str, Any], certify: bool = False, **options: Any) -> Result:
         """Run an algorithm by name with its own options and RunOptions; what the methods above call."""
+        found = find_algorithm(algorithm)
+        _check_names(options, found.options, f"{algorithm} has {', '.join(found.options) or 'none of its own'}")
         engine = self.engine(**options)
         with self._interrupts(engine):
-            return find_algorithm(algorithm).execute(engine, own, certify)
+            return found.execute(engine, own, certify)
 
     @in_python()
     def run(self, program: type[Program] | Program | str, **given: Any) -> Result:
@@ -188,11 +192,17 @@ class Graph(Methods):
 
     @staticmethod
     def _options(options: dict[str, Any]) -> RunOptions:
-        unknown = [name for name in options if name not in RUN_OPTIONS]
-        if unknown:
-            known = ", ".join(sorted(RUN_OPTIONS))
-            raise UsageError(f"{unknown[0]}: no such option; beside an algorithm's own there are {known}.")
+        _check_names(options, (), "algorithms have their own")
         return RunOptions(**options)
+
+
+def _check_names(given: Iterable[str], own: Iterable[str], which: str) -> None:
+    """Raise UsageError for one that is no RunOption: name the one of these, or of `own`, that is like it, else all."""
+    for name in given:
+        if name not in RUN_OPTIONS:
+            like = get_close_matches(name, [*own, "certify", *RUN_OPTIONS], 1, LIKE)
+            known = f"{which}, and every run takes {', '.join(sorted(RUN_OPTIONS))}"
+            raise UsageError(f"{name}: no such option{f'. Did you mean {like[0]}?' if like else f'; {known}.'}")
 
 
 def run_program_on(engine: Any, program: Program, parameters: dict[str, Any]) -> Result:

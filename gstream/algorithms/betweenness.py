@@ -34,7 +34,7 @@ from gstream.algorithms.refusal import refuse
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.simple import Simple, simple_lists
-from gstream.hostcode.bitmaps import bitmap, list_bits, set_bits
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, list_bits, set_bits
 from gstream.results import Column
 from pagestore.errors import UsageError
 
@@ -51,6 +51,8 @@ def run_betweenness(
     """
     session.store.topology("out")
     sources = _sources(session, k, seed, source)
+    vertices = session.meta.vertices
+    session.foresee(vertices * (28 + session.id_dtype.itemsize) + 2 * bitmap_bytes(vertices))
     walk = _Walk(session, simple_lists(session, "out"))
     levels = walk.from_sources(sources, endpoints)
     if np.isnan(walk.between).any():
@@ -58,7 +60,7 @@ def run_betweenness(
             "betweenness: more than 1.8e308 shortest paths join two vertices, as in wide grids, which no number here "
             "counts. Take a part of the graph: gstream run subgraph or egonet."
         )
-    sampled = k is not None and k < session.meta.vertices
+    sampled = k is not None and k < vertices
     rest, own = _scales(session, normalized, endpoints, len(sources) if sampled else None)
     drawn = walk.between[sources.astype(np.int64)] * own
     walk.between *= rest
@@ -66,6 +68,11 @@ def run_betweenness(
     if sampled:
         walk.between[sources.astype(np.int64)] = drawn
         found["sampled"] = session.user_ids(sources)
+        found["definition"] = "an estimate: sums over k drawn sources, times " + (
+            "n / k" if endpoints else "(n-1) / k, a source's own (n-1) / (k-1)"
+        )
+    elif source is not None:
+        found["definition"] = "of paths from the named sources alone, not scaled up"
     column = Column("betweenness", walk.between, dtype=np.dtype(np.float64))
     found |= session.finish(levels, True)
     if sampled and len(sources) == 1 and np.isnan(drawn).any():

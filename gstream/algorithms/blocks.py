@@ -65,9 +65,11 @@ class Blocks:
     """Ranges of vertices whose entries fit one array. sizes: integers[V], most entries of a vertex."""
 
     def __init__(
-        self, session: Session, sizes: np.ndarray, dtype: Any, shares: int = 1, on_gpu: OnGpu | None = None
-    ) -> None:
+        self, session: Session, sizes: np.ndarray, dtype: Any, shares: int = 1, on_gpu: OnGpu | None = None,
+        ahead: int = 0,
+    ) -> None:  # fmt: skip
         """shares: blocks that are in memory at the same time. on_gpu: what GPUs hold, where they run the kernels.
+        ahead: bytes that the call will hold beside them.
 
         Holds 8 bytes a vertex. Raises ResourceError where the longest list does not fit host memory; one that does not
         fit a GPU's is a block alone, which the host's cores then work on.
@@ -76,7 +78,8 @@ class Blocks:
         self.before = np.zeros(len(sizes) + 1, np.uint64)
         session.hold(self.before)
         np.cumsum(sizes, out=self.before[1:])
-        room = (session.engine.host_memory - session.engine.beside_bytes) // (ROOM_SHARE * shares)
+        self.beside = session.engine.beside_bytes + ahead
+        room = (session.engine.host_memory - self.beside) // (ROOM_SHARE * shares)
         self.on_gpu, gpu_room = on_gpu, None if on_gpu is None else session.gpu_room(on_gpu.beside)
         self.gpu_room = None if gpu_room is None or on_gpu is None else gpu_room // on_gpu.blocks
         self.bounds = self._cut(room)
@@ -111,7 +114,7 @@ class Blocks:
 
     def _too_little(self) -> ResourceError:
         """The longest list has no room, or pages beside it."""
-        longest, beside = int(np.diff(self.before).max()), self.session.engine.beside_bytes
+        longest, beside = int(np.diff(self.before).max()), self.beside
         need = beside + least_room(self.session, longest, self.dtype, self.shares)
         return ResourceError(
             f"--host-memory {self.session.engine.host_memory} bytes: too little; {need} bytes are needed at least: one "

@@ -55,6 +55,7 @@ def certify_degrees(session: Session, columns: list[Column], options: dict[str, 
     from gstream.algorithms.certify import refuse
     from gstream.algorithms.residuals import spread
 
+    session.foresee(16 * (1 + session.meta.directed) * session.meta.vertices)
     ones = np.ones(session.meta.vertices)  # float64 counts exactly up to 2^53
     into = spread(session, ones)
     counted = [into]

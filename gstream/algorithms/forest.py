@@ -64,11 +64,16 @@ class HostForest:
 def foresee_forest(session: Session) -> None:
     """Raise ResourceError where memory lacks room for trees and degrees beside pages, or for the names at the end."""
     vertices, ways = session.meta.vertices, 1 + session.meta.directed
-    a_vertex, named = session.id_dtype.itemsize, session.meta.order != "natural"
+    a_vertex = session.id_dtype.itemsize
     asked = session.head_rows(session.meta.topologies[0]) and len(session.meta.topologies) == ways
     degrees = ways * session.engine.graph.degree_bytes if asked else 0
     swept = vertices * (a_vertex + degrees) + bitmap_bytes(vertices)
-    session.foresee(swept, vertices * 4 * a_vertex if named else 0)
+    session.foresee(swept, names_bytes(session))
+
+
+def names_bytes(session: Session) -> int:
+    """What `least_members` holds at most."""
+    return 0 if session.meta.order == "natural" else 4 * session.id_dtype.itemsize * session.meta.vertices
 
 
 def least_members(session: Session, parent: np.ndarray) -> np.ndarray:

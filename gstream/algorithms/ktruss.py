@@ -24,12 +24,22 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import truss
-from gstream.algorithms.blocks import OnGpu, head_of, neighbours
+from gstream.algorithms.blocks import (
+    ROOM_SHARE,
+    OnGpu,
+    degrees_bytes,
+    foresee_blocks,
+    head_of,
+    least_room,
+    neighbours,
+    neighbours_dtype,
+)
+from gstream.algorithms.blocks import VERTEX_BYTES as BLOCK_VERTEX_BYTES
 from gstream.algorithms.edgerows import edge_columns
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session
-from gstream.algorithms.triangles import Lists, entries_dtype, higher_lists, joined_ways
-from gstream.hostcode.bitmaps import bitmap, count_bits
+from gstream.algorithms.triangles import Lists, entries_dtype, higher_lists, joined_ways, most_higher
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits
 from gstream.results import Column
 from pagestore.errors import UsageError
 
@@ -50,7 +60,7 @@ def run_ktruss(session: Session, k: int | None = None) -> tuple[list[Column], di
         )
     if k is not None and k < 0:
         raise UsageError(f"--k {k}: must be at least 0, as k - 2 counts triangles. Or leave it out.")
-    edges = Edges(session)
+    edges = Edges(session, k is None)
     if k is not None:
         wanted = min(k, session.meta.vertices + 2) - 2  # past what any edge can have; numbers of any size are asked for
         rounds = edges.peel(wanted, further=False) if wanted > 0 else 0
@@ -93,12 +103,14 @@ class Edges:
     The edges of a block begin at a word of bits of its own, so that a GPU is given those of the blocks that it joins.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, numbers: bool) -> None:
+        """numbers: whether the answer will have the edges' truss numbers. Raises ResourceError."""
+        support = np.dtype(np.uint32 if session.meta.vertices < 1 << 32 else np.uint64)
+        ahead = _foresee(session, support.itemsize, numbers)
         self.session, size = session, neighbours(session)
         session.hold(size)
-        support = np.dtype(np.uint32 if len(size) < 1 << 32 else np.uint64)
         entry_bytes = 2 * entries_dtype(session).itemsize + support.itemsize + 2 / 8
-        self.lists = higher_lists(session, size, OnGpu(size.nbytes, entry_bytes, VERTEX_BYTES), beside=1)
+        self.lists = higher_lists(session, size, OnGpu(size.nbytes, entry_bytes, VERTEX_BYTES), beside=1, ahead=ahead)
         counts = [self.lists.blocks.range(number).entries for number in range(len(self.lists.blocks))]
         bounds = [0, *accumulate(-(-count // BITS) * BITS for count in counts)]
         self.firsts = [np.uint64(first) for first in bounds]  # edge of each block
@@ -188,3 +200,22 @@ class Edges:
             session.each(truss.list_edges, *lists.arrays, first, bits, self.support, filled, source, target, number)
         columns, order = edge_columns(session, source, target)
         return columns, number[order] if numbers else number
+
+
+def _foresee(session: Session, support_bytes: int, numbers: bool) -> int:
+    """Bytes of all edges and of the answer, at most. Too little memory for them is said before any work."""
+    meta, ids, sizes = session.meta, session.id_dtype.itemsize, neighbours_dtype(session).itemsize
+    entries = (meta.edges - meta.self_loops) // 2
+    rows = entries - max(0, meta.duplicates - meta.self_loops)  # edges apart; self-loops may be duplicates, too
+    if session.proof_bytes:
+        session.proof_bytes += rows * (4 * ids + 24)
+    dtype, shares = entries_dtype(session), 4  # two blocks, and as much again for edges that are taken off
+    block = least_room(session, 0, dtype, shares) // (ROOM_SHARE * shares)  # bytes, of which two in a row have more
+    blocks = 2 * (entries * dtype.itemsize + meta.vertices * BLOCK_VERTEX_BYTES) // block + 1
+    padded = entries + BITS * blocks
+    ahead = padded * support_bytes + (2 + numbers) * bitmap_bytes(padded)
+    ahead += rows * (3 * ids + 16 + 2 * support_bytes * numbers)
+    held = 2 * sizes * meta.vertices + 8 * (meta.vertices + 1) + ahead
+    alone = degrees_bytes(session) + sizes * meta.vertices
+    foresee_blocks(session, held, most_higher(session), dtype, shares, alone)
+    return ahead

@@ -29,7 +29,8 @@ from gstream.algorithms.session import Session, SharedKernel
 from gstream.programs.reach import Reach
 from gstream.programs.sketches import Sketches
 from gstream.results import Column
-from pagestore.errors import UsageError
+from pagestore.errors import ResourceError, UsageError
+from pagestore.sizes import show_things
 
 AT_ONCE = 64  # searches: bits of a value
 PHI = 0.77351  # Flajolet and Martin 1985
@@ -46,7 +47,8 @@ def run_closeness(session: Session, wf_improved: bool = True, k: int | None = No
         value = np.where(total > 0, reached / total, 0.0)
         if wf_improved:
             value *= np.where(others > 0, reached / others, 0.0)
-    return [_column("closeness", value)], {"sources": len(sources)} | session.finish(steps, True)
+    found = _sources(session, sources, "shares and mean distances of k drawn sources alone")
+    return [_column("closeness", value)], found | session.finish(steps, True)
 
 
 def run_harmonic(session: Session, k: int | None = None, seed: int = 0) -> Answer:
@@ -56,7 +58,14 @@ def run_harmonic(session: Session, k: int | None = None, seed: int = 0) -> Answe
     if len(sources) < session.meta.vertices:
         others = _others(session, sources)
         value *= np.divide(session.meta.vertices - 1, others, out=np.zeros_like(value), where=others > 0)
-    return [_column("harmonic", value)], {"sources": len(sources)} | session.finish(steps, True)
+    found = _sources(session, sources, "the sum over k drawn sources, times (n-1) / k, for a source (n-1) / (k-1)")
+    return [_column("harmonic", value)], found | session.finish(steps, True)
+
+
+def _sources(session: Session, sources: np.ndarray, estimate: str) -> dict[str, Any]:
+    """Of the summary: how many sources there were and, where not all, what the definition goes on with."""
+    said = {"definition": f"an estimate: {estimate}"} if len(sources) < session.meta.vertices else {}
+    return {"sources": len(sources)} | said
 
 
 def drawn(session: Session, k: int | None, seed: int) -> np.ndarray:
@@ -146,7 +155,7 @@ def run_radius(session: Session, sketches: int = 32, max_iter: int = 256, seed: 
     vertices, converged = session.meta.vertices, True
     random, natural = np.random.default_rng(seed), session.store.natural_ids()
     low, high, finals = np.zeros(vertices), np.zeros(vertices), np.zeros(vertices, np.uint16)
-    session.hold(low, high, finals, natural, planned=True)
+    session.hold(low, high, finals, finals, natural, planned=True)  # finals: of level 0, too
     levels: list[np.ndarray] = []  # sums of R after so many hops, uint16[V] each
     for _ in range(sketches // 2):
         draws = np.minimum(random.geometric(0.5, (2, vertices)) - 1, 30)
@@ -155,10 +164,15 @@ def run_radius(session: Session, sketches: int = 32, max_iter: int = 256, seed: 
         def watch(step: int, value: np.ndarray) -> None:
             if step == len(levels):
                 levels.append(finals.copy())
-                session.hold(levels[-1])
+                session.hold(*levels[max(1, step) :], planned=True)
             session.each(levelcounts.add_lowest_zeros, value, levels[step])
 
-        outcome = session.run(Sketches(low=low, high=high), max_iter, watch)
+        try:
+            outcome = session.run(Sketches(low=low, high=high), max_iter, watch)
+        except ResourceError as error:
+            hops = max(0, len(levels) - 1)
+            said = f"Each hop takes {finals.nbytes} bytes, of which those of {show_things(hops, 'hop')} are counted in."
+            raise ResourceError(f"{error.line} {said}") from None
         converged &= outcome.converged
         for later in levels[outcome.supersteps + 1 :]:
             session.each(levelcounts.add_lowest_zeros, outcome.value, later)

@@ -42,6 +42,13 @@ ENDS = (  # may be others when a run is gone on with
 )  # fmt: skip
 KEPT = ("bfs", "khop", "pagerank", "rwr", "sssp", "widest", "hcc", "katz", "eigenvector")
 
+PROOF_BYTES = {  # a vertex, that the certificate holds at most beside pages, of 4-byte IDs; ktruss knows that of edges
+    "bfs": 8, "pagerank": 36, "sssp": 8, "wcc": 8, "rwr": 36, "katz": 16, "eigenvector": 32, "hits": 64, "degrees": 32,
+    "khop": 17, "hcc": 8, "widest": 9, "levels": 32, "closeness": 9, "harmonic": 9, "heat": 56, "circuit": 56,
+    "neural": 56, "subgraph": 4, "egonet": 19, "cross": 4, "kcore": 17, "triangles": 16, "betweenness": 61, "mis": 2,
+    "coloring": 4, "scc": 20, "msf": 37, "ktruss": 20, "lcc": 16,
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Algorithm:
@@ -130,10 +137,13 @@ class Algorithm:
             self.check_checkpoint(options)
         asked = {name: value for name, value in (self.options | options).items() if name not in ENDS}
         with Session(engine, self.name, asked) as session:
+            if certify:
+                a_vertex = PROOF_BYTES[self.name] * (session.id_dtype.itemsize // 4)
+                session.proof_bytes = a_vertex * session.meta.vertices + session.least_pages(session.meta.weighted)
             columns, found = _function(self.runs)(session, **options)
             summary = {"algorithm": self.name, "store": session.store.path, "options": _shown(options)} | found
             if self.definition:
-                summary["definition"] = self.definition
+                summary["definition"] = self.definition + (f"; {found['definition']}" if "definition" in found else "")
             if certify:
                 summary["certificate"] = session.prove(_function(self.proves), columns, options, found)
         if self.table:

@@ -85,6 +85,7 @@ class Session:
         self.stats = RunStats()
         self._counter = np.zeros(1, np.int64)
         self._needed: set[str] = set()  # arrays that the engine keeps and the call works with
+        self.proof_bytes = 0  # that the certificate takes in all, where one follows the run
         self._sent_back = 0  # the most bytes of arrays that GPUs had no room for
         self._refused: float = math.inf  # so many turned out to be too many
         self._read_before = engine.bytes_read()
@@ -94,18 +95,20 @@ class Session:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.engine.beside_bytes = self.engine.beside_device_bytes = 0
+        self.engine.beside_bytes = self.engine.beside_device_bytes = self.engine.later_bytes = 0
         self.engine.swept.clear()
 
     def hold(self, *arrays: np.ndarray, planned: bool = False) -> None:
         """Count arrays of all vertices as held: sweeps have so much less for pages. Raises ResourceError.
 
-        planned: a program runs next, whose plan counts them and says what all of it takes.
+        planned: a program's plan counts them and says what all of it takes; one that runs keeps its pages.
         """
         self.engine.beside_bytes += sum(array.nbytes for array in arrays)
+        if planned:
+            return
         self._make_room()
         cap, held = self.engine.options.host_memory, self.engine.beside_bytes
-        if cap is not None and held > cap and not planned:
+        if cap is not None and held > cap:
             raise self._too_little(held + self.least_pages(), held)
 
     def let_go(self, *arrays: np.ndarray) -> None:
@@ -119,7 +122,7 @@ class Session:
         swept: bytes of arrays beside which pages are swept, with weights or without; alone: the most that there are
         while no page is. enough: all bytes that are known to do, where it may take more: what the error then names.
         """
-        cap, need = self.engine.options.host_memory, max(swept + self.least_pages(weights), alone)
+        cap, need = self.engine.options.host_memory, max(swept + self.least_pages(weights), alone, self.proof_bytes)
         if cap is not None and need > cap:
             raise self._too_little(max(need, enough), max(swept, alone))
 
@@ -136,10 +139,22 @@ class Session:
             engine.arrays.keep(self._needed)
         engine.trim()
 
+    def foresee_run(self, program: Any) -> None:
+        """Raise ResourceError where the memory cap is less than a program will take, before another one runs."""
+        if self.engine.options.host_memory is not None:
+            self.engine.later_bytes = self.proof_bytes
+            self.engine.plan(program)
+
     def _too_little(self, need: int, held: int) -> ResourceError:
+        said = f"--host-memory {self.engine.options.host_memory} bytes: too little;"
+        if need <= self.proof_bytes:
+            return ResourceError(
+                f"{said} {self.proof_bytes} bytes are needed at least, to certify the answer. Raise --host-memory, or "
+                "leave --certify out."
+            )
         return ResourceError(
-            f"--host-memory {self.engine.options.host_memory} bytes: too little; {need} bytes are needed at least: the "
-            f"attributes of {self.meta.vertices} vertices alone take {held} bytes. Raise --host-memory."
+            f"{said} {need} bytes are needed at least: the attributes of {self.meta.vertices} vertices alone take "
+            f"{held} bytes. Raise --host-memory."
         )
 
     def _array(self, name: str, read: Callable[[], np.ndarray]) -> np.ndarray:
@@ -178,11 +193,8 @@ class Session:
         later: bytes that the call will take in all after the run; too little for them is said before it.
         """
         asked = replace(self.asked or Asked(type(program).__name__), exactly=exactly)
-        self.engine.later_bytes = later
-        try:
-            outcome = self.engine.run(program, max_supersteps, watch, asked)
-        finally:
-            self.engine.later_bytes = 0
+        self.engine.later_bytes = max(later, self.proof_bytes)
+        outcome = self.engine.run(program, max_supersteps, watch, asked)
         self.stats = outcome.stats.after(self.stats)
         return outcome
 
@@ -368,7 +380,8 @@ class Session:
     def prove(self, certificate: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
         """certificate(self, *arguments) with its seconds; what it moves is not counted as the run's."""
         began = time.perf_counter()
-        self.engine.beside_bytes = self.engine.beside_device_bytes = 0
+        self.engine.beside_bytes = self.engine.beside_device_bytes = self.proof_bytes = 0
+        self._needed.clear()  # by the run
         proof = certificate(self, *arguments)
         self.engine.add_counts(RunStats())
         return {**proof, "seconds": time.perf_counter() - began}

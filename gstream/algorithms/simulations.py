@@ -38,6 +38,7 @@ def run_heat(session: Session, initial: Any, iterations: int = 10, rate: float |
     check_weights(session, "heat")
     check_iterations(iterations)
     values, _ = initial_values(session, initial, "heat")
+    session.foresee_run(program_of_heat(session, initial, iterations, rate))
     inflow = session.run(Inflow(), max_supersteps=1).value
     if rate is None:
         rate = 1 / (float(inflow.max(initial=0.0)) or 1.0)
@@ -71,6 +72,7 @@ def run_circuit(session: Session, initial: Any, iterations: int = 10) -> Answer:
     check_weights(session, "circuit")
     check_iterations(iterations)
     values, held = initial_values(session, initial, "circuit")
+    session.foresee_run(program_of_circuit(session, initial, iterations))
     inflow = session.run(Inflow(), max_supersteps=1).value.copy()
     inflow[held] = 0.0
     return _simulate(session, Circuit(initial=values, inflow=inflow), iterations, "voltage")

@@ -58,6 +58,9 @@ def run_egonet(
 
     Raises UsageError (no source, or one that is not in the graph; a negative radius).
     """
+    if undirected and session.meta.directed:  # distances, too, and a byte; without, the search's program takes more
+        vertices = session.meta.vertices
+        session.foresee(5 * vertices + 2 * bitmap_bytes(vertices))
     inside, rounds = _near(session, source, radius, center, undirected)
     return _choose(session, inside, inside, rounds + 1, {"chosen_vertices": int(count_bits(inside))})
 

@@ -142,17 +142,18 @@ def entries_dtype(session: Session) -> np.dtype:
     return np.dtype(np.uint32 if session.meta.vertices <= 1 << 30 else np.uint64)
 
 
-def higher_lists(session: Session, size: np.ndarray, on_gpu: OnGpu, beside: int = 0) -> HigherLists:
+def higher_lists(session: Session, size: np.ndarray, on_gpu: OnGpu, beside: int = 0, ahead: int = 0) -> HigherLists:
     """Lists of higher neighbours by blocks. size: entries of each vertex's lists, which order vertices.
 
     on_gpu: what GPUs hold that join two blocks, of one. beside: arrays as large as a block's entries that go with each.
+    ahead: bytes that the call will hold beside them.
     """
     higher = _count_higher(session, size)
     dtype = entries_dtype(session)
-    blocks = Blocks(session, higher, dtype, 1 + beside, on_gpu)
+    blocks = Blocks(session, higher, dtype, 1 + beside, on_gpu, ahead)
     if len(blocks) > 1:
         session.let_go(blocks.before)
-        blocks = Blocks(session, higher, dtype, 2 * (1 + beside), replace(on_gpu, blocks=2))
+        blocks = Blocks(session, higher, dtype, 2 * (1 + beside), replace(on_gpu, blocks=2), ahead)
     return HigherLists(session, blocks, size)
 
 

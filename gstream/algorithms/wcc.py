@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import unionfind
-from gstream.algorithms.forest import HostForest, least_members, make_forest
+from gstream.algorithms.forest import HostForest, least_members, make_forest, names_bytes
 from gstream.algorithms.session import Session
 from gstream.devices.base import DeviceMemoryError
 from gstream.results import Column
@@ -70,7 +70,7 @@ def _propagated(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
             f"{session.store.path}: is directed, and labels travel along edges one way. "
             "Use wcc's union-find, or convert with --undirected."
         )
-    outcome = session.run(WCC() if session.meta.id_bytes == 4 else WCC64())
+    outcome = session.run(WCC() if session.meta.id_bytes == 4 else WCC64(), later=names_bytes(session))
     parent = outcome.value.astype(session.id_dtype, copy=False)
     labels, components = least_members(session, parent), int(unionfind.count_roots(parent))
     return labels, {"components": components, **session.finish(outcome.supersteps, outcome.converged)}

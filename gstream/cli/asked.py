@@ -34,14 +34,22 @@ def _declared(
     source: list[str] = typer.Option(
         None, metavar="ID", help="bfs, khop, egonet, rwr, sssp, widest, betweenness: start here; repeatable."
     ),
-    depth_limit: int = typer.Option(None, metavar="N", help="bfs: go at most N edges far."),
+    depth_limit: int = typer.Option(None, metavar="N", help="bfs: go at most N edges far. Default: to the end."),
     cutoff: float = typer.Option(None, help="sssp: vertices farther away count as not reached."),
     predecessors: bool = typer.Option(None, "--predecessors/--no-predecessors", help="bfs, sssp: default yes."),
-    alpha: float = typer.Option(None, help="pagerank, rwr: share of rank that follows edges; katz: of each edge."),
+    alpha: float = typer.Option(
+        None, help="pagerank, rwr: share of rank that follows edges (default 0.85); katz: of each edge (default 0.1)."
+    ),
     beta: float = typer.Option(None, help="katz: of each vertex. Default: 1."),
-    iterations: int = typer.Option(None, metavar="N", help="pagerank, simulations: exactly N; cdlp: N at most."),
-    tol: float = typer.Option(None, help="Centralities: end at this L1 change, not times n as NetworkX."),
-    max_iter: int = typer.Option(None, metavar="N", help="Centralities: end after N iterations."),
+    iterations: int = typer.Option(
+        None, metavar="N", help="pagerank: exactly N. Simulations (default 10): too; cdlp (default 10): N at most."
+    ),
+    tol: float = typer.Option(
+        None, help="Centralities: end at this L1 change, not times n as NetworkX. Default: 1e-06; hits 1e-08."
+    ),
+    max_iter: int = typer.Option(
+        None, metavar="N", help="Centralities: end after N iterations. Default: 100; katz 1000; hops of radius 256."
+    ),
     personalization: Path = typer.Option(
         None, metavar="FILE", help='pagerank: lines of `vertex weight`, parted by a tab, comma or blanks; "a, b" 1.'
     ),
@@ -50,15 +58,23 @@ def _declared(
     radius: int = typer.Option(None, metavar="N", help="khop, egonet: edges from the source. Default: 1."),
     weighted: bool | None = typer.Option(None, "--weighted", help="levels: longest paths by weight, too."),
     wf_improved: bool = typer.Option(
-        None, "--wf-improved/--no-wf-improved", help="closeness: scale by what is reached."
+        None, "--wf-improved/--no-wf-improved", help="closeness: scale by what is reached. Default: yes."
     ),
-    k: int = typer.Option(None, metavar="N", help="kcore, ktruss: who is in it; others: N sources, drawn."),
-    seed: int = typer.Option(None, metavar="N", help="closeness, harmonic, radius, betweenness: of what is drawn."),
+    k: int = typer.Option(
+        None, metavar="N", help="kcore, ktruss: who is in it; others: N sources, drawn. Default: all."
+    ),
+    seed: int = typer.Option(
+        None,
+        metavar="N",
+        help="closeness, harmonic, radius (default 0), betweenness (new each time): of what is drawn.",
+    ),
     sketches: int = typer.Option(None, metavar="N", help="radius: Flajolet-Martin sketches a vertex. Default: 32."),
     initial: Path = typer.Option(
         None, metavar="FILE", help="heat, circuit, neural: lines of `vertex value`, parted likewise."
     ),
-    rate: float = typer.Option(None, help="heat: share of a difference that flows per unit of weight and step."),
+    rate: float = typer.Option(
+        None, help="heat: share of a difference that flows per unit of weight and step. Default: stable."
+    ),
     nodes: Path = typer.Option(None, metavar="FILE", help="subgraph, cross: the vertices, one a line."),
     node: list[str] = typer.Option(None, metavar="ID", help="subgraph, cross: one vertex; repeatable."),
     targets: Path = typer.Option(None, metavar="FILE", help="cross: where edges lead. Default: to all other vertices."),
@@ -72,8 +88,12 @@ def _declared(
         None, metavar="NAME", help="host[:N], cuda[:N,M...], fake:SEED[:N]. Default: host."
     ),
     gpus: int = typer.Option(None, metavar="N", help="Run on the first N GPUs: --devices cuda:0,1,... in short."),
-    device_memory: str = typer.Option(None, metavar="SIZE", help="Memory of a device that the run may use."),
-    host_memory: str = typer.Option(None, metavar="SIZE", help="Memory that the run may use; pages come from disk."),
+    device_memory: str = typer.Option(
+        None, metavar="SIZE", help="Memory of a device that the run may use. Default: what is free."
+    ),
+    host_memory: str = typer.Option(
+        None, metavar="SIZE", help="Memory that the run may use; pages come from disk. Default: what is free."
+    ),
     batch: str = typer.Option(None, metavar="SIZE", help="Pages moved and processed together. Default: 16MiB."),
     streams: int = typer.Option(None, metavar="N", help="Streams of a device that copies. Default: up to 32."),
     cache: str = typer.Option("auto", metavar="auto|lru|pinned|0", help="Policy of the page caches."),

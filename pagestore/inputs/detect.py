@@ -57,6 +57,7 @@ ZIP_NAME, TAR_MARK = 30, 257  # bytes before the first member's name, and before
 BZIP2_BLOCK = b"1AY&SY"  # stands behind its magic number of letters, which a vertex may be called, and a digit
 HDF5 = b"\x89HDF\r\n\x1a\n"
 HEAD_BYTES = 1 << 12
+NETWORKX = {".graphml": "read_graphml", ".gml": "read_gml", ".gexf": "read_gexf"}  # what reads these: no edge lists
 
 
 def detect_format(stream: ByteStream) -> str:
@@ -75,6 +76,12 @@ def detect_format(stream: ByteStream) -> str:
     bare, suffix = os.path.splitext(name)
     if suffix.lower() in SUFFIXES:
         suffix = os.path.splitext(bare)[1]
+    if (other := suffix.lower()) in NETWORKX:
+        raise InputError(
+            f"{name}: is {other[1:].upper()}, which convert does not read. Make an edge list of it first: python3 -c "
+            f'\'import networkx as nx; nx.write_edgelist(nx.{NETWORKX[other]}("{name}"), "edges.tsv", '
+            'delimiter="\\t", data=["weight"])\'; of an undirected graph convert that with --undirected.'
+        )
     by_name = next((kind for kind, (suffixes, _) in FORMATS.items() if suffix.lower() in suffixes), None)
     if by_name is not None and by_name != "text":
         return by_name

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gstream
-from gstream.algorithms.registry import ALGORITHMS
+from gstream.algorithms.registry import ALGORITHMS, PROOF_BYTES
 from gstream.program import Program
 from tests.answers.graphs import Example
 
@@ -40,6 +40,31 @@ def test_the_summary_has_the_definition(tmp_path: Path) -> None:
         assert "definition" not in graph.bfs(0).summary
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("closeness", {"k": 2}, "an estimate: shares and mean distances of k drawn sources alone"),
+        (
+            "harmonic",
+            {"k": 2},
+            "an estimate: the sum over k drawn sources, times (n-1) / k, for a source (n-1) / (k-1)",
+        ),
+        (
+            "betweenness",
+            {"k": 2},
+            "an estimate: sums over k drawn sources, times (n-1) / k, a source's own (n-1) / (k-1)",
+        ),
+        ("betweenness", {"k": 2, "endpoints": True}, "an estimate: sums over k drawn sources, times n / k"),
+        ("betweenness", {"source": 0}, "of paths from the named sources alone, not scaled up"),
+    ],
+)
+def test_definitions_of_some_sources(name: str, options: dict, said: str, tmp_path: Path) -> None:
+    with gstream.open(Example(4, np.array([0, 1, 2]), np.array([1, 2, 3])).stored(tmp_path)) as graph:
+        assert graph.execute(name, options).summary["definition"] == f"{ALGORITHMS[name].definition}; {said}"
+        every = {"k": 4} if "k" in options else {}
+        assert graph.execute(name, every).summary["definition"] == ALGORITHMS[name].definition
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_files_say_what_they_run_need_hold_and_prove(name: str) -> None:
     algorithm = ALGORITHMS[name]
@@ -47,6 +72,7 @@ def test_files_say_what_they_run_need_hold_and_prove(name: str) -> None:
     line = closing(module)
     assert RUNS.match(line), line
     assert algorithm.proves or "none exists, because" in line
+    assert (name in PROOF_BYTES) == bool(algorithm.proves)
     for known in re.findall(r"gstream\.\w+\.\w+", line):
         import_module(known)
     if algorithm.shows:

@@ -144,6 +144,12 @@ def test_options(graph, tmp_path):
         graph.wcc(memory=1)
     with pytest.raises(UsageError, match="memory: no such option"):
         gstream.open(tmp_path / "any.gs", memory=1)
+    with pytest.raises(UsageError, match=r"alhpa: no such option\. Did you mean alpha\?$"):
+        graph.pagerank(alhpa=0.9)
+    with pytest.raises(UsageError, match=r"host_memroy: no such option\. Did you mean host_memory\?$"):
+        graph.wcc(host_memroy=1)
+    with pytest.raises(UsageError, match="colour: no such option; katz has alpha, .*, and every run takes batch_bytes"):
+        graph.katz(colour=1)
     with pytest.raises(UsageError, match="bfs: has no option 'alpha'"):
         graph.execute("bfs", {"source": 3, "alpha": 1})
     with pytest.raises(UsageError, match="dfs: no such algorithm; there are bfs, pagerank, sssp, wcc"):

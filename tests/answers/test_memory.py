@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gstream
+from gstream.algorithms.registry import ALGORITHMS
 from pagestore.errors import ResourceError
 from tests.answers.graphs import Example
 
@@ -56,10 +57,13 @@ def test_too_little_memory_is_an_error_that_says_how_much(stored):
 NAMED = {  # algorithms whose message names at once what all of a call takes, and options for them
     "bfs": {"source": 0}, "sssp": {"source": 0}, "wcc": {}, "pagerank": {"iterations": 3}, "hits": {"max_iter": 4},
     "closeness": {"k": 64}, "radius": {"sketches": 2}, "scc": {}, "kcore": {}, "mis": {}, "coloring": {},
-    "subgraph": {"nodes": [1, 2, 3]}, "cross": {"nodes": [1, 2, 3]}, "egonet": {"source": 0}, "eigenvector": {},
-    "betweenness": {"k": 2, "seed": 1}, "cdlp": {"iterations": 3}, "lcc": {},
+    "subgraph": {"nodes": [1, 2, 3]}, "cross": {"nodes": [1, 2, 3]}, "egonet": {"source": 0, "undirected": True},
+    "eigenvector": {}, "betweenness": {"k": 2, "seed": 1}, "cdlp": {"iterations": 3}, "lcc": {}, "khop": {"source": 0},
+    "widest": {"source": 0}, "rwr": {"source": 0}, "katz": {"alpha": 1e-4}, "harmonic": {"k": 64},
+    "heat": {"initial": {0: 1}}, "circuit": {"initial": {0: 1, 5: 0}}, "neural": {"initial": {0: 1}},
 }  # fmt: skip
-NAMED_OTHERWISE = {"triangles": {}, "msf": {}, "levels": {}}  # of undirected graphs, and of those without cycles
+# Of undirected graphs, and of those without cycles
+NAMED_OTHERWISE: dict[str, dict] = {"triangles": {}, "msf": {}, "ktruss": {}, "hcc": {}, "levels": {}}
 
 
 @pytest.mark.parametrize("order", ["natural", "degree"])
@@ -69,6 +73,7 @@ def test_what_a_refusal_says_is_needed_suffices(order, tmp_path):
     ends = (4000 * random.random((2, 60000)) ** 2).astype(np.int64)
     stored = Example(4000, *ends, random.integers(0, 9, 60000).astype(float), order=order).stored(tmp_path)
     check_named(stored, NAMED)
+    check_certified(stored, {"degrees": {}} | {name: NAMED[name] for name in NAMED if ALGORITHMS[name].proves})
 
 
 def check_named(stored, named):
@@ -82,12 +87,26 @@ def check_named(stored, named):
                 assert found.summary["stats"]["peak_memory_bytes"] <= cap, (name, cap)
 
 
+def check_certified(stored, named):
+    """What is named first is enough for the certificate, too, however much less was passed."""
+    with gstream.open(stored) as graph:
+        for name, options in named.items():
+            assert ALGORITHMS[name].proves, name
+            for cap in (5000, 100_000):
+                try:
+                    found = graph.execute(name, options, certify=True, host_memory=cap)
+                except ResourceError as refused:
+                    need = int(re.search(r"(\d+) bytes are needed at least", str(refused)).group(1))
+                    found = graph.execute(name, options, certify=True, host_memory=need)
+                assert found.summary["certificate"]["holds"], (name, cap)
+
+
 @pytest.mark.parametrize("order", ["natural", "degree"])
 @pytest.mark.parametrize("duplicates", [True, False])
 @pytest.mark.parametrize("name", NAMED_OTHERWISE)
 def test_what_a_refusal_of_other_graphs_says_suffices(name, duplicates, order, tmp_path):
     random = np.random.default_rng(5)
-    ends = (4000 * random.random((2, 60000)) ** 2).astype(np.int64)
+    ends = (4000 * random.random((2, 8000 if name == "ktruss" else 60000)) ** 2).astype(np.int64)
     if name == "levels":
         ends = np.sort(ends[:, ends[0] != ends[1]], axis=0)
     if not duplicates:
@@ -95,6 +114,37 @@ def test_what_a_refusal_of_other_graphs_says_suffices(name, duplicates, order, t
     weight = random.integers(0, 9, len(ends[0])).astype(float)
     stored = Example(4000, *ends, weight, order=order, directed=name == "levels").stored(tmp_path)
     check_named(stored, {name: NAMED_OTHERWISE[name]})
+    check_certified(stored, {name: NAMED_OTHERWISE[name]})
+
+
+def test_trusses_of_some_blocks_fit_too(tmp_path):
+    """With what is named, lists are cut into several blocks, each less than their quarter of what is left."""
+    random = np.random.default_rng(5)
+    ends = (1000 * random.random((2, 8000)) ** 2).astype(np.int64)
+    stored = Example(1000, *ends, directed=False).stored(tmp_path)
+    check_named(stored, {"ktruss": {}, "triangles": {}})
+    check_certified(stored, {"ktruss": {"k": 4}})
+
+
+def test_hops_of_radii_are_said_to_come_on_top(stored):
+    with gstream.open(stored) as graph:
+        with pytest.raises(ResourceError, match="takes 8000 bytes, of which those of 0 hops are counted in") as begun:
+            graph.radius(host_memory=9000)
+        need = re.compile(r"(\d+) bytes are needed at least.* those of (\d+) hops")
+        with pytest.raises(ResourceError, match=need) as refused:
+            graph.radius(host_memory=int(need.search(str(begun.value))[1]))
+        least, hops = map(int, need.search(str(refused.value)).groups())
+        summary = graph.radius(host_memory=least + 12 * 8000).summary
+        assert 0 < hops <= summary["hops"] <= hops + 12
+
+
+def test_hops_of_radii_leave_the_pages_where_a_program_reads_them(tmp_path):
+    """One more array a hop, beyond the cap before the next program is planned: an error, or the answer."""
+    ends = np.arange(400)
+    stored = Example(401, ends, ends + 1).stored(tmp_path)
+    with gstream.open(stored, host_memory=60_000) as graph:
+        with pytest.raises(ResourceError, match="are counted in"):
+            graph.radius()
 
 
 def test_a_refusal_under_what_an_algorithm_holds_names_the_cap_that_was_passed(stored):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from gstream.algorithms.registry import ALGORITHMS
+from gstream.cli.asked import OWN_OPTIONS, flag
 from tests.cli.command import EDGES, Command
 
 LIST = "x.txt is an edge list, which holds the edges as they come; the option is for stores (.gs). Leave it out.\n"
@@ -120,6 +122,20 @@ def test_plan_speaks_as_run_does(store: Path, gstream: Command) -> None:
     assert planned == run
     assert planned.returncode == 2
     assert planned.stderr.startswith("graph.gs: has no edge weights, which sssp needs. Convert again")
+
+
+def test_help_says_the_defaults_of_algorithms(gstream: Command) -> None:
+    said = {line[0]: " ".join(line[1:]) for line in options_of(gstream("run", "--help").stdout)}
+    for algorithm in ALGORITHMS.values():
+        for name, default in algorithm.options.items():
+            if name in OWN_OPTIONS and default not in (None, False):
+                shown = "yes" if default is True else f"{default:g}"
+                assert re.search(rf"(?i)default:? .*\b{shown}\b", said[flag(name)]), (algorithm.name, name, default)
+
+
+def options_of(text: str) -> list[list[str]]:
+    """The words of each option in what --help prints, its name first."""
+    return [words.split() for words in re.findall(r"^  (--.*\n(?: {20}.*\n)*)", text, re.MULTILINE)]
 
 
 def test_help_says_what_takes_float64(gstream: Command) -> None:

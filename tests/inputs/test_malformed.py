@@ -329,6 +329,11 @@ CASES = [
         b"1,2,{'weight': 3}\n",
         "a.txt:1:5: \"{'weight': 3}\" is a Python dictionary; a weight is a number in a column of its own. Write the graph with networkx.write_weighted_edgelist, or pass --no-weights.",
     ),
+    (
+        "a.GraphML",
+        b"<?xml version='1.0'?>\n<graphml/>\n",
+        'a.GraphML: is GRAPHML, which convert does not read. Make an edge list of it first: python3 -c \'import networkx as nx; nx.write_edgelist(nx.read_graphml("a.GraphML"), "edges.tsv", delimiter="\\t", data=["weight"])\'; of an undirected graph convert that with --undirected.',
+    ),
     ("a.e", b"1 x\n", "a.e: its IDs are not numbers; Graphalytics numbers its vertices. Read it with --format text."),
 ]
 
