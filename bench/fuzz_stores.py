@@ -16,7 +16,7 @@ import numpy as np
 
 from bench.contents import everything_of
 from bench.fuzz_repair import NAMES, bases, patched, repaired, sealed
-from bench.fuzz_targets import Drawn, MemoryStream, Target, Wrong, refusal, work_folder, written
+from bench.fuzz_targets import Drawn, Target, TextStream, Wrong, refusal, work_folder, written
 from gstream import vertexfiles
 from gstream.checkpoint import VERSION, Keeper, _go_on, _refuse_unfinished
 from gstream.keeping import Every, parse_every
@@ -304,7 +304,7 @@ def read_list(data: bytes) -> str:
     store = stores()[bits % len(NAMES)]
     text = drawn.rest()
     kept = vertexfiles.ByteStream
-    vertexfiles.ByteStream = lambda path, may_be_empty: MemoryStream(text, str(path), 1 << 20, may_be_empty)  # type: ignore
+    vertexfiles.ByteStream = lambda path, may_be_empty: TextStream(text, str(path), 1 << 20, may_be_empty)  # type: ignore
     try:
         with refusal() as refused:
             if bits & 128:

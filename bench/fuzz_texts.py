@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.fuzz_targets import LONGEST, Drawn, MemoryStream, Target, Wrong, refusal, work_folder
+from bench.fuzz_targets import LONGEST, Drawn, Target, TextStream, Wrong, refusal, work_folder
 from bench.torture_inputs import HANDMADE, TEXTS
 from pagestore.inputs import InputOptions, adjacency, linesource
 from pagestore.inputs.adjacency import AdjacencySource, MetisSource
@@ -29,6 +29,7 @@ from pagestore.inputs.tntp import TntpSource
 
 MEMORY = 1 << 24
 LEAST_BLOCK = 64  # bytes: lines of more than 32 are then refused
+WHOLE_BLOCK = 4 * LONGEST  # holds any input: blocks of 1 MiB take longer to come by than to parse
 VERTICES = (None, None, None, 0, 1, 9, 50, (1 << 63) - 1)
 WEIGHT_COLUMNS = (None, None, None, 1, 3, 4, "weight", "length")
 KINDS = ("text", "csv", "tsv", "el", "wel")
@@ -62,10 +63,9 @@ def opened(make: Callable[..., LineFile], drawn: Drawn, names: bool = False) -> 
     """The reader of a drawn text."""
     options, pieces = drawn_options(drawn, names), drawn.byte()
     kind = KINDS[pieces >> 4 & 7] if names and pieces >> 4 & 7 < len(KINDS) else "text"
-    stream = MemoryStream(drawn.rest(), f"a.{kind}", step=7 if pieces & 1 else 1 << 20)
+    stream = TextStream(drawn.rest(), f"a.{kind}", step=7 if pieces & 1 else 1 << 20)
     source = make(stream, options, work_folder(), MEMORY, *([kind] if names else []))
-    if pieces & 2:
-        source.block_bytes = LEAST_BLOCK
+    source.block_bytes = LEAST_BLOCK if pieces & 2 else WHOLE_BLOCK
     return source
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import pagestore
 from bench import fuzz, fuzz_corpus, fuzz_repair, fuzz_targets, machine
-from bench.fuzz_targets import Drawn, MemoryStream, Target, Wrong, all_targets, kept, refusal
+from bench.fuzz_targets import Drawn, MemoryStream, Target, TextStream, Wrong, all_targets, kept, refusal
 from gstream import checkpoint
 from pagestore.errors import GstreamError, InputError, StoreError
 from pagestore.inputs import adjacency, judge, linesource, npy
@@ -99,6 +99,9 @@ def test_options_are_drawn() -> None:
     assert (drawn.take(9), drawn.byte(), drawn.left) == (b"\3\4" + bytes(7), 0, False)
     stream = MemoryStream(b"1 2\n3 4\n", "a.txt", 3)
     assert stream.peek(5) == b"1 2\n3" and b"".join(iter(lambda: stream.read(4), b"")) == b"1 2\n3 4\n"
+    assert TextStream(b"\x1f\x8b 1\n", "a.txt", 1).peek(9) == b"\x1f\x8b 1\n", "a text, whatever it begins with"
+    with pytest.raises(InputError, match="gzip"):
+        MemoryStream(b"\x1f\x8b 1\n", "a.txt")
 
 
 def test_checksums_are_made_good(tmp_path: Path) -> None:
