@@ -90,7 +90,9 @@ def scrub(store: Store) -> None:
     problems = list(check_tables(store, lambda nbytes: None))
     for name in store.meta.topologies:
         topology = store.topology(name)
-        problems += [text for _, text in check_run(store, topology, 0, topology.pages or 1).problems]
+        found = check_run(store, topology, 0, topology.pages or 1)
+        topology.name_pages([number for number, _ in found.problems], search=True)
+        problems += [text for _, text in found.problems]
     if any("please report" in text for text in problems):
         raise Wrong(f"the quick check and the reference decoder disagree: {problems}")
     ids = store.user_ids(0, min(store.meta.vertices, 50))
