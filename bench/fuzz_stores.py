@@ -40,6 +40,7 @@ WORDS = 64  # of a page: small ones have all the rules of large ones
 INTEGER = re.compile(r"[0-9]{1,18}")
 
 
+@cache
 def base_folder() -> Path:
     """Where the stores that are kept lie unpacked."""
     folder = work_folder() / "bases"

@@ -77,6 +77,24 @@ def test_planted_faults_are_noticed(
             target.run(data)
 
 
+LATE = [
+    ("mtx", judge, "parse_vertex", one_more, b"%%MatrixMarket matrix coordinate real general\n3 3 9\n1 2 5\n"),
+    ("metis", adjacency, "handed_on", lambda *given: (), b"3 9\n2\n1 3\n2\n"),
+]
+
+
+@pytest.mark.parametrize(("name", "where", "what", "instead", "text"), LATE)
+def test_edges_of_files_that_are_refused_at_their_end_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch, name: str, where: object, what: str, instead: object, text: bytes
+) -> None:
+    """Their headers promise 9 edges: few inputs get a right header, so most would never be compared."""
+    run, data = all_targets()[name].run, b"\0\0\0" + text
+    assert run(data) == "refused"
+    monkeypatch.setattr(where, what, instead)
+    with pytest.raises(Wrong):
+        run(data)
+
+
 def test_refusals_are_one_plain_line() -> None:
     with refusal() as refused:
         raise InputError("a.txt:1:1: is wrong. Fix it.")
