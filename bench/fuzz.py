@@ -49,6 +49,7 @@ COMPILED = re.compile(r"^@(compiled|kernel|helper|intrinsic)\b", re.MULTILINE)
 MOST_CRASHES = 5  # then a target is left
 BOARD_BYTES = 1 << 16
 LAST_RUNS = 9  # each of which is noted
+COLLECT_EVERY = 4_000  # new objects: looking for unheld ones at each 700, as Python would, is a tenth of a run
 TELL_SECONDS = 0.5  # between two notes on the board: what a crash leaves uncounted
 
 
@@ -131,6 +132,7 @@ def place_of(error: BaseException) -> str:
 
 def be_child(name: str, board: str, folder: str, plain: bool, flags: list[str]) -> None:
     """Fuzz one target until libFuzzer ends the process."""
+    import gc
     import warnings
 
     import atheris
@@ -142,6 +144,8 @@ def be_child(name: str, board: str, folder: str, plain: bool, flags: list[str]) 
         target = fuzz_targets.all_targets()[name]
     runs = next((int(flag.removeprefix("-runs=")) for flag in flags if flag.startswith("-runs=")), -1)
     run = watched(target.run, Board(Path(board)), Path(folder) / "found", runs)
+    gc.freeze()
+    gc.set_threshold(COLLECT_EVERY)
     atheris.Setup([sys.argv[0], *flags], run, enable_python_coverage=True)
     atheris.Fuzz()
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from bench.contents import everything_of
 from bench.fuzz_repair import NAMES, bases, patched, repaired, sealed
-from bench.fuzz_targets import Drawn, MemoryStream, Target, Wrong, refusal, work_folder, written
+from bench.fuzz_targets import Drawn, Target, TextStream, Wrong, refusal, work_folder, written
 from gstream import vertexfiles
 from gstream.checkpoint import VERSION, Keeper, _go_on, _refuse_unfinished
 from gstream.keeping import Every, parse_every
@@ -40,6 +40,7 @@ WORDS = 64  # of a page: small ones have all the rules of large ones
 INTEGER = re.compile(r"[0-9]{1,18}")
 
 
+@cache
 def base_folder() -> Path:
     """Where the stores that are kept lie unpacked."""
     folder = work_folder() / "bases"
@@ -90,7 +91,9 @@ def scrub(store: Store) -> None:
     problems = list(check_tables(store, lambda nbytes: None))
     for name in store.meta.topologies:
         topology = store.topology(name)
-        problems += [text for _, text in check_run(store, topology, 0, topology.pages or 1).problems]
+        found = check_run(store, topology, 0, topology.pages or 1)
+        topology.name_pages([number for number, _ in found.problems], search=True)
+        problems += [text for _, text in found.problems]
     if any("please report" in text for text in problems):
         raise Wrong(f"the quick check and the reference decoder disagree: {problems}")
     ids = store.user_ids(0, min(store.meta.vertices, 50))
@@ -304,7 +307,7 @@ def read_list(data: bytes) -> str:
     store = stores()[bits % len(NAMES)]
     text = drawn.rest()
     kept = vertexfiles.ByteStream
-    vertexfiles.ByteStream = lambda path, may_be_empty: MemoryStream(text, str(path), 1 << 20, may_be_empty)  # type: ignore
+    vertexfiles.ByteStream = lambda path, may_be_empty: TextStream(text, str(path), 1 << 20, may_be_empty)  # type: ignore
     try:
         with refusal() as refused:
             if bits & 128:

@@ -112,6 +112,13 @@ class MemoryStream(ByteStream):
         return part
 
 
+class TextStream(MemoryStream):
+    """The same, but never taken for an archive: those are a target of their own, and hold lines too seldom."""
+
+    def _beginning(self, raw: bytes, padded: bool = False) -> bytes:
+        return b""  # where a magic number is looked for
+
+
 @cache
 def work_folder() -> Path:
     """Where files are written: FUZZ_FOLDER, or a folder, in memory if it can be, that goes with the process."""

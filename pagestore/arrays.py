@@ -18,7 +18,7 @@ from pagestore.errors import StoreError
 from pagestore.hdf5 import Extent
 from pagestore.io import read_into
 from pagestore.layout import DIRECTORY, HEAD_NEIGHBOURS, PageLayout
-from pagestore.meta import META_BYTES, REBUILD, Meta
+from pagestore.meta import META_BYTES, REBUILD, Meta, scrub_first
 
 BLOCK_BYTES = 1 << 20
 CACHED_BLOCKS = 8  # checked blocks that one array keeps: a binary search comes back to the first few
@@ -122,5 +122,7 @@ class CheckedArray:
             number = first + int(wrong[0])
             low = number * BLOCK_BYTES // max(self._row_bytes, 1)
             high = min((number + 1) * BLOCK_BYTES // max(self._row_bytes, 1), self.rows)
-            raise StoreError(f"{self.path}: {self.name}, rows {low} to {high} fail their checksum. {REBUILD}")
+            # directories are read when a store is opened: a scrub could say no more of it
+            remedy = REBUILD if self.name.endswith("/directory") else scrub_first(self.path) + REBUILD
+            raise StoreError(f"{self.path}: {self.name}, rows {low} to {high} fail their checksum. {remedy}")
         return data

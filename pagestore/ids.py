@@ -15,7 +15,7 @@ import numpy as np
 
 from pagestore.arrays import BLOCK_BYTES
 from pagestore.errors import GstreamError, StoreError, UsageError, plain
-from pagestore.meta import REBUILD
+from pagestore.meta import REBUILD, scrub_first
 
 if TYPE_CHECKING:
     from pagestore.store import Store
@@ -25,6 +25,7 @@ Where = Callable[[int], str]  # what stands ahead of a message about the ID of t
 BLOCK_IDS = BLOCK_BYTES // 8  # IDs a step of the search: one checked block of int64
 SEARCHED = 1 << 20  # store IDs that are in memory at once while one is looked for
 FEW_SHIFT = 6  # up to 1/64 of a block's names are searched for one by one
+UNREADABLE = (GstreamError, OSError, ValueError, IndexError)  # what is damaged, or closed
 MANY = 1 << 16  # from here on whole arrays are gathered from, not single elements
 
 
@@ -58,7 +59,7 @@ class UserIds:
             return np.arange(first, last, dtype=self._store.layout.id_dtype)
         ids = self._store.array("vertices/store_of").read(first, last)
         if ids.size and int(ids.max()) >= self._store.meta.vertices:
-            raise StoreError(f"{self._store.path}: vertices/store_of holds an ID past the last vertex. {REBUILD}")
+            raise self._damaged("vertices/store_of holds an ID past the last vertex")
         return ids
 
     def natural_of(self, store_ids: np.ndarray) -> np.ndarray:
@@ -73,31 +74,40 @@ class UserIds:
             return np.arange(first, last, dtype=self._store.layout.id_dtype)
         return self._all_natural()[first:last]
 
-    def name(self, store_id: int, search: bool = False) -> str:
-        """The user's ID of a store ID, for messages about damage: "" where it can't be read.
+    def names(self, store_ids: Sequence[int], search: bool = False) -> list[str]:
+        """The user's IDs of store IDs, for messages about damage: "" for those that can't be read.
 
-        Of a reordered store "", too, unless its inverse is there or `search` allows to read vertices/store_of for it.
+        Of a reordered store "", too, unless its inverse is there or `search` allows to read vertices/store_of, once.
         """
         try:
-            natural = store_id
+            natural = np.array(store_ids, np.int64)
             if self._inverse is not None:
-                natural = int(self._inverse[store_id])
+                natural = self._inverse[natural]
             elif self._store.meta.order != "natural":
-                if not search:
-                    return ""
-                natural = self._searched(store_id)
+                natural = self._searched(natural) if search else np.full(len(natural), -1)
+        except UNREADABLE:
+            return [""] * len(store_ids)
+        return [self._name(number) for number in natural.tolist()]
+
+    def _name(self, natural: int) -> str:
+        try:
             return plain(self.user_ids(natural, natural + 1)[0])
-        except (GstreamError, OSError, ValueError, IndexError):  # it is damaged, or closed
+        except UNREADABLE:
             return ""
 
-    def _searched(self, store_id: int) -> int:
-        """Natural index of one store ID, without the inverse. Raises IndexError where there is none."""
-        count = self._store.meta.vertices
+    def _searched(self, store_ids: np.ndarray) -> np.ndarray:
+        """Natural indices of a few store IDs, without the inverse; -1 where there is none."""
+        wanted, where = np.unique(store_ids, return_inverse=True)
+        natural, count = np.full(len(wanted), -1), self._store.meta.vertices
         for first in range(0, count, SEARCHED):
-            found = np.flatnonzero(self.store_ids(first, min(first + SEARCHED, count)) == store_id)
-            if len(found):
-                return first + int(found[0])
-        raise IndexError(store_id)
+            ids = self.store_ids(first, min(first + SEARCHED, count))
+            places = np.flatnonzero(np.isin(ids, wanted))
+            natural[np.searchsorted(wanted, ids[places])] = first + places
+        return natural[where]
+
+    def _damaged(self, what: str) -> StoreError:
+        path = self._store.path
+        return StoreError(f"{path}: {what}. {scrub_first(path)}{REBUILD}")
 
     def _all_natural(self) -> np.ndarray:
         if self._inverse is None:
@@ -207,14 +217,14 @@ class UserIds:
         offsets = self._store.array("vertices/names/offsets").read(first, last + 1).astype(np.int64)
         names = self._store.array("vertices/names/bytes")
         if np.any(np.diff(offsets) < 0) or offsets[0] < 0 or offsets[-1] > names.rows:
-            raise StoreError(f"{self._store.path}: vertices/names/offsets are not ascending. {REBUILD}")
+            raise self._damaged("vertices/names/offsets are not ascending")
         data = names.read(int(offsets[0]), int(offsets[-1]))
         buffers = [None, pa.py_buffer(offsets - offsets[0]), pa.py_buffer(data)]
         array = pa.Array.from_buffers(pa.large_string(), last - first, buffers)
         try:
             array.validate(full=True)
         except pa.ArrowInvalid:
-            raise StoreError(f"{self._store.path}: vertices/names/bytes are not UTF-8. {REBUILD}") from None
+            raise self._damaged("vertices/names/bytes are not UTF-8") from None
         return array
 
     def _string_block(self, first: int, last: int) -> _Names:

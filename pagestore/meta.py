@@ -102,6 +102,13 @@ class Meta:
 
 
 REBUILD = "The store is damaged or was not written by gstream; convert the graph again."
+
+
+def scrub_first(path: str) -> str:
+    """What to do about damage that leaves the store at `path` open, ahead of REBUILD."""
+    return f"`gstream verify {path}` lists all that is damaged. "
+
+
 _COUNTS = (
     "vertices", "edges", "max_out_degree", "max_in_degree", "self_loops", "duplicates", "dropped_self_loops",
     "dropped_duplicates", "dropped_lines", "page_bytes", "id_bytes",

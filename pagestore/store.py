@@ -46,7 +46,7 @@ class Store:
             self._arrays = self._open_arrays(checksums)
             self._ids = UserIds(self)
             self._topologies = {
-                name: open_topology(path, name, self.meta, self._extents, self._arrays, self._file, self._ids.name)
+                name: open_topology(path, name, self.meta, self._extents, self._arrays, self._file, self._ids.names)
                 for name in self.meta.topologies
             }
         except BaseException:

@@ -12,7 +12,7 @@ from pagestore.arrays import CheckedArray
 from pagestore.errors import StoreError, UsageError
 from pagestore.hdf5 import Extent
 from pagestore.layout import GROUP_SIZES, LARGE, ROW, SLOT_WORDS, SMALL, PageLayout
-from pagestore.meta import REBUILD, Meta
+from pagestore.meta import REBUILD, Meta, scrub_first
 from pagestore.reader import PageReader
 
 CHECKED = ("layout", "group", "records", "first_vertex", "last_vertex", "edges", "edges_before", "position")
@@ -41,7 +41,7 @@ class Topology:
     _file: FileIO
     _heads: CheckedArray | None
     _in_order: bool  # store IDs follow the order of the user's
-    _user_id: Callable[[int, bool], str]
+    _user_ids: Callable[[list[int], bool], list[str]]
 
     @property
     def pages(self) -> int:
@@ -74,10 +74,19 @@ class Topology:
 
         search: look for the user's IDs in a reordered store, too, which takes as long as it takes to read an array.
         """
+        return self.name_pages([number], search)[0]
+
+    def name_pages(self, numbers: list[int], search: bool = False) -> list[str]:
+        """The same of several pages: a search reads the array once."""
+        rows = self.directory[numbers]
+        first = self._user_ids(rows["first_vertex"].tolist() + rows["last_vertex"].tolist(), search)
+        last = first[len(numbers) :]
+        return [self._name_page(number, *ends) for number, *ends in zip(numbers, first, last, strict=False)]
+
+    def _name_page(self, number: int, first: str, last: str) -> str:
         row = self.directory[number]
         ends = int(row["first_vertex"]), int(row["last_vertex"])
         vertices = f"vertices {ends[0]} to {ends[1]}"
-        first, last = (self._user_id(vertex, search) for vertex in ends)
         yours = f", your vertices {first} to {last}," if self._in_order else f", your vertices {first}, ..., {last},"
         if row["kind"] == LARGE:
             vertices, yours = f"vertex {ends[0]} from neighbour {row['position']} on", f", your vertex {first},"
@@ -87,14 +96,14 @@ class Topology:
     @property
     def remedy(self) -> str:
         """What can be done about a damaged page, for messages."""
-        return f"`gstream verify {self.path}` lists all that is damaged. {REBUILD}"
+        return scrub_first(self.path) + REBUILD
 
 
 def open_topology(
     path: str, name: str, meta: Meta, extents: dict[str, Extent], arrays: dict[str, CheckedArray], file: FileIO,
-    user_id: Callable[[int, bool], str],
+    user_ids: Callable[[list[int], bool], list[str]],
 ) -> Topology:  # fmt: skip
-    """Read and check the directory of topology `name`. user_id: UserIds.name. Raises StoreError."""
+    """Read and check the directory of topology `name`. user_ids: UserIds.names. Raises StoreError."""
     base = f"topology/{name}"
     layout = PageLayout(meta.page_bytes, meta.id_bytes)
     directory = arrays[f"{base}/directory"].read()
@@ -115,7 +124,7 @@ def open_topology(
         _file=file,
         _heads=arrays.get(f"{base}/heads"),
         _in_order=meta.order == "natural",
-        _user_id=user_id,
+        _user_ids=user_ids,
     )
 
 

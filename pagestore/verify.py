@@ -22,6 +22,7 @@ from pagestore.arrays import BLOCK_BYTES
 from pagestore.cores import checked_threads
 from pagestore.decode import BATCH_BYTES
 from pagestore.errors import StoreError
+from pagestore.meta import scrub_first
 from pagestore.store import Store, open_store
 from pagestore.topology import Topology
 from pagestore.verify_pages import check_run
@@ -49,10 +50,20 @@ class VerifyReport:
         return not self.problems
 
     def add(self, problem: str) -> None:
-        if len(self.problems) < MOST_PROBLEMS:
-            self.problems.append(problem)
-        else:
+        """List a problem, or count it; an array that fails its checksum says so to all who read it."""
+        problem = problem.replace(scrub_first(self.path), "")
+        if len(self.problems) >= MOST_PROBLEMS:
             self.more_problems += 1
+        elif problem not in self.problems:
+            self.problems.append(problem)
+
+    def add_pages(self, topology: Topology, problems: list[tuple[int, str]]) -> None:
+        """The same for pages and what each of them does wrong; those that are listed name the user's vertices."""
+        listed = problems[: MOST_PROBLEMS - len(self.problems)]
+        names = topology.name_pages([number for number, _ in listed], search=True) if listed else []
+        for name, (_, what) in zip(names, listed, strict=True):
+            self.add(f"{name} {what}")
+        self.more_problems += len(problems) - len(listed)
 
 
 def verify(path: str, threads: int | None = None, progress: Progress | None = None) -> VerifyReport:
@@ -94,13 +105,14 @@ def _check_topology(
     step = max(1, BATCH_BYTES // topology.layout.page_bytes)
     forward, backward = 0, 0
     ends: dict[int, tuple[int, int]] = {}
-    bad: list[int] = []
-    padding = 0
+    bad: list[tuple[int, str]] = []
+    padding, unread = 0, False
     width = topology.layout.page_bytes + topology.weight_page_bytes
     for first, batch in _in_order(pool, threads, lambda at: check_run(store, topology, at, step), topology.pages, step):
-        for number, problem in batch.problems:
-            bad.append(number)
-            report.add(problem)
+        bad += batch.problems
+        for line in batch.unread:
+            report.add(line)
+            unread = True
         forward, backward = (forward + batch.forward) % (1 << 64), (backward + batch.backward) % (1 << 64)
         report.edges += batch.edges
         padding += batch.padding_words
@@ -108,15 +120,14 @@ def _check_topology(
         count = min(step, topology.pages - first)
         report.pages += count
         advance(count * width)
-    for problem in _check_joints(topology, ends):
-        report.add(problem)
+    report.add_pages(topology, bad + list(_check_joints(topology, ends)))
     for problem in _check_cover(store, topology):
         report.add(problem)
     told = store.meta.padding_words.get(topology.name, 0)
-    if not bad and padding != told:
+    if not bad and not unread and padding != told:
         report.add(f"{store.path}: topology {topology.name} has {padding} words of padding; /meta says {told}.")
     if bad:
-        report.bad_pages[topology.name] = bad
+        report.bad_pages[topology.name] = [number for number, _ in bad]
     return forward, backward
 
 
@@ -132,12 +143,12 @@ def _in_order(pool: ThreadPoolExecutor, ahead: int, work: Callable, count: int, 
         yield at, future.result()
 
 
-def _check_joints(topology: Topology, ends: dict[int, tuple[int, int]]) -> Iterator[str]:
-    """A hub's list ascends from one of its pages to the next."""
+def _check_joints(topology: Topology, ends: dict[int, tuple[int, int]]) -> Iterator[tuple[int, str]]:
+    """A hub's list ascends from one of its pages to the next: those that don't, and what is wrong."""
     vertices = topology.directory["first_vertex"]
     for number in sorted(ends):
         if number - 1 in ends and vertices[number - 1] == vertices[number] and ends[number][0] < ends[number - 1][1]:
-            yield f"{topology.name_page(number)} starts with a neighbour below the last of the page before."
+            yield number, "starts with a neighbour below the last of the page before."
 
 
 def _check_cover(store: Store, topology: Topology) -> Iterator[str]:

@@ -23,11 +23,13 @@ WINDOW_ROWS = BLOCK_BYTES // 8  # rows of an array fetched at once: bounds memor
 class RunResult:
     """What one run of pages says: its problems and what neighbouring runs need to know.
 
+    `problems`: pages, and what each of them does wrong. `unread`: lines on what could not be read, once each.
     `forward`, `backward`: mixes of its edges as (first, second) and as (second, first), modulo 2^64. `ends`: number
     of a large page -> its first and last neighbour. `padding_words`: of the groups of its column pages.
     """
 
     problems: list[tuple[int, str]] = field(default_factory=list)
+    unread: dict[str, None] = field(default_factory=dict)
     forward: int = 0
     backward: int = 0
     edges: int = 0
@@ -44,7 +46,7 @@ def check_run(store: Store, topology: Topology, first: int, step: int) -> RunRes
             pages = reader.read(first, count, check=False)
             weights = None if topology.weight_dtype is None else reader.read_weights(first, count, check=False)
         except StoreError as error:
-            result.problems.append((first, str(error)))
+            result.unread[str(error)] = None
             return result
     rows = topology.directory[first : first + count]
     wrong = page_crcs(first, pages) != rows["crc"]
@@ -53,14 +55,16 @@ def check_run(store: Store, topology: Topology, first: int, step: int) -> RunRes
     headers_differ = np.any([headers[name] != rows[name] for name in HEADER.names or ()], axis=0)
     for i in range(count):
         if wrong[i] or wrong_weights[i]:
-            what = "fails its checksum" if wrong[i] else "has weights that fail their checksum"
-            result.problems.append((first + i, f"{topology.name_page(first + i)} {what}."))
+            what = "fails its checksum." if wrong[i] else "has weights that fail their checksum."
+            result.problems.append((first + i, what))
             continue
         try:
             _check_page(store, topology, first + i, pages[i], None if weights is None else weights[i],
                         bool(headers_differ[i]), result)  # fmt: skip
-        except (RuleError, StoreError) as error:
-            result.problems.append((first + i, f"{topology.name_page(first + i)} breaks the format: {error}."))
+        except RuleError as error:
+            result.problems.append((first + i, f"breaks the format: {error}."))
+        except StoreError as error:  # of an array that the page is held against
+            result.unread[str(error)] = None
     return result
 
 

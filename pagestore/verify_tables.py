@@ -63,8 +63,8 @@ def _check_ids(store: Store) -> Iterator[str]:
         for first in range(0, store.meta.vertices, STEP_ROWS // 8):
             try:
                 names = store.user_ids(first, min(first + STEP_ROWS // 8, store.meta.vertices)).to_pylist()
-            except (StoreError, UnicodeDecodeError) as error:
-                yield f"{store.path}: names can't be read ({error})."
+            except StoreError as error:
+                yield str(error)
                 return
             ordered = all(a < b for a, b in zip(names, names[1:], strict=False))
             if not ordered or (before is not None and names[0] <= before):

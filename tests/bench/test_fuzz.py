@@ -12,7 +12,7 @@ import pytest
 
 import pagestore
 from bench import fuzz, fuzz_corpus, fuzz_repair, fuzz_targets, machine
-from bench.fuzz_targets import Drawn, MemoryStream, Target, Wrong, all_targets, kept, refusal
+from bench.fuzz_targets import Drawn, MemoryStream, Target, TextStream, Wrong, all_targets, kept, refusal
 from gstream import checkpoint
 from pagestore.errors import GstreamError, InputError, StoreError
 from pagestore.inputs import adjacency, judge, linesource, npy
@@ -77,6 +77,24 @@ def test_planted_faults_are_noticed(
             target.run(data)
 
 
+LATE = [
+    ("mtx", judge, "parse_vertex", one_more, b"%%MatrixMarket matrix coordinate real general\n3 3 9\n1 2 5\n"),
+    ("metis", adjacency, "handed_on", lambda *given: (), b"3 9\n2\n1 3\n2\n"),
+]
+
+
+@pytest.mark.parametrize(("name", "where", "what", "instead", "text"), LATE)
+def test_edges_of_files_that_are_refused_at_their_end_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch, name: str, where: object, what: str, instead: object, text: bytes
+) -> None:
+    """Their headers promise 9 edges: few inputs get a right header, so most would never be compared."""
+    run, data = all_targets()[name].run, b"\0\0\0" + text
+    assert run(data) == "refused"
+    monkeypatch.setattr(where, what, instead)
+    with pytest.raises(Wrong):
+        run(data)
+
+
 def test_refusals_are_one_plain_line() -> None:
     with refusal() as refused:
         raise InputError("a.txt:1:1: is wrong. Fix it.")
@@ -99,6 +117,9 @@ def test_options_are_drawn() -> None:
     assert (drawn.take(9), drawn.byte(), drawn.left) == (b"\3\4" + bytes(7), 0, False)
     stream = MemoryStream(b"1 2\n3 4\n", "a.txt", 3)
     assert stream.peek(5) == b"1 2\n3" and b"".join(iter(lambda: stream.read(4), b"")) == b"1 2\n3 4\n"
+    assert TextStream(b"\x1f\x8b 1\n", "a.txt", 1).peek(9) == b"\x1f\x8b 1\n", "a text, whatever it begins with"
+    with pytest.raises(InputError, match="gzip"):
+        MemoryStream(b"\x1f\x8b 1\n", "a.txt")
 
 
 def test_checksums_are_made_good(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from pagestore import open_store, verify_tables
 from pagestore import verify as verify_module
 from pagestore.check import scan_neighbours, walk_records
 from pagestore.decode import RuleError, decode_page
+from pagestore.errors import StoreError
+from pagestore.ids import UserIds
 from pagestore.verify import MOST_PROBLEMS, VerifyReport, verify
 
 EDGES = random_edges(seed=11, vertices=200, edges=3000, hub=2500, weight="u1")
@@ -131,9 +133,49 @@ def test_tables_that_fail_their_checksums_are_not_judged_by_what_they_hold(tmp_p
     with open(path, "r+b") as file:
         file.seek(offset)
         file.write(b"\xff" * 8)
-    problems = verify(path).problems
-    assert sum(f"{name}, rows 0 to" in text and "fail their checksum" in text for text in problems) >= 1
-    assert not any("ascend" in text or "sums to" in text or "don't fit" in text for text in problems)
+    report = verify(path)
+    assert len(report.problems) == 1, "said once, not for each page that is held against it"
+    assert f"{name}, rows 0 to" in report.problems[0] and "fail their checksum" in report.problems[0]
+    assert not report.bad_pages and "gstream verify" not in report.problems[0]
+    scrub = rf"fail their checksum\. `gstream verify {path}` lists all that is damaged\. .*; convert the graph again\."
+    with open_store(path) as store, pytest.raises(StoreError, match=scrub):
+        store.array(name).read()
+
+
+def test_a_damaged_directory_is_no_matter_for_a_scrub(tmp_path):
+    """It is read when the store is opened, so that a scrub could say no more."""
+    path = str(tmp_path / "g.gs")
+    write_store(path, EDGES)
+    with open_store(path) as store:
+        offset = store.extents["topology/in/directory"].offset
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        file.write(b"\xff" * 8)
+    for read in (open_store, verify):
+        with pytest.raises(StoreError, match=r"/directory, .* checksum\. The store .*; convert the graph again\.$"):
+            read(path)
+
+
+def test_damaged_pages_of_a_reordered_store_name_the_users_vertices(tmp_path, monkeypatch):
+    """All of them, which are looked for at once."""
+    path = str(tmp_path / "g.gs")
+    ids, store_of = np.arange(200) * 10 + 7, np.random.default_rng(3).permutation(200)
+    write_store(path, EDGES, ids=ids, store_of=store_of)
+    with open_store(path) as store:
+        offset, rows = store.topology("out").pages_offset, store.topology("out").directory[:3]
+    with open(path, "r+b") as file:
+        for number in range(3):
+            file.seek(offset + number * 4096 + 100)
+            file.write(b"\xff" * 8)
+    searched, search = [], UserIds._searched
+    monkeypatch.setattr(UserIds, "_searched", lambda self, wanted: searched.append(1) or search(self, wanted))
+    report = verify(path)
+    assert report.bad_pages == {"out": [0, 1, 2]} and len(report.problems) == 3 and len(searched) == 1
+    user_of = ids[np.argsort(store_of)]
+    for row, problem in zip(rows, report.problems, strict=True):
+        first, last = user_of[row["first_vertex"]], user_of[row["last_vertex"]]
+        vertex, vertices = f"your vertex {first},", f"your vertices {first}, ..., {last},"
+        assert f"store IDs), {vertex if row['kind'] else vertices} fails its checksum." in problem
 
 
 def test_a_list_without_a_page_and_a_head_without_edges(tmp_path):
