@@ -188,7 +188,7 @@ def pagerank_residual(session: Session, rank: np.ndarray, alpha: float, preferen
     name, pull = session.gathers()
     session.hold(rank, x, share, received)
     session.sweep(name, SharedKernel(proofs.spread_rank, (share, received, pull)))
-    spread = 1 / len(x) if preference is None else preference
+    spread = 1 / max(1, len(x)) if preference is None else preference
     received += adrift * spread
     received *= alpha
     received += (1 - alpha) * spread

@@ -66,6 +66,7 @@ ENTRIES: tuple[dict[str, Any], ...] = (
         "name": "levels", "title": "topological levels, and longest paths, of a graph without cycles",
         "runs": "levels:run_levels", "proves": "levels:certify_levels",
         "options": {"weighted": False}, "columns": ("level", "distance"), "best": "largest",
+        "definition": "most edges of a path that leads to a vertex; weighted, too: greatest weight of one, at least 0",
     },
     {
         "name": "closeness", "title": "closeness centrality, over paths to a vertex as NetworkX",

@@ -46,7 +46,7 @@ PROOF_BYTES = {  # a vertex, that the certificate holds at most beside pages, of
     "bfs": 8, "pagerank": 36, "sssp": 8, "wcc": 8, "rwr": 36, "katz": 16, "eigenvector": 32, "hits": 64, "degrees": 32,
     "khop": 17, "hcc": 8, "widest": 9, "levels": 32, "closeness": 9, "harmonic": 9, "heat": 56, "circuit": 56,
     "neural": 56, "subgraph": 4, "egonet": 19, "cross": 4, "kcore": 17, "triangles": 16, "betweenness": 61, "mis": 2,
-    "coloring": 4, "scc": 20, "msf": 37, "ktruss": 20, "lcc": 16,
+    "coloring": 4, "scc": 36, "msf": 37, "ktruss": 20, "lcc": 16,
 }  # fmt: skip
 
 
@@ -225,13 +225,14 @@ ALGORITHMS = {
         Algorithm(
             "mis", "a maximal independent set", "mis:run_mis", "mis:certify_mis", {}, ("in_set",),
             best="largest",
-            definition="a greedy walk's, small degrees first, ties by a hash; neighbours either way, self-loops don't "
+            definition="greedy, small degrees as stored first, ties by a hash; neighbours either way, self-loops don't "
             "count",
         ),
         Algorithm(
             "coloring", "greedy colouring, vertices of large degree first", "coloring:run_coloring",
             "coloring:certify_coloring", {}, ("color",), best="first",
-            definition="greedy, large degrees first, ties by a hash; neighbours either way, self-loops don't count",
+            definition="greedy, large degrees as stored first, ties by a hash; neighbours either way, self-loops don't "
+            "count",
         ),
         Algorithm(
             "scc", "strongly connected components, named by their least vertex", "scc:run_scc", "scc:certify_scc", {},

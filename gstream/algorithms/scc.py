@@ -24,10 +24,11 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import strong, unionfind
+from gstream.algorithms.levels import join_falls
 from gstream.algorithms.predecessors import unreached
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
-from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, list_bits, set_bits
 from gstream.programs.bfs import BFS, BFSBack
 from gstream.results import Column
 from pagestore.errors import ResourceError, UsageError
@@ -150,19 +151,24 @@ def certify_scc(session: Session, columns: list[Column], options: dict[str, Any]
 
 
 def _check_acyclic(session: Session, name: str, label: np.ndarray) -> None:
-    """Take components off that no edge from another one leads into, until none is left."""
-    entries, left = np.zeros(len(label), np.int64), np.ones(len(label), np.bool_)
-    due, kernel = bitmap(len(label)), strong.count_entries
-    session.hold(entries, left, due)
-    due[:] = ~np.uint64(0)
-    session.sweep(name, SharedKernel(kernel, (label, entries, due, np.int64(1))))
-    while True:
-        free = left & (entries[label] == 0)
-        if not free.any():
-            break
-        left &= ~free
-        due[:] = bits_where(free)
-        session.sweep_among(name, SharedKernel(kernel, (label, entries, due, np.int64(-1))), due)
-    if left.any():
-        v = np.flatnonzero(left)[:1]
-        raise refuse(f"vertex {session.user_ids(v)[0]} is on a cycle through several components, or behind one")
+    """Take components off that no edge from another one leads into, until none is left: those to which the last ones
+    led, as long chains have many turns."""
+    vertices = len(label)
+    left, due, following = np.zeros(vertices, np.int64), bitmap(vertices), bitmap(vertices)
+    members = np.argsort(label, kind="stable").astype(np.uint64)
+    starts = np.zeros(vertices + 1, np.int64)
+    session.hold(left, due, following, members, starts)
+    np.cumsum(np.bincount(label.astype(np.int64), minlength=vertices), out=starts[1:])
+    session.sweep(name, SharedKernel(strong.count_entries, (label, left)))
+    free = np.flatnonzero((left == 0) & (np.diff(starts) > 0))
+    while len(free):
+        due[:] = following[:] = 0
+        sizes = starts[free + 1] - starts[free]
+        set_bits(due, members[np.repeat(starts[free] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())])
+        kernel = SharedKernel(strong.take_off, (label, due, left, following), join=join_falls)
+        session.sweep_among(name, kernel, due)
+        free = list_bits(following, 0, vertices).astype(np.int64)
+    cyclic = np.flatnonzero(left > 0)
+    if len(cyclic):
+        named = session.user_ids(members[starts[cyclic[0]] :][:1])[0]
+        raise refuse(f"vertex {named} is on a cycle through several components, or behind one")

@@ -89,7 +89,8 @@ def run_neural(session: Session, initial: Any, iterations: int = 10) -> Answer:
 def _simulate(session: Session, program: Program, iterations: int, name: str) -> Answer:
     outcome = session.run(program, max_supersteps=iterations, exactly=True)
     column = Column(name, outcome.value, dtype=np.dtype(np.float64))
-    return [column], session.finish(outcome.supersteps, True)
+    wild = int(np.count_nonzero(~np.isfinite(outcome.value)))
+    return [column], session.finish(outcome.supersteps, True) | ({"not_finite": wild} if wild else {})
 
 
 def check_iterations(iterations: int) -> None:

@@ -144,11 +144,21 @@ def check_reach(record, label, ahead, back, changed):
 
 
 @record_kernel(entries="sum")
-def count_entries(record, label, entries, due, step):
-    """entries (i8[V], by label) += step for each edge that leads into the component from another; from due vertices."""
+def count_entries(record, label, entries):
+    """entries (i8[V], by label) += 1 for each edge that leads into the component from another."""
+    v = record.vertex
+    for u in record.neighbours():
+        if label[u] != label[v]:
+            atomic_add(entries, u64(label[u]), entries.dtype.type(1))
+
+
+@record_kernel(left="own", following="own")
+def take_off(record, label, due, left, following):
+    """Take the vertices of `due`, whole components, away: left (entries) of those that their edges lead into falls, and
+    at 0 the label is in `following`."""
     v = record.vertex
     if not is_set(due, v):
         return
     for u in record.neighbours():
-        if label[u] != label[v]:
-            atomic_add(entries, u64(label[u]), step)
+        if label[u] != label[v] and atomic_add(left, u64(label[u]), left.dtype.type(-1)) == 1:
+            set_bit(following, u64(label[u]))

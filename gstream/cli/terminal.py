@@ -15,6 +15,7 @@ from pagestore.sizes import show_bytes, show_count, show_seconds
 
 PLAIN_SECONDS = 30.0  # between progress lines where standard error is no terminal
 REDRAW_SECONDS = 0.1
+LARGEST_WHOLE = 1e15  # of floats that stand for whole numbers, and are shown as such
 
 
 def note(text: str) -> None:
@@ -67,7 +68,9 @@ def print_pairs(pairs: Iterable[tuple[str, str]], file: Any = None) -> None:
 def _cell(value: Any) -> str:
     if value is None or value != value:
         return "-"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) < LARGEST_WHOLE else f"{value:.6g}"
+    return str(value)
 
 
 def _is_number(text: str) -> bool:

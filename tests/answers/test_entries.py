@@ -15,7 +15,7 @@ from gstream.algorithms.registry import ALGORITHMS, PROOF_BYTES
 from gstream.program import Program
 from tests.answers.graphs import Example
 
-AGREED = {"bfs", "khop", "sssp", "wcc", "hcc", "scc", "levels"}  # of which packages have one definition
+AGREED = {"bfs", "khop", "sssp", "wcc", "hcc", "scc"}  # of which packages have one definition
 RUNS = re.compile(r"Runs [^;]+; needs [^;]+; holds \d[^;]* bytes? a vertex\b[^;]*; certificate: \S.*\.$")
 NEEDS = re.compile(r"Needs [^;]+; holds \d[^;]* bytes a vertex\b[^;]*; certificate: \S.*\.$")
 MOST_LINES = 25  # of a program: those of its class that are neither blank nor its docstring

@@ -128,6 +128,25 @@ def test_many_dead_ends_are_no_false_alarm(vertices, tmp_path):
             assert ranks.summary["certificate"]["holds"]
 
 
+def test_no_vertices(tmp_path):
+    none = np.zeros(0, np.int64)
+    with gstream.open(Example(0, none, none).stored(tmp_path)) as graph:
+        result = graph.pagerank(certify=True)
+    assert len(result) == 0 and result.summary["certificate"]["holds"]
+
+
+@pytest.mark.parametrize("options", [{"iterations": 3}, {}, {"float64": True}])
+def test_walks_find_nothing_where_no_path_leads(options, tmp_path):
+    """0 to 1 to 2, a dead end; 3 and 4 lead there, and to each other."""
+    example = Example(5, np.array([0, 1, 3, 3, 4]), np.array([1, 2, 2, 4, 3]))
+    with gstream.open(example.stored(tmp_path)) as graph:
+        ranks = graph.pagerank(personalization={0: 1.0}, **options).to_numpy()["pagerank"]
+        assert (ranks[:3] > 0).all() and (ranks[3:] == 0).all()
+        if "iterations" not in options:
+            walk = graph.rwr(source=0, **options).to_numpy()["proximity"]
+            assert (walk[:3] > 0).all() and (walk[3:] == 0).all()
+
+
 def test_personalization_from_a_file(tmp_path):
     example = Example(4, np.array([0, 1, 2]), np.array([1, 2, 0]), kind="listed")
     file = tmp_path / "preference.txt"

@@ -71,6 +71,14 @@ def test_random_graphs(example, steps, data, tmp_path_factory):
         check_all(graph, nodes, w, initial, steps)
 
 
+def test_values_past_all_bounds_are_counted(tmp_path):
+    example = Example(3, np.array([0, 1, 2]), np.array([1, 2, 0]), np.array([5.0, 5.0, 5.0]))
+    with gstream.open(example.stored(tmp_path)) as graph:
+        initial = {0: 1.0, 1: 2.0, 2: 3.0}
+        wild, tame = graph.heat(initial=initial, rate=1e300, iterations=30), graph.heat(initial=initial)
+    assert wild.summary["not_finite"] == 3 and "not_finite" not in tame.summary
+
+
 @pytest.mark.parametrize("devices", WAYS)
 @pytest.mark.parametrize("options", [{}, {"host_memory": 250_000}])
 def test_hubs_and_devices(devices, options, tmp_path):

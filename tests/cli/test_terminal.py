@@ -112,3 +112,12 @@ def test_json_is_one_object_of_plain_values(capsys: pytest.CaptureFixture[str]) 
     out = capsys.readouterr().out
     assert out.count("\n") == 1
     assert json.loads(out) == {"a": 0.5, "b": [3, None, None], "p": "x.gs", "n": None, "t": True}
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(16777217.0, "16777217"), (3.0, "3"), (0.125, "0.125"), (1 / 3, "0.333333"), (1e20, "1e+20")]
+    + [(float("inf"), "inf"), (float("nan"), "-"), (None, "-"), (16777218, "16777218"), ("a", "a")],
+)
+def test_cells_keep_all_digits_of_whole_numbers(value, shown):
+    assert terminal._cell(value) == shown

@@ -52,7 +52,7 @@ OWN = {
     "paths": {"between": "f8", "last": "u8"},
 }
 NUMBERS = {
-    "step": np.int64(-1), "level": np.uint32(3), "number": 7, "count": np.uint64(9), "amount": 0.5, "each": 1.0,
+    "level": np.uint32(3), "number": 7, "count": np.uint64(9), "amount": 0.5, "each": 1.0,
     "single": True, "limit": np.uint32(9), "base": np.uint64(0), "once": True,
     "small_pages": 5, "directed": True, "pull": False, "both": True, "first": np.uint64(0), "end": np.uint64(9),
     "way": 3, "root": 5,
