@@ -72,12 +72,10 @@ class Plan:
     on_devices: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
     def slices(self, chunk: Range, unit: int | None = None) -> list[Range]:
-        """One slice a device, in order, at multiples of the unit; some may be empty. Vertices with edges are shared
-        evenly; those behind them, about which devices have nothing to say to each other, are the last one's."""
+        """One slice a device, in order, at multiples of the unit; some may be empty."""
         unit = unit or self.unit
         first, last = chunk
-        linked = max(self.device.senders, self.device.receivers)
-        units = -(-max(0, min(last, linked) - first) // unit)
+        units = -(-(last - first) // unit)
         cuts = [min(last, first + unit * (units * d // self.devices)) for d in range(self.devices + 1)]
         cuts[-1] = last
         return list(zip(cuts[:-1], cuts[1:], strict=True))

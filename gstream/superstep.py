@@ -65,7 +65,6 @@ class Run:
         self.near = Near(plan) if plan.device.held_bits else None
         zero_copy = engine.options.zero_copy and self.devices[0].zero_copy
         self.chooser = Chooser(plan, code.has_done, self.devices, zero_copy, self.near is not None)
-        self.needed = self._needed()
         self.spread = not code.idempotent and plan.device.resident and self._spread()
         self.stats = RunStats(kept=None if keeper is None else keeper.kept)
         self.stale = False  # open bits may hold vertices that are done
@@ -78,13 +77,6 @@ class Run:
         self.seconds_in_vain = 0.0  # before it, of a device that could not make it
         self._whole: dict[str, Demand] = {}
         self.began_at = 0  # the superstep that was restored; 0: this run started
-
-    def _needed(self) -> int:
-        """Devices need the values of vertices below this one, of peers' slices, too; in `values` the others follow."""
-        plan, code = self.plan, self.code
-        if code.in_place:
-            return plan.device.receivers  # the others change no more after the start
-        return plan.graph.vertices if code.idempotent else plan.device.senders
 
     def _spread(self) -> bool:
         """Whether pulls write what a vertex got to the device whose slice has it."""
@@ -171,7 +163,7 @@ class Run:
             slices = self.plan.slices(chunk, BLOCK)
             self.each(lambda d, chunk=chunk: self.devices[d].load(chunk, values=False))
             self.each(lambda d, slices=slices: self.devices[d].start(slices[d]))
-            self.hand_round(slices, self.plan.graph.vertices)
+            self.hand_round(slices)
         if self.plan.double_buffer:
             self.swap_values()
         for device in self.devices:
@@ -271,7 +263,7 @@ class Run:
         slices = [(first, min(last, rows)) for first, last in self.plan.slices((0, self.plan.graph.vertices), 64)]
         self.each(lambda d: self.devices[d].heads(step, slices[d]) if slices[d][0] < slices[d][1] else None)
         if len(self.devices) > 1:
-            self.each(lambda d: self.devices[d].gather(slices, self.devices, self.plan.graph.vertices))
+            self.each(lambda d: self.devices[d].gather(slices, self.devices, values=True))
 
     def refresh(self) -> None:
         """RA of a pull: what every vertex sends, from WA. Every device makes all of it: cheaper than moving it."""
@@ -306,24 +298,22 @@ class Run:
 
         def renew(number: int) -> None:  # no device touches another's slice
             device, part = self.devices[number], slices[number]
-            got = part[0], min(part[1], self.plan.device.receivers)
-            if several and got[0] < got[1] and not (pulled and self.spread):
-                device.reduce(got, self.devices)
+            if several and not (pulled and self.spread):
+                device.reduce(part, self.devices)
             if pulled:
                 device.add_hubs(step.table, part, self.devices)
             if (not self.code.in_place or self.code.totals) and part[0] < part[1]:
                 device.apply(part)
 
         self.each(renew)
-        self.hand_round(slices, self.needed)
+        self.hand_round(slices)
         if self.trace is not None:
             self.trace.span("driver", "merges", f"vertices {chunk[0]} to {chunk[1]}", began, time.perf_counter())
 
-    def hand_round(self, slices: list[Range], needed: int) -> None:
-        """Slices of the new values (those below vertex `needed`) to all devices where they are resident, to host memory
-        where not; and partials."""
+    def hand_round(self, slices: list[Range]) -> None:
+        """Slices of the new values to all devices where they are resident, to host memory where not; and partials."""
         if len(self.devices) > 1:
-            values = needed if self.plan.device.resident else 0
+            values = self.plan.device.resident
             call = self.put if self.near is None else self.each  # holding back changes the bits that others take
             call(lambda d: self.devices[d].gather(slices, self.devices, values))
         for device, part in zip(self.devices, slices, strict=True):
@@ -362,9 +352,6 @@ class Run:
     def values(self) -> np.ndarray:
         """value[V] in store order."""
         if self.plan.device.resident:
-            if len(self.devices) > 1 and self.needed < self.plan.graph.vertices:
-                slices, whole = self.plan.slices(self.plan.chunks[0]), self.plan.graph.vertices
-                self.each(lambda d: None if d else self.devices[0].gather(slices, self.devices, whole))
             return self.devices[0].read_values()
         assert self.job.host.value is not None
         return self.job.host.value

@@ -325,8 +325,8 @@ class Device(ABC):
         """New values of a slice from what it got, its next bits and partials; or partials alone, where in place."""
 
     @abstractmethod
-    def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: int) -> None:
-        """Take every peer's slice: next, open and remain bits, and values below vertex `values`; reset what was got."""
+    def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
+        """Take every peer's slice: next, open and remain bits, and values if `values`; reset what was got."""
 
     @abstractmethod
     def store(self, part: Range) -> None:

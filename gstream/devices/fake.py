@@ -282,7 +282,7 @@ class FakeDevice(MemoryDevice):
     def add_hubs(self, table: PageTable, part: Range, peers: Sequence[Device]) -> None:
         self._later("hubs", lambda: self.state.add_hubs(table, part, states(peers)))
 
-    def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: int) -> None:
+    def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
         """What it takes are the arrays that have the peers' bits now: they may have changed roles by then."""
         shown = [peer if peer is self._state else copy(peer) for peer in states(peers)]
 

@@ -308,7 +308,7 @@ class GpuDevice(Device):
         with self.gpu:
             self.state.apply(part)
 
-    def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: int) -> None:
+    def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
         with self.gpu:
             with self._merges.over(self.state.stream):
                 gpumerge.gather(self.state, parts, gpumerge.states(peers), values)

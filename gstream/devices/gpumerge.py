@@ -81,9 +81,8 @@ def _reachable(state: GpuState, peers: Sequence[GpuState], which: int, array: Ar
     return piece.address
 
 
-def gather(state: GpuState, parts: Sequence[Range], peers: Sequence[GpuState], values: int) -> None:
-    """Queue copies of the peers' slices (parts, one a peer): bits, and values below vertex `values`; what was got is
-    reset."""
+def gather(state: GpuState, parts: Sequence[Range], peers: Sequence[GpuState], values: bool) -> None:
+    """Queue copies of the peers' slices (parts, one a peer): bits, and values if `values`; what was got is reset."""
     for part, peer in zip(parts, peers, strict=True):
         if peer is not state and part[0] < part[1]:
             with state.span("merges", f"take vertices {part[0]} to {part[1]}"):
@@ -92,11 +91,11 @@ def gather(state: GpuState, parts: Sequence[Range], peers: Sequence[GpuState], v
                 state.reset(part, state.chunk[0])
 
 
-def _take(state: GpuState, part: Range, peer: GpuState, values: int) -> None:
+def _take(state: GpuState, part: Range, peer: GpuState, values: bool) -> None:
     words = bit_words(part)
     for mine, theirs in ((state.next, peer.next), (state.open, peer.open), (state.remain, peer.remain)):
         if mine.count:
             state.gpu.copy(mine.at(words.start), theirs.at(words.start), 8 * (words.stop - words.start), state.stream)
-    if values > part[0]:
-        at, nbytes = part[0] - state.chunk[0], (min(part[1], values) - part[0]) * state.value.dtype.itemsize
+    if values:
+        at, nbytes = part[0] - state.chunk[0], (part[1] - part[0]) * state.value.dtype.itemsize
         state.gpu.copy(state.value.at(at), peer.value.at(at), nbytes, state.stream)

@@ -88,7 +88,7 @@ class MemoryDevice(Device):
     def apply(self, part: Range) -> None:
         self.state.apply(part)
 
-    def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: int) -> None:
+    def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
         with self._merging():
             self.state.gather(parts, states(peers), values)
 

@@ -225,7 +225,7 @@ class VertexState:
                 self.partial_sums, *part, code.ints, code.floats, self.counter, claims=blocks_of(part),
             )  # fmt: skip
 
-    def gather(self, parts: Sequence[Range], peers: Sequence[VertexState], values: int) -> None:
+    def gather(self, parts: Sequence[Range], peers: Sequence[VertexState], values: bool) -> None:
         for part, peer in zip(parts, peers, strict=True):
             if peer is self or part[0] >= part[1]:
                 continue
@@ -235,9 +235,8 @@ class VertexState:
                 self.open[bits] = peer.open[bits]
             if len(self.remain):
                 self.remain[bits] = peer.remain[bits]
-            if values > part[0]:
-                known = self.window((part[0], min(part[1], values)))
-                self.value[known] = peer.value[known]
+            if values:
+                self.value[window] = peer.value[window]
             if not self.code.in_place:
                 self.got[window] = self.code.identity
 

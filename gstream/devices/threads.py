@@ -15,6 +15,8 @@ import numpy as np
 
 from gstream.hostcode.claims import STOPPED
 
+AWAKE_SECONDS = 0.2  # a signal that another thread got wakes nobody: the main thread looks so often
+
 
 class _Helper:
     """One thread, woken and awaited by locks (the cheapest hand-over CPython has).
@@ -42,7 +44,7 @@ class _Helper:
 
     def wait(self) -> None:
         while not self.done:
-            self.ready.acquire()
+            self.ready.acquire(timeout=AWAKE_SECONDS)
 
     def _serve(self) -> None:
         while True:
