@@ -242,7 +242,8 @@ def show(summary: dict[str, Any], result: Result, output: Path | None, json: boo
     if summary.get("not_finite"):
         note(
             f"diverged: {summary['not_finite']:,} of {len(result):,} values are inf or NaN, and mean nothing. Pass "
-            "parameters (--param) by which messages shrink, or end it sooner (--max-supersteps; simulations: --iterations)."
+            "parameters (--param) by which messages shrink, or end it sooner (--max-supersteps; of simulations "
+            "--iterations)."
         )
     kept = summary["stats"]["kept"]
     if resume and kept is not None and kept["resumed"] is None:
