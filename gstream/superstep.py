@@ -23,6 +23,7 @@ from gstream.direction import LISTED, Chooser, Frontier
 from gstream.fit import BLOCK
 from gstream.near import Near
 from gstream.options import RunOptions
+from gstream.overlap import Overlap
 from gstream.pagetable import PageTable
 from gstream.plan import Plan
 from gstream.stats import RunStats, StepStats
@@ -72,6 +73,7 @@ class Run:
         self.trace = engine.options.trace
         self.watch, self.keeper = watch, keeper
         self.runs_ahead = may_run_ahead(self)
+        self.overlap = Overlap(self)
         self.warm = any(len(pages) for held in plan.on_devices.values() for pages in held)  # of runs before
         self.forced: str | None = None  # the next superstep's direction; its pages come to stay
         self.seconds_in_vain = 0.0  # before it, of a device that could not make it
@@ -96,6 +98,7 @@ class Run:
             if self.keeper is not None:
                 self.keeper.between(self, supersteps, ended)
             if ended:
+                self.overlap.retract()
                 return supersteps, converged
             if self.runs_ahead and not exactly:
                 made, frontier, ended = run_ahead(self, frontier, supersteps, max_supersteps)
@@ -170,7 +173,9 @@ class Run:
             device.advance()
 
     def look(self) -> Frontier:
-        """Measure the frontier; then nothing is queued on any device, and the totals can be summed."""
+        """Measure the frontier; then nothing is queued on any device but what was begun for the superstep that follows,
+        and the totals can be summed."""
+        self.overlap.begin()
         frontier = self.chooser.look()
         for device in self.devices[1:]:
             device.tally()
@@ -180,21 +185,13 @@ class Run:
     def superstep(self, frontier: Frontier) -> Frontier:
         """One nested-loop join: every chunk of WA with the pages that matter to it. Returns the next frontier."""
         began, self.seconds_in_vain = time.perf_counter() - self.seconds_in_vain, 0.0
-        direction = self.chooser.choose(frontier, self.forced)
-        before = self.engine.counts()
-        step, demand = self.demand(direction, frontier)
-        in_place = self.chooser.in_place(demand) if self.code.idempotent and not self.forced else NO_PAGES
-        if frontier.held:
-            self.readmit(step, demand, in_place)
-        if step.direction == "pull" and (self.job.plan.message or self.job.plan.source_copy):
-            self.refresh()
-        for chunk in self.plan.chunks:
-            self.put(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
-            wanted = demand
-            if len(self.plan.chunks) > 1 and step.direction == "pull":
-                wanted = demand.among(step.table.pages_of_range(*chunk))
-            self.join(step, wanted, in_place)
-            self.merge(step, chunk)
+        direction, before = self.chooser.choose(frontier, self.forced), self.overlap.counts()
+        begun = self.overlap.take()
+        step, demand = begun or self.demand(direction, frontier)
+        if begun is not None:
+            self.merge(step, self.plan.chunks[0])
+        else:
+            self.nested_loops(step, demand, frontier)
         if self.plan.double_buffer:
             self.swap_values()
         for device in self.devices:
@@ -204,7 +201,7 @@ class Run:
         following = self.look()
         if self.near is not None:
             self.near.note(following.held)
-        after = self.engine.counts()
+        after = self.overlap.counts()
         ended = time.perf_counter()
         if self.trace is not None:
             self.trace.span("driver", "supersteps", f"{step.direction}, {frontier.vertices} active", began, ended)
@@ -218,6 +215,26 @@ class Run:
         if self.engine.options.progress is not None:
             self.engine.options.progress(self.began_at + len(self.stats.per_superstep), self.stats.per_superstep[-1])
         return following
+
+    def nested_loops(self, step: Step, demand: Demand, frontier: Frontier) -> None:
+        """Every chunk of WA with its pages, and what they came to merged."""
+        in_place = self.chooser.in_place(demand) if self.code.idempotent and not self.forced else NO_PAGES
+        if frontier.held:
+            self.readmit(step, demand, in_place)
+        self.refresh(step)
+        for chunk in self.plan.chunks:
+            self.put(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
+            wanted = demand
+            if len(self.plan.chunks) > 1 and step.direction == "pull":
+                wanted = demand.among(step.table.pages_of_range(*chunk))
+            self.join(step, wanted, in_place)
+            self.merge(step, chunk)
+        self.overlap.note(step, demand)
+
+    def pull(self, step: Step, demand: Demand) -> None:
+        """Messages and pages of a superstep whose values are all on the devices, and no more of it."""
+        self.refresh(step)
+        self.join(step, demand, NO_PAGES)
 
     def demand(self, direction: str, frontier: Frontier) -> tuple[Step, Demand]:
         """What the superstep does and the pages that it needs (the thesis's next pages)."""
@@ -265,8 +282,10 @@ class Run:
         if len(self.devices) > 1:
             self.each(lambda d: self.devices[d].gather(slices, self.devices, values=True))
 
-    def refresh(self) -> None:
+    def refresh(self, step: Step) -> None:
         """RA of a pull: what every vertex sends, from WA. Every device makes all of it: cheaper than moving it."""
+        if step.direction != "pull" or not (self.job.plan.message or self.job.plan.source_copy):
+            return
         for chunk in self.plan.chunks:
             self.put(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
             self.put(lambda d, chunk=chunk: self.devices[d].refresh(chunk))

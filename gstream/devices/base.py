@@ -46,6 +46,7 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.ahead import Made, Rules
+from gstream.devices.repeat import Repeat
 from gstream.pages import Batch, nothing
 from gstream.pagetable import PageTable
 from gstream.sweep import PageKernel
@@ -288,6 +289,10 @@ class Device(ABC):
     def submit_ahead(self, batch: Batch) -> bool:
         """Copy a batch that the next step will submit first, after others copied so; False: no more."""
         return False
+
+    def repeat(self, table: PageTable, numbers: np.ndarray) -> Repeat | None:
+        """What lets the last pull, over these pages, be queued again before its frontier is known; None: it can't."""
+        return None
 
     @abstractmethod
     def make_room(self) -> None:

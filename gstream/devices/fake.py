@@ -12,14 +12,14 @@ hardware punishes now and then is found every time:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from copy import copy
+from collections.abc import Callable
 
 import numpy as np
 
-from gstream.devices.base import Device, DevicePlan, Job, Range, Step
-from gstream.devices.late import Operation, Scheduler
-from gstream.devices.memory import MemoryDevice, states
+from gstream.devices.base import DevicePlan, Job, Step
+from gstream.devices.fakevertices import LateDevice
+from gstream.devices.late import Operation
+from gstream.devices.repeat import FakeRepeat, Repeat
 from gstream.devices.state import records_of
 from gstream.devices.streams import BatchRing, Placement, cut_by_reach
 from gstream.hostcode.parts import make_parts
@@ -29,23 +29,18 @@ from gstream.sweep import PageKernel
 from pagestore.crc import page_crcs
 
 
-class FakeDevice(MemoryDevice):
+class FakeDevice(LateDevice):
     """One late device; `seed` fixes its schedule."""
 
-    queues = zero_copy = True
-    threaded = False  # one thread serves all, so that a seed gives one schedule
+    zero_copy = True
 
     def __init__(self, name: str, seed: int) -> None:
-        super().__init__(name, _call, copies=True)
-        self._schedule = Scheduler(name, seed)
+        super().__init__(name, seed)
         self._ahead: deque[tuple[np.ndarray, Placement]] = deque()  # pages copied for the next step, in order
         self._released = 0
         self._ring: BatchRing | None = None
         self._pages = self._weights = np.zeros((0, 0), dtype=np.uint8)
         self._sources: list[tuple[np.ndarray, np.ndarray]] = []
-
-    def lateness(self) -> float:
-        return self._schedule.random.random()
 
     @property
     def memory_bytes(self) -> int:
@@ -81,6 +76,7 @@ class FakeDevice(MemoryDevice):
         self._sources = []
 
     def _count_hits(self) -> None:
+        self._count_edges()
         for cache in self._ring.caches.values() if self._ring else ():
             self.stats.cache_hits += cache.hits
             self.stats.cache_misses += cache.misses
@@ -183,16 +179,15 @@ class FakeDevice(MemoryDevice):
         step, sweep, ring_rows = self._step, self._sweep, self.ring.ring_rows
 
         def launch() -> None:
-            found = page_crcs_of(self._pages[place.rows], numbers)
-            assert np.array_equal(found, table.crc[numbers]), f"{self.name}: a row holds another page than expected"
+            self._check(table, numbers, self._pages[place.rows])
             beside = self._weights if weights else None
             if sweep is not None:
                 (kernel, state), words = sweep, table.words_of(self._pages)
                 view = None if beside is None else table.weights_of(beside)
-                self.stats.edges += kernel.run(words, view, make_parts(words, place.rows), np.zeros(1, np.int64), state)
+                self.looked += kernel.run(words, view, make_parts(words, place.rows), np.zeros(1, np.int64), state)
             else:
                 assert step is not None
-                self.stats.edges += self._process(step, self._pages, beside, table, numbers, place.rows, place.stream)
+                self.looked += self._process(step, self._pages, beside, table, numbers, place.rows, place.stream)
             self._pages[place.rows[place.rows < ring_rows]] = POISON
 
         if step is not None and sweep is None and self._streams_source(step):
@@ -202,6 +197,11 @@ class FakeDevice(MemoryDevice):
         ticket = self.ring.ticket(place)
         self._schedule.put(place.stream, Operation("kernel", launch, place.waits, ticket))
         self._schedule.bound(place.stream)
+
+    def _check(self, table: PageTable, numbers: np.ndarray, pages: np.ndarray) -> None:
+        """By the CRC that the directory has of each page."""
+        found = [page_crcs(int(n), page[None])[0] for n, page in zip(numbers, pages, strict=True)]
+        assert np.array_equal(found, table.crc[numbers]), f"{self.name}: a row holds another page than expected"
 
     def _streams_source(self, step: Step) -> bool:
         return step.direction == "push" and not self.state.plan.resident
@@ -228,10 +228,8 @@ class FakeDevice(MemoryDevice):
         self.stats.pages += len(numbers)
 
         def launch() -> None:
-            found = page_crcs_of(batch.pages[batch.rows], numbers)
-            assert np.array_equal(found, batch.table.crc[numbers]), f"{self.name}: host memory holds another page"
-            edges = self._process(step, batch.pages, batch.weights, batch.table, numbers, batch.rows, stream)
-            self.stats.edges += edges
+            self._check(batch.table, numbers, batch.pages[batch.rows])
+            self.looked += self._process(step, batch.pages, batch.weights, batch.table, numbers, batch.rows, stream)
 
         self._schedule.put(stream, Operation("kernel", launch))
 
@@ -255,91 +253,9 @@ class FakeDevice(MemoryDevice):
             first = int(table.first_vertex[numbers[0]])
         return state.push(words, beside, work, value, first, degree, step.listed is not None)
 
-    # Vertex kernels and merges: queued, done by `finish`, or before pages that come after `begin`
-
-    def begin(self, step: Step) -> None:
-        self.finish()
-        super().begin(step)
-
-    def start(self, part: Range) -> None:
-        self._later("start", lambda: self.state.start(part))
-
-    def refresh(self, part: Range) -> None:
-        self._later("refresh", lambda: self.state.refresh(part))
-
-    def reopen(self) -> None:
-        self._later("reopen", lambda: self.state.reopen())
-
-    def heads(self, step: Step, part: Range) -> None:
-        self._later("heads", lambda: MemoryDevice.heads(self, step, part))
-
-    def apply(self, part: Range) -> None:
-        self._later("apply", lambda: self.state.apply(part))
-
-    def reduce(self, part: Range, peers: Sequence[Device]) -> None:
-        self._later("reduce", lambda: MemoryDevice.reduce(self, part, self._quiet(peers, "reduce", "hubs", "apply")))
-
-    def add_hubs(self, table: PageTable, part: Range, peers: Sequence[Device]) -> None:
-        self._later("hubs", lambda: self.state.add_hubs(table, part, states(peers)))
-
-    def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
-        """What it takes are the arrays that have the peers' bits now: they may have changed roles by then."""
-        shown = [peer if peer is self._state else copy(peer) for peer in states(peers)]
-
-        def take() -> None:
-            self._quiet(peers, "gather", "advance")
-            with self._merging():
-                self.state.gather(parts, shown, values)
-
-        self._later("gather", take)
-
-    def _quiet(self, peers: Sequence[Device], *kinds: str) -> Sequence[Device]:
-        for peer in peers:
-            assert isinstance(peer, FakeDevice)
-            queued = peer.queued - set(kinds)
-            assert not queued, f"{self.name}: {kinds[0]} while {peer.name} has {queued} queued"
-        return peers
-
-    def load(self, chunk: Range, values: bool) -> None:
-        if not self.state.plan.resident:
-            self._assert_idle("load")
-        super().load(chunk, values)
-
-    def store(self, part: Range) -> None:
-        if not self.state.plan.resident:
-            self._assert_idle("store")
-        super().store(part)
-
-    def advance(self) -> None:
-        self._later("advance", self.state.advance)
-
-    def hold_back(self, step: float, least_edges: int) -> None:
-        self._later("hold_back", lambda: self.state.hold_back(step, least_edges))
-
-    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
-        self.finish()
-        return super().frontier(edges, table)
-
-    def tally(self) -> None:
-        self.finish()
-
-    def readmit(self, table: PageTable, pages: np.ndarray) -> None:
-        self._assert_idle("readmit")
-        super().readmit(table, pages)
-
-    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
-        self._assert_idle("restore")
-        super().restore(values, active)
-
-    def _assert_idle(self, what: str) -> None:
-        assert not self.queued, f"{self.name}: {what} while {self.queued} is queued"
-
-    # The scheduler
-
-    @property
-    def queued(self) -> set[str]:
-        """Kinds of operations that are still to be done."""
-        return self._schedule.queued
+    def repeat(self, table: PageTable, numbers: np.ndarray) -> Repeat | None:
+        here = self.ring.stays(table) and len(self.absent(table, numbers)) == 0
+        return FakeRepeat(self, table, len(numbers)) if here else None
 
     def make_room(self) -> None:
         released = self._released
@@ -347,12 +263,9 @@ class FakeDevice(MemoryDevice):
             self._schedule.do_one()
 
     def finish(self) -> None:
-        self._schedule.finish()
+        super().finish()
         if self._ring is not None:
             self._ring.all_over()
-
-    def _later(self, kind: str, run: Callable[[], None]) -> None:
-        self._schedule.put(-1, Operation(kind, run))
 
     def begin_sweep(self, kernel: PageKernel, tables: dict[str, PageTable], plan: DevicePlan) -> None:
         self._make_pool(plan, tables, kernel.needs_weights)
@@ -364,13 +277,3 @@ class FakeDevice(MemoryDevice):
         self._count_hits()
         self._ring = None
         return state
-
-
-def _call(kernel: Callable[..., int], *arguments: object, limit: int) -> int:
-    """Launch on the one thread there is."""
-    return int(kernel(*arguments) or 0)
-
-
-def page_crcs_of(pages: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """uint32[n]: the CRC that the directory has of each page, from its bytes."""
-    return np.array([page_crcs(int(n), page[None])[0] for n, page in zip(numbers, pages, strict=True)], dtype=np.uint32)

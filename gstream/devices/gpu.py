@@ -20,9 +20,11 @@ from gstream.devices.cuda import DeviceError, Gpu, never_free
 from gstream.devices.gpulane import Spans, Stopwatch
 from gstream.devices.gpupool import PagePool
 from gstream.devices.gpuqueue import BatchQueue
+from gstream.devices.gpurepeat import GpuRepeat
 from gstream.devices.gpustate import GpuState
 from gstream.devices.gpuwork import ProgramWork
 from gstream.devices.host import HostDevice
+from gstream.devices.repeat import Repeat
 from gstream.devices.state import message_dtype, whole_degrees
 from gstream.devices.uploads import Uploads
 from gstream.fit import needed_degrees
@@ -114,8 +116,8 @@ class GpuDevice(Device):
         def undo() -> None:
             if self._lost:  # what is queued may read it at any time
                 never_free(array)
-                return
-            self._in_the_end(unpin)
+            else:
+                self._in_the_end(unpin)
 
         return undo
 
@@ -127,9 +129,8 @@ class GpuDevice(Device):
             self.uploads.keep({f"heads/{name}" for name in job.host.heads} | degrees)
             self._make_pool(job.plan, job.tables, job.code.uses_edge)
             self._state = GpuState(self.gpu, job, self.pool.tables, self.uploads, self.spans)
-            streamed = not job.plan.resident and not job.plan.message and not job.plan.source_copy
-            for lane in self.pool.lanes if streamed else ():
-                reach = job.plan.reach
+            reach = 0 if job.plan.resident or job.plan.message or copied else job.plan.reach
+            for lane in self.pool.lanes if reach else ():
                 lane.value = self.gpu.empty(reach, job.code.value_dtype)
                 lane.degree = self.gpu.empty(reach if job.code.uses_degree else 0, job.host.degree.dtype)
                 lane.message = self.gpu.empty(reach if job.code.premessage else 0, message_dtype(job.code))
@@ -296,9 +297,8 @@ class GpuDevice(Device):
         return True
 
     def reduce(self, part: Range, peers: Sequence[Device]) -> None:
-        with self.gpu:
-            with self._merges.over(self.state.stream):
-                gpumerge.reduce(self.state, part, gpumerge.states(peers))
+        with self.gpu, self._merges.over(self.state.stream):
+            gpumerge.reduce(self.state, part, gpumerge.states(peers))
 
     def add_hubs(self, table: PageTable, part: Range, peers: Sequence[Device]) -> None:
         with self.gpu:
@@ -309,9 +309,8 @@ class GpuDevice(Device):
             self.state.apply(part)
 
     def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
-        with self.gpu:
-            with self._merges.over(self.state.stream):
-                gpumerge.gather(self.state, parts, gpumerge.states(peers), values)
+        with self.gpu, self._merges.over(self.state.stream):
+            gpumerge.gather(self.state, parts, gpumerge.states(peers), values)
 
     def store(self, part: Range) -> None:
         with self.gpu:
@@ -335,18 +334,21 @@ class GpuDevice(Device):
 
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
         with self.gpu:
-            found = self.state.frontier(edges, table)
-            self.stats.merge_seconds += self._merges.take()
-            self.stats.edges += self.state.edges
-            self.state.edges = 0
-            self.queue.all_over()
+            looked, found = self.state.frontier(edges, table)
+            self._count(looked)
             return found
 
     def tally(self) -> None:
         with self.gpu:
-            self.stats.edges += self.state.take_edges()
-            self.stats.merge_seconds += self._merges.take()
-            self.queue.all_over()
+            self._count(self.state.take_edges())
+
+    def _count(self, edges: int) -> None:
+        self.stats.edges += edges
+        self.stats.merge_seconds += self._merges.take()
+        self.queue.all_over()
+
+    def repeat(self, table: PageTable, numbers: np.ndarray) -> Repeat | None:
+        return None if (launch := self.queue.again(table, numbers)) is None else GpuRepeat(self, launch)
 
     def run_ahead(self, rules: Rules, first: int, limit: int | None) -> Made | None:
         with self.gpu:

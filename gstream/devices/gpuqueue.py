@@ -105,8 +105,11 @@ class BatchQueue:
 
     def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
         """Queue one launch over the pages (int64[n], ascending) that are cached; the others, to be submitted."""
-        if (rest := self._submit_again(table, numbers)) is not None:
-            return rest
+        if self.again(table, numbers) is not None and self._sweep is not None:
+            self.pool.ring.caches[table.name].hits += len(numbers)
+            self.device.stats.pages += len(numbers)
+            self._launch_held(*self._sweep[1:])
+            return numbers[:0]
         self._sweep = None  # its entries may be written over
         place, found = self.pool.ring.held(numbers, table)
         held = numbers[found]
@@ -133,20 +136,16 @@ class BatchQueue:
         self._held_over.record(stream)
         self._held_ticket = self.pool.ring.ticket(place)
 
-    def _submit_again(self, table: PageTable, numbers: np.ndarray) -> np.ndarray | None:
-        """Queue the last launch over cached pages once more, where it was over the same ones; none are left then.
+    def again(self, table: PageTable, numbers: np.ndarray) -> Launch | None:
+        """The last launch over cached pages, where it was over the same ones, so that these come by it once more.
 
         Sweeps ask for the same pages every time, and finding thousands of them takes a tenth of a millisecond.
         """
         if self._sweep is None:
             return None
-        last, launch, place = self._sweep
-        if launch.table.table is not table or self.work.reach or not np.array_equal(last, numbers):
-            return None
-        self.pool.ring.caches[table.name].hits += len(numbers)
-        self.device.stats.pages += len(numbers)
-        self._launch_held(launch, place)
-        return numbers[:0]
+        last, launch, _ = self._sweep
+        same = launch.table.table is table and not self.work.reach and np.array_equal(last, numbers)
+        return launch if same else None
 
     def _submit_held_by_reach(self, table: PageTable, held: np.ndarray, place: Placement) -> None:
         """Cached pages whose RA is streamed: by pieces that lie within reach of each other."""
@@ -339,13 +338,14 @@ class BatchQueue:
         self.settle()
         with self.gpu.suspecting(self.work.queued):
             self.gpu.company.wait_for(self.work.stream)
+        self.work.queued.clear()
         self.all_over()
 
     def all_over(self) -> None:
-        """Every launch is known to be over."""
-        self._held_ticket = -1
-        self.work.queued.clear()
-        self.pool.ring.all_over()
+        """Batches are known to be over, and the work's stream as far as nothing is queued on it."""
+        if not self.work.queued:
+            self._held_ticket = -1
+            self.pool.ring.all_over()
         if self._spans is not None:
             self._spans.flush()
 

@@ -14,6 +14,7 @@ import numpy as np
 from gstream.cudacode.generate import Unit, UnitShape, unit_of
 from gstream.devices.base import Job, Range, Step
 from gstream.devices.cuda import Array, Gpu
+from gstream.devices.gpuanswers import ANSWERS, Answers
 from gstream.devices.gpulane import Spans
 from gstream.devices.gpupool import GpuTable
 from gstream.devices.state import blocks_of, message_dtype, whole_degrees
@@ -22,7 +23,6 @@ from gstream.fit import needed_degrees
 from gstream.hostcode.generate import BLOCK
 from gstream.pagetable import PageTable
 
-ANSWERS = 4  # 8-byte numbers that kernels count in
 HOT_SHARE = 0.775  # of a processor's shared memory: with more, L1, the rest, is halved, and a pull slower by a third
 VERTEX_BLOCKS_A_PROCESSOR = 16  # of kernels that take any launch
 
@@ -48,13 +48,14 @@ class GpuState:
         self.chunk: Range = (0, min(plan.chunk, vertices))
         self.words = (vertices + 63) // 64
         self.room = max(plan.chunk, min(BLOCK, vertices))  # `start` works by whole blocks
-        self.attribute_bytes, self.edges = 0, 0  # looked at, as far as is known
+        self.attribute_bytes = 0
         self.slices = 0, 0  # address and number of peers' slices (gpumerge.spread)
         self.strewn = True  # vertices of peers' slices may have got something here
         self.queued: list[str] = []  # kernels on the stream that are not known to be over
         self.arrays: list[Array] = []
         self._extra: dict[str, Array] = {}  # small buffers that grow when needed
         self._staging: dict[str, np.ndarray] = {}  # pinned, which kernels read and write
+        self._told = Answers()
         try:
             self._take_memory(uploads)
             if not code.in_place:
@@ -80,7 +81,7 @@ class GpuState:
         self.hot = self._hot_sources()
         self.partial_sums = self._make(-(-vertices // BLOCK) * len(code.totals), np.float64, 0)
         self.members = self._keep(gpu.upload(code.members))
-        self.answers = self._make(ANSWERS, np.uint64, 0)  # active, their edges; edges looked at; held back
+        self.answers = self._make(ANSWERS, np.uint64, 0)
         self.counter = self.answers.at(2)
         self._bind(uploads)
         self.heads_of: dict[str, tuple[Array, int]] = {}
@@ -158,6 +159,7 @@ class GpuState:
         for array in (*self.arrays, *self._extra.values()):
             array.free()
         self.arrays, self._extra, self.stream = [], {}, None
+        self._told.free()
 
     @property
     def context(self) -> bytes:
@@ -315,11 +317,20 @@ class GpuState:
         self.active, self.next = self.next, self.active
         self.gpu.fill(self.next, 0, self.stream)
 
+    def ask(self, frontier: bool, edges: bool = False, table: PageTable | None = None) -> None:
+        """Queue what the next `frontier`, or else `take_edges`, says. frontier: of active vertices, too."""
+        if frontier:
+            self.launch(
+                "frontier_kernel", self.blocks(2 * self.words, 512), self.active.address, self.words,
+                self.degree.address, int(edges), self.answers.address,
+            )  # fmt: skip
+        self._told.ask(self, None if table is None else self._count_pages(self.active, table))
+
     def take_edges(self) -> int:
-        """Edges looked at since the last call, after what is queued on the stream."""
-        self._take_answers(0)
-        found, self.edges = self.edges, 0
-        return found
+        """Edges looked at since the last call, after what is queued on the stream, or was at `ask`."""
+        if not self._told.asked:
+            self.ask(False)
+        return int(self._told.take(self)[2])
 
     # What the driver asks about bitmaps: answered by kernels, so that a few bytes come back, in as few waits as can be
 
@@ -342,27 +353,13 @@ class GpuState:
             table.pages, self.put("whole pages", whole).address,
         )  # fmt: skip
 
-    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
-        self.launch(
-            "frontier_kernel", self.blocks(2 * self.words, 512), self.active.address, self.words, self.degree.address,
-            int(edges), self.answers.address,
-        )  # fmt: skip
-        lists = None if table is None else self._count_pages(self.active, table)
-        found = self._take_answers(0 if lists is None else lists.count, lists)
+    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, tuple[int, int, int, np.ndarray | None]]:
+        """(edges looked at, what a device says)."""
+        if not self._told.asked:
+            self.ask(True, edges, table)
+        found = self._told.take(self)
         wanted = None if table is None else found[ANSWERS:].view(np.uint32)[: table.pages].copy()
-        return int(found[0]), int(found[1]), int(found[3]), wanted
-
-    def _take_answers(self, more: int, array: Array | None = None) -> np.ndarray:
-        """The answers, which are zero again, and `more` 8-byte elements of another array; good until the next call."""
-        staging = self._staging.get("answers")
-        if staging is None or len(staging) < ANSWERS + more:
-            staging = self._staging["answers"] = self.gpu.pinned(2 * (ANSWERS + more), np.uint64)
-        self.copy_words(self.answers.address, staging.ctypes.data, ANSWERS, "take_words_kernel")
-        if array is not None:
-            self.copy_words(array.address, staging.ctypes.data + 8 * ANSWERS, more)
-        self.wait()
-        self.edges += int(staging[2])
-        return staging[: ANSWERS + more]
+        return int(found[2]), (int(found[0]), int(found[1]), int(found[3]), wanted)
 
     def _count_pages(self, bits: Array, table: PageTable) -> Array:
         known = self.tables[table.name]

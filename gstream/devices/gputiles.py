@@ -191,6 +191,11 @@ class Tiles:
             where = table.put_entries(numbers, rows, self._state.stream)
         return replace(pages, numbers=numbers, rows=rows, entries=where[0], base=where[1])
 
+    @property
+    def claims(self) -> tuple[int, int]:
+        """Address and number of what blocks count their claims in."""
+        return self._claims.address, self._claims.count
+
     def launch(self) -> None:
         """Queue what sums the rows up, on the stream of cached pages."""
         self._state.queued += [

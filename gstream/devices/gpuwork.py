@@ -77,6 +77,11 @@ class ProgramWork:
             self._tiles = tiles_of(self.state, pages)
         return self._tiles
 
+    @property
+    def claims(self) -> list[tuple[int, int]]:
+        """Address and number of what blocks count their claims on tiles in."""
+        return [] if self._tiles is None else [self._tiles.claims]
+
     def _copy_source(self, pages: Launch, lane: Lane) -> tuple[int, int, int]:
         """(address, first vertex, address of degrees) of the RA of the pages' own vertices, copied to the lane."""
         state, host, table = self.state, self.state.job.host, pages.table.table

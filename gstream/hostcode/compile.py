@@ -108,8 +108,12 @@ class HostCode:
         """Which attributes the program reads: of "degree", "in_degree" and "weight"."""
         return set(self._reads)
 
+    @property
+    def superstep(self) -> int:
+        """g.superstep, of what is launched now: 0 at the start."""
+        return int(self.ints[FIXED_INTS.index("superstep")])
+
     def set_superstep(self, superstep: int) -> None:
-        """Set g.superstep: 0 at the start."""
         self.ints[FIXED_INTS.index("superstep")] = superstep
 
     def set_totals(self, partials: np.ndarray) -> dict[str, float]:

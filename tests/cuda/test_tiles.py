@@ -177,16 +177,16 @@ def test_blocks_begin_where_there_is_work():
 @pytest.mark.parametrize("kernel", ["pull_tiles_kernel", "add_pieces_kernel"])
 def test_faults_are_told_as_those_of_the_kernels(store, made, monkeypatch, kernel):
     """Also where they show later, at the wait for the superstep."""
-    usual, right = standin.Function.prepared_async_call, standin.Stream.synchronize
+    usual, right = standin.Function.prepared_async_call, standin.Event.synchronize
 
-    def fail(stream):
-        monkeypatch.setattr(standin.Stream, "synchronize", right)
-        raise standin.LogicError("cuStreamSynchronize failed: made up by the test")
+    def fail(event):
+        monkeypatch.setattr(standin.Event, "synchronize", right)
+        raise standin.LogicError("cuEventSynchronize failed: made up by the test")
 
     def call(function, *arguments, **given):
         usual(function, *arguments, **given)
         if function.name == kernel:
-            monkeypatch.setattr(standin.Stream, "synchronize", fail)
+            monkeypatch.setattr(standin.Event, "synchronize", fail)
 
     monkeypatch.setattr(standin.Function, "prepared_async_call", call)
     with pytest.raises(DeviceError, match=rf"cuda:0 \(stand-in\), one of .*{kernel} of PageRank.*made up"):
