@@ -78,10 +78,11 @@ def gpus() -> list[str]:
 
 
 def environment(tool: str, number: int = 0) -> dict[str, str]:
-    """Of the tests in a tool's process: small graphs, and the GPUs that it may see."""
+    """Of the tests in a tool's process: small graphs, and the GPUs that it may see, another one first each time."""
     given = gpus()
-    visible = {"CUDA_VISIBLE_DEVICES": given[number % len(given)]}
-    return {**os.environ, "GSTREAM_SMALL": "1", **(visible if tool in ALONE else {})}
+    turn = number % len(given)
+    visible = given[turn : turn + 1] if tool in ALONE else given[turn:] + given[:turn]
+    return {**os.environ, "GSTREAM_SMALL": "1", "CUDA_VISIBLE_DEVICES": ",".join(visible)}
 
 
 def tests_of(tool: str, given: Sequence[str]) -> list[str]:
