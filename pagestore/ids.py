@@ -172,7 +172,7 @@ class UserIds:
         if count == 0:
             return ", which has no vertices."
         first, last = self.user_ids(0, 1)[0], self.user_ids(count - 1, count)[0]
-        return f"; its {count} IDs run from {first} to {last}. Name one of them."
+        return f"; its {count} IDs run from {plain(first)} to {plain(last)}. Name one of them."
 
     def _stored(self, natural: np.ndarray) -> np.ndarray:
         if self._store.meta.order == "natural":
@@ -220,7 +220,7 @@ class UserIds:
 
         offsets = self._store.array("vertices/names/offsets").read(first, last + 1).astype(np.int64)
         names = self._store.array("vertices/names/bytes")
-        if np.any(np.diff(offsets) < 0) or offsets[0] < 0 or offsets[-1] > names.rows:
+        if np.any(offsets[1:] < offsets[:-1]) or offsets[0] < 0 or offsets[-1] > names.rows:  # differences wrap
             raise self._damaged("vertices/names/offsets are not ascending")
         data = names.read(int(offsets[0]), int(offsets[-1]))
         buffers = [None, pa.py_buffer(offsets - offsets[0]), pa.py_buffer(data)]

@@ -221,5 +221,6 @@ class ArrowSource(TableSource):
     def batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
         with pyarrow.OSFile(str(self._path)) as file:
             for batch in self._open(file)[1]:
+                batch.select(columns).validate(full=True)  # what a file says of offsets is believed from here on
                 self._done = file.tell()
                 yield batch

@@ -27,8 +27,9 @@ def csr_rows(
         bounds = np.empty(count + 1, dtype=np.int64)
         bounds[0] = last
         bounds[1:] = take_offsets(count)
-        if (np.diff(bounds) < 0).any() or bounds[-1] > edges:
-            at = int(np.argmax((np.diff(bounds) < 0) | (bounds[1:] > edges)))
+        wrong = (bounds[1:] < bounds[:-1]) | (bounds[1:] > edges)  # differences wrap
+        if wrong.any():
+            at = int(np.argmax(wrong))
             raise InputError(
                 f"{name}: row {row + at} runs from edge {bounds[at]} to {bounds[at + 1]} of {edges}. "
                 f"The file is damaged: write it again."

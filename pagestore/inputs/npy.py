@@ -21,7 +21,7 @@ from typing import IO, Any
 import numpy as np
 
 from pagestore.convert.buffers import Buffers
-from pagestore.errors import InputError
+from pagestore.errors import InputError, interruption
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import MAX_ID, EdgeChunk, EdgeSource, InputOptions
 from pagestore.inputs.columnnames import SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
@@ -42,7 +42,9 @@ def refused_when_damaged(name: str, what: str, remedy: str) -> Iterator[None]:
     """InputError, `NAME: WHAT (reason). REMEDY`, for whatever libraries raise for a damaged file."""
     try:
         yield
-    except DAMAGE as error:
+    except (*DAMAGE, SystemError) as error:  # SystemError: Python 3.12's, of a header that it can't cut into words
+        if interruption(error) is not None:
+            raise
         raise InputError(f"{name}: {what} ({shown(str(error), MOST_REASON)}). {remedy}") from None
 
 

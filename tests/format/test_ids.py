@@ -84,9 +84,10 @@ def test_tables_that_lie_under_right_checksums(tmp_path):
         for read in (store.store_ids, lambda: store.natural_of(np.array([0])), lambda: store.natural_ids(0, 4)):
             with pytest.raises(StoreError, match="vertices/store_of holds an ID past the last vertex"):
                 read()
-    for row, value in ((1, 3), (0, 2), (4, 1 << 40)):
+    far = 6 * 10**18  # the next one is less by more than 2^63: their difference is positive
+    for row, *values in ((1, 3), (0, 2), (4, 1 << 40), (3, far, 2**64 - far), (2, far, 2**64 - far, 4)):
         writer = write_store(path, edges, ids=["a", "b", "c", "d"], finish=False)
-        writer.write_array("vertices/names/offsets", row, np.array([value]))
+        writer.write_array("vertices/names/offsets", row, np.array(values, np.uint64))
         writer.finish()
         with open_store(path) as store, pytest.raises(StoreError, match="vertices/names/offsets are not ascending"):
             store.user_ids()
@@ -123,6 +124,11 @@ def test_names_in_messages_are_on_one_line(tmp_path):
         pytest.raises(UsageError, match=r"source 'x\\x1b\\n' is not a vertex"),
     ):
         store.lookup(["x\x1b\n"])
+    with (
+        store_with(str(tmp_path / "h.gs"), ["\x1f", "b\n"]) as store,
+        pytest.raises(UsageError, match=r"its 2 IDs run from '\\x1f' to 'b\\n'\."),
+    ):
+        store.lookup(["a"])
 
 
 @settings(max_examples=40, deadline=None)

@@ -205,6 +205,47 @@ def test_matrices_that_lie(tmp_path, monkeypatch, changed, message):
     assert str(error.value) == message
 
 
+def test_rows_of_a_matrix_whose_differences_wrap(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    far = 6 * 10**18  # the next one is less by more than 2^63: their difference is positive
+    np.savez("a.npz", **matrix(indptr=np.array([0, far, -far, 2]), shape=np.array([3, 3])))
+    with pytest.raises(InputError) as error:
+        edges_of(opened("a.npz", tmp_path))
+    assert str(error.value) == (f"a.npz: row 0 runs from edge 0 to {far} of 2. The file is damaged: write it again.")
+
+
+@pytest.mark.parametrize("writer", [pyarrow.ipc.new_stream, pyarrow.ipc.new_file])
+def test_names_that_a_table_says_lie_elsewhere(tmp_path, monkeypatch, writer):
+    """Offsets past the last character, or descending: what lies there is not looked at."""
+    monkeypatch.chdir(tmp_path)
+    batch = pyarrow.record_batch({"source": ["abcdefg", "hijkl"], "target": ["c", "d"]})
+    for offsets in ([0, 7, 1 << 20], [0, 1 << 30, 12], [-(1 << 30), 7, 12]):
+        with writer("a.arrow", batch.schema) as table:
+            table.write_batch(batch)
+        content = (tmp_path / "a.arrow").read_bytes()
+        right, wrong = (np.array(numbers, np.int32).tobytes() for numbers in ([0, 7, 12], offsets))
+        assert content.count(right) == 1
+        (tmp_path / "a.arrow").write_bytes(content.replace(right, wrong))
+        with pytest.raises(InputError, match=r"^a\.arrow: can't be read as a table \(.*\)\. Write it again\.$"):
+            list(opened("a.arrow", tmp_path).names_of_edges())
+
+
+def test_a_header_that_python_can_not_cut_into_words(tmp_path, monkeypatch):
+    """Some versions of Python say SystemError of it; Ctrl-C, which may look the same, stays what it is."""
+    monkeypatch.chdir(tmp_path)
+    header = b" " * 16 + b"ow" + b" " * 36 + b"\n" + bytes.fromhex("0000000100050001000200060020202082")
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + bytes([0x3D, 0]) + header)
+    with pytest.raises(InputError, match=r"^a\.npy: is not a NumPy array \("):
+        opened("a.npy", tmp_path)
+
+    def interrupted(file):
+        raise SystemError("a call returned a result with an exception set") from KeyboardInterrupt()
+
+    monkeypatch.setattr(np.lib.format, "read_array_header_1_0", interrupted)
+    with pytest.raises(SystemError):
+        opened("a.npy", tmp_path)
+
+
 def test_every_changed_byte_of_an_archive(tmp_path, monkeypatch):
     """Methods that zipfile lacks, encryption, broken streams, names that are no text: refused, or nothing changed."""
     monkeypatch.chdir(tmp_path)
