@@ -32,15 +32,44 @@ KERNEL __launch_bounds__(THREADS) make_trees_kernel(Word* parent, u64 count) {
 }
 
 // The first links of such a forest take no atomics: parent[v] = the first neighbour of v, where that is lower, for
-// vertices first + row, rows [0, count). Higher ones, few in degree order, are left to link_heads. Any launch of whole
-// warps.
+// vertices first + row, rows [0, count). Higher ones, few in degree order, are left to the next call. seconds, where it is
+// not 0: seconds[v] = the second neighbour, so that this call has less to read than heads; v where it has to read them.
+// Any launch of whole warps.
 KERNEL __launch_bounds__(THREADS)
-plant_kernel(Word* parent, const Word* heads, u64 first, u64 count, u64* edges) {
+plant_kernel(Word* parent, const Word* heads, u64 first, u64 count, Word* seconds, u64* edges) {
+    const u64 none = Word(~Word(0));
     u64 looked = 0;
     for (u64 row = thread_of_grid(); row < count; row += threads_of_grid()) {
-        const Word nearest = read_once(heads + row * 4);
-        if (nearest != Word(~Word(0))) looked++;
-        if (nearest < first + row) parent[first + row] = nearest;
+        const Word v = Word(first + row);
+        const Head head = head_of(heads, row);
+        const bool lower = head.neighbour[0] < v;
+        if (head.neighbour[0] != none) looked++;
+        if (lower) parent[v] = Word(head.neighbour[0]);
+        if (seconds != nullptr) seconds[v] = lower || head.neighbour[0] == none ? Word(head.neighbour[1]) : v;
+    }
+    count_up(edges, looked);
+}
+
+// That call: link vertices first + row, rows [0, count), with their second neighbours, and with first ones that
+// plant_kernel left. Any launch of whole warps.
+KERNEL __launch_bounds__(THREADS)
+link_seconds_kernel(Word* parent, const Word* heads, u64 first, u64 count, const Word* seconds, u64* edges) {
+    const u64 none = Word(~Word(0));
+    u64 looked = 0;
+    const auto look = [&](Word v, u64 neighbour) {
+        if (neighbour == none) return;
+        if (parent[neighbour] != parent[v]) link(parent, v, Word(neighbour));
+        looked++;
+    };
+    for (u64 row = thread_of_grid(); row < count; row += threads_of_grid()) {
+        const Word v = Word(first + row), second = read_once(seconds + v);
+        if (second != v) {
+            look(v, second);
+            continue;
+        }
+        const Head head = head_of(heads, row);
+        if (head.neighbour[0] >= v) look(v, head.neighbour[0]);
+        look(v, head.neighbour[1]);
     }
     count_up(edges, looked);
 }
@@ -69,14 +98,18 @@ link_heads_kernel(Word* parent, const Word* heads, u64 first, u64 count, u64 col
     count_up(edges, looked);
 }
 
+// The root of a vertex, which it points to afterwards; nobody may link meanwhile.
+__device__ __forceinline__ Word compressed(Word* parent, u64 v) {
+    const Word before = parent[v];
+    Word root = before;
+    for (Word above; (above = parent[root]) != root;) root = above;
+    if (root != before) parent[v] = root;
+    return root;
+}
+
 // Every vertex points to its root. Any launch.
 KERNEL __launch_bounds__(THREADS) compress_kernel(Word* parent, u64 count) {
-    for (u64 v = thread_of_grid(); v < count; v += threads_of_grid()) {
-        const Word before = parent[v];
-        Word root = before;
-        for (Word above; (above = parent[root]) != root;) root = above;
-        if (root != before) parent[v] = root;
-    }
+    for (u64 v = thread_of_grid(); v < count; v += threads_of_grid()) compressed(parent, v);
 }
 
 // *giant = the most frequent of parent[0], parent[step], ..., `samples` of them, THREADS at most. Trees must be compressed.
@@ -95,16 +128,15 @@ KERNEL __launch_bounds__(THREADS) giant_kernel(const Word* parent, u64 step, u64
     if (me == 0) *giant = samples ? root[THREADS - 1 - (most & 0xFFFF)] : 0;
 }
 
-// bits, written whole: vertices that are not in the tree of `giant` and have `least` edges or more; *found += how many.
-// Trees must be compressed. Any launch of whole warps.
+// Every vertex points to its root. bits, written whole: vertices that are not in the tree of `giant` and have `least`
+// edges or more; *found += how many. Any launch of whole warps.
 KERNEL __launch_bounds__(THREADS)
-mark_outside_kernel(const Word* parent, u64 count, const u64* giant, const Degree* degree, u64 least, u64* bits,
-                    u64* found) {
+mark_outside_kernel(Word* parent, u64 count, const u64* giant, const Degree* degree, u64 least, u64* bits, u64* found) {
     const u64 words_end = (count + 63) & ~u64(63);
-    const Word root = parent[*giant];
+    const Word root = compressed(parent, *giant);
     u64 mine = 0;
     for (u64 v = thread_of_grid(); v < words_end; v += threads_of_grid()) {
-        const bool outside = v < count && parent[v] != root && degree[v] >= least;
+        const bool outside = v < count && compressed(parent, v) != root && degree[v] >= least;
         const u32 votes = __ballot_sync(FULL, outside);
         if (lane_of() == 0) reinterpret_cast<u32*>(bits)[v >> 5] = votes;
         mine += outside;
@@ -157,10 +189,13 @@ KERNEL __launch_bounds__(THREADS) link_forest_kernel(Word* parent, const Word* o
 
 // *found += trees; least[root] = the least natural index of a vertex in the root's tree: natural[v], v itself where
 // natural is 0. All bits of least are set at first. Trees must be compressed. Most vertices are in the tree of `giant`,
-// whose least is found in registers and shared memory. Any launch of whole blocks.
+// whose least is found in registers and shared memory. unless: nothing is done where this number is not 0. Any launch of
+// whole blocks.
 KERNEL __launch_bounds__(THREADS)
-least_natural_kernel(const Word* parent, const Word* natural, u64 count, const u64* giant, Word* least, u64* found) {
+least_natural_kernel(const Word* parent, const Word* natural, u64 count, const u64* giant, Word* least, u64* found,
+                     const u64* unless) {
     __shared__ Word best;
+    if (unless != nullptr && *unless != 0) return;
     const Word large = count ? parent[*giant] : 0;
     if (threadIdx.x == 0) best = Word(~Word(0));
     __syncthreads();
@@ -179,9 +214,10 @@ least_natural_kernel(const Word* parent, const Word* natural, u64 count, const u
 }
 
 // parent[v] = least[parent[v]] for vertices below `linked`, and their own natural index (natural as above) for the others:
-// the forest becomes its labels. Any launch.
+// the forest becomes its labels; unless: as above. Any launch.
 KERNEL __launch_bounds__(THREADS)
-relabel_kernel(Word* parent, const Word* least, const Word* natural, u64 linked, u64 count) {
+relabel_kernel(Word* parent, const Word* least, const Word* natural, u64 linked, u64 count, const u64* unless) {
+    if (unless != nullptr && *unless != 0) return;
     for (u64 v = thread_of_grid(); v < count; v += threads_of_grid())
         parent[v] = v < linked ? least[parent[v]] : natural ? natural[v] : Word(v);
 }

@@ -35,11 +35,13 @@ class HostForest:
         """Find the most frequent root among evenly spaced vertices below `rows` (> 0); trees must be compressed."""
         self.giant = self.parent.dtype.type(unionfind.most_frequent(self.parent, rows, samples))
 
-    def pages_outside(self, name: str, least: int) -> np.ndarray | None:
+    def pages_outside(self, name: str, least: int, first: bool, last: bool) -> np.ndarray | None:
         """bool[pages] of topology `name`: which hold vertices outside the giant with `least` edges or more.
 
-        None where there is no such vertex. Trees must be compressed.
+        None where there is no such vertex. first: trees are not compressed yet; last: if there is none, all is linked.
         """
+        if first:
+            self.compress()
         self.giant = self.parent[self.giant]
         bits = np.empty((len(self.parent) + 63) >> 6, np.uint64)
         arguments = (self.parent, self.giant, self.session.degree(name), least, bits)

@@ -113,8 +113,10 @@ def _pages_left(session: Session, forest: Any, names: tuple[str, ...]) -> dict[s
     """
     if session.meta.directed and len(names) < 2:
         return None
-    forest.compress()
-    found = {name: forest.pages_outside(name, HEAD_NEIGHBOURS + 1) for name in names}
+    found: dict[str, np.ndarray | None] = {}
+    for name in names:
+        last = name == names[-1] and all(pages is None for pages in found.values())
+        found[name] = forest.pages_outside(name, HEAD_NEIGHBOURS + 1, not found, last)
     wanted = {name: pages for name, pages in found.items() if pages is not None}
     swept = sum(int(np.count_nonzero(pages)) for pages in wanted.values())
     return wanted if swept <= session.store.topology(names[0]).pages else None

@@ -23,6 +23,7 @@ from gstream.fit import piece_bytes
 from pagestore.layout import HEAD_NEIGHBOURS
 
 BLOCKS_A_PROCESSOR = 16
+COUNTS = ("edges looked at", "vertices outside the giant", "trees")  # which kernels add up
 MOST_SAMPLES = 256  # threads of the one block that compares them
 HEADS_PART = 8  # heads that would take more than this part of a GPU's memory come piece by piece
 
@@ -49,14 +50,15 @@ class Tree:
             self.stream = self.gpu.stream()
             self.arrays: list[Array] = []
             undo.callback(self._let_go)
-            self.parent, self.counter = self._take(vertices, self.dtype), self._take(1, np.uint64)
-            self.found = self._take(1, np.uint64)
+            self.parent, self._counts = self._take(vertices, self.dtype), self._take(len(COUNTS), np.uint64)
+            self.counter, self._outside, self._trees = map(self._counts.at, range(len(COUNTS)))
+            self._told = np.zeros(len(COUNTS), np.int64)
             self.bits = self._take((linked + 63) // 64, np.uint64)
             self.piece = self._take(piece // self.dtype.itemsize, self.dtype)
             self.least = self._take(linked if labels else 0, self.dtype)
             self.giant = self._take(1, np.uint64)
-            self.number = self.gpu.pinned(1, np.uint64)
-            self.gpu.fill(self.counter, 0, self.stream)
+            self._numbers = self.gpu.pinned(len(COUNTS), np.int64)
+            self.gpu.fill(self._counts, 0, self.stream)
             self.launch("make_trees_kernel", vertices, self.parent.address, vertices)
             self.stream.synchronize()
             undo.pop_all()
@@ -80,19 +82,21 @@ class Tree:
     def link_heads(self, share: Share, columns: tuple[int, int], outside: bool, plant: bool) -> None:
         """Link the vertices of a share of the heads with some of its columns; outside: but not those of the giant.
 
-        plant: the first column of these heads is linked by plant_kernel, which leaves some of it to the next call.
+        plant: the first column of these heads is linked by plant_kernel, which leaves some of it to the next call; what
+        labels are made in later holds the second column until then.
         """
         name, heads, first = share
         with self.gpu:
             array, _ = self.device.uploads.get(name, heads)
+            given = (self.parent.address, array.address, first, len(heads))
             if plant and columns == (0, 1):
-                given = (self.parent.address, array.address, first, len(heads), self.counter.address)
-                self.launch("plant_kernel", len(heads), *given)
-                return
-            self.launch(
-                "link_heads_kernel", len(heads), self.parent.address, array.address, first, len(heads),
-                0 if plant else columns[0], columns[1], plant, self.giant_where(outside), self.counter.address,
-            )  # fmt: skip
+                self.launch("plant_kernel", len(heads), *given, self.least.address, self.counter)
+            elif plant and columns == (1, 2) and self.least.count:
+                self.launch("link_seconds_kernel", len(heads), *given, self.least.address, self.counter)
+            else:
+                begin = 0 if plant else columns[0]
+                way = (begin, columns[1], plant, self.giant_where(outside), self.counter)
+                self.launch("link_heads_kernel", len(heads), *given, *way)
 
     def compress(self) -> None:
         """Queue that every vertex points to its root."""
@@ -113,39 +117,44 @@ class Tree:
         """Its address for a kernel; 0 where it is not used."""
         return self.giant.address if used else 0
 
-    def mark_outside(self, degree: np.ndarray, name: str, least: int) -> np.ndarray | None:
-        """uint64[ceil(V / 64)]: vertices outside the giant with `least` edges or more; None where there is none."""
+    def mark_outside(self, degree: np.ndarray, name: str, least: int) -> None:
+        """Compress, and mark vertices outside the giant with `least` edges or more; `counts` says how many."""
         with self.gpu:
             array, _ = self.device.uploads.get(name, degree)
-            found = self.found
-            self.gpu.fill(found, 0, self.stream)
             self.launch(
                 "mark_outside_kernel", self.linked, self.parent.address, self.linked, self.giant.address,
-                array.address, least, self.bits.address, found.address,
+                array.address, least, self.bits.address, self._outside,
             )  # fmt: skip
-            if not int(self.gpu.read(found.address, self.number, self.stream)[0]):
-                return None
-            bits = np.zeros((self.vertices + 63) // 64, np.uint64)
+
+    def outside(self) -> np.ndarray:
+        """uint64[ceil(V / 64)]: the vertices that were marked last."""
+        bits = np.zeros((self.vertices + 63) // 64, np.uint64)
+        with self.gpu:
             self.gpu.read(self.bits.address, bits[: self.bits.count], self.stream)
-            return bits
+        return bits
 
-    def label(self, natural: np.ndarray | None) -> int:
-        """Make the parents labels, as HostForest.labels has them; the number of trees, which must be compressed.
+    def label(self, natural: np.ndarray | None, unless_outside: bool) -> None:
+        """Make the parents labels, as HostForest.labels has them; trees must be compressed, and a giant found.
 
-        natural: id[V], None where natural indices are store IDs. A giant must have been found.
+        natural: id[V], None where natural indices are store IDs. unless_outside: not where any vertex was marked.
         """
         with self.gpu:
             array = None if natural is None else self.device.uploads.get("natural_ids", natural)[0]
             self.gpu.fill(self.least, 0xFF, self.stream)
-            self.gpu.fill(self.found, 0, self.stream)
-            names = 0 if array is None else array.address
+            names, unless = 0 if array is None else array.address, self._outside if unless_outside else 0
             self.launch(
                 "least_natural_kernel", self.linked, self.parent.address, names, self.linked, self.giant.address,
-                self.least.address, self.found.address,
+                self.least.address, self._trees, unless,
             )  # fmt: skip
             given = (self.parent.address, self.least.address, names, self.linked, self.vertices)
-            self.launch("relabel_kernel", self.vertices, *given)
-            return int(self.gpu.read(self.found.address, self.number, self.stream)[0]) + self.vertices - self.linked
+            self.launch("relabel_kernel", self.vertices, *given, unless)
+
+    def counts(self) -> tuple[int, int, int]:
+        """(edges looked at, vertices marked, trees labelled) since the last call, when all is over."""
+        with self.gpu:
+            found = self.gpu.read(self._counts.address, self._numbers, self.stream) - self._told
+        self._told += found
+        return int(found[0]), int(found[1]), int(found[2])
 
     def join(self, other: Tree) -> None:
         """Take over the links of another GPU's forest, on which nothing is queued."""
@@ -171,13 +180,6 @@ class Tree:
         """The parents or labels, id[V]."""
         with self.gpu:
             return self.gpu.fetch(self.parent.address, self.vertices, self.dtype, self.stream)
-
-    def take_edges(self) -> int:
-        """Edges looked at since the last call."""
-        with self.gpu:
-            found = int(self.gpu.read(self.counter.address, self.number, self.stream)[0])
-            self.gpu.fill(self.counter, 0, self.stream)
-        return found
 
     def free(self) -> None:
         """Give its memory back. Raises nothing."""
@@ -214,11 +216,11 @@ class LinkWork:
         kernel = self.tree.kernels["link_pages_kernel"]
         kernel(
             stream, pages.blocks(kernel), *pages.arguments(), self.tree.parent.address,
-            self.tree.giant_where(self.links.outside), self.links.lower_only, self.tree.counter.address,
+            self.tree.giant_where(self.links.outside), self.links.lower_only, self.tree.counter,
         )  # fmt: skip
 
     def take_edges(self) -> int:
-        return self.tree.take_edges()
+        return self.tree.counts()[0]
 
     def close(self, ended: bool) -> None:
         self.stream = None
@@ -239,7 +241,7 @@ class GpuForest:
         self.natural = None if session.meta.order == "natural" or not self.labels_here else session.natural_ids()
         self.trees: list[Tree] = []
         self.planted: str | None = None  # the topology whose first heads are the first links of all
-        self.roots, self.giant_known = 0, False
+        self.roots, self.giant_known = 0, False  # how many there are, once there are labels
         try:
             for device in self.devices:
                 if room is not None and device.memory_bytes + self._most_bytes(session) + piece > room:
@@ -328,11 +330,19 @@ class GpuForest:
         self.giant_known = True
         self._each(lambda d: self.trees[d].find_giant(rows, samples))
 
-    def pages_outside(self, name: str, least: int) -> np.ndarray | None:
-        """bool[pages] of topology `name`: which hold vertices outside the giant with `least` edges or more."""
-        kept = "in_degree" if name == "in" and self.session.meta.directed else "degree"
-        bits = self.trees[0].mark_outside(self.session.degree(name), kept, least)
-        return None if bits is None else self.session.pages_of(name, bits)
+    def pages_outside(self, name: str, least: int, first: bool, last: bool) -> np.ndarray | None:
+        """As HostForest has it. Where nothing may be left to be linked, labels are queued before that is known."""
+        kept, tree = "in_degree" if name == "in" and self.session.meta.directed else "degree", self.trees[0]
+        tree.mark_outside(self.session.degree(name), kept, least)
+        hoped = last and self.labels_here
+        if hoped:
+            tree.label(self.natural, unless_outside=True)
+        edges, outside, trees = tree.counts()
+        self.session.stats.edges_visited += edges
+        if outside:
+            return self.session.pages_of(name, tree.outside())
+        self.roots = trees + self.vertices - tree.linked if hoped else 0
+        return None
 
     def link_pages(self, name: str, outside: bool, lower_only: bool, pages: np.ndarray | None = None) -> None:
         """Link what pages hold (bool[pages]; None: all); outside: lists of vertices in the giant are passed over."""
@@ -354,12 +364,14 @@ class GpuForest:
 
     def label(self) -> None:
         """Work the labels out, where a GPU has room for them; else `labels` does, on the host's cores."""
-        if self.labels_here:
+        tree = self.trees[0]
+        if self.labels_here and not self.roots:
             if not self.giant_known:
-                self.trees[0].find_giant(self.trees[0].linked, MOST_SAMPLES)
-            self.roots = self.trees[0].label(self.natural)
-        for tree in self.trees:
-            self.session.stats.edges_visited += tree.take_edges()
+                tree.find_giant(tree.linked, MOST_SAMPLES)
+            tree.label(self.natural, unless_outside=False)
+        counts = [tree.counts() for tree in self.trees if not (tree is self.trees[0] and self.roots)]
+        self.session.stats.edges_visited += sum(edges for edges, _, _ in counts)
+        self.roots = self.roots or counts[0][2] + self.vertices - tree.linked
 
     def labels(self) -> tuple[np.ndarray, int]:
         """As HostForest has them, after `label`."""
