@@ -129,14 +129,19 @@ KERNEL __launch_bounds__(THREADS) giant_kernel(const Word* parent, u64 step, u64
 }
 
 // Every vertex points to its root. bits, written whole: vertices that are not in the tree of `giant` and have `least`
-// edges or more; *found += how many. Any launch of whole warps.
+// edges or more by their degrees; where degree is 0, those whose head is full, of `rows` heads; *found += how many. Any
+// launch of whole warps.
 KERNEL __launch_bounds__(THREADS)
-mark_outside_kernel(Word* parent, u64 count, const u64* giant, const Degree* degree, u64 least, u64* bits, u64* found) {
+mark_outside_kernel(Word* parent, u64 count, const u64* giant, const Word* heads, u64 rows, const Degree* degree,
+                    u64 least, u64* bits, u64* found) {
     const u64 words_end = (count + 63) & ~u64(63);
+    const auto long_enough = [&](u64 v) {
+        return degree ? degree[v] >= least : v < rows && heads[4 * v + 3] != Word(~Word(0));
+    };
     const Word root = compressed(parent, *giant);
     u64 mine = 0;
     for (u64 v = thread_of_grid(); v < words_end; v += threads_of_grid()) {
-        const bool outside = v < count && compressed(parent, v) != root && degree[v] >= least;
+        const bool outside = v < count && compressed(parent, v) != root && long_enough(v);
         const u32 votes = __ballot_sync(FULL, outside);
         if (lane_of() == 0) reinterpret_cast<u32*>(bits)[v >> 5] = votes;
         mine += outside;

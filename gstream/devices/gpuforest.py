@@ -7,7 +7,6 @@ merged by linking every vertex with its parent in the other forest.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,176 +14,14 @@ import numpy as np
 
 from gstream.algorithms import unionfind
 from gstream.algorithms.forest import least_members
-from gstream.cudacode.generate import UnitShape, unit_of_page_kernels
-from gstream.devices.cuda import Array, DeviceError
+from gstream.cudacode.generate import UnitShape
 from gstream.devices.gpu import GpuDevice
 from gstream.devices.gpuqueue import Launch
+from gstream.devices.gputree import MOST_SAMPLES, Share, Tree
 from gstream.fit import piece_bytes
 from pagestore.layout import HEAD_NEIGHBOURS
 
-BLOCKS_A_PROCESSOR = 16
-COUNTS = ("edges looked at", "vertices outside the giant", "trees")  # which kernels add up
-MOST_SAMPLES = 256  # threads of the one block that compares them
 HEADS_PART = 8  # heads that would take more than this part of a GPU's memory come piece by piece
-
-
-Share = tuple[str, np.ndarray, int]  # heads id[n, 4] of vertices from the number on, and the name of their copy
-
-
-class Tree:
-    """One GPU's copy of the forest. Links and compressions are queued; `wait` ends them.
-
-    So do all other calls, which answer something.
-    """
-
-    def __init__(
-        self, device: GpuDevice, vertices: int, linked: int, shape: UnitShape, piece: int, labels: bool
-    ) -> None:
-        """linked: vertices from this one on have no edges, and stay trees of their own. piece: bytes of what is copied
-        at once from forests whose memory can't be read; 0 where all can be. labels: whether `label` will be called."""
-        self.device, self.gpu, self.vertices, self.dtype = device, device.gpu, vertices, shape.id_dtype
-        self.linked = linked
-        unit = unit_of_page_kernels("components", ("unionfind.cu", "bits.cu"), shape)
-        with self.gpu, ExitStack() as undo:
-            self.kernels = self.gpu.load(unit)
-            self.stream = self.gpu.stream()
-            self.arrays: list[Array] = []
-            undo.callback(self._let_go)
-            self.parent, self._counts = self._take(vertices, self.dtype), self._take(len(COUNTS), np.uint64)
-            self.counter, self._outside, self._trees = map(self._counts.at, range(len(COUNTS)))
-            self._told = np.zeros(len(COUNTS), np.int64)
-            self.bits = self._take((linked + 63) // 64, np.uint64)
-            self.piece = self._take(piece // self.dtype.itemsize, self.dtype)
-            self.least = self._take(linked if labels else 0, self.dtype)
-            self.giant = self._take(1, np.uint64)
-            self._numbers = self.gpu.pinned(len(COUNTS), np.int64)
-            self.gpu.fill(self._counts, 0, self.stream)
-            self.launch("make_trees_kernel", vertices, self.parent.address, vertices)
-            self.stream.synchronize()
-            undo.pop_all()
-
-    def _let_go(self) -> None:
-        """Raises nothing: an error of CUDA that shows here follows one that is on its way."""
-        with suppress(self.gpu.cuda.Error):
-            for array in self.arrays:
-                array.free()
-        self.stream = None
-
-    def _take(self, count: int, dtype: Any) -> Array:
-        self.arrays.append(self.gpu.empty(count, dtype))
-        return self.arrays[-1]
-
-    def launch(self, name: str, count: int, *arguments: Any) -> None:
-        """A kernel of one thread an element, or fewer."""
-        blocks = max(1, min(-(-count // 256), BLOCKS_A_PROCESSOR * self.gpu.processors))
-        self.kernels[name](self.stream, blocks, *arguments)
-
-    def link_heads(self, share: Share, columns: tuple[int, int], outside: bool, plant: bool) -> None:
-        """Link the vertices of a share of the heads with some of its columns; outside: but not those of the giant.
-
-        plant: the first column of these heads is linked by plant_kernel, which leaves some of it to the next call; what
-        labels are made in later holds the second column until then.
-        """
-        name, heads, first = share
-        with self.gpu:
-            array, _ = self.device.uploads.get(name, heads)
-            given = (self.parent.address, array.address, first, len(heads))
-            if plant and columns == (0, 1):
-                self.launch("plant_kernel", len(heads), *given, self.least.address, self.counter)
-            elif plant and columns == (1, 2) and self.least.count:
-                self.launch("link_seconds_kernel", len(heads), *given, self.least.address, self.counter)
-            else:
-                begin = 0 if plant else columns[0]
-                way = (begin, columns[1], plant, self.giant_where(outside), self.counter)
-                self.launch("link_heads_kernel", len(heads), *given, *way)
-
-    def compress(self) -> None:
-        """Queue that every vertex points to its root."""
-        with self.gpu:
-            self.launch("compress_kernel", self.linked, self.parent.address, self.linked)
-
-    def wait(self) -> None:
-        with self.gpu:
-            self.stream.synchronize()
-
-    def find_giant(self, rows: int, samples: int) -> None:
-        """Queue that the most frequent root among evenly spaced vertices below `rows` is the giant's from now on."""
-        samples = min(rows, samples, MOST_SAMPLES)
-        with self.gpu:
-            self.launch("giant_kernel", 1, self.parent.address, rows // max(1, samples), samples, self.giant.address)
-
-    def giant_where(self, used: bool) -> int:
-        """Its address for a kernel; 0 where it is not used."""
-        return self.giant.address if used else 0
-
-    def mark_outside(self, degree: np.ndarray, name: str, least: int) -> None:
-        """Compress, and mark vertices outside the giant with `least` edges or more; `counts` says how many."""
-        with self.gpu:
-            array, _ = self.device.uploads.get(name, degree)
-            self.launch(
-                "mark_outside_kernel", self.linked, self.parent.address, self.linked, self.giant.address,
-                array.address, least, self.bits.address, self._outside,
-            )  # fmt: skip
-
-    def outside(self) -> np.ndarray:
-        """uint64[ceil(V / 64)]: the vertices that were marked last."""
-        bits = np.zeros((self.vertices + 63) // 64, np.uint64)
-        with self.gpu:
-            self.gpu.read(self.bits.address, bits[: self.bits.count], self.stream)
-        return bits
-
-    def label(self, natural: np.ndarray | None, unless_outside: bool) -> None:
-        """Make the parents labels, as HostForest.labels has them; trees must be compressed, and a giant found.
-
-        natural: id[V], None where natural indices are store IDs. unless_outside: not where any vertex was marked.
-        """
-        with self.gpu:
-            array = None if natural is None else self.device.uploads.get("natural_ids", natural)[0]
-            self.gpu.fill(self.least, 0xFF, self.stream)
-            names, unless = 0 if array is None else array.address, self._outside if unless_outside else 0
-            self.launch(
-                "least_natural_kernel", self.linked, self.parent.address, names, self.linked, self.giant.address,
-                self.least.address, self._trees, unless,
-            )  # fmt: skip
-            given = (self.parent.address, self.least.address, names, self.linked, self.vertices)
-            self.launch("relabel_kernel", self.vertices, *given, unless)
-
-    def counts(self) -> tuple[int, int, int]:
-        """(edges looked at, vertices marked, trees labelled) since the last call, when all is over."""
-        with self.gpu:
-            found = self.gpu.read(self._counts.address, self._numbers, self.stream) - self._told
-        self._told += found
-        return int(found[0]), int(found[1]), int(found[2])
-
-    def join(self, other: Tree) -> None:
-        """Take over the links of another GPU's forest, on which nothing is queued."""
-        with self.gpu:
-            whole = self.gpu.reaches(other.gpu)
-            step = self.linked if whole else self.piece.count
-            for first in range(0, self.linked, max(1, step)):
-                size, theirs = min(step, self.linked - first), other.parent.at(first)
-                if not whole:
-                    self.gpu.copy(self.piece.address, theirs, size * self.dtype.itemsize, self.stream)
-                    theirs = self.piece.address
-                self.launch("link_forest_kernel", size, self.parent.address, theirs, first, size)
-            self.stream.synchronize()
-
-    def become(self, other: Tree) -> None:
-        """Be a copy of another GPU's forest, on which nothing is queued."""
-        with self.gpu:
-            size = self.linked * self.dtype.itemsize
-            self.gpu.copy(self.parent.address, other.parent.address, size, self.stream)
-            self.stream.synchronize()
-
-    def read(self) -> np.ndarray:
-        """The parents or labels, id[V]."""
-        with self.gpu:
-            return self.gpu.fetch(self.parent.address, self.vertices, self.dtype, self.stream)
-
-    def free(self) -> None:
-        """Give its memory back. Raises nothing."""
-        with suppress(DeviceError), self.gpu:
-            self._let_go()
 
 
 @dataclass(frozen=True)
@@ -331,18 +168,28 @@ class GpuForest:
         self._each(lambda d: self.trees[d].find_giant(rows, samples))
 
     def pages_outside(self, name: str, least: int, first: bool, last: bool) -> np.ndarray | None:
-        """As HostForest has it. Where nothing may be left to be linked, labels are queued before that is known."""
-        kept, tree = "in_degree" if name == "in" and self.session.meta.directed else "degree", self.trees[0]
-        tree.mark_outside(self.session.degree(name), kept, least)
-        hoped = last and self.labels_here
+        """As HostForest has it. Where nothing may be left to be linked, labels are queued before that is known.
+
+        `least` is more than a head has: where no head outside the giant is full, degrees need not even come.
+        """
+        tree, kept = self.trees[0], f"heads/{self.session.store.topology(name).name}"
+        full = tree.mark_full(kept, self.session.head_rows(name))
+        if full and not self._outside(last):
+            return None
+        kept = "in_degree" if name == "in" and self.session.meta.directed else "degree"
+        tree.mark_long(kept, self.session.degree(name), least)
+        return self.session.pages_of(name, tree.outside()) if self._outside(last and not full) else None
+
+    def _outside(self, last: bool) -> int:
+        """How many vertices were marked; last: if none was, the forest becomes its labels."""
+        tree = self.trees[0]
+        hoped = last and self.labels_here and not tree.marked
         if hoped:
             tree.label(self.natural, unless_outside=True)
         edges, outside, trees = tree.counts()
         self.session.stats.edges_visited += edges
-        if outside:
-            return self.session.pages_of(name, tree.outside())
-        self.roots = trees + self.vertices - tree.linked if hoped else 0
-        return None
+        self.roots = trees + self.vertices - tree.linked if hoped and not outside else 0
+        return outside
 
     def link_pages(self, name: str, outside: bool, lower_only: bool, pages: np.ndarray | None = None) -> None:
         """Link what pages hold (bool[pages]; None: all); outside: lists of vertices in the giant are passed over."""

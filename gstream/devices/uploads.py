@@ -43,6 +43,10 @@ class Uploads:
         if name in self._kept:
             self._kept.pop(name).free()
 
+    def find(self, name: str) -> Array | None:
+        """The copy, where there is one."""
+        return self._kept.get(name)
+
     def get(self, name: str, values: np.ndarray) -> tuple[Array, int]:
         """The copy, made where there is none, and the bytes that moved for it."""
         if name in self._kept:

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from gstream.algorithms.session import Session
 from gstream.algorithms.wcc import run_wcc
-from gstream.devices.gpuforest import Tree
+from gstream.devices.gputree import Tree
 from gstream.driver import Engine
 from gstream.options import RunOptions
 
@@ -19,10 +19,11 @@ V, APART = 1500, 60  # vertices; the last of them form components of their own
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
 
 
-@pytest.fixture(scope="module", params=[2, 6])
+@pytest.fixture(scope="module", params=[(size, directed) for size in (2, 5, 6) for directed in (False, True)], ids=str)
 def graph(request, tmp_path_factory):
-    """(store, labels, whether pages are left): one giant, and cliques of so many vertices beside it."""
-    size, rng = request.param, np.random.default_rng(4)
+    """(store, labels, vertices of a clique): one giant, and cliques beside it. Of 5, their heads are full, and no list
+    is longer."""
+    (size, directed), rng = request.param, np.random.default_rng(4)
     source, target = skewed_edges(V - APART, 8000, 5)
     cliques = np.array(
         [(first + a, first + b) for first in range(V - APART, V, size) for a in range(size) for b in range(a)]
@@ -35,8 +36,8 @@ def graph(request, tmp_path_factory):
     least = np.full(V, V)
     np.minimum.at(least, found, np.arange(V))
     folder = tmp_path_factory.mktemp("stores")
-    with make_store(folder, source, target, vertices=V, directed=False, order="degree") as store:
-        yield store, least[found], size > 4
+    with make_store(folder, source, target, vertices=V, directed=directed, order="degree") as store:
+        yield store, least[found], size
 
 
 @pytest.fixture
@@ -55,18 +56,21 @@ def launched(monkeypatch):
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
 @pytest.mark.parametrize("labels", [True, False])
 def test_labels_are_the_least_vertices(graph, launched, monkeypatch, devices, labels):
-    store, expected, left = graph
+    store, expected, size = graph
     if not labels:  # as where a GPU has no room for them
         monkeypatch.setattr("gstream.devices.gpuforest.GpuForest._fits", classmethod(lambda _, s, labels: not labels))
     with Engine(store, RunOptions(devices=[devices])) as engine, Session(engine) as session:
         (column,), found = run_wcc(session)
         edges = session.stats.edges_visited
+        came = engine.devices[0].uploads.find("degree") is not None
     of_natural = np.empty(V, np.int64)
     of_natural[store.natural_of(np.arange(V))] = column.values
     assert np.array_equal(of_natural, expected)
     assert found["components"] == len(np.unique(expected))
     assert ("link_seconds_kernel" in launched) == labels
-    assert launched.count("relabel_kernel") == (labels + (labels and left))
+    assert came or size == 2 and devices == "cuda"  # degrees, which are of no use where no head is full
+    tries = launched.count("relabel_kernel")
+    assert tries == labels if size == 2 else labels <= tries <= 2 * labels
     with Engine(store) as engine, Session(engine) as session:
         run_wcc(session)
         if len(devices.split(",")) == 1:  # several look at lists that one knows to be in the giant
