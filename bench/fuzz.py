@@ -184,7 +184,7 @@ def run_child(
         starts += 1
         board.unlink(missing_ok=True)
         Board(board)
-        paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+        paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         environment = {**os.environ, "NUMBA_DISABLE_JIT": "1" if plain else "0", "NUMBA_BOUNDSCHECK": "1",
                        "NUMBA_CACHE_DIR": str(SCRATCH / "numba"), "PYTHONPATH": paths}  # fmt: skip
         command = [sys.executable, __file__, "--child", target.name, str(board), str(folder), str(int(plain))]

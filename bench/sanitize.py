@@ -78,7 +78,7 @@ def gpus() -> list[str]:
 
 
 def environment(tool: str, number: int = 0) -> dict[str, str]:
-    """Of the tests in a tool's process: small graphs, and the GPUs that it may see, another one first each time."""
+    """Of the tests in a tool's process: small graphs, and the GPUs that it may see, another one first in each slot."""
     given = gpus()
     turn = number % len(given)
     visible = given[turn : turn + 1] if tool in ALONE else given[turn:] + given[:turn]

@@ -19,7 +19,7 @@ import numpy as np
 from gstream.devices.base import DevicePlan, Job, Step
 from gstream.devices.fakevertices import LateDevice
 from gstream.devices.late import Operation
-from gstream.devices.repeat import FakeRepeat, Repeat
+from gstream.devices.repeat import Repeat
 from gstream.devices.state import records_of
 from gstream.devices.streams import BatchRing, Placement, cut_by_reach
 from gstream.hostcode.parts import make_parts
@@ -277,3 +277,20 @@ class FakeDevice(LateDevice):
         self._count_hits()
         self._ring = None
         return state
+
+
+class FakeRepeat:
+    """The pull over so many pages of a topology on a fake device, which looks at edges when it likes."""
+
+    def __init__(self, device: FakeDevice, table: PageTable, pages: int) -> None:
+        self._device, self._table, self._pages = device, table, pages
+
+    def ask(self, frontier: bool) -> None:
+        self._device.ask()
+
+    def retract(self) -> None:
+        device = self._device
+        device.finish()
+        device.looked = 0
+        device.stats.pages -= self._pages
+        device.ring.caches[self._table.name].hits -= self._pages

@@ -144,6 +144,11 @@ class LateDevice(MemoryDevice):
     def finish(self) -> None:
         self._schedule.finish()
 
+    def settle(self) -> None:
+        """A pull that was begun early is on the stream of vertices, so that it may still be late."""
+        if self._told is None:
+            self.finish()
+
     def _later(self, kind: str, run: Callable[[], None]) -> None:
         self._schedule.put(-1, Operation(kind, run))
 

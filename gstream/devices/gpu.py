@@ -348,7 +348,7 @@ class GpuDevice(Device):
         self.queue.all_over()
 
     def repeat(self, table: PageTable, numbers: np.ndarray) -> Repeat | None:
-        return None if (launch := self.queue.again(table, numbers)) is None else GpuRepeat(self, launch)
+        return None if (again := self.queue.again(table, numbers)) is None else GpuRepeat(self, again[0])
 
     def run_ahead(self, rules: Rules, first: int, limit: int | None) -> Made | None:
         with self.gpu:

@@ -46,10 +46,15 @@ class Answers:
         """uint64[ANSWERS, and what was asked for beside them], once they are there; good until the next `ask`."""
         assert self._asked is not None, "nothing was asked"
         (count, before), self._asked = self._asked, None
-        with state.gpu.suspecting(state.queued[:before]):
+        with state.gpu.suspecting(state.queued):  # errors of what was queued later may show here, too
             state.gpu.company.wait_event(self._event)
         del state.queued[:before]
         return self._staging[:count]
+
+    def note_wait(self) -> None:
+        """All kernels that were queued before are over, and their names forgotten."""
+        if self._asked is not None:
+            self._asked = self._asked[0], 0
 
     def free(self) -> None:
         """Give the event back; nothing may be queued."""

@@ -146,7 +146,9 @@ class GpuForest:
                 ]
 
                 def link(number: int, shares: list[Share] = shares) -> None:
-                    self.trees[number].link_heads(shares[number], (first_column, end_column), outside, plant)
+                    self.trees[number].link_heads(
+                        shares[number], (first_column, end_column), outside, plant, count == 1
+                    )
 
                 self._each(link)
                 if not whole:

@@ -105,10 +105,10 @@ class BatchQueue:
 
     def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
         """Queue one launch over the pages (int64[n], ascending) that are cached; the others, to be submitted."""
-        if self.again(table, numbers) is not None and self._sweep is not None:
+        if (again := self.again(table, numbers)) is not None:
             self.pool.ring.caches[table.name].hits += len(numbers)
             self.device.stats.pages += len(numbers)
-            self._launch_held(*self._sweep[1:])
+            self._launch_held(*again)
             return numbers[:0]
         self._sweep = None  # its entries may be written over
         place, found = self.pool.ring.held(numbers, table)
@@ -136,16 +136,16 @@ class BatchQueue:
         self._held_over.record(stream)
         self._held_ticket = self.pool.ring.ticket(place)
 
-    def again(self, table: PageTable, numbers: np.ndarray) -> Launch | None:
+    def again(self, table: PageTable, numbers: np.ndarray) -> tuple[Launch, Placement] | None:
         """The last launch over cached pages, where it was over the same ones, so that these come by it once more.
 
         Sweeps ask for the same pages every time, and finding thousands of them takes a tenth of a millisecond.
         """
         if self._sweep is None:
             return None
-        last, launch, _ = self._sweep
+        last, launch, place = self._sweep
         same = launch.table.table is table and not self.work.reach and np.array_equal(last, numbers)
-        return launch if same else None
+        return (launch, place) if same else None
 
     def _submit_held_by_reach(self, table: PageTable, held: np.ndarray, place: Placement) -> None:
         """Cached pages whose RA is streamed: by pieces that lie within reach of each other."""
@@ -342,7 +342,7 @@ class BatchQueue:
         self.all_over()
 
     def all_over(self) -> None:
-        """Batches are known to be over, and the work's stream as far as nothing is queued on it."""
+        """Batches are known to be over; launches over cached pages, too, if nothing is queued on the work's stream."""
         if not self.work.queued:
             self._held_ticket = -1
             self.pool.ring.all_over()

@@ -29,8 +29,9 @@ class GpuRepeat:
         device, launch = self._device, self._launch
         with device.gpu:
             state, claims = device.state, [(launch.claims, 1), *device.work.claims]
+            claimed = np.full(max(count for _, count in claims), ALL_CLAIMED, np.uint64)
             for address, count in claims:  # by a copy: a kernel would have to wait for processors
-                device.gpu.write(address, np.full(count, ALL_CLAIMED, np.uint64), device.pool.copies)
+                device.gpu.write(address, claimed[:count], device.pool.copies)
             state.wait()
             device.pool.copies.synchronize()
             device.gpu.write(launch.claims, np.zeros(1, np.uint64))

@@ -219,6 +219,7 @@ class GpuState:
         with self.gpu.suspecting(self.queued):
             self.gpu.company.wait_for(self.stream)
         self.queued.clear()
+        self._told.note_wait()
 
     def load(self, chunk: Range, values: bool) -> None:
         """Step 1 of Figure 5. A resident job keeps its values and has nothing to load."""

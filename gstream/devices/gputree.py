@@ -19,10 +19,8 @@ Share = tuple[str, np.ndarray, int]  # heads id[n, 4] of vertices from the numbe
 
 
 class Tree:
-    """One GPU's copy of the forest. Links and compressions are queued; `wait` ends them.
-
-    So do all other calls, which answer something.
-    """
+    """One GPU's copy of the forest. Calls only queue what they do, but for those that answer with numbers or arrays,
+    and those that take two trees."""
 
     def __init__(
         self, device: GpuDevice, vertices: int, linked: int, shape: UnitShape, piece: int, labels: bool
@@ -66,24 +64,26 @@ class Tree:
         blocks = max(1, min(-(-count // 256), BLOCKS_A_PROCESSOR * self.gpu.processors))
         self.kernels[name](self.stream, blocks, *arguments)
 
-    def link_heads(self, share: Share, columns: tuple[int, int], outside: bool, plant: bool) -> None:
+    def link_heads(self, share: Share, columns: tuple[int, int], outside: bool, plant: bool, alone: bool) -> None:
         """Link the vertices of a share of the heads with some of its columns; outside: but not those of the giant.
 
-        plant: the first column of these heads is linked by plant_kernel, which leaves some of it to the next call; what
-        labels are made in later holds the second column until then.
+        plant: the first column of these heads is linked by plant_kernel, which leaves some of it to the next call.
+        alone: this GPU gets all heads in each call, so that what labels are made in later holds the second column.
         """
         name, heads, first = share
+        count = max(0, min(len(heads), self.linked - first))  # in natural order some behind it are empty
+        seconds = self.least.address if alone else 0
         with self.gpu:
             array, _ = self.device.uploads.get(name, heads)
-            given = (self.parent.address, array.address, first, len(heads))
+            given = (self.parent.address, array.address, first, count)
             if plant and columns == (0, 1):
-                self.launch("plant_kernel", len(heads), *given, self.least.address, self.counter)
-            elif plant and columns == (1, 2) and self.least.count:
-                self.launch("link_seconds_kernel", len(heads), *given, self.least.address, self.counter)
+                self.launch("plant_kernel", count, *given, seconds, self.counter)
+            elif plant and columns == (1, 2) and seconds:
+                self.launch("link_seconds_kernel", count, *given, seconds, self.counter)
             else:
                 begin = 0 if plant else columns[0]
                 way = (begin, columns[1], plant, self.giant_where(outside), self.counter)
-                self.launch("link_heads_kernel", len(heads), *given, *way)
+                self.launch("link_heads_kernel", count, *given, *way)
 
     def compress(self) -> None:
         """Queue that every vertex points to its root."""

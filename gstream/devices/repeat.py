@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from gstream.devices.fake import FakeDevice
-    from gstream.pagetable import PageTable
+from typing import Protocol
 
 
 class Repeat(Protocol):
@@ -17,20 +13,3 @@ class Repeat(Protocol):
 
     def retract(self) -> None:
         """What was queued since is not wanted: it ends, and is not counted."""
-
-
-class FakeRepeat:
-    """The pull over so many pages of a topology on a fake device, which looks at edges when it likes."""
-
-    def __init__(self, device: FakeDevice, table: PageTable, pages: int) -> None:
-        self._device, self._table, self._pages = device, table, pages
-
-    def ask(self, frontier: bool) -> None:
-        self._device.ask()
-
-    def retract(self) -> None:
-        device = self._device
-        device.finish()
-        device.looked = 0
-        device.stats.pages -= self._pages
-        device.ring.caches[self._table.name].hits -= self._pages

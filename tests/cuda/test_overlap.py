@@ -7,6 +7,7 @@ import pytest
 from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
+from gstream.devices.fake import FakeDevice
 from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.overlap import Overlap
@@ -96,7 +97,6 @@ def figures(outcome):
 def test_figures_are_those_of_each_superstep(store, begun, devices):
     found, wanted = same_as_host(store, devices, PageRank(tolerance=0.0), 7)
     assert begun.count("used") >= 2 * 5 and "in vain" not in begun
-    assert begun.count("used") >= 10 and "in vain" not in begun
     assert figures(found) == figures(wanted)
     assert len({step.pages for step in found.stats.per_superstep}) == 1
     assert found.stats.edges_visited == 7 * E
@@ -124,6 +124,20 @@ def test_messages_know_their_superstep(store, begun, devices):
 def test_messages_that_need_the_totals_wait_for_them(store, begun, devices):
     same_as_host(store, devices, Normed(), 6)
     assert not begun
+
+
+def test_a_pull_may_be_late(store, begun, monkeypatch):
+    """It is still to be done when the frontier is known, and what was asked before it is not touched by it."""
+    late, usual = [], FakeDevice.frontier
+
+    def frontier(device, *given):
+        found = usual(device, *given)
+        late.append("kernel" in device.queued)
+        return found
+
+    monkeypatch.setattr(FakeDevice, "frontier", frontier)
+    same_as_host(store, ["fake:3"], PageRank(tolerance=0.0), 6)
+    assert late.count(True) == begun.count("used") > 0
 
 
 def test_pages_that_come_over_the_link_are_not_begun(store, begun):
