@@ -25,7 +25,7 @@ from gstream.programs.circuit import Circuit
 from gstream.programs.heat import Heat
 from gstream.programs.inflow import Inflow
 from gstream.programs.neural import Neural
-from gstream.results import Column
+from gstream.results import Column, count_not_finite
 from gstream.vertexfiles import find_numbers
 from pagestore.errors import UsageError
 
@@ -89,7 +89,7 @@ def run_neural(session: Session, initial: Any, iterations: int = 10) -> Answer:
 def _simulate(session: Session, program: Program, iterations: int, name: str) -> Answer:
     outcome = session.run(program, max_supersteps=iterations, exactly=True)
     column = Column(name, outcome.value, dtype=np.dtype(np.float64))
-    wild = int(np.count_nonzero(~np.isfinite(outcome.value)))
+    wild = count_not_finite(outcome.value, 0)
     return [column], session.finish(outcome.supersteps, True) | ({"not_finite": wild} if wild else {})
 
 
