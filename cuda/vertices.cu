@@ -112,10 +112,12 @@ message_kernel(const Value* __restrict__ value, u64 value_first, const Degree* _
 }
 
 // value[first:last] by `apply`; next_bits of those that changed; got is put back to the identity. Vertices from
-// `receivers` on have no in-edges, and so got nothing.
+// `receivers` on have no in-edges, and so got nothing. msgs: what those before `senders` then send goes to all of these,
+// which may be peers' memory; msg_count is 0 where it does not only depend on the vertex's own value.
 KERNEL __launch_bounds__(VERTEX_THREADS)
 apply_kernel(Value* value, u64 value_first, Got* got, u64 got_first, const Degree* degree, const Degree* in_degree,
-             const f64* own, u64* next_bits, f64* partials, u64 receivers, u64 first, u64 last, Context ctx) {
+             const f64* own, u64* next_bits, f64* partials, Message* const* msgs, u64 msg_count, u64 senders,
+             u64 receivers, u64 first, u64 last, Context ctx) {
     Sums sums = {};
     const auto load = [&](u64 v) {
         const u64 at = v - value_first;
@@ -129,6 +131,10 @@ apply_kernel(Value* value, u64 value_first, Got* got, u64 got_first, const Degre
             const Value fresh = program::apply(i64(v), of.value, of.out, of.into, of.got, own, at, ctx);
             if (v < receivers) got[v - got_first] = program::no_got();
             value[at] = fresh;
+            if (msg_count != 0 && v < senders) {
+                const Message msg = Message(program::send(i64(v), fresh, of.out, Weight(0), ctx));
+                for (u64 k = 0; k < msg_count; k++) msgs[k][v] = msg;
+            }
             set = program::changed(fresh, of.value);
             program::add_totals(sums, i64(v), fresh, of.value, of.out, of.into, own, at, ctx);
         }

@@ -1,4 +1,5 @@
-"""Which device owns a page: a hash of its stretch, the same in every superstep (GStream thesis 3.3).
+"""Which device owns a page: a hash of its stretch, the same in every superstep (GStream thesis 3.3); and which merges
+a vertex.
 
 A *stretch* is a fixed run of pages. The hash is the thesis's default, stretch number mod devices: neighbouring
 stretches go to different devices, so a sweep is spread evenly, and because it never looks at the frontier, caches keep
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+HEAVY = 4  # vertices' worth of work that one is which sends on `apply`: of others little more than a degree is read
 STRETCHES_PER_DEVICE = 8  # at least this many each where the graph has the pages: bounds the imbalance at 1/8
 
 
@@ -59,3 +61,19 @@ def cut_batches(numbers: np.ndarray, stretch: int, batch_pages: int, small_pages
             batches.append(numbers[start : min(start + batch_pages, last)])
         first = last
     return batches
+
+
+def slices(chunk: tuple[int, int], unit: int, devices: int, heavy: int = 0) -> list[tuple[int, int]]:
+    """One slice of the chunk a device, in order, at multiples of the unit from its beginning; some may be empty.
+
+    As many vertices each, of which those before `heavy` count HEAVY times.
+    """
+    first, last = chunk
+    heavy = min(max(heavy - first, 0), last - first)
+    work = last - first + (HEAVY - 1) * heavy
+    cuts = [first]
+    for device in range(1, devices):
+        mine = work * device // devices
+        count = mine // HEAVY if mine < HEAVY * heavy else mine - (HEAVY - 1) * heavy
+        cuts.append(first + count // unit * unit)
+    return list(zip(cuts, [*cuts[1:], last], strict=True))

@@ -31,7 +31,7 @@ from gstream.fit import (
     work_list_bytes,
 )
 from gstream.options import DeviceSpec, RunOptions
-from gstream.ownership import cut_batches, share
+from gstream.ownership import cut_batches, share, slices
 from gstream.pages import SourcePlan
 from gstream.pagetable import PageTable
 from pagestore.errors import ResourceError, UsageError
@@ -71,14 +71,9 @@ class Plan:
     in_host_cache: dict[str, int] = field(default_factory=dict)
     on_devices: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
-    def slices(self, chunk: Range, unit: int | None = None) -> list[Range]:
-        """One slice a device, in order, at multiples of the unit; some may be empty."""
-        unit = unit or self.unit
-        first, last = chunk
-        units = -(-(last - first) // unit)
-        cuts = [min(last, first + unit * (units * d // self.devices)) for d in range(self.devices + 1)]
-        cuts[-1] = last
-        return list(zip(cuts[:-1], cuts[1:], strict=True))
+    def slices(self, chunk: Range, unit: int | None = None, heavy: int = 0) -> list[Range]:
+        """One slice a device, in order (gstream.ownership.slices)."""
+        return slices(chunk, unit or self.unit, self.devices, heavy)
 
     def table(self, direction: str) -> PageTable:
         """The page set that a direction reads: out-pages by a push, in-pages by a pull."""

@@ -26,6 +26,7 @@ from gstream.options import RunOptions
 from gstream.overlap import Overlap
 from gstream.pagetable import PageTable
 from gstream.plan import Plan
+from gstream.sending import Sending
 from gstream.stats import RunStats, StepStats
 
 
@@ -66,6 +67,7 @@ class Run:
         self.near = Near(plan) if plan.device.held_bits else None
         zero_copy = engine.options.zero_copy and self.devices[0].zero_copy
         self.chooser = Chooser(plan, code.has_done, self.devices, zero_copy, self.near is not None)
+        self.sending = Sending(code, plan, self.devices)
         self.spread = not code.idempotent and plan.device.resident and self._spread()
         self.stats = RunStats(kept=None if keeper is None else keeper.kept)
         self.stale = False  # open bits may hold vertices that are done
@@ -84,7 +86,7 @@ class Run:
         """Whether pulls write what a vertex got to the device whose slice has it."""
         if len(self.devices) == 1 or not self.plan.chunks:
             return False
-        slices = self.plan.slices(self.plan.chunks[0])
+        slices = self.sending.slices(self.plan.chunks[0])
         return all(device.spread(slices, self.devices) for device in self.devices)
 
     def go(self, max_supersteps: int | None, exactly: bool = False) -> tuple[int, bool]:
@@ -283,8 +285,8 @@ class Run:
             self.each(lambda d: self.devices[d].gather(slices, self.devices, values=True))
 
     def refresh(self, step: Step) -> None:
-        """RA of a pull: what every vertex sends, from WA. Every device makes all of it: cheaper than moving it."""
-        if step.direction != "pull" or not (self.job.plan.message or self.job.plan.source_copy):
+        """RA of a pull: what every vertex sends, from WA. Every device makes all of it, unless it was sent."""
+        if step.direction != "pull" or self.sending.sent or not (self.job.plan.message or self.job.plan.source_copy):
             return
         for chunk in self.plan.chunks:
             self.put(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
@@ -312,7 +314,7 @@ class Run:
     def merge(self, step: Step, chunk: Range) -> None:
         """Step 3 and 4 of Figure 5: slices of all copies are combined, applied and handed round or stored."""
         began = time.perf_counter()
-        slices, several = self.plan.slices(chunk), len(self.devices) > 1
+        slices, several = self.sending.slices(chunk), len(self.devices) > 1
         pulled = not self.code.idempotent and step.direction == "pull"
 
         def renew(number: int) -> None:  # no device touches another's slice
@@ -325,6 +327,7 @@ class Run:
                 device.apply(part)
 
         self.each(renew)
+        self.sending.sent = self.sending.on
         self.hand_round(slices)
         if self.trace is not None:
             self.trace.span("driver", "merges", f"vertices {chunk[0]} to {chunk[1]}", began, time.perf_counter())
@@ -332,7 +335,7 @@ class Run:
     def hand_round(self, slices: list[Range]) -> None:
         """Slices of the new values to all devices where they are resident, to host memory where not; and partials."""
         if len(self.devices) > 1:
-            values = self.plan.device.resident
+            values = self.plan.device.resident and not self.sending.sent
             call = self.put if self.near is None else self.each  # holding back changes the bits that others take
             call(lambda d: self.devices[d].gather(slices, self.devices, values))
         for device, part in zip(self.devices, slices, strict=True):
@@ -371,6 +374,7 @@ class Run:
     def values(self) -> np.ndarray:
         """value[V] in store order."""
         if self.plan.device.resident:
+            self.sending.collect()
             return self.devices[0].read_values()
         assert self.job.host.value is not None
         return self.job.host.value

@@ -30,6 +30,8 @@ SHORT = {errno.ENOMEM: _MEMORY, errno.EMFILE: _FILES, errno.ENFILE: _FILES}
 # What the loader of shared libraries says where it gets no memory, and what llvmlite makes of it.
 _NOT_LOADED = re.compile(r"failed to map|cannot allocate memory|cannot create shared object|find/load shared object")
 
+_UNALLOCATED = re.compile(r"allocation error|not enough memory")  # of the codecs that Arrow calls
+
 
 def no_space(error: BaseException) -> tuple[str, str] | None:
     """What is full, in plain words, and the remedy, where an error says that nothing more can be written; else None."""
@@ -40,8 +42,10 @@ def shortage(error: BaseException) -> tuple[str, str] | None:
     """What ran out besides space, in plain words, and the remedy; None where nothing did."""
     if isinstance(error, MemoryError):
         return _MEMORY
-    if isinstance(error, ImportError | OSError) and not number_of(error) and _NOT_LOADED.search(str(error).lower()):
-        return _UNLOADED
+    if isinstance(error, ImportError | OSError) and not number_of(error):
+        for said, short in ((_NOT_LOADED, _UNLOADED), (_UNALLOCATED, _MEMORY)):
+            if said.search(str(error).lower()):
+                return short
     return SHORT.get(number_of(error))
 
 

@@ -9,7 +9,8 @@ other questions answer, which wait.
     for each chunk: load, start(slice), finish, gather, store       first values, active bits and totals
     each superstep:
       heads(slice), finish, gather        pull steps of programs with `done`: what the resident heads settle
-      refresh(chunk)                      RA of a pull: the messages of all vertices, from WA chunk by chunk
+      refresh(chunk)                      RA of a pull: the messages of all vertices, from WA chunk by chunk (unless
+                                          `apply` wrote them: send_to)
       for each chunk of WA:
         load(chunk)                       step 1 of Figure 5: WA from host memory, where it is not resident
         begin(step)                       step 2: what is in the device's page cache is processed in one launch,
@@ -46,6 +47,7 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.ahead import Made, Rules
+from gstream.devices.counts import DeviceStats
 from gstream.devices.repeat import Repeat
 from gstream.pages import Batch, nothing
 from gstream.pagetable import PageTable
@@ -140,21 +142,6 @@ class Step:
     remain: bool = False
 
 
-@dataclass
-class DeviceStats:
-    """Counted by the device, read by the driver after `finish`. merge_seconds: spent on `reduce` and `gather`."""
-
-    pages: int = 0
-    pages_moved: int = 0
-    pages_in_place: int = 0
-    bytes_moved: int = 0
-    attribute_bytes: int = 0
-    edges: int = 0
-    cache_hits: int = 0
-    cache_misses: int = 0
-    merge_seconds: float = 0.0
-
-
 class Device(ABC):
     """One device of a run. `in_place`: reads pages where they lie in host memory, so that batches need no cutting.
 
@@ -193,6 +180,13 @@ class Device(ABC):
 
     def spread(self, slices: list[Range], peers: Sequence[Device]) -> bool:
         """Let pulls of SUM write what a vertex got to the peer whose slice has it, so that none needs to `reduce`.
+
+        False where that can't be done; all peers say the same. Holds until `detach`.
+        """
+        return False
+
+    def send_to(self, peers: Sequence[Device]) -> bool:
+        """Let `apply` also write what vertices send, to all peers: no `refresh` then, and no `gather` of values.
 
         False where that can't be done; all peers say the same. Holds until `detach`.
         """
@@ -332,6 +326,10 @@ class Device(ABC):
     @abstractmethod
     def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
         """Take every peer's slice: next, open and remain bits, and values if `values`; reset what was got."""
+
+    @abstractmethod
+    def collect(self, parts: Sequence[Range], peers: Sequence[Device]) -> None:
+        """Take the values of the peers' slices, which no `gather` brought (send_to)."""
 
     @abstractmethod
     def store(self, part: Range) -> None:

@@ -12,6 +12,8 @@ from gstream.devices.late import Operation, Scheduler
 from gstream.devices.memory import MemoryDevice, states
 from gstream.pagetable import PageTable
 
+PULLING = ("gather", "advance", "ask", "kernel")  # what may be queued when a superstep is over
+
 
 class LateDevice(MemoryDevice):
     """Vertex kernels and merges are done by `finish`, or before pages that come after `begin`; `seed`: the schedule.
@@ -26,6 +28,7 @@ class LateDevice(MemoryDevice):
         super().__init__(name, _call, copies=True)
         self._schedule = Scheduler(name, seed)
         self.looked = 0
+        self._peers: Sequence[Device] = ()  # that `apply` sends to
         self._told: list[tuple[int, int]] | None = None  # active vertices, edges looked at: once asked, and once done
 
     def lateness(self) -> float:
@@ -47,8 +50,25 @@ class LateDevice(MemoryDevice):
     def heads(self, step: Step, part: Range) -> None:
         self._later("heads", lambda: MemoryDevice.heads(self, step, part))
 
+    def detach(self) -> None:
+        super().detach()
+        self._peers = ()
+
+    def send_to(self, peers: Sequence[Device]) -> bool:
+        self._peers = peers
+        return True
+
     def apply(self, part: Range) -> None:
-        self._later("apply", lambda: self.state.apply(part))
+        def run() -> None:
+            self.state.apply(part)
+            for peer in states(self._quiet(self._peers, "apply", "reduce", "hubs")):
+                self.state.send(part, peer)
+
+        self._later("apply", run)
+
+    def collect(self, parts: Sequence[Range], peers: Sequence[Device]) -> None:
+        self._quiet(peers, "collect", *PULLING)
+        super().collect(parts, peers)
 
     def reduce(self, part: Range, peers: Sequence[Device]) -> None:
         self._later("reduce", lambda: MemoryDevice.reduce(self, part, self._quiet(peers, "reduce", "hubs", "apply")))

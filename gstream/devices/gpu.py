@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from gstream.devices import gpuahead, gpuhubs, gpumerge
+from gstream.devices import gpuahead, gpumerge
 from gstream.devices.ahead import Made, Rules
-from gstream.devices.base import Device, DevicePlan, Job, Range, Step
+from gstream.devices.base import Device, DevicePlan, Job, Step
 from gstream.devices.cuda import DeviceError, Gpu, never_free
 from gstream.devices.gpulane import Spans, Stopwatch
 from gstream.devices.gpupool import PagePool
 from gstream.devices.gpuqueue import BatchQueue
 from gstream.devices.gpurepeat import GpuRepeat
 from gstream.devices.gpustate import GpuState
+from gstream.devices.gpuvertices import GpuVertices
 from gstream.devices.gpuwork import ProgramWork
 from gstream.devices.host import HostDevice
 from gstream.devices.repeat import Repeat
@@ -38,31 +39,24 @@ USABLE = 0.95  # of the free memory; the rest is for the driver's own needs
 SLACK_BYTES = 256 << 20
 
 
-class GpuDevice(Device):
+class GpuDevice(GpuVertices):
     """GPU number `index`; `threads` host threads for sweeps."""
 
     pins = queues = True
 
     def __init__(self, name: str, index: int, threads: int, trace: Trace | None = None) -> None:
-        super().__init__(name)
-        self.gpu = Gpu(index)
+        super().__init__(name, Gpu(index))
         self._threads = threads
         self._sweeper: HostDevice | None = None
         self._capacity: int | None = None
         self._lost = False
         self.kept_pool: PagePool | None = None
-        self._state: GpuState | None = None
         self._work: ProgramWork | None = None
         self._queue: BatchQueue | None = None
         self.zero_copy = self.gpu.reads_host
         with self.gpu:
             self.uploads = Uploads(self.gpu)
             self.spans = None if trace is None else Spans(self.gpu, trace, name)
-
-    @property
-    def state(self) -> GpuState:
-        assert self._state is not None, "no job is attached"
-        return self._state
 
     @property
     def pool(self) -> PagePool:
@@ -267,71 +261,6 @@ class GpuDevice(Device):
     def meet(self, peers: Sequence[Device]) -> bool:
         return self._state is not None and self._state.plan.resident and gpumerge.meet(peers)
 
-    # Vertices
-
-    def load(self, chunk: Range, values: bool) -> None:
-        with self.gpu:
-            self.state.load(chunk, values)
-
-    def start(self, part: Range) -> None:
-        with self.gpu:
-            self.state.start(part)
-
-    def refresh(self, part: Range) -> None:
-        with self.gpu:
-            self.state.refresh(part)
-
-    def reopen(self) -> None:
-        with self.gpu:
-            self.state.reopen()
-
-    def heads(self, step: Step, part: Range) -> None:
-        with self.gpu:
-            self.state.heads(step, part)
-
-    def spread(self, slices: list[Range], peers: Sequence[Device]) -> bool:
-        if any(peer.apart(peers) for peer in peers):
-            return False
-        with self.gpu:
-            gpumerge.spread(self.state, slices, gpumerge.states(peers))
-        return True
-
-    def reduce(self, part: Range, peers: Sequence[Device]) -> None:
-        with self.gpu, self._merges.over(self.state.stream):
-            gpumerge.reduce(self.state, part, gpumerge.states(peers))
-
-    def add_hubs(self, table: PageTable, part: Range, peers: Sequence[Device]) -> None:
-        with self.gpu:
-            gpuhubs.add(self.state, table.name, part, gpumerge.states(peers))
-
-    def apply(self, part: Range) -> None:
-        with self.gpu:
-            self.state.apply(part)
-
-    def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
-        with self.gpu, self._merges.over(self.state.stream):
-            gpumerge.gather(self.state, parts, gpumerge.states(peers), values)
-
-    def store(self, part: Range) -> None:
-        with self.gpu:
-            self.state.store(part)
-
-    def partials(self, part: Range) -> np.ndarray:
-        with self.gpu:
-            return self.state.partials(part)
-
-    def advance(self) -> None:
-        with self.gpu:
-            self.state.advance()
-
-    def hold_back(self, step: float, least_edges: int) -> None:
-        with self.gpu:
-            self.state.hold_back(step, least_edges)
-
-    def readmit(self, table: PageTable, pages: np.ndarray) -> None:
-        with self.gpu:
-            self.state.readmit(table, pages)
-
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
         with self.gpu:
             looked, found = self.state.frontier(edges, table)
@@ -353,26 +282,6 @@ class GpuDevice(Device):
     def run_ahead(self, rules: Rules, first: int, limit: int | None) -> Made | None:
         with self.gpu:
             return gpuahead.run(self, self.state, self.pool, rules, first, limit)
-
-    def list_vertices(self, which: str, most: int) -> np.ndarray | None:
-        """Testing every bit of a page on the device takes less time than finding the records of a list."""
-        return None
-
-    def lists_of(self, which: str, table: PageTable) -> np.ndarray:
-        with self.gpu:
-            return self.state.lists_of(which, table)
-
-    def read_values(self) -> np.ndarray:
-        with self.gpu:
-            return self.state.read_values()
-
-    def read_bits(self, which: str) -> np.ndarray:
-        with self.gpu:
-            return self.state.read_bits(which)
-
-    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
-        with self.gpu:
-            self.state.restore(values, active)
 
     def begin_sweep(self, kernel: PageKernel, tables: dict[str, PageTable], plan: DevicePlan) -> None:
         self._check()

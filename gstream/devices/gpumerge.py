@@ -44,6 +44,18 @@ def spread(state: GpuState, slices: Sequence[Range], peers: Sequence[GpuState]) 
     state.slices = array.address, len(table)
 
 
+def send_to(state: GpuState, peers: Sequence[GpuState]) -> None:
+    """Let apply write messages to all: addresses of their `source`."""
+    array = state.gpu.upload(np.array([_source_of(peer).address for peer in peers], np.uint64))
+    state.arrays.append(array)
+    state.sent = array.address, len(peers)
+
+
+def _source_of(state: GpuState) -> Array:
+    assert state.source is not None
+    return state.source
+
+
 def reduce(state: GpuState, part: Range, peers: Sequence[GpuState]) -> None:
     """Queue that a slice of every peer's WA, and its next bits, are combined into this one's; `peers` has it, too."""
     words = bit_words(part)
@@ -97,5 +109,16 @@ def _take(state: GpuState, part: Range, peer: GpuState, values: bool) -> None:
         if mine.count:
             state.gpu.copy(mine.at(words.start), theirs.at(words.start), 8 * (words.stop - words.start), state.stream)
     if values:
-        at, nbytes = part[0] - state.chunk[0], (part[1] - part[0]) * state.value.dtype.itemsize
-        state.gpu.copy(state.value.at(at), peer.value.at(at), nbytes, state.stream)
+        _take_values(state, part, peer)
+
+
+def _take_values(state: GpuState, part: Range, peer: GpuState) -> None:
+    at, nbytes = part[0] - state.chunk[0], (part[1] - part[0]) * state.value.dtype.itemsize
+    state.gpu.copy(state.value.at(at), peer.value.at(at), nbytes, state.stream)
+
+
+def collect(state: GpuState, parts: Sequence[Range], peers: Sequence[GpuState]) -> None:
+    """Queue copies of the values of the peers' slices."""
+    for part, peer in zip(parts, peers, strict=True):
+        if peer is not state and part[0] < part[1]:
+            _take_values(state, part, peer)

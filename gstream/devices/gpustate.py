@@ -50,6 +50,7 @@ class GpuState:
         self.room = max(plan.chunk, min(BLOCK, vertices))  # `start` works by whole blocks
         self.attribute_bytes = 0
         self.slices = 0, 0  # address and number of peers' slices (gpumerge.spread)
+        self.sent = 0, 0  # address and number of where `apply` writes messages to (gpumerge.send_to)
         self.strewn = True  # vertices of peers' slices may have got something here
         self.queued: list[str] = []  # kernels on the stream that are not known to be over
         self.arrays: list[Array] = []
@@ -279,7 +280,7 @@ class GpuState:
             self.launch(
                 "apply_kernel", blocks_of(part), self.value.address, first, self.got.address, first,
                 self._chunk_degree, self.in_degree.address, self.own.address, self.next.address,
-                self.partial_sums.address, self.plan.receivers, *part, self.context,
+                self.partial_sums.address, *self.sent, self.plan.senders, self.plan.receivers, *part, self.context,
             )  # fmt: skip
         elif self.code.totals:
             self.launch(

@@ -92,6 +92,9 @@ class MemoryDevice(Device):
         with self._merging():
             self.state.gather(parts, states(peers), values)
 
+    def collect(self, parts: Sequence[Range], peers: Sequence[Device]) -> None:
+        self.state.collect(parts, states(peers))
+
     @contextmanager
     def _merging(self) -> Iterator[None]:
         began = time.perf_counter()

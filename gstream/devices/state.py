@@ -132,12 +132,16 @@ class VertexState:
         """RA of a pull from WA: messages, or a copy of the values; nothing where the values themselves are read."""
         first, last = part
         if self.plan.message:
-            self._run(
-                self.code.message, self.value, self.chunk[0], self.degree, self.source, 0, first, last,
-                self.code.ints, self.code.floats, self.counter, claims=blocks_of(part),
-            )  # fmt: skip
+            self.send(part, self)
         elif self.source is not None:
             self.source[first:last] = self.value[first - self.chunk[0] : last - self.chunk[0]]
+
+    def send(self, part: Range, peer: VertexState) -> None:
+        """Messages of a slice of the chunk to `peer`."""
+        self._run(
+            self.code.message, self.value, self.chunk[0], self.degree, peer.source, 0, *part,
+            self.code.ints, self.code.floats, self.counter, claims=blocks_of(part),
+        )  # fmt: skip
 
     def reopen(self) -> None:
         """Nothing where values are not all here: then every vertex counts as open."""
@@ -239,6 +243,10 @@ class VertexState:
                 self.value[window] = peer.value[window]
             if not self.code.in_place:
                 self.got[window] = self.code.identity
+
+    def collect(self, parts: Sequence[Range], peers: Sequence[VertexState]) -> None:
+        for part, peer in zip(parts, peers, strict=True):
+            self.value[self.window(part)] = peer.value[self.window(part)]
 
     def store(self, part: Range) -> None:
         if self.plan.resident:

@@ -111,6 +111,12 @@ def test_libraries_that_are_not_loaded(error: Exception) -> None:
     assert describe(ImportError("No module named 'a'"))[0] == 1
 
 
+def test_codecs_without_memory() -> None:
+    """Arrow gives no number of what a codec found."""
+    code, said = describe(OSError("ZSTD compression failed: Allocation error : not enough memory"))
+    assert code == 5 and said.startswith("out of memory")
+
+
 def test_threads_without_space_for_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "ulimit -v" not in describe(RuntimeError("can't start new thread"))[1]
     monkeypatch.setattr("gstream.cli.failures.address_space_limited", lambda: True)

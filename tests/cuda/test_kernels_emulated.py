@@ -156,7 +156,7 @@ def test_slices_and_chunks(units, way):
     assert (guarded[:10] == 77).all() and (guarded[-10:] == 77).all()
     got = guarded[10:-10].copy()
     arrays = (*run.degrees, run.code.own, run.next, run.partials)
-    launcher("apply_kernel", 1, run.value, 0, got, 0, *arrays, n, 0, n)
+    launcher("apply_kernel", 1, run.value, 0, got, 0, *arrays, NOWHERE, 0, 0, n, 0, n)
     if way == "pull":
         np.testing.assert_array_equal(run.value, whole.value)
     np.testing.assert_allclose(run.value, whole.value, rtol=1e-6)
@@ -184,6 +184,23 @@ def test_sums_go_to_the_owners_of_their_slices(units):
     assert whole[: cuts[0]].any() and whole[cuts[0] :].any()
     assert not any(array.any() for array in (*none, empty, nothing, first[cuts[0] :], last[: cuts[0]]))
     np.testing.assert_array_equal(first + last, whole)
+
+
+def test_apply_sends_to_all(units):
+    """What message_kernel would make of the new values, of those that send, everywhere."""
+    given, graph, launcher = units["pagerank"]
+    run, n = EmulatedRun(launcher, given, graph, "pull", 4), graph.vertices
+    run.run(1)
+    run.bind()
+    senders, got = n // 2, np.random.default_rng(3).random(n)
+    everywhere = [np.full(n, -1, run.msg.dtype) for _ in range(3)]
+    addresses = np.array([there.ctypes.data for there in everywhere], np.uint64)
+    arrays = (*run.degrees, run.code.own, run.next, run.partials, addresses, len(addresses), senders)
+    launcher("apply_kernel", 1, run.value, 0, got, 0, *arrays, n, 64, n)
+    launcher("message_kernel", 1, run.value, 0, run.degrees[0], run.msg, 0, 0, n)
+    for there in everywhere:
+        np.testing.assert_array_equal(there[64:senders], run.msg[64:senders])
+        assert (there[:64] == -1).all() and (there[senders:] == -1).all()
 
 
 def test_totals_of_several_blocks(units):

@@ -18,7 +18,7 @@ from gstream.devices.threads import Workers
 from gstream.driver import Engine
 from gstream.fit import busy_streams
 from gstream.options import RunOptions
-from gstream.ownership import cut_batches, owners, share, stretch_pages
+from gstream.ownership import HEAVY, cut_batches, owners, share, slices, stretch_pages
 from gstream.programs.pagerank import PageRank
 
 
@@ -206,3 +206,17 @@ def test_a_signal_is_raised_when_all_threads_have_ended(moment):
         timer.join()
         workers.close()
         signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.parametrize("first", [0, 640])
+@pytest.mark.parametrize("unit", [1, 64])
+def test_slices_are_of_as_much_work_each(first, unit):
+    for count, devices in ((1000, 3), (1000, 1), (5, 3), (0, 2), (640, 10)):
+        last = first + count
+        for heavy in (0, first, first + count // 3, last, last + 50):
+            cut = slices((first, last), unit, devices, heavy)
+            assert len(cut) == devices and cut[0][0] == first and cut[-1][1] == last
+            assert all(a[1] == b[0] for a, b in zip(cut[:-1], cut[1:], strict=True))
+            assert all((begin - first) % unit == 0 and begin <= end for begin, end in cut)
+            work = [end - begin + (HEAVY - 1) * (max(begin, min(end, heavy)) - begin) for begin, end in cut]
+            assert max(work) - min(work) <= 2 * HEAVY * unit

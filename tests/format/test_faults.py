@@ -24,6 +24,8 @@ def error_of(number: int) -> OSError:
         (error_of(errno.EROFS), UsageError, "a: can't be written (Read-only file system). Choose another folder."),
         (ImportError("x.so: failed to map segment from shared object"), ResourceError,
          "a: out of memory: a library can't be loaded. Raise the limit of the address space (ulimit -v)."),
+        (OSError("ZSTD compression failed: Allocation error : not enough memory"), ResourceError,
+         "a: out of memory. Pass a smaller --memory or --host-memory."),
         (error_of(errno.EIO), ResourceError, "a: writing failed (Input/output error). Check the disk, then run again."),
     ],
 )  # fmt: skip

@@ -1,0 +1,111 @@
+"""What `apply` sends to all devices itself (gstream.sending): made ready once, and values are there when asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compilers import needs_gxx
+from engine_graphs import make_store, skewed_edges
+from test_overlap import Normed, Turns
+
+from gstream.devices.fakevertices import LateDevice
+from gstream.devices.gpuvertices import GpuVertices
+from gstream.driver import Engine
+from gstream.options import RunOptions
+from gstream.program import SUM, Program, f32
+from gstream.programs.pagerank import PageRank
+
+SENDERS, V, E, SUPERSTEPS = 20_000, 40_000, 60_000, 5
+DEVICES = [
+    ["fake:3"],
+    ["fake:5", "fake:6", "fake:7"],
+    pytest.param(["cuda"], marks=needs_gxx),
+    pytest.param(["cuda:0,2"], marks=needs_gxx),
+]
+pytestmark = pytest.mark.usefixtures("standin_gpu")
+
+
+class Halved(Program):
+    """Messages of the value alone, and values of vertices without edges that change, too."""
+
+    combine, value = SUM, f32
+
+    def start(self, v, g):
+        return v.id % 7
+
+    def send(self, u, e, g):
+        return u.value / 2
+
+    def apply(self, v, got, g):
+        return v.value / 4 + got % 64 + 1
+
+
+class Weighted(Halved):
+    """Messages that are another one along each edge."""
+
+    def send(self, u, e, g):
+        return u.value / (1 + e.weight)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """In degree order: half of the vertices, the last, have no edge."""
+    source, target = skewed_edges(SENDERS, E, 3)
+    weights = np.random.default_rng(5).integers(1, 9, E)
+    folder = tmp_path_factory.mktemp("stores")
+    with make_store(folder, source, target, weights, vertices=V, order="degree") as made:
+        yield made
+
+
+@pytest.fixture
+def refreshed(monkeypatch):
+    """How often each device made messages of all vertices."""
+    counts: dict[str, int] = {}
+    for kind in (LateDevice, GpuVertices):
+
+        def call(device, part, usual=kind.refresh):
+            counts[device.name] = counts.get(device.name, 0) + 1
+            usual(device, part)
+
+        monkeypatch.setattr(kind, "refresh", call)
+    return counts
+
+
+def traced(store, program, devices):
+    """Values after every superstep."""
+    seen = []
+    with Engine(store, RunOptions(devices=devices)) as engine:
+        engine.run(program, max_supersteps=SUPERSTEPS, watch=lambda _, values: seen.append(values.copy()))
+    return seen
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("program", [PageRank(tolerance=0.0), Halved()], ids=lambda program: type(program).__name__)
+def test_messages_are_made_ready_once(store, refreshed, devices, program):
+    wanted = traced(store, program, ["host"])
+    assert not refreshed
+    found = traced(store, program, devices)
+    for mine, its in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(mine, its, rtol=1e-5)
+    assert set(refreshed.values()) == {1}
+
+
+@needs_gxx
+def test_gpus_that_do_not_reach_each_other_take_values(store, refreshed):
+    wanted, found = traced(store, Halved(), ["host"]), traced(store, Halved(), ["cuda:0,1"])
+    np.testing.assert_allclose(found[-1], wanted[-1], rtol=1e-5)
+    assert refreshed == {"cuda:0": SUPERSTEPS, "cuda:1": SUPERSTEPS}
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("program", [Turns(), Normed()], ids=lambda program: type(program).__name__)
+def test_messages_that_need_more_than_their_vertex_are_made_anew(store, refreshed, devices, program):
+    wanted, found = traced(store, program, ["host"]), traced(store, program, devices)
+    np.testing.assert_allclose(found[-1], wanted[-1], rtol=1e-5)
+    assert set(refreshed.values()) == {SUPERSTEPS}
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_messages_of_edges_are_not_made_ready(store, devices):
+    wanted, found = traced(store, Weighted(), ["host"]), traced(store, Weighted(), devices)
+    np.testing.assert_allclose(found[-1], wanted[-1], rtol=1e-5)
