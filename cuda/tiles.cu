@@ -9,148 +9,17 @@
 // from L2, whose lookups are what bounds a pull. All blocks take one range of the rest after the other: the values of
 // one fit in L2, those of all need not. Ranges count as tiles behind the others.
 //
-// Rows are the lists that are cut, longest first: those of one page, or the parts of lists that several warps share
-// (pages.cuh). Tile t has the first rows alone, those of which so many edges come from it that a piece is worth its
-// while; range 0 has all rows, from where their tiles end. Cell base[t] + r is row r in tile t, and has pieces
-// firsts[cell] to firsts[cell + 1], of MOST_WORDS words at most. Any way to cut lists is right: a source outside of the
-// tile is read from where it is.
+// Rows, cells and pieces are those of pieces.cuh, which cutting.cu makes once; these two run in every superstep:
 //
-//     list_rows -> cut_rows -> count_pieces -> (prefix.cu) -> make_pieces          once
-//     pull_tiles -> add_pieces                                                   in every superstep
+//     pull_tiles -> add_pieces
+#include "pieces.cuh"
 #include "summing.cuh"
 
-constexpr u32 MOST_WORDS = 512;  // of a piece: a warp has 32 of them at once
 constexpr u32 TILE_THREADS = PULL_THREADS / 4 * 3;  // of a block; the others begin with the rest
 constexpr u32 REST_AT_ONCE = 16;  // pieces that a warp takes of the rest, which take longer than those of a tile
-constexpr u64 CARRIED = u64(1) << 63;
-
-// A page whose lists are rows: where it lies; the number of its first row; its first part; whether rows are its parts.
-struct __align__(16) RowsPage {
-    u32 row, first, part, carried;
-};
-
-// A list in `words` words from word `at` of the pool on. Its sum goes to vertex `to`, or to place `to` of those carried.
-struct Row {
-    u64 at, to, words;
-};
-
-struct __align__(16) Piece {
-    u64 at;
-    u32 words, unused;
-};
-
-// rows[r] for all rows of `count` pages, of which pages[count] says how many there are. A record that lies, as a damaged
-// page's may, is a row without words: nothing is written elsewhere. Any launch.
-KERNEL __launch_bounds__(THREADS)
-list_rows_kernel(const Word* __restrict__ words, u64 page_words, const Part* parts, const u32* place_of,
-                 const RowsPage* pages, u64 count, u64 vertices, Row* rows) {
-    for (u64 r = thread_of_grid(); r < pages[count].first; r += threads_of_grid()) {
-        u64 low = 0, high = count - 1;
-        while (low < high) {  // the last page that begins at r or before
-            const u64 middle = (low + high + 1) / 2;
-            if (pages[middle].first <= r) low = middle;
-            else high = middle - 1;
-        }
-        const RowsPage own = pages[low];
-        const Word* const page = words + own.row * page_words;
-        u64 index = r - own.first, to;
-        List list = {0, 0, 0};
-        if (own.carried) {
-            const Part part = parts[own.part + index];
-            to = CARRIED | place_of[own.part + index];
-            if ((part.group & (DENSE - 1)) == STRETCH) list = {0, part.first, part.end};
-            else list = share_of(list_of(page, slot_of(page, page_words, part.first)), part.group >> 24, part.group >> 16 & 255);
-        } else {
-            list = list_of(page, slot_of(page, page_words, u32(index)));
-            to = list.vertex;
-        }
-        const bool sound = list.first <= list.stop && list.stop <= page_words && (own.carried || to < vertices);
-        rows[r] = {own.row * page_words + list.first, sound || own.carried ? to : 0, sound ? list.stop - list.first : 0};
-    }
-}
-
-// How many words of a row come before its first neighbour from `source` on.
-__device__ __forceinline__ u32 words_before(const Word* list, u32 words, u64 source) {
-    u32 low = 0, high = words;
-    while (low < high) {
-        const u32 middle = (low + high) / 2;
-        if (list[middle] < source) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
-// Which tiles there are: `tiles` of `width` sources, and `ranges` of the rest; base: their cells, and where these end.
-struct Tiling {
-    const u64* base;
-    u64 tiles, width, ranges, range_width;
-
-    __device__ __forceinline__ u64 rows_of(u64 tile) const { return base[tile + 1] - base[tile]; }
-    __device__ __forceinline__ u64 tile_of(u64 cell) const {
-        u64 tile = 0;
-        while (cell >= base[tile + 1]) tile++;
-        return tile;
-    }
-    __device__ __forceinline__ u64 cells() const { return base[tiles + ranges]; }
-    // The first source of row r in a tile.
-    __device__ __forceinline__ u64 first_of(u64 tile, u64 r) const {
-        if (tile < tiles) return tile * width;
-        u64 own = 0;
-        while (own < tiles && r < rows_of(own)) own++;
-        return max2(own * width, (tile - tiles) * range_width);
-    }
-    // The cell of row r behind that of `tile`; none: all of them.
-    __device__ __forceinline__ u64 next_of(u64 tile, u64 r) const {
-        const u64 next = tile + 1;
-        if (next < tiles + ranges && r < rows_of(next)) return base[next] + r;
-        return tile < tiles ? base[tiles] + r : cells();
-    }
-};
-
-// cuts[cell] = words of its row that come before it. Any launch.
-KERNEL __launch_bounds__(THREADS)
-cut_rows_kernel(const Word* __restrict__ words, const Row* rows, const u64* base, u64 tiles,
-                u64 width, u64 ranges, u64 range_width, u32* cuts) {
-    const Tiling tiling = {base, tiles, width, ranges, range_width};
-    for (u64 k = thread_of_grid(); k < tiling.cells(); k += threads_of_grid()) {
-        const u64 tile = tiling.tile_of(k), r = k - tiling.base[tile];
-        const Row row = rows[r];
-        cuts[k] = words_before(words + row.at, u32(row.words), tiling.first_of(tile, r));
-    }
-}
-
-// The words of a cell: it ends where the row's next one begins, or the row ends.
-__device__ __forceinline__ Piece cell_of(const Row* rows, const Tiling& tiling, const u32* cuts, u64 cell) {
-    const u64 tile = tiling.tile_of(cell), r = cell - tiling.base[tile], next = tiling.next_of(tile, r);
-    const Row row = rows[r];
-    return {row.at + cuts[cell], (next < tiling.cells() ? cuts[next] : u32(row.words)) - cuts[cell], 0};
-}
-
-// counts[cell] = its pieces; 0 behind the last. Any launch.
-KERNEL __launch_bounds__(THREADS)
-count_pieces_kernel(const Row* rows, const u64* base, u64 tiles, u64 width, u64 ranges, u64 range_width,
-                    const u32* cuts, u64* counts) {
-    const Tiling tiling = {base, tiles, width, ranges, range_width};
-    const u64 cells = tiling.cells();
-    for (u64 k = thread_of_grid(); k <= cells; k += threads_of_grid())
-        counts[k] = k == cells ? 0 : (cell_of(rows, tiling, cuts, k).words + MOST_WORDS - 1) / MOST_WORDS;
-}
-
-// The pieces of all cells. Any launch.
-KERNEL __launch_bounds__(THREADS)
-make_pieces_kernel(const Row* rows, const u64* base, u64 tiles, u64 width, u64 ranges, u64 range_width,
-                   const u32* cuts, const u64* firsts, Piece* pieces) {
-    const Tiling tiling = {base, tiles, width, ranges, range_width};
-    for (u64 k = thread_of_grid(); k < tiling.cells(); k += threads_of_grid()) {
-        if (firsts[k] == firsts[k + 1]) continue;
-        Piece left = cell_of(rows, tiling, cuts, k);
-        for (u64 piece = firsts[k]; piece < firsts[k + 1]; piece++) {
-            pieces[piece] = {left.at, min2(left.words, MOST_WORDS), 0};
-            left.at += MOST_WORDS;
-            left.words -= MOST_WORDS;
-        }
-    }
-}
+// Claims that a tile must have left for another block to load its values: with fewer, those that have them are done first.
+constexpr u64 WORTH_LOADING = 4 * TILE_THREADS / 32;
+constexpr u32 GOLDEN = 0x9E3779B9;  // 2^32 divided by the golden ratio: multiples of it lie evenly, however many there are
 
 // This lane's of 32 pieces, of which there are `count`.
 __device__ __forceinline__ Piece own_piece(const Piece* pieces, u64 count) {
@@ -305,24 +174,44 @@ struct Work {
     }
 };
 
-// All tiles, from `start` on, by TILE_THREADS of every block; the words that this lane's teams summed up.
+// The tile that a block takes next, by one whole warp: one of those that nobody has begun or that have enough left, each as
+// often as it has claims left, so that blocks that come at one time part. turn: how many it has had. `tiles`: none is left.
+__device__ __forceinline__ u64 next_tile(const Work& work, u32 turn) {
+    u32 left = 0, upto = 0, all = 0;
+    if (lane_of() < work.tiling.tiles) {
+        const u64 claims = work.claims_of(lane_of(), 32), claimed = static_cast<volatile u64*>(work.claims)[lane_of()];
+        if (claimed < claims && (claimed == 0 || claims - claimed >= WORTH_LOADING)) left = u32(claims - claimed);
+    }
+    for (u32 k = 0; k < 32; k++) {
+        const u32 of_tile = __shfl_sync(FULL, left, k);
+        upto += k <= lane_of() ? of_tile : 0;
+        all += of_tile;
+    }
+    const u32 place = u32(u64((blockIdx.x + gridDim.x * turn) * GOLDEN) * all >> 32);
+    const u32 behind = __ballot_sync(FULL, upto > place);
+    return all == 0 ? work.tiling.tiles : __ffs(behind) - 1;
+}
+
+// Tiles, from `start` on, by TILE_THREADS of every block, until they are done, or will be by other blocks; the words that
+// this lane's teams summed up.
 __device__ __forceinline__ u32 sum_tiles(const Work& work, const Sources& sources, Source* nearest, u64 start,
                                          u64 vertices, const Context& ctx) {
-    __shared__ u64 claimed;
+    __shared__ u64 chosen;
     const u64 tiles = work.tiling.tiles, width = work.tiling.width;
     const u32 thread = threadIdx.x - (PULL_THREADS - TILE_THREADS);
     u32 looked = 0;
-    for (u64 turn = 0; turn < tiles; turn++) {
-        const u64 tile = (start + turn) % tiles, first = tile * width;
-        if (thread == 0) claimed = *static_cast<volatile u64*>(work.claims + tile);
+    for (u32 turn = 0;; turn++) {
+        if (thread < 32) {
+            const u64 tile = turn == 0 ? start : next_tile(work, turn);
+            if (thread == 0) chosen = tile;
+        }
         __barrier_sync_count(1, TILE_THREADS);
-        const bool over = claimed >= work.claims_of(tile, 32);
+        const u64 tile = chosen, first = tile * width;
+        if (tile >= tiles) return looked;
         const Tile own = {nearest, Word(first), u32(min2(width, vertices - first))};
-        if (!over)
-            for (u32 k = thread; k <= own.count; k += TILE_THREADS)
-                nearest[k] = k < own.count ? sources.source[first + k] : Source(0);
+        for (u32 k = thread; k <= own.count; k += TILE_THREADS)
+            nearest[k] = k < own.count ? sources.source[first + k] : Source(0);
         __barrier_sync_count(1, TILE_THREADS);
-        if (over) continue;
         work.take(tile, 32, [&](Piece mine, u32 count, Got* to) {
             const u32 mean = team_sum(mine.words, 32) / count;
             if (mean < 64) looked += sum_tile<4>(sources, own, work.words, work.weights, mine, count, to, ctx);
@@ -332,7 +221,6 @@ __device__ __forceinline__ u32 sum_tiles(const Work& work, const Sources& source
         });
         __barrier_sync_count(1, TILE_THREADS);  // nobody reads this tile's values any more
     }
-    return looked;
 }
 
 // sums[p] of all pieces. Some warps of every block take pieces of the rest, which L2 bounds, while the others take those

@@ -62,6 +62,17 @@ __device__ __forceinline__ void store_totals(f64* partials, u64 first, u64 last,
     }
 }
 
+// One atomic a block, for the counter may be a peer's; called by whole blocks.
+__device__ __forceinline__ void count_block(u64* counter, u32 mine) {
+    __shared__ u32 all;
+    if (threadIdx.x == 0) all = 0;
+    __syncthreads();
+    const u32 of_warp = team_sum(mine, 32);
+    if (lane_of() == 0) atomicAdd(&all, of_warp);
+    __syncthreads();
+    if (threadIdx.x == 0 && all != 0) atomicAdd_system(counter, u64(all));
+}
+
 // value[first:last] by `start`; bits of those that differ from the identity; open_bits of those not done (only programs
 // that have it). first is a multiple of BLOCK. Launch: (last - first) / BLOCK blocks, rounded up, as for all below but
 // message.
@@ -113,12 +124,13 @@ message_kernel(const Value* __restrict__ value, u64 value_first, const Degree* _
 
 // value[first:last] by `apply`; next_bits of those that changed; got is put back to the identity. Vertices from
 // `receivers` on have no in-edges, and so got nothing. msgs: what those before `senders` then send goes to all of these,
-// which may be peers' memory; msg_count is 0 where it does not only depend on the vertex's own value.
+// and found[0] += how many changed; both may be peers' memory. msg_count is 0 where that is left to others.
 KERNEL __launch_bounds__(VERTEX_THREADS)
 apply_kernel(Value* value, u64 value_first, Got* got, u64 got_first, const Degree* degree, const Degree* in_degree,
-             const f64* own, u64* next_bits, f64* partials, Message* const* msgs, u64 msg_count, u64 senders,
-             u64 receivers, u64 first, u64 last, Context ctx) {
+             const f64* own, u64* next_bits, f64* partials, Message* const* msgs, u64 msg_count, u64* found,
+             u64 senders, u64 receivers, u64 first, u64 last, Context ctx) {
     Sums sums = {};
+    u32 changed = 0;
     const auto load = [&](u64 v) {
         const u64 at = v - value_first;
         const Got sum = v < receivers ? got[v - got_first] : program::no_got();
@@ -136,10 +148,12 @@ apply_kernel(Value* value, u64 value_first, Got* got, u64 got_first, const Degre
                 for (u64 k = 0; k < msg_count; k++) msgs[k][v] = msg;
             }
             set = program::changed(fresh, of.value);
+            changed += set;
             program::add_totals(sums, i64(v), fresh, of.value, of.out, of.into, own, at, ctx);
         }
         write_bits(next_bits, v, set);
     });
+    if (msg_count != 0) count_block(found, changed);
     store_totals(partials, first, last, sums);
 }
 

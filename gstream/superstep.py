@@ -131,11 +131,12 @@ class Run:
 
     def state(self, supersteps: int) -> State:
         """What a checkpoint keeps, after so many supersteps; good until the next one."""
+        values = self.values()  # and the bits of all
         active = self.devices[0].read_bits("active")
         if self.near is not None:
             active |= self.devices[0].read_bits("held")
         return State(
-            superstep=supersteps, value=self.values(), active=active, partials=self.partials,
+            superstep=supersteps, value=values, active=active, partials=self.partials,
             near_step=None if self.near is None else self.near.cut, unexplored=int(self.chooser.unexplored),
             pulled=bool(self.chooser.pulled), last_vertices=int(self.chooser.last_vertices),
         )  # fmt: skip

@@ -123,7 +123,8 @@ def unit_of_page_kernels(name: str, files: tuple[str, ...], shape: UnitShape) ->
 def kernel_files(program: Any, emitter: CudaEmitter) -> list[str]:
     """The files of cuda/ whose kernels the program runs."""
     idempotent = program.combine.idempotent
-    names = ["vertices.cu", "push.cu", *(["pull_least.cu"] if idempotent else ["pull_sum.cu", "prefix.cu", "tiles.cu"])]
+    sums = ["pull_sum.cu", "prefix.cu", "cutting.cu", "tiles.cu"]
+    names = ["vertices.cu", "push.cu", *(["pull_least.cu"] if idempotent else sums)]
     if "done" in program.methods and is_in_place(program, emitter) and ("e", "weight") not in emitter.reads("send"):
         names.append("heads.cu")
     if program.combine.name == "MIN" and is_in_place(program, emitter) and ("e", "weight") in emitter.reads("send"):

@@ -186,7 +186,8 @@ class Device(ABC):
         return False
 
     def send_to(self, peers: Sequence[Device]) -> bool:
-        """Let `apply` also write what vertices send, to all peers: no `refresh` then, and no `gather` of values.
+        """Let `apply` also write what vertices send, to all peers: no `refresh` then, and no `gather` of values. Of
+        the `frontier`, the first of the peers says what all of them found.
 
         False where that can't be done; all peers say the same. Holds until `detach`.
         """
@@ -329,7 +330,7 @@ class Device(ABC):
 
     @abstractmethod
     def collect(self, parts: Sequence[Range], peers: Sequence[Device]) -> None:
-        """Take the values of the peers' slices, which no `gather` brought (send_to)."""
+        """Take the values and active bits of the peers' slices, which no `gather` brought (send_to)."""
 
     @abstractmethod
     def store(self, part: Range) -> None:

@@ -45,10 +45,13 @@ def spread(state: GpuState, slices: Sequence[Range], peers: Sequence[GpuState]) 
 
 
 def send_to(state: GpuState, peers: Sequence[GpuState]) -> None:
-    """Let apply write messages to all: addresses of their `source`."""
+    """Let apply write messages to all, and count who changed for the first, which is asked for the frontier.
+
+    state.sent: address and number of addresses of messages; address of the count (cuda/vertices.cu).
+    """
     array = state.gpu.upload(np.array([_source_of(peer).address for peer in peers], np.uint64))
     state.arrays.append(array)
-    state.sent = array.address, len(peers)
+    state.sent = array.address, len(peers), peers[0].answers.address
 
 
 def _source_of(state: GpuState) -> Array:
@@ -94,22 +97,30 @@ def _reachable(state: GpuState, peers: Sequence[GpuState], which: int, array: Ar
 
 
 def gather(state: GpuState, parts: Sequence[Range], peers: Sequence[GpuState], values: bool) -> None:
-    """Queue copies of the peers' slices (parts, one a peer): bits, and values if `values`; what was got is reset."""
+    """Queue copies of the peers' slices (parts, one a peer): bits, and values if `values`; what was got is reset.
+
+    Once `apply` sends, nothing is taken: nobody but a checkpoint asks for bits that the frontier is not counted by.
+    """
     for part, peer in zip(parts, peers, strict=True):
         if peer is not state and part[0] < part[1]:
-            with state.span("merges", f"take vertices {part[0]} to {part[1]}"):
-                _take(state, part, peer, values)
+            if values or not state.sent[1]:
+                with state.span("merges", f"take vertices {part[0]} to {part[1]}"):
+                    _take(state, part, peer, values)
             if state.strewn and not state.code.in_place:
                 state.reset(part, state.chunk[0])
 
 
 def _take(state: GpuState, part: Range, peer: GpuState, values: bool) -> None:
-    words = bit_words(part)
     for mine, theirs in ((state.next, peer.next), (state.open, peer.open), (state.remain, peer.remain)):
         if mine.count:
-            state.gpu.copy(mine.at(words.start), theirs.at(words.start), 8 * (words.stop - words.start), state.stream)
+            _take_bits(state, part, mine, theirs)
     if values:
         _take_values(state, part, peer)
+
+
+def _take_bits(state: GpuState, part: Range, mine: Array, theirs: Array) -> None:
+    words = bit_words(part)
+    state.gpu.copy(mine.at(words.start), theirs.at(words.start), 8 * (words.stop - words.start), state.stream)
 
 
 def _take_values(state: GpuState, part: Range, peer: GpuState) -> None:
@@ -118,7 +129,8 @@ def _take_values(state: GpuState, part: Range, peer: GpuState) -> None:
 
 
 def collect(state: GpuState, parts: Sequence[Range], peers: Sequence[GpuState]) -> None:
-    """Queue copies of the values of the peers' slices."""
+    """Queue copies of the values and active bits of the peers' slices."""
     for part, peer in zip(parts, peers, strict=True):
         if peer is not state and part[0] < part[1]:
             _take_values(state, part, peer)
+            _take_bits(state, part, state.active, peer.active)

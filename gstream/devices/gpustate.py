@@ -50,7 +50,8 @@ class GpuState:
         self.room = max(plan.chunk, min(BLOCK, vertices))  # `start` works by whole blocks
         self.attribute_bytes = 0
         self.slices = 0, 0  # address and number of peers' slices (gpumerge.spread)
-        self.sent = 0, 0  # address and number of where `apply` writes messages to (gpumerge.send_to)
+        self.sent = 0, 0, 0  # gpumerge.send_to
+        self._counted = False  # the frontier is, by `apply`
         self.strewn = True  # vertices of peers' slices may have got something here
         self.queued: list[str] = []  # kernels on the stream that are not known to be over
         self.arrays: list[Array] = []
@@ -321,11 +322,12 @@ class GpuState:
 
     def ask(self, frontier: bool, edges: bool = False, table: PageTable | None = None) -> None:
         """Queue what the next `frontier`, or else `take_edges`, says. frontier: of active vertices, too."""
-        if frontier:
+        if frontier and not self._counted:
             self.launch(
                 "frontier_kernel", self.blocks(2 * self.words, 512), self.active.address, self.words,
                 self.degree.address, int(edges), self.answers.address,
             )  # fmt: skip
+        self._counted |= frontier and self.sent[1] > 0
         self._told.ask(self, None if table is None else self._count_pages(self.active, table))
 
     def take_edges(self) -> int:

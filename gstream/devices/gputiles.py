@@ -21,16 +21,17 @@ from gstream.devices.state import message_dtype
 from gstream.pagetable import PageTable
 from pagestore.layout import ROW
 
-MOST_TILES = 32
+MOST_TILES = 32  # a warp looks at all of them
 PATIENCE = 2  # launches that come again before their lists are cut
 PIECE_EDGES = 8  # a list has a tile that so many of its edges come from, as far as its length tells
 RANGE_EDGES = 8  # the same of a range
+PIECE_COST = 15  # edges whose time a piece takes beside its own (measured on an H200, RMAT 24)
 L2_SHARE = 0.5  # values that fill less of L2, so that each of its halves has them all, are looked up fast
 RANGE_SHARE = 0.25  # of L2, that the values of a range fill: each of its halves has them all
 MOST_RANGES = 32
 LEAST_GAIN = 0.02  # of all edges, that tiles must serve beside the first, which shared memory serves anyway
 PREFIX_STRETCH = 4096  # counters, as cuda/prefix.cu has it
-ROW_BYTES, PIECE_BYTES = 24, 16  # cuda/tiles.cu
+ROW_BYTES, PIECE_BYTES = 24, 16  # cuda/pieces.cuh
 LONGEST = 1e30  # stands for the length of a list in large pages
 
 
@@ -176,7 +177,7 @@ class Tiles:
         state.launch("make_pieces_kernel", state.blocks(cells, 256), *given, self._pieces.address)
         kernel = state.kernels["pull_tiles_kernel"]
         self._blocks, self._shared = kernel.blocks(-(-pieces // 32)), state.hot[1]
-        self._starts = self._copy(first_tiles(cut.edges[:-1], self._blocks))
+        self._starts = self._copy(first_tiles(cut.edges[:-1] + PIECE_COST * cut.tile_rows, self._blocks))
         self._tiling = tiling
 
     def _launch_of_rest(self) -> Launch | None:
@@ -229,10 +230,10 @@ def range_width(state: GpuState) -> int:
     return max(width, -(-state.plan.senders // MOST_RANGES), 1)
 
 
-def first_tiles(edges: np.ndarray, blocks: int) -> np.ndarray:
-    """uint64[blocks]: the tile that each block begins with, by how many edges they have."""
-    ends = np.cumsum(edges) / max(1.0, edges.sum()) * blocks
-    return np.minimum(np.searchsorted(ends, np.arange(blocks), "right"), len(edges) - 1).astype(np.uint64)
+def first_tiles(work: np.ndarray, blocks: int) -> np.ndarray:
+    """uint64[blocks]: the tile that each block begins with, by how much work they are (float64[tiles])."""
+    ends = np.cumsum(work) / max(1.0, work.sum()) * blocks
+    return np.minimum(np.searchsorted(ends, np.arange(blocks), "right"), len(work) - 1).astype(np.uint64)
 
 
 def tiles_of(state: GpuState, pages: Launch) -> Tiles | None:

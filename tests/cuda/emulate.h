@@ -213,6 +213,7 @@ inline double __longlong_as_double(long long x) { return emulated::unpacked<doub
 
 template <class T> inline T exchanged(T* where, T fresh) { return std::exchange(*where, fresh); }
 template <class T> inline T atomicAdd(T* where, T x) { return exchanged(where, T(*where + x)); }
+template <class T> inline T atomicAdd_system(T* where, T x) { return atomicAdd(where, x); }
 template <class T> inline T atomicMin(T* where, T x) { return exchanged(where, x < *where ? x : *where); }
 template <class T> inline T atomicMax(T* where, T x) { return exchanged(where, x > *where ? x : *where); }
 template <class T> inline T atomicOr(T* where, T x) { return exchanged(where, T(*where | x)); }

@@ -104,7 +104,7 @@ class EmulatedRun(Loop):
         (self.push if self.way.startswith("push") else self.pull)(dst)
         arrays = (*self.degrees, code.own)
         if not code.in_place:
-            arrays = (*arrays, self.next, self.partials, np.zeros(0, np.uint64), 0, 0)
+            arrays = (*arrays, self.next, self.partials, np.zeros(0, np.uint64), 0, np.zeros(1, np.uint64), 0)
             self.launch("apply_kernel", self.blocks, self.value, 0, self.got, 0, *arrays, n, 0, n)
         elif code.totals:
             self.launch("totals_kernel", self.blocks, self.value, 0, *arrays, self.partials, 0, n)

@@ -156,7 +156,7 @@ def test_slices_and_chunks(units, way):
     assert (guarded[:10] == 77).all() and (guarded[-10:] == 77).all()
     got = guarded[10:-10].copy()
     arrays = (*run.degrees, run.code.own, run.next, run.partials)
-    launcher("apply_kernel", 1, run.value, 0, got, 0, *arrays, NOWHERE, 0, 0, n, 0, n)
+    launcher("apply_kernel", 1, run.value, 0, got, 0, *arrays, NOWHERE, 0, NOWHERE, 0, n, 0, n)
     if way == "pull":
         np.testing.assert_array_equal(run.value, whole.value)
     np.testing.assert_allclose(run.value, whole.value, rtol=1e-6)
@@ -194,9 +194,11 @@ def test_apply_sends_to_all(units):
     run.bind()
     senders, got = n // 2, np.random.default_rng(3).random(n)
     everywhere = [np.full(n, -1, run.msg.dtype) for _ in range(3)]
-    addresses = np.array([there.ctypes.data for there in everywhere], np.uint64)
-    arrays = (*run.degrees, run.code.own, run.next, run.partials, addresses, len(addresses), senders)
+    addresses, found = np.array([there.ctypes.data for there in everywhere], np.uint64), np.full(1, 7, np.uint64)
+    arrays = (*run.degrees, run.code.own, run.next, run.partials, addresses, len(addresses), found, senders)
+    before = run.value.copy()
     launcher("apply_kernel", 1, run.value, 0, got, 0, *arrays, n, 64, n)
+    assert found[0] - 7 == np.count_nonzero(run.value != before) > 0
     launcher("message_kernel", 1, run.value, 0, run.degrees[0], run.msg, 0, 0, n)
     for there in everywhere:
         np.testing.assert_array_equal(there[64:senders], run.msg[64:senders])

@@ -71,41 +71,54 @@ def refreshed(monkeypatch):
     return counts
 
 
-def traced(store, program, devices):
-    """Values after every superstep."""
-    seen = []
-    with Engine(store, RunOptions(devices=devices)) as engine:
-        engine.run(program, max_supersteps=SUPERSTEPS, watch=lambda _, values: seen.append(values.copy()))
-    return seen
+def same_as_host(store, program, devices):
+    """Values after every superstep, and how many were active in each, are those of the host's cores."""
+    seen, frontiers = {}, {}
+    for names in (devices, ["host"]):
+        seen[names[0]] = values = []
+        with Engine(store, RunOptions(devices=names)) as engine:
+            outcome = engine.run(program, SUPERSTEPS, watch=lambda _, now, values=values: values.append(now.copy()))
+        frontiers[names[0]] = [step.frontier for step in outcome.stats.per_superstep]
+    for mine, its in zip(seen[devices[0]], seen["host"], strict=True):
+        np.testing.assert_allclose(mine, its, rtol=1e-5)
+    assert frontiers[devices[0]] == frontiers["host"]
 
 
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("program", [PageRank(tolerance=0.0), Halved()], ids=lambda program: type(program).__name__)
 def test_messages_are_made_ready_once(store, refreshed, devices, program):
-    wanted = traced(store, program, ["host"])
-    assert not refreshed
-    found = traced(store, program, devices)
-    for mine, its in zip(found, wanted, strict=True):
-        np.testing.assert_allclose(mine, its, rtol=1e-5)
+    same_as_host(store, program, devices)
     assert set(refreshed.values()) == {1}
 
 
 @needs_gxx
 def test_gpus_that_do_not_reach_each_other_take_values(store, refreshed):
-    wanted, found = traced(store, Halved(), ["host"]), traced(store, Halved(), ["cuda:0,1"])
-    np.testing.assert_allclose(found[-1], wanted[-1], rtol=1e-5)
+    same_as_host(store, Halved(), ["cuda:0,1"])
     assert refreshed == {"cuda:0": SUPERSTEPS, "cuda:1": SUPERSTEPS}
 
 
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("program", [Turns(), Normed()], ids=lambda program: type(program).__name__)
 def test_messages_that_need_more_than_their_vertex_are_made_anew(store, refreshed, devices, program):
-    wanted, found = traced(store, program, ["host"]), traced(store, program, devices)
-    np.testing.assert_allclose(found[-1], wanted[-1], rtol=1e-5)
+    same_as_host(store, program, devices)
     assert set(refreshed.values()) == {SUPERSTEPS}
 
 
 @pytest.mark.parametrize("devices", DEVICES)
 def test_messages_of_edges_are_not_made_ready(store, devices):
-    wanted, found = traced(store, Weighted(), ["host"]), traced(store, Weighted(), devices)
-    np.testing.assert_allclose(found[-1], wanted[-1], rtol=1e-5)
+    same_as_host(store, Weighted(), devices)
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_a_checkpoint_has_what_every_device_has(store, tmp_path, devices):
+    """Bits and values stay with their owners, until it is written."""
+    options = RunOptions(devices=devices, checkpoint=tmp_path, checkpoint_every=1)
+    with Engine(store, options) as engine:
+        engine.run(Halved(), max_supersteps=2)
+    with Engine(store, RunOptions(checkpoint=tmp_path, resume=True)) as engine:
+        found = engine.run(Halved(), max_supersteps=4)
+    with Engine(store) as engine:
+        wanted = engine.run(Halved(), max_supersteps=4)
+    np.testing.assert_allclose(found.value, wanted.value, rtol=1e-5)
+    made, whole = ([step.frontier for step in outcome.stats.per_superstep] for outcome in (found, wanted))
+    assert len(made) == 2 and made == whole[2:]
