@@ -112,11 +112,11 @@ class TableSource(EdgeSource):
         while True:
             try:
                 batch = next(batches, None)
+                if batch is None:
+                    return
+                columns = batch.select(self._columns).columns  # Parquet leaves out records without fields
             except DAMAGE as error:
                 raise self._damaged(error) from None
-            if batch is None:
-                return
-            columns = [batch.column(batch.schema.get_field_index(name)) for name in self._columns]
             for name, column in zip(self._columns, columns, strict=True):
                 if column.null_count:
                     at = row + compute.index(column.is_null(), True).as_py()

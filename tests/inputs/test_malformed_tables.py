@@ -230,6 +230,21 @@ def test_names_that_a_table_says_lie_elsewhere(tmp_path, monkeypatch, writer):
             list(opened("a.arrow", tmp_path).names_of_edges())
 
 
+def test_a_column_that_a_parquet_reader_leaves_out(tmp_path, monkeypatch):
+    """A record without fields is in the schema, not in what is read: no other column stands for it."""
+    monkeypatch.chdir(tmp_path)
+    table = pyarrow.table({"source": [1, 2], "target": [3, 4]})
+    pyarrow.parquet.write_table(table, "a.parquet", store_schema=False)
+    content = (tmp_path / "a.parquet").read_bytes()
+    number, record = (bytes.fromhex(head) + b"\x18\x06source" for head in ("15042502", "25041502"))
+    orders, unknown = (bytes.fromhex(head) + b"\x2c\x1c\0\0\x1c\0\0" for head in ("19", "f9"))  # one a column
+    assert content.count(number) == content.count(orders) == 1  # the type INT64, and that it is optional
+    (tmp_path / "a.parquet").write_bytes(content.replace(number, record).replace(orders, unknown))
+    assert str(pyarrow.parquet.read_schema("a.parquet").field("source").type) == "struct<>"
+    with pytest.raises(InputError, match=r"^a\.parquet: can't be read as a table \(.*source.*\)\. Write it again\.$"):
+        edges_of(opened("a.parquet", tmp_path))
+
+
 def test_a_header_that_python_can_not_cut_into_words(tmp_path, monkeypatch):
     """Some versions of Python say SystemError of it; Ctrl-C, which may look the same, stays what it is."""
     monkeypatch.chdir(tmp_path)
