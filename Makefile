@@ -5,6 +5,7 @@
 #   make bench, make bench-gpu    benchmarks into bench/results/, on the host's cores and on GPUs (BENCH_ARGS: options)
 #   make torture    break stores, disks, memory, processes, GPUs and inputs for 10 minutes, and count (TORTURE_ARGS: options)
 #   make fuzz    feed the parsers and the store reader what a fuzzer makes of their inputs (FUZZ_ARGS: options)
+#   make examples    try every property of the tests on 10,000 examples, for hours (EXAMPLES_ARGS: options)
 #   make clean   remove what these made
 
 PYTHON ?= python3
@@ -14,7 +15,7 @@ BIN := $(VENV)/bin
 TEST_WORKERS ?= 2
 DEMO := demo
 
-.PHONY: demo test lint types bench bench-gpu torture fuzz clean install
+.PHONY: demo test lint types bench bench-gpu torture fuzz examples clean install
 .DEFAULT_GOAL := demo
 
 install: $(VENV)/.installed
@@ -64,6 +65,9 @@ fuzz: $(VENV)/.installed-fuzz
 
 torture: $(VENV)/.installed-test
 	$(BIN)/python bench/torture.py $(TORTURE_ARGS)
+
+examples: $(VENV)/.installed-test
+	$(BIN)/python bench/examples.py $(EXAMPLES_ARGS)
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache bench/scratch

@@ -280,9 +280,7 @@ def merge(files: Sequence[Path], path: Path) -> int:
                 for one in (whole, *more) if name in one["properties"]]  # fmt: skip
         known[name] = merged(rows)
         print(f"{name}: {known[name]['cases']:,} cases, {known[name]['failed']} failed")
-    partial = path.with_suffix(".json.partial")
-    partial.write_text(json.dumps(whole, indent=1) + "\n")
-    partial.rename(path)
+    machine.write_json(path, whole)
     return 1 if any(known[name]["failed"] for one in more for name in one["properties"]) else 0
 
 

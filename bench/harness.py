@@ -48,11 +48,7 @@ def header(command: str, graphs: str) -> dict[str, Any]:
 
 def save(path: Path, result: dict[str, Any], figures: Sequence[Figure]) -> None:
     """Write a result whole or not at all: a kill leaves the last one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".json.partial")
-    whole = result | {"figures": [figure.as_dict() for figure in figures]}
-    partial.write_text(json.dumps(whole, indent=1) + "\n")
-    partial.rename(path)
+    machine.write_json(path, result | {"figures": [figure.as_dict() for figure in figures]})
 
 
 def load(path: Path) -> tuple[dict[str, Any], list[Figure]]:

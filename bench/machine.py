@@ -1,9 +1,10 @@
-"""Facts of the machine a result was measured on, and how busy others kept it meanwhile (Linux /proc)."""
+"""Facts of the machine a result was measured on, how busy others kept it meanwhile (Linux /proc), and its file."""
 
 from __future__ import annotations
 
 import datetime
 import importlib.metadata
+import json
 import os
 import platform
 import resource
@@ -77,6 +78,14 @@ def _busy_ticks() -> int:
 def _own_seconds() -> float:
     both = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in both)
+
+
+def write_json(path: Path, whole: dict[str, Any]) -> None:
+    """Write a result whole or not at all: a kill leaves the last one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".json.partial")
+    partial.write_text(json.dumps(whole, indent=1) + "\n")
+    partial.rename(path)
 
 
 class Disturbance:

@@ -90,13 +90,9 @@ def save(path: Path, results: Sequence[Found], facts: dict[str, Any]) -> None:
     for found in results:
         known[found.name] = {**found.as_dict(), "date": facts["date"], "commit": facts["commit"]}
         del known[found.name]["name"]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".json.partial")
     own = [tried.name for tried in all_properties() if tried.name in known]
-    order = own + sorted(name for name in known if name.startswith("fuzz "))  # those of bench/fuzz.py
-    whole = {"machine": facts, "properties": {name: known[name] for name in order}}
-    partial.write_text(json.dumps(whole, indent=1) + "\n")
-    partial.rename(path)
+    others = sorted(name for name in known if name.startswith(("examples", "fuzz ")))  # of bench/examples.py, fuzz.py
+    machine.write_json(path, {"machine": facts, "properties": {name: known[name] for name in own + others}})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -62,7 +62,7 @@ __device__ __forceinline__ void store_totals(f64* partials, u64 first, u64 last,
     }
 }
 
-// One atomic a block, for the counter may be a peer's; called by whole blocks.
+// One atomic a block; called by whole blocks.
 __device__ __forceinline__ void count_block(u64* counter, u32 mine) {
     __shared__ u32 all;
     if (threadIdx.x == 0) all = 0;
@@ -70,7 +70,7 @@ __device__ __forceinline__ void count_block(u64* counter, u32 mine) {
     const u32 of_warp = team_sum(mine, 32);
     if (lane_of() == 0) atomicAdd(&all, of_warp);
     __syncthreads();
-    if (threadIdx.x == 0 && all != 0) atomicAdd_system(counter, u64(all));
+    if (threadIdx.x == 0 && all != 0) atomicAdd(counter, u64(all));
 }
 
 // value[first:last] by `start`; bits of those that differ from the identity; open_bits of those not done (only programs
@@ -124,7 +124,7 @@ message_kernel(const Value* __restrict__ value, u64 value_first, const Degree* _
 
 // value[first:last] by `apply`; next_bits of those that changed; got is put back to the identity. Vertices from
 // `receivers` on have no in-edges, and so got nothing. msgs: what those before `senders` then send goes to all of these,
-// and found[0] += how many changed; both may be peers' memory. msg_count is 0 where that is left to others.
+// which may be peers' memory, and found[0] += how many changed. msg_count is 0 where that is left to others.
 KERNEL __launch_bounds__(VERTEX_THREADS)
 apply_kernel(Value* value, u64 value_first, Got* got, u64 got_first, const Degree* degree, const Degree* in_degree,
              const f64* own, u64* next_bits, f64* partials, Message* const* msgs, u64 msg_count, u64* found,

@@ -63,14 +63,15 @@ class Chooser:
 
     @property
     def device(self) -> Device:
-        """The one that is asked about bitmaps, which are the same on all."""
+        """The one that is asked about bitmaps, which are the same on all (but where `apply` sends)."""
         return self.devices[0]
 
     def look(self) -> Frontier:
-        """Measure the frontier. Devices that copy know its pages at once."""
+        """Measure the frontier, and have what all devices count. Devices that copy know its pages at once."""
         directions = self.plan.directions
         pushed = self.plan.table("push") if self.plan.copies and not self.plan.sweep and "push" in directions else None
         count, edges, held, lists = self.device.frontier(len(directions) > 1, pushed)
+        count += sum(device.tally() for device in self.devices[1:])
         demand = None if pushed is None or lists is None else Demand.of(pushed, lists)
         return self.frontier_of(count, edges, held, demand)
 

@@ -2,8 +2,9 @@
 
 Where all pages stay on the devices, a superstep of PageRank takes 2 ms, and the driver rested the devices for 0.15 ms
 between two: it waited for the totals, summed them, and queued again. But what is sent depends on values alone, which
-are there, and a pull changes no value: only `apply` needs the totals. So messages and pull are queued behind what tells
-the totals. Where these say that the run is over, the pull was in vain, and is cut short.
+are there, and a pull changes no value: only `apply` needs the totals. So messages, which `apply` may have made itself
+(gstream.sending), and pull are queued behind what tells the totals. Where these say that the run is over, the pull was
+in vain, and is cut short.
 """
 
 from __future__ import annotations

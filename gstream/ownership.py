@@ -75,5 +75,5 @@ def slices(chunk: tuple[int, int], unit: int, devices: int, heavy: int = 0) -> l
     for device in range(1, devices):
         mine = work * device // devices
         count = mine // HEAVY if mine < HEAVY * heavy else mine - (HEAVY - 1) * heavy
-        cuts.append(first + count // unit * unit)
+        cuts.append(min(last, first + (count + unit // 2) // unit * unit))
     return list(zip(cuts, [*cuts[1:], last], strict=True))

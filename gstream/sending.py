@@ -2,8 +2,8 @@
 
 A pull of sums needs of a vertex what it sends, and nothing else. So where the values of all vertices stay on the
 devices, the device that computes a vertex's value writes its message to every device: one pass over the vertices less,
-and over the link between devices half as many bytes as values that are wider than messages, of those vertices alone
-that send. Values stay with the device whose slice has them until somebody asks.
+and over the link between devices only what those send that have out-edges. Values stay with the device whose slice has
+them until somebody asks.
 
 In degree order it is the first vertices that send: slices of as many vertices each would have one device send nearly
 everything, and the link between devices idle in the other direction. A sender counts for several vertices.

@@ -180,8 +180,6 @@ class Run:
         and the totals can be summed."""
         self.overlap.begin()
         frontier = self.chooser.look()
-        for device in self.devices[1:]:
-            device.tally()
         self.sum_totals()
         return frontier
 
@@ -334,7 +332,8 @@ class Run:
             self.trace.span("driver", "merges", f"vertices {chunk[0]} to {chunk[1]}", began, time.perf_counter())
 
     def hand_round(self, slices: list[Range]) -> None:
-        """Slices of the new values to all devices where they are resident, to host memory where not; and partials."""
+        """Slices of the new bits, and of values where they are resident, to all devices (unless messages were sent);
+        values to host memory where they are not resident; and partials."""
         if len(self.devices) > 1:
             values = self.plan.device.resident and not self.sending.sent
             call = self.put if self.near is None else self.each  # holding back changes the bits that others take

@@ -21,14 +21,14 @@ other questions answer, which wait.
         finish                            thread synchronization of all devices
         reduce(slice, peers), finish      step 3: each device combines its slice of everybody's copy,
         apply(slice), finish              computes the new values of its slice,
-        gather(slices, peers), finish     and hands them round
+        gather(slices, peers), finish     and hands them round (messages instead, where `apply` wrote them)
         store(slice)                      step 4: WA to host memory, where it is not resident
       advance()                           what was marked becomes the frontier
       run_ahead(rules)                    supersteps that a device which has all pages makes by itself, instead of these
       hold_back(step)                     of which only what is near sends, where the plan says so (gstream.near),
       readmit(pages)                      and the rest of pages that are copied whole
       frontier, list_vertices, lists_of                what the driver asks the first device about bitmaps
-      read_bits, read_values            what a checkpoint keeps; restore(values, active) stands for start
+      collect(slices, peers), read_bits, read_values    what a checkpoint keeps; restore(values, active) is its start
     detach()
 
     begin_sweep(kernel), submit_held(pages), submit(batch)..., end_sweep
@@ -186,8 +186,8 @@ class Device(ABC):
         return False
 
     def send_to(self, peers: Sequence[Device]) -> bool:
-        """Let `apply` also write what vertices send, to all peers: no `refresh` then, and no `gather` of values. Of
-        the `frontier`, the first of the peers says what all of them found.
+        """Let `apply` also write what vertices send, to all peers: no `refresh` then, and no `gather` of values.
+        Values and bits may stay with the device whose slice has them, until `collect`.
 
         False where that can't be done; all peers say the same. Holds until `detach`.
         """
@@ -302,8 +302,9 @@ class Device(ABC):
         return False
 
     @abstractmethod
-    def tally(self) -> None:
-        """Bring `stats` up to date, after finish; `frontier` does so too."""
+    def tally(self) -> int:
+        """Bring `stats` up to date, after finish; `frontier` does so too. Returns how many vertices of this device's
+        slice `apply` found active, where it sends: those that the first device's `frontier` does not count."""
 
     def settle(self) -> None:
         """Return when what is called next comes after everything that was queued: `finish` for a device alone."""
@@ -326,7 +327,10 @@ class Device(ABC):
 
     @abstractmethod
     def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
-        """Take every peer's slice: next, open and remain bits, and values if `values`; reset what was got."""
+        """Take every peer's slice: next, open and remain bits, and values if `values`; reset what was got.
+
+        Where `apply` sends, bits may stay where they are.
+        """
 
     @abstractmethod
     def collect(self, parts: Sequence[Range], peers: Sequence[Device]) -> None:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass
 class DeviceStats:
-    """Counted by the device, read by the driver after `finish`. merge_seconds: spent on `reduce` and `gather`."""
+    """Counted by the device, read by the driver after `finish`.
+
+    merge_seconds: spent on `reduce` and `gather`; messages that `apply` writes to peers take none of it.
+    """
 
     pages: int = 0
     pages_moved: int = 0

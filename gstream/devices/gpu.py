@@ -267,9 +267,11 @@ class GpuDevice(GpuVertices):
             self._count(looked)
             return found
 
-    def tally(self) -> None:
+    def tally(self) -> int:
         with self.gpu:
-            self._count(self.state.take_edges())
+            edges, changed = self.state.take_counts()
+            self._count(edges)
+            return changed
 
     def _count(self, edges: int) -> None:
         self.stats.edges += edges

@@ -45,13 +45,13 @@ def spread(state: GpuState, slices: Sequence[Range], peers: Sequence[GpuState]) 
 
 
 def send_to(state: GpuState, peers: Sequence[GpuState]) -> None:
-    """Let apply write messages to all, and count who changed for the first, which is asked for the frontier.
+    """Let apply write messages to all, and count who changed.
 
     state.sent: address and number of addresses of messages; address of the count (cuda/vertices.cu).
     """
     array = state.gpu.upload(np.array([_source_of(peer).address for peer in peers], np.uint64))
     state.arrays.append(array)
-    state.sent = array.address, len(peers), peers[0].answers.address
+    state.sent = array.address, len(peers), state.answers.address
 
 
 def _source_of(state: GpuState) -> Array:

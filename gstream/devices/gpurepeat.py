@@ -35,7 +35,7 @@ class GpuRepeat:
             state.wait()
             device.pool.copies.synchronize()
             device.gpu.write(launch.claims, np.zeros(1, np.uint64))
-            state.take_edges()
+            state.take_counts()
             device.stats.pages -= len(launch.numbers)
             device.pool.ring.caches[launch.table.table.name].hits -= len(launch.numbers)
             device.queue.all_over()

@@ -321,7 +321,7 @@ class GpuState:
         self.gpu.fill(self.next, 0, self.stream)
 
     def ask(self, frontier: bool, edges: bool = False, table: PageTable | None = None) -> None:
-        """Queue what the next `frontier`, or else `take_edges`, says. frontier: of active vertices, too."""
+        """Queue what the next `frontier`, or else `take_counts`, says. frontier: of active vertices, too."""
         if frontier and not self._counted:
             self.launch(
                 "frontier_kernel", self.blocks(2 * self.words, 512), self.active.address, self.words,
@@ -330,11 +330,13 @@ class GpuState:
         self._counted |= frontier and self.sent[1] > 0
         self._told.ask(self, None if table is None else self._count_pages(self.active, table))
 
-    def take_edges(self) -> int:
-        """Edges looked at since the last call, after what is queued on the stream, or was at `ask`."""
+    def take_counts(self) -> tuple[int, int]:
+        """Edges looked at since the last call, after what is queued on the stream, or was at `ask`; vertices that
+        `apply` counted."""
         if not self._told.asked:
             self.ask(False)
-        return int(self._told.take(self)[2])
+        found = self._told.take(self)
+        return int(found[2]), int(found[0])
 
     # What the driver asks about bitmaps: answered by kernels, so that a few bytes come back, in as few waits as can be
 

@@ -101,7 +101,7 @@ class ProgramWork:
         return lane.message.address, first, lane.degree.address
 
     def take_edges(self) -> int:
-        return self.state.take_edges()
+        return self.state.take_counts()[0]
 
     def close(self, ended: bool) -> None:
         self.ready = None

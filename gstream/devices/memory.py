@@ -110,8 +110,9 @@ class MemoryDevice(Device):
     def advance(self) -> None:
         self.state.advance()
 
-    def tally(self) -> None:
+    def tally(self) -> int:
         """Figures are counted as they come."""
+        return 0
 
     def hold_back(self, step: float, least_edges: int) -> None:
         self.state.hold_back(step, least_edges)

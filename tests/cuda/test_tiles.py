@@ -23,6 +23,7 @@ from gstream.program import SUM, Program, f64
 from gstream.programs.pagerank import PageRank
 
 V, E = 3000, 30_000
+WORTH_LOADING = 4 * 192 // 32  # cuda/tiles.cu, with the threads that compilers.small_blocks leaves it
 SMALL_PARTS = 32  # edges a part, so that warps share lists of small pages
 
 
@@ -164,6 +165,45 @@ def test_lists_have_the_tiles_that_are_worth_it(store):
     assert cut.range_rows[0] == cut.rows[-1]  # a list without tiles is whole there
     assert set(range(table.small_pages, table.pages)) <= set(cut.pages.tolist())
     assert cut_by_tiles(table, numbers, rows, V, V, V) is None  # one tile: shared memory has it all
+
+
+@needs_gxx
+@pytest.mark.usefixtures("standin_gpu")
+@pytest.mark.parametrize(("left", "taken"), [(WORTH_LOADING, True), (WORTH_LOADING - 1, False), (0, False)])
+def test_blocks_leave_tiles_to_others_that_are_nearly_done(tmp_path, made, monkeypatch, left, taken):
+    """Every tile is begun, the second has so many claims left: what is left of it gets its sums, or nothing does."""
+    source = np.random.default_rng(9).integers(0, 80, 40_000)  # of tiles that 4,000 lists come to
+    seen: list[tuple[np.ndarray, int, int]] = []
+    usual = Tiles.launch
+
+    def launch(tiles) -> None:
+        if seen:
+            return usual(tiles)
+        state, gpu = tiles._state, tiles._state.gpu
+        state.wait()
+        firsts = gpu.fetch(tiles._firsts.address, tiles._firsts.count, np.uint64, state.stream).astype(np.int64)
+        ends = firsts[tiles._cut.base.astype(np.int64)]
+        claims = -(-np.diff(ends) // 32)[: tiles._claims.count]
+        claims[-1] = ends[-1]  # all of the rest
+        claims[1] -= left
+        assert claims[1] > 0
+        gpu.write(tiles._starts.address, np.zeros(tiles._blocks, np.uint64))  # they all look for another after that
+        gpu.write(tiles._sums.address, np.full(tiles._sums.count, np.nan, np.float64))
+        with pytest.MonkeyPatch.context() as begun:
+            begun.setattr(gpu, "fill", lambda array, *rest: gpu.write(array.address, claims.astype(np.uint64)))
+            usual(tiles)
+        state.wait()
+        sums = gpu.fetch(tiles._sums.address, tiles._sums.count, np.float64, state.stream)
+        seen.append((np.flatnonzero(~np.isnan(sums)), int(ends[1] + 32 * claims[1]), int(ends[2])))
+
+    monkeypatch.setattr(Tiles, "launch", launch)
+    monkeypatch.setattr(gputiles, "PIECE_EDGES", 0.001)
+    graph = source, np.arange(40_000) % 4_000, np.ones(40_000)
+    with make_store(tmp_path, *graph, vertices=4_000, directed=False, order="degree") as store:
+        with Engine(store, RunOptions(devices=["cuda"])) as engine:
+            engine.run(Spread(), max_supersteps=PATIENCE + 2)
+    ((found, first, end),) = seen
+    assert found.tolist() == (list(range(first, end)) if taken else [])
 
 
 def test_blocks_begin_where_there_is_work():

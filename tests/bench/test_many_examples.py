@@ -1,0 +1,75 @@
+"""bench/examples.py: what ends is counted test by test, what fails or has no time to end is not forgotten."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import examples, machine
+
+TESTS = """
+from hypothesis import given, settings, strategies
+NUMBERS = strategies.integers()
+@given(NUMBERS)
+def test_holds(x): assert x == x
+@settings(max_examples=7)
+@given(NUMBERS)
+def test_says_how_many(x): assert x == x
+@given(strategies.booleans())
+def test_has_few(x): assert x in (True, False)
+@given(NUMBERS)
+def test_breaks(x): assert x < 1000
+def test_is_no_property(): pass
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with those tests, and this one's way to have many examples."""
+    folder = tmp_path / "tests" / "area"
+    folder.mkdir(parents=True)
+    (folder / "test_properties.py").write_text(TESTS)
+    (tmp_path / "tests" / "conftest.py").write_text((machine.ROOT / "tests" / "conftest.py").read_text())
+    monkeypatch.setattr(machine, "ROOT", tmp_path)
+    monkeypatch.setattr(examples, "SAID", tmp_path / "said")
+    return tmp_path
+
+
+def row_of(project: Path, *arguments: str) -> tuple[int, dict]:
+    out = project / "result.json"
+    code = examples.main([*arguments, "--examples", "300", "--processes", "2", "--out", str(out)])
+    return code, json.loads(out.read_text())["properties"]["examples"]
+
+
+def test_properties_are_counted(project: Path) -> None:
+    quick = [f"tests/area/test_properties.py::test_{name}" for name in ("holds", "says_how_many", "has_few")]
+    code, row = row_of(project, "--tests", *quick)
+    assert (code, row["cases"], row["wanted"], row["failed"]) == (0, 3, 4, 0)
+    assert [row["tests"][name]["examples"] for name in quick] == [300, 300, 2]
+    assert row["outcomes"] == {"area": 3} and not row["complete"]
+
+    code, row = row_of(project, "--missing")
+    assert (code, row["cases"], row["failed"], row["outcomes"]) == (1, 4, 1, {"area": 3})
+    ((name, failure),) = [item for item in row["tests"].items() if "said" in item[1]]
+    assert name.endswith("test_breaks") and failure["examples"] < 300
+    (said,) = (project / "said").iterdir()
+    assert "x=1000" in said.read_text() and "test_breaks" in said.name
+
+    text = project / "tests" / "area" / "test_properties.py"
+    text.write_text(TESTS.replace("x < 1000", "x == x"))
+    code, row = row_of(project, "--missing")
+    assert (code, row["cases"], row["failed"], row["complete"], row["outcomes"]) == (0, 4, 0, True, {"area": 4})
+    assert row["tests"][quick[0]]["examples"] == 300  # of the first time
+
+
+def test_what_has_no_time_to_end_is_missing(project: Path) -> None:
+    code, row = row_of(project, "--tests", "tests/area/test_properties.py::test_holds")
+    code, again = row_of(project, "--missing", "--seconds", "0.01")
+    assert (code, again) == (0, row) and again["cases"] == 1
+
+
+def test_no_properties_are_no_success(project: Path) -> None:
+    with pytest.raises(SystemExit, match="finds no properties there"):
+        row_of(project, "--tests", "tests/area/test_properties.py::test_is_no_property")
