@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 if not __package__:
@@ -67,13 +68,14 @@ def try_one(test: str, options: argparse.Namespace, ends: float) -> dict[str, An
         return None
     command = [*PYTEST, "--hypothesis-show-statistics", f"--hypothesis-seed={options.seed}", test]
     env = {**os.environ, "GSTREAM_EXAMPLES": str(options.examples)}
-    try:
-        done = subprocess.run(
-            command, cwd=machine.ROOT, env=env, capture_output=True, text=True, check=False,
-            timeout=None if left == float("inf") else left,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return None
+    with TemporaryDirectory(prefix="examples-") as folder:  # of 10,000 stores
+        try:
+            done = subprocess.run(
+                [*command, f"--basetemp={folder}/kept"], cwd=machine.ROOT, env=env, capture_output=True, text=True,
+                check=False, timeout=None if left == float("inf") else left,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return None
     found = {"examples": sum(map(int, PASSED.findall(done.stdout))), "seconds": round(time.monotonic() - began, 1)}
     if done.returncode or not ENDED.search(done.stdout):
         SAID.mkdir(parents=True, exist_ok=True)
