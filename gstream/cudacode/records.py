@@ -18,17 +18,26 @@ from gstream.cudacode.emit import cuda_emitter_of
 from gstream.cudacode.generate import UNITS, Unit, UnitShape, flattened, kernels_in, program_text
 from gstream.cudacode.scalar_text import Printer, first_test
 from gstream.records import ItemKernel, RecordKernel
+from gstream.records.usual import usual_arguments
 from gstream.scalars import type_of_dtype
 
 PAGES = """const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
         u64 base, u64 far, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims,
         u64* edges"""
 ITEMS = "u64 first, u64 step, u64 count, u64* edges"
+UNIT_OF_ITEMS = UnitShape(np.dtype("<u4"))  # item kernels read no pages
 
 
 def unit_of_records(kernel: RecordKernel, shape: UnitShape, arrays: Sequence[Any]) -> Unit:
     """The unit of a kernel for arrays and numbers of these types. shape.weight_dtype: None if it reads no weights."""
     return _unit(kernel, shape, tuple(kind_of(value) for value in arrays))
+
+
+def usual_unit(kernel: RecordKernel, id_dtype: np.dtype, weight_dtype: np.dtype) -> Unit:
+    """The unit that runs compile whose arrays are of the usual types (gstream.records.usual)."""
+    shape = UnitShape(id_dtype, weight_dtype if kernel.uses_weights else None)
+    shape = UNIT_OF_ITEMS if isinstance(kernel, ItemKernel) else shape
+    return unit_of_records(kernel, shape, usual_arguments(kernel, id_dtype, weight_dtype))
 
 
 def kind_of(value: Any) -> tuple[str, bool]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gstream.cudacode.generate import UnitShape
-from gstream.cudacode.records import bits_of, unit_of_records
+from gstream.cudacode.records import UNIT_OF_ITEMS, bits_of, unit_of_records
 from gstream.devices.cuda import PINNED_TO_FETCH, Array, DeviceError, Launcher, never_free
 from gstream.devices.gpu import GpuDevice
 from gstream.devices.gpupool import PagePool
@@ -25,7 +25,6 @@ from gstream.records import ItemKernel, RecordKernel, bytes_of
 from pagestore.errors import ResourceError
 
 NO_SPAN = nullcontext()
-UNIT_OF_ITEMS = UnitShape(np.dtype("<u4"))  # item kernels read no pages
 
 
 class GpuArrays:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gstream.cudacode.generate import UnitShape
-from gstream.cudacode.records import bits_of, unit_of_records
+from gstream.cudacode.records import UNIT_OF_ITEMS, bits_of, unit_of_records
 from gstream.devices.cuda import Array, DeviceError
 from gstream.devices.gpu import GpuDevice
 from gstream.devices.gpuqueue import Launch
@@ -180,7 +180,7 @@ def run_items(
     room: bytes that each may hold; pages that are cached go where the arrays would not fit beside them.
     """
     named = dict(zip(kernel.parameters, arrays, strict=True))
-    unit, needed = unit_of_records(kernel, UnitShape(np.dtype("<u4")), arrays), bytes_of(arrays)
+    unit, needed = unit_of_records(kernel, UNIT_OF_ITEMS, arrays), bytes_of(arrays)
     found, edges = list[Copies](), 0
     try:
         for number, device in enumerate(devices):

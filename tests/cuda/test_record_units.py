@@ -20,45 +20,7 @@ from gstream.cudacode.scalar_text import first_test
 from gstream.hostcode.records import module_text
 from gstream.programs.sssp import SSSP
 from gstream.records import RecordKernel, item_kernel, record_kernel
-
-# Types of the arrays and numbers by name: "id", "weight", or NumPy's; those of a module or a kernel come before.
-BITS = ("leads", "met", "here", "following", "due", "mine", "now", "held", "near", "far", "bits", "reached", "proven")
-BITS += ("open_bits", "alive", "dying", "ready", "open", "there", "window")
-BITS += ("one_alive", "two_alive", "one_dying", "two_dying")
-TYPES = dict.fromkeys(BITS, "u8")
-TYPES |= dict.fromkeys(("label", "part", "ends", "natural", "comp", "predecessor", "up", "link", "source"), "id")
-TYPES |= dict.fromkeys(
-    ("target", "entries", "one", "two", "one_low_places", "two_low_places", "low_places", "above"), "id"
-)
-TYPES |= dict.fromkeys(("hubs", "first_vertex", "sums", "cursor", "one_starts", "one_after", "two_starts"), "u8")
-TYPES |= dict.fromkeys(("two_after", "one_low_after", "two_low_after", "low_after", "starts", "after", "arcs"), "u8")
-TYPES |= dict.fromkeys(("changed", "failure", "across", "less", "core", "left", "counts"), "i8")
-TYPES |= dict.fromkeys(("ahead", "back", "state", "inside", "covered", "sources", "targets"), "u1")
-TYPES |= dict.fromkeys(("degree", "size", "higher", "support", "distance", "hops"), "u4")
-TYPES |= dict.fromkeys(("one_support", "two_support"), "u4")
-TYPES |= dict.fromkeys(("own", "between"), "u8")
-TYPES |= dict.fromkeys(("paths", "depends", "again", "share", "received", "error", "slack"), "f8")
-TYPES |= {"least": "weight", "weight": "weight", "width": "f4", "color": "id", "other": "u8"}
-OWN = {
-    "boruvka": {"other": "id"},
-    "palette": {"color": "u4", "left": "u4", "last": "u8"},
-    "levelcounts": {"sources": "u8", "seen": "u8", "front": "u8", "fresh": "u8", "score": "f8", "reached": "f8"}
-    | {"last": "u8"},
-    "truss": {"last": "u8", "level": "u8"},
-    "peeling": {"last": "u8", "level": "u8"},
-    "count_entries": {"entries": "i8"},
-    "dag": {"distance": "f8", "level": "i8", "left": "u4", "last": "u8"},
-    "find_above": {"left": "u4"},
-    "paths": {"between": "f8", "last": "u8"},
-}
-NUMBERS = {
-    "level": np.uint32(3), "number": 7, "count": np.uint64(9), "amount": 0.5, "each": 1.0,
-    "single": True, "limit": np.uint32(9), "base": np.uint64(0), "once": True,
-    "small_pages": 5, "directed": True, "pull": False, "both": True, "first": np.uint64(0), "end": np.uint64(9),
-    "way": 3, "root": 5,
-    "none": np.uint32(5), "last": np.uint32(3), "one_base": np.uint64(0), "two_base": np.uint64(0),
-    "one_first": np.uint64(0), "two_first": np.uint64(0),
-}  # fmt: skip
+from gstream.records.usual import usual_arguments
 
 
 def shipped():
@@ -71,16 +33,6 @@ def shipped():
         for kernel in vars(module).values()
         if isinstance(kernel, RecordKernel) and kernel.module == module.__name__
     ]
-
-
-def arrays_of(kernel, ids, weight):
-    own = OWN.get(kernel.module.rsplit(".")[-1], {}) | OWN.get(kernel.name, {})
-    kinds = {"id": ids, "weight": weight}
-    found = []
-    for name in kernel.parameters:
-        kind = own.get(name, TYPES.get(name) if name not in NUMBERS else None)
-        found.append(NUMBERS[name] if kind is None else np.zeros(4, kinds.get(kind, kind)))
-    return found
 
 
 @needs_nvcc
@@ -100,9 +52,8 @@ def test_all_kernels_compile(tmp_path, monkeypatch, ids, weight):
     kernels = shipped()
     assert len(kernels) > 35
     for number, kernel in enumerate(kernels):  # of one name there may be several
-        text = kernel_text(kernel, [kind_of(value) for value in arrays_of(kernel, ids, weight)]).replace(
-            f"\n{kernel.name}_kernel(", f"\nk{number}_kernel("
-        )
+        kinds = [kind_of(value) for value in usual_arguments(kernel, shape.id_dtype, shape.weight_dtype)]
+        text = kernel_text(kernel, kinds).replace(f"\n{kernel.name}_kernel(", f"\nk{number}_kernel(")
         texts.append(f"namespace k{number} {{\n{text}\n}}\n")
     text = "\n".join(texts)
     unit = Unit("tests", text, kernels_in(text), 0)
