@@ -1,4 +1,4 @@
-"""`gstream show ALGORITHM`: the code that a program becomes, for the host's cores or for a GPU."""
+"""`gstream show ALGORITHM`: the code that a program becomes, for the host's cores, or all that GPUs compile for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WEIGHTS = ("u1", "i4", "u4", "f4")
 
 def add_to(app: typer.Typer) -> None:
     """Register the command."""
-    app.command("show", short_help="The code that a program is compiled to.")(show)
+    app.command("show", short_help="The code that an algorithm is compiled to.")(show)
 
 
 def show(
@@ -27,38 +27,45 @@ def show(
     id_bytes: int = typer.Option(4, metavar="4|8", help="With --cuda: bytes of a vertex ID in the store."),
     weights: str = typer.Option("f4", metavar="u1|i4|u4|f4", help="Type of the store's weights, where they are read."),
 ) -> None:
-    """Print the generated code: the program's methods, and the kernels around them."""
+    """Print the generated code: the program's methods and the kernels around them.
+
+    With --cuda all units that GPUs compile for the algorithm and its certificate, programs and page kernels, each below
+    a comment that names it; for numbers of the usual types, so not of --float64.
+    """
     import numpy as np
 
     if id_bytes not in (4, 8):
         raise UsageError(f"--id-bytes {id_bytes}: stores have vertex IDs of 4 or 8 bytes. Pass one of them.")
     if weights not in WEIGHTS:
         raise UsageError(f"--weights {weights}: stores have weights of {', '.join(WEIGHTS)}. Pass one of them.")
-    program, weight = _program_class(algorithm), np.dtype(weights)
-    print(cuda_text(program, id_bytes, weight) if cuda else host_text(program, weight), end="")
+    weight = np.dtype(weights)
+    print(cuda_text(algorithm, id_bytes, weight) if cuda else host_text(algorithm, weight), end="")
 
 
-def host_text(program: Any, weight: np.dtype) -> str:
-    """The generated Numba module."""
+def host_text(algorithm: str, weight: np.dtype) -> str:
+    """The generated Numba module of a program."""
     from gstream.emit import emitter_of
     from gstream.hostcode.generate import module_text
     from gstream.scalars import type_of_dtype
 
+    program: Any = _program_class(algorithm)
     return module_text(program, emitter_of(program, type_of_dtype(weight)))
 
 
-def cuda_text(program: Any, id_bytes: int, weight: np.dtype) -> str:
-    """The generated translation unit."""
+def cuda_text(algorithm: str, id_bytes: int, weight: np.dtype) -> str:
+    """The generated translation unit of a program, or all those of an algorithm, each below a comment."""
     import numpy as np
 
-    from gstream.cudacode.generate import UnitShape, unit_of, unit_of_page_kernels
-    from gstream.programs.wcc import WCC
+    from gstream.algorithms.registry import find_algorithm
+    from gstream.algorithms.units import units_of
+    from gstream.cudacode.generate import UnitShape, unit_of
+    from gstream.loading import is_program_path, load_program
 
-    shape = UnitShape(np.dtype(f"<u{id_bytes}"), weight)
-    text = unit_of(program, shape).text
-    if program is WCC:  # what `gstream run wcc` runs; the program is for comparison
-        text += unit_of_page_kernels("components", ("unionfind.cu", "bits.cu"), shape).text
-    return text
+    ids = np.dtype(f"<u{id_bytes}")
+    if is_program_path(algorithm):
+        program: Any = load_program(algorithm)
+        return unit_of(program, UnitShape(ids, weight)).text
+    return "\n".join(said + unit.text for said, unit in units_of(find_algorithm(algorithm).name, ids, weight))
 
 
 def _program_class(algorithm: str) -> type[Program]:

@@ -120,6 +120,11 @@ def unit_of_page_kernels(name: str, files: tuple[str, ...], shape: UnitShape) ->
     return Unit(name, text, kernels_in(text), 0)
 
 
+def unit_of_components(shape: UnitShape) -> Unit:
+    """The unit of union-find (gstream.devices.gputree)."""
+    return unit_of_page_kernels("components", ("unionfind.cu", "bits.cu"), shape)
+
+
 def kernel_files(program: Any, emitter: CudaEmitter) -> list[str]:
     """The files of cuda/ whose kernels the program runs."""
     idempotent = program.combine.idempotent

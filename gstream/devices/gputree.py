@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.cudacode.generate import UnitShape, unit_of_page_kernels
+from gstream.cudacode.generate import UnitShape, unit_of_components
 from gstream.devices.cuda import Array, DeviceError
 from gstream.devices.gpu import GpuDevice
 
@@ -29,7 +29,7 @@ class Tree:
         at once from forests whose memory can't be read; 0 where all can be. labels: whether `label` will be called."""
         self.device, self.gpu, self.vertices, self.dtype = device, device.gpu, vertices, shape.id_dtype
         self.linked = linked
-        unit = unit_of_page_kernels("components", ("unionfind.cu", "bits.cu"), shape)
+        unit = unit_of_components(shape)
         with self.gpu, ExitStack() as undo:
             self.kernels = self.gpu.load(unit)
             self.stream = self.gpu.stream()
