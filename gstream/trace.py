@@ -11,9 +11,11 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
+
+NO_SPAN = nullcontext()  # where there is no trace
 
 
 class Trace(Protocol):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from gstream.devices.base import DeviceMemoryError
 from gstream.devices.company import Company
 from gstream.devices.early import CONNECTIONS
+from gstream.trace import NO_SPAN
 from pagestore.errors import DeviceMissingError, GstreamError, ResourceError
 from pagestore.io import aligned_empty, touch
 
@@ -205,25 +206,29 @@ class Gpu:
         size = count * np.dtype(dtype).itemsize
         return Array(self.cuda.mem_alloc(size) if size else None, count, np.dtype(dtype))
 
-    def upload(self, values: np.ndarray) -> Array:
-        """A copy of `values`, there on return."""
+    def upload(self, values: np.ndarray, span: AbstractContextManager[None] = NO_SPAN) -> Array:
+        """A copy of `values`, there on return, moved within `span`."""
         values = np.ascontiguousarray(values)
         array = self.empty(values.size, values.dtype)
-        self.write(array.address, values)
+        self.write(array.address, values, span=span)
         return array
 
     # With a stream these are queued, and host arrays must stay as they are until that is done; without one they are
     # over on return. No stream waits for the default stream, so nothing else is ever queued there.
 
-    def write(self, address: int, values: np.ndarray, stream: Any = None) -> None:
-        """Copy host memory to `address`."""
+    def write(
+        self, address: int, values: np.ndarray, stream: Any = None, span: AbstractContextManager[None] = NO_SPAN
+    ) -> None:
+        """Copy host memory to `address`, within `span`: without waiting for what streams have to do."""
         if values.nbytes == 0:
             return
         if stream is None:
-            self.cuda.memcpy_htod(address, values)
+            with span:
+                self.cuda.memcpy_htod(address, values)
             self.cuda.Context.synchronize()  # a short copy may be under way still
         else:
-            self.cuda.memcpy_htod_async(address, values, stream)
+            with span:
+                self.cuda.memcpy_htod_async(address, values, stream)
 
     def read(self, address: int, out: np.ndarray, stream: Any) -> np.ndarray:
         """Copy from `address` into host memory, after what is queued on `stream`; there on return."""

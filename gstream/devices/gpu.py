@@ -55,8 +55,8 @@ class GpuDevice(GpuVertices):
         self._queue: BatchQueue | None = None
         self.zero_copy = self.gpu.reads_host
         with self.gpu:
-            self.uploads = Uploads(self.gpu)
             self.spans = None if trace is None else Spans(self.gpu, trace, name)
+            self.uploads = Uploads(self.gpu, self.spans)
 
     @property
     def pool(self) -> PagePool:
@@ -207,7 +207,10 @@ class GpuDevice(GpuVertices):
         self.release()
         if self._sweeper is not None:
             self._sweeper.close()
-        self._in_the_end(lambda: setattr(self, "spans", None))  # its events go
+        self._in_the_end(self._end_trace)
+
+    def _end_trace(self) -> None:
+        self.spans = self.uploads.spans = None  # within the context: its events go
 
     # Batches
 

@@ -86,8 +86,7 @@ class GpuForest:
                 labels = self.labels_here and not self.trees  # the first one's forest is the answer
                 self.trees.append(Tree(device, self.vertices, linked, shape, piece, labels))
             if self.natural is not None:
-                with self.devices[0].gpu:
-                    self.devices[0].uploads.get("natural_ids", self.natural)
+                self.trees[0].upload("natural_ids", self.natural)
         except BaseException:
             self.free()
             raise

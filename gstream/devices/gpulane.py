@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
 
 from gstream.devices.cuda import Gpu
-from gstream.trace import Trace
+from gstream.trace import NO_SPAN, Trace
 
 CLOCK_TRIES = 5
 ENTRY = np.dtype([("end", "<u4"), ("row", "<u4"), ("shift", "<i8")])  # cuda/pages.cuh
@@ -132,7 +132,7 @@ class Spans:
         self._open: list[tuple[str, str, Any, Any]] = []
 
     def mark(self, stream: Any) -> Any:
-        """An event at this point of a stream."""
+        """An event at this point of a stream; None: of the default one, for copies that are over on return."""
         event = self.gpu.event(timed=True)
         event.record(stream)
         return event
@@ -157,3 +157,8 @@ class Spans:
                 continue
             first, last = (self._began + event.time_since(self._base) / 1e3 for event in (begin, end))
             self.trace.span(self.process, track, name, first, last)
+
+
+def span_of(spans: Spans | None, track: str, name: str, stream: Any) -> AbstractContextManager[None]:
+    """A span over what is queued on a stream within the block, where there is a trace."""
+    return NO_SPAN if spans is None else spans.around(track, name, stream)

@@ -7,7 +7,7 @@ that are there, some 10 us. So launches are only queued here, on one stream, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, suppress
 from mmap import PAGESIZE
 from typing import Any
 
@@ -17,6 +17,7 @@ from gstream.cudacode.generate import UnitShape
 from gstream.cudacode.records import UNIT_OF_ITEMS, bits_of, unit_of_records
 from gstream.devices.cuda import PINNED_TO_FETCH, Array, DeviceError, Launcher, never_free
 from gstream.devices.gpu import GpuDevice
+from gstream.devices.gpulane import span_of
 from gstream.devices.gpupool import PagePool
 from gstream.devices.gpuqueue import Launch, follows
 from gstream.pages import nothing
@@ -24,7 +25,6 @@ from gstream.pagetable import PageTable
 from gstream.records import ItemKernel, RecordKernel, bytes_of
 from pagestore.errors import ResourceError
 
-NO_SPAN = nullcontext()
 
 
 class GpuArrays:
@@ -113,9 +113,7 @@ class GpuArrays:
 
     def _span(self, kernel: RecordKernel, what: str) -> AbstractContextManager[None]:
         """A trace's span over what is queued within the block."""
-        if self.device.spans is None:
-            return NO_SPAN
-        return self.device.spans.around("rounds", f"kernel: {kernel.name}, {what}", self.stream)
+        return span_of(self.device.spans, "rounds", f"kernel: {kernel.name}, {what}", self.stream)
 
     def _whole(self, table: PageTable, weights: bool) -> Launch | None:
         """A launch over all pages of a topology, with their weights if asked for; None if they are not there for good.

@@ -6,7 +6,7 @@ stream, that of launches over cached pages too; the driver's barriers stand betw
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from gstream.cudacode.generate import Unit, UnitShape, unit_of
 from gstream.devices.base import Job, Range, Step
 from gstream.devices.cuda import Array, Gpu
 from gstream.devices.gpuanswers import ANSWERS, Answers
-from gstream.devices.gpulane import Spans
+from gstream.devices.gpulane import Spans, span_of
 from gstream.devices.gpupool import GpuTable
 from gstream.devices.state import blocks_of, message_dtype, whole_degrees
 from gstream.devices.uploads import Uploads
@@ -176,7 +176,7 @@ class GpuState:
 
     def span(self, track: str, name: str) -> AbstractContextManager[None]:
         """A span of the trace over what is queued on the stream within the block, where there is a trace."""
-        return nullcontext() if self._spans is None else self._spans.around(track, name, self.stream)
+        return span_of(self._spans, track, name, self.stream)
 
     def blocks(self, count: int, threads: int) -> int:
         """Blocks of a kernel that takes any launch."""

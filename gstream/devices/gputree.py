@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from gstream.cudacode.generate import UnitShape, unit_of_components
 from gstream.devices.cuda import Array, DeviceError
 from gstream.devices.gpu import GpuDevice
+from gstream.devices.gpulane import span_of
 
 BLOCKS_A_PROCESSOR = 16
 COUNTS = ("edges looked at", "vertices outside the giant", "trees")  # which kernels add up
@@ -62,7 +63,24 @@ class Tree:
     def launch(self, name: str, count: int, *arguments: Any) -> None:
         """A kernel of one thread an element, or fewer."""
         blocks = max(1, min(-(-count // 256), BLOCKS_A_PROCESSOR * self.gpu.processors))
-        self.kernels[name](self.stream, blocks, *arguments)
+        with self._span("vertices", name):
+            self.kernels[name](self.stream, blocks, *arguments)
+
+    def _span(self, track: str, name: str) -> AbstractContextManager[None]:
+        return span_of(self.device.spans, track, name, self.stream)
+
+    def _over(self) -> None:
+        """Everything queued is known to be over."""
+        if self.device.spans is not None:
+            self.stream.synchronize()  # the mark behind the last copy, too
+            self.device.spans.flush()
+
+    def upload(self, name: str, values: np.ndarray) -> Array:
+        """The GPU's copy of an array of the store's (Uploads' name); counted where it has to move."""
+        with self.gpu:
+            array, moved = self.device.uploads.get(name, values)
+        self.device.stats.attribute_bytes += moved
+        return array
 
     def link_heads(self, share: Share, columns: tuple[int, int], outside: bool, plant: bool, alone: bool) -> None:
         """Link the vertices of a share of the heads with some of its columns; outside: but not those of the giant.
@@ -74,7 +92,7 @@ class Tree:
         count = max(0, min(len(heads), self.linked - first))  # in natural order some behind it are empty
         seconds = self.least.address if alone else 0
         with self.gpu:
-            array, _ = self.device.uploads.get(name, heads)
+            array = self.upload(name, heads)
             given = (self.parent.address, array.address, first, count)
             if plant and columns == (0, 1):
                 self.launch("plant_kernel", count, *given, seconds, self.counter)
@@ -93,6 +111,7 @@ class Tree:
     def wait(self) -> None:
         with self.gpu:
             self.stream.synchronize()
+            self._over()
 
     def find_giant(self, rows: int, samples: int) -> None:
         """Queue that the most frequent root among evenly spaced vertices below `rows` is the giant's from now on."""
@@ -116,9 +135,7 @@ class Tree:
 
     def mark_long(self, name: str, degree: np.ndarray, least: int) -> None:
         """The same for vertices with `least` edges or more."""
-        with self.gpu:
-            array, _ = self.device.uploads.get(name, degree)
-        self._mark(0, 0, array.address, least)
+        self._mark(0, 0, self.upload(name, degree).address, least)
 
     def _mark(self, heads: int, rows: int, degree: int, least: int) -> None:
         with self.gpu:
@@ -145,9 +162,9 @@ class Tree:
         natural: id[V], None where natural indices are store IDs. unless_outside: not where any vertex was marked.
         """
         with self.gpu:
-            array = None if natural is None else self.device.uploads.get("natural_ids", natural)[0]
+            names = 0 if natural is None else self.upload("natural_ids", natural).address
             self.gpu.fill(self.least, 0xFF, self.stream)
-            names, unless = 0 if array is None else array.address, self._outside if unless_outside else 0
+            unless = self._outside if unless_outside else 0
             self.launch(
                 "least_natural_kernel", self.linked, self.parent.address, names, self.linked, self.giant.address,
                 self.least.address, self._trees, unless,
@@ -159,12 +176,13 @@ class Tree:
         """(edges looked at, vertices marked, trees labelled) since the last call, when all is over."""
         with self.gpu:
             found = self.gpu.read(self._counts.address, self._numbers, self.stream) - self._told
+            self._over()
         self._told += found
         return int(found[0]), int(found[1]), int(found[2])
 
     def join(self, other: Tree) -> None:
         """Take over the links of another GPU's forest, on which nothing is queued."""
-        with self.gpu:
+        with self.gpu, self._span("merges", f"join the forest of {other.device.name}"):
             whole = self.gpu.reaches(other.gpu)
             step = self.linked if whole else self.piece.count
             for first in range(0, self.linked, max(1, step)):
@@ -173,19 +191,23 @@ class Tree:
                     self.gpu.copy(self.piece.address, theirs, size * self.dtype.itemsize, self.stream)
                     theirs = self.piece.address
                 self.launch("link_forest_kernel", size, self.parent.address, theirs, first, size)
-            self.stream.synchronize()
+        self.wait()
 
     def become(self, other: Tree) -> None:
         """Be a copy of another GPU's forest, on which nothing is queued."""
         with self.gpu:
             size = self.linked * self.dtype.itemsize
-            self.gpu.copy(self.parent.address, other.parent.address, size, self.stream)
-            self.stream.synchronize()
+            with self._span("merges", f"take the forest of {other.device.name}"):
+                self.gpu.copy(self.parent.address, other.parent.address, size, self.stream)
+        self.wait()
 
     def read(self) -> np.ndarray:
         """The parents or labels, id[V]."""
         with self.gpu:
-            return self.gpu.fetch(self.parent.address, self.vertices, self.dtype, self.stream)
+            with self._span("copies", "copy: the forest, on its way back"):
+                found = self.gpu.fetch(self.parent.address, self.vertices, self.dtype, self.stream)
+            self._over()
+            return found
 
     def free(self) -> None:
         """Give its memory back. Raises nothing."""

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from gstream.devices.cuda import Array, Gpu
+from gstream.devices.gpulane import Spans, span_of
 
 
 class Kept(Protocol):
@@ -27,8 +28,8 @@ class Uploads:
 
     resident: Kept | None = None
 
-    def __init__(self, gpu: Gpu) -> None:
-        self._gpu = gpu
+    def __init__(self, gpu: Gpu, spans: Spans | None = None) -> None:
+        self._gpu, self.spans = gpu, spans
         self._kept: dict[str, Array] = {}
 
     def keep(self, names: set[str]) -> None:
@@ -51,7 +52,7 @@ class Uploads:
         """The copy, made where there is none, and the bytes that moved for it."""
         if name in self._kept:
             return self._kept[name], 0
-        self._kept[name] = self._gpu.upload(values)
+        self._kept[name] = self._gpu.upload(values, span_of(self.spans, "copies", f"copy: {name}", None))
         return self._kept[name], values.nbytes
 
     @property

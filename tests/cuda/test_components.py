@@ -1,4 +1,5 @@
-"""Components on the stand-in for the driver: labels are made before it is known whether all is linked."""
+"""Components on the stand-in for the driver: labels that are made before it is known whether all is linked, what
+moves, and what a trace shows."""
 
 from __future__ import annotations
 
@@ -11,12 +12,16 @@ from scipy.sparse.csgraph import connected_components
 
 from gstream.algorithms.session import Session
 from gstream.algorithms.wcc import run_wcc
+from gstream.devices.gpuforest import HEADS_PART
 from gstream.devices.gputree import Tree
 from gstream.driver import Engine
 from gstream.options import RunOptions
+from gstream.trace import ChromeTrace
 
 V, APART = 1500, 60  # vertices with edges; the last of them form components of their own
 ALL = V + 4000
+LOOKS = 3  # at heads: the first column, the second, the others
+BACK = "copy: the forest, on its way back"
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
 
 
@@ -81,3 +86,75 @@ def test_labels_are_the_least_vertices(graph, launched, monkeypatch, devices, la
         run_wcc(session)
         if len(devices.split(",")) == 1:  # several look at lists that one knows to be in the giant
             assert edges <= session.stats.edges_visited + V
+
+
+def moving(session):
+    """Bytes of the heads by their names on GPUs, and of what else may come of the store's arrays."""
+    store, names = session.store, session.meta.topologies
+    heads = {f"heads/{store.topology(name).name}": store.topology(name).heads().nbytes for name in names}
+    others = {"degree": store.out_degree(), "natural_ids": session.natural_ids()}
+    others |= {"in_degree": store.in_degree()} if session.meta.directed else {}
+    return heads, {name: array.nbytes for name, array in others.items()}
+
+
+@pytest.mark.parametrize("devices", ["cuda", "cuda:0,2", "cuda:0,1,3"])
+def test_heads_count_as_moved_once(graph, devices):
+    """To all GPUs together; degrees, where they come, and names in degree order are for the first GPU alone."""
+    store, _, size = graph
+    with Engine(store, RunOptions(devices=[devices])) as engine:
+
+        def moved():
+            with Session(engine) as session:
+                return run_wcc(session)[1]["stats"]["attribute_bytes_moved"]
+
+        with Session(engine) as session:
+            heads, others = moving(session)
+        first, found = engine.devices[0].uploads, moved()
+        came = {name for name in others if first.find(name) is not None}
+        assert ("natural_ids" in came) == (store.meta.order == "degree")
+        assert came - {"natural_ids"} or size == 2 and devices == "cuda"
+        assert found == sum(heads.values()) + sum(others[name] for name in came)
+        assert moved() == 0  # all is there
+        for device in engine.devices:
+            device.release()
+        assert moved() == found
+
+
+def test_heads_that_come_by_pieces_move_for_each_look(graph):
+    store, room = graph[0], 250_000
+    with Engine(store, RunOptions(devices=["cuda"], device_memory=room, batch_bytes=4096)) as engine:
+        with Session(engine) as session:
+            heads, others = moving(session)
+            moved = run_wcc(session)[1]["stats"]["attribute_bytes_moved"]
+        came = sum(nbytes for name, nbytes in others.items() if engine.devices[0].uploads.find(name) is not None)
+    looks = [LOOKS if nbytes * HEADS_PART > room else 1 for nbytes in heads.values()]
+    assert (LOOKS in looks) == (store.meta.order == "natural")  # in degree order vertices without edges have none
+    assert moved == came + sum(count * nbytes for count, nbytes in zip(looks, heads.values(), strict=True))
+
+
+@pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
+def test_a_trace_has_every_phase(graph, launched, devices):
+    """Every kernel that is launched, every copy of what is the store's, pages where they come, and merges."""
+    (store, _, size), trace = graph, ChromeTrace()
+    with Engine(store, RunOptions(devices=[devices], trace=trace)) as engine:
+        with Session(engine) as session:
+            pages = run_wcc(session)[1]["stats"]["pages_moved"]
+        spans = list(trace._spans)  # all of them: none waits for the engine's end
+        kept = {device.name: [f"copy: {name}" for name in device.uploads._kept] for device in engine.devices}
+    first, *others = kept
+    assert all(begin <= end for *_, begin, end in spans)
+    assert sorted(name for _, track, name, *_ in spans if track == "vertices") == sorted(launched)
+    assert bool(pages) == (size == 6)
+    for gpu in kept:
+        copies = [name for process, track, name, *_ in spans if (process, track) == (gpu, "copies")]
+        tracks = {(track, name) for process, track, name, *_ in spans if process == gpu}
+        phases = ["plant", "link_heads", "compress", "giant"]
+        phases += ["mark_outside", "least_natural", "relabel"] if gpu == first else []
+        assert {("vertices", f"{phase}_kernel") for phase in phases} <= tracks
+        assert sorted(name for name in copies if " pages of " not in name and name != BACK) == sorted(kept[gpu])
+        assert any(name.startswith("copy: heads/") for name in copies) and (BACK in copies) == (gpu == first)
+        assert any(" pages of " in name for name in copies) == bool(pages)
+        assert any(track == "stream 0" and name.startswith("kernel: ") for track, name in tracks) == bool(pages)
+    for gpu in others:
+        assert (first, "merges", f"join the forest of {gpu}") in {span[:3] for span in spans}
+        assert (gpu, "merges", f"take the forest of {first}") in {span[:3] for span in spans}

@@ -277,6 +277,7 @@ def test_traces_have_spans_of_streams(store):
     names = {event["name"] for event in trace.events() if event["ph"] == "X"}
     pages = store.topology("in").pages
     assert {
+        "copy: degree",
         "copy: 2 pages of " + store.topology("in").name,
         f"kernel: {pages} cached pages of {store.topology('in').name}",
     } <= names
