@@ -15,6 +15,7 @@ from bench.figures import Figure, Samples, check
 from bench.graphs import SEED
 from bench.link import Ceiling, Devices
 from bench.ours import Account
+from pagestore.layout import HEAD_NEIGHBOURS
 
 ALPHA = 0.85
 RELATIVE = 1e-5  # of ranks in float32
@@ -86,7 +87,7 @@ class Setup:
 @dataclass(frozen=True)
 class Store:
     """A measured store and its sizes. page_bytes: of all pages that one full sweep visits; a_page: of one page. Both
-    with weights where the store has them."""
+    with weights where the store has them. head_bytes: of the heads of all vertices that have some."""
 
     path: Path
     name: str
@@ -94,6 +95,7 @@ class Store:
     edges: int
     page_bytes: int
     a_page: int
+    head_bytes: int = 0
 
     @classmethod
     def read(cls, path: Path, kind: str, scale: int, edge_factor: int) -> Store:
@@ -105,7 +107,7 @@ class Store:
             density = f", edge factor {edge_factor}" if edge_factor != stores.EDGE_FACTOR else ""
             return cls(
                 path, f"rmat-{scale}{density}, {kind}", store.meta.vertices, store.meta.edges,
-                topology.pages * a_page, a_page,
+                topology.pages * a_page, a_page, topology.head_rows * HEAD_NEIGHBOURS * store.meta.id_bytes,
             )  # fmt: skip
 
     def sources(self, count: int) -> list[int]:

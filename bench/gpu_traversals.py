@@ -3,7 +3,7 @@
 A time is that of a run's superstep loop; for components, which union-find finds without supersteps, from the first
 link to the labels in GPU memory. Heads may settle components before a page has moved, so they are streamed once more
 with nothing left on the GPU from earlier runs, so that heads move in the run, and once more without heads: one sweep of
-all pages.
+all pages. Heads count among the bytes of the ceilings: where they move, and where all lies in GPU memory.
 Every answer is compared with the host's, value by value.
 """
 
@@ -49,6 +49,26 @@ class Timed:
         return float(np.mean([getattr(account, field) for account in self.accounts]))
 
 
+def read_by_supersteps(store: Store, timed: Timed, place: str) -> float:
+    """Bytes that a run reads at its ceiling's rate: of pages, in device memory or over the link."""
+    return timed.mean("pages") * store.a_page if place == "in-core" else timed.mean("bytes_moved")
+
+
+def read_by_components(store: Store, timed: Timed, place: str) -> float:
+    """The same of union-find: heads, and pages that these leave."""
+    if place == "in-core":
+        return store.head_bytes + timed.mean("pages_asked") * store.a_page
+    return timed.mean("bytes_moved") + heads_moved(store, timed)
+
+
+def heads_moved(store: Store, timed: Timed) -> float:
+    """Bytes of heads that moved. Names may be among the attributes, too: they move before the clock begins."""
+    return min(timed.mean("attribute_bytes"), store.head_bytes)
+
+
+Read = Callable[[Store, Timed, str], float]
+
+
 def run_all(
     session: ours.Session, calls: Sequence[Call], expected: Sequence[np.ndarray], what: str, anew: bool = False
 ) -> Timed:
@@ -69,11 +89,12 @@ def run_all(
 
 
 def each_place(
-    setup: Setup, store: Store, program: str, calls: Sequence[Call], places: Mapping[str, dict[str, Any]] = PLACES
-) -> Iterator[tuple[str, Timed, Figure]]:
+    setup: Setup, store: Store, program: str, calls: Sequence[Call], places: Mapping[str, dict[str, Any]] = PLACES,
+    read: Read = read_by_supersteps,
+) -> Iterator[tuple[str, Timed, Figure]]:  # fmt: skip
     """(where the pages are, its runs, its time against the ceiling), in the order of `places`.
 
-    The time is the mean of all runs; its ceiling is the device memory's rate, or the link's, over the bytes read.
+    The time is the mean of all runs; its ceiling is the device memory's rate, or the link's, over the bytes `read`.
     """
     distinct: dict[int, np.ndarray] = {}
     with ours.opened(store.path, devices=["host"]) as session:
@@ -89,12 +110,12 @@ def each_place(
                 timed = run_all(session, calls, expected, f"{program} {place}", anew=place == MOVED)
             if place != "in-core":
                 ceiling = ceiling.best(limits.link(names))
-            yield place, timed, time_figure(setup, store, f"{program} {place}", timed, ceiling, place)
+            size = read(store, timed, place)
+            yield place, timed, time_figure(setup, store, f"{program} {place}", timed, ceiling, size)
 
 
-def time_figure(setup: Setup, store: Store, what: str, timed: Timed, ceiling: Ceiling, place: str) -> Figure:
+def time_figure(setup: Setup, store: Store, what: str, timed: Timed, ceiling: Ceiling, size: float) -> Figure:
     loops = timed.loops
-    size = timed.mean("pages") * store.a_page if place == "in-core" else timed.mean("bytes_moved")
     figure = Figure(
         what=f"{what}, {setup.devices.label(setup.devices.one)}",
         graph=store.name,
@@ -146,9 +167,11 @@ def components(setup: Setup) -> Iterator[Figure]:
         return session.components()
 
     calls = [call] * COMPONENT_RUNS
-    for place, timed, figure in each_place(setup, store, "components", calls, COMPONENT_PLACES):
+    for place, timed, figure in each_place(setup, store, "components", calls, COMPONENT_PLACES, read_by_components):
         if place == "streamed" and not timed.mean("bytes_moved"):
             figure = replace(figure, note=f"{figure.note}; heads alone settle it, no page moves")
+        if place == MOVED and (heads := heads_moved(store, timed)):
+            figure = replace(figure, note=f"{figure.note}; {heads / 2**20:.1f} MiB of the attributes are heads")
         aimed = setup.scale == TARGET_SCALE and place != "in-core"
         yield replace(figure, need=SWEEP_SHARE, target="90 % of the link") if aimed and place == SWEPT else figure
         if aimed:

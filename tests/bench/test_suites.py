@@ -52,6 +52,7 @@ def test_components_are_streamed_with_heads_and_without(setup: Setup) -> None:
     assert list(figures) == ["components in-core", "components streamed", moved, "components streamed without heads"]
     assert "heads alone settle it, no page moves" in figures["components streamed"].note
     assert figures["components streamed"].ratio is None  # no bytes, so no share of the link
+    assert figures["components in-core"].ceiling and figures["components in-core"].ratio  # heads are read there
     swept = figures["components streamed without heads"]
     assert swept.ceiling and swept.ratio and "heads alone" not in swept.note
     assert "edges/s of " in swept.note and "pages moved, 1 times the " in swept.note
