@@ -66,7 +66,8 @@ class RunOptions:
     checkpoint: folder for checkpoints of a program's run (gstream.checkpoint); None: none. checkpoint_every: so many
         supersteps (10), or a time ("30s", "5m"); None: a minute. resume: go on from the checkpoint that is there, on
         any devices; replace_checkpoint: start afresh though there is one; stop: gstream.keeping.StopRequest
-    trace: takes what happened when; progress: called after each superstep with its number, from 1, and figures
+    trace: takes what happened when; no device makes supersteps by itself then (gstream.ahead)
+    progress: called after each superstep with its number, from 1, and figures
     """
 
     devices: list[str] = field(default_factory=lambda: ["host"])

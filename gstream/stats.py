@@ -54,7 +54,8 @@ class RunStats:
     pages_moved, bytes_moved: pages handed to devices other than from the device's own cache, and their bytes with
     weights; a host device reads them where they lie. pages_in_place: pages of which a device that copies read the
     wanted lists alone, in host memory; their part of bytes_moved is reckoned from mean lengths of lists.
-    attribute_bytes_moved: WA and RA copied to and from devices.
+    attribute_bytes_moved: WA and RA copied to and from devices, and what is the store's beside pages and not there from
+    runs before: heads, degrees, names.
     bytes_read_disk: pages read from the store's file during the run. cache_*: hits and misses of the caches (device
     memory over the link, host memory over the disk). peak_memory_bytes: tracked bytes of host memory; on_device_bytes:
     of the fullest device. predicted_*: by the planner, before the run; for programs with a frontier, whose pages no

@@ -110,7 +110,11 @@ def _declared(
     resume: bool = typer.Option(False, "--resume", help="Go on from what --checkpoint kept, on any devices."),
     certify: bool = typer.Option(False, "--certify", help="Prove the answer, or what can be proved of it."),
     ldbc: bool = typer.Option(False, "--ldbc", help="Write FILE as LDBC Graphalytics does."),
-    trace: Path = typer.Option(None, metavar="FILE", help="Write what happened when, for Perfetto (ui.perfetto.dev)."),
+    trace: Path = typer.Option(
+        None,
+        metavar="FILE",
+        help="Write what happened when, for Perfetto (ui.perfetto.dev). No GPU makes supersteps by itself then.",
+    ),
     plot: Path = typer.Option(None, metavar="FILE", help="degrees: draw the distribution, by matplotlib."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None: ...

@@ -282,6 +282,7 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
         ("supersteps", f"{summary['supersteps']}{ended}{superstep_times(stats)}"),
         ("pages moved", f"{stats['pages_moved']:,}, {show_bytes(stats['bytes_moved'])} "
                         f"({stats['bytes_per_second'] / 1e9:.3g} GB/s){planned}"),
+        *attribute_lines(stats),
         ("read from disk", show_bytes(stats["bytes_read_disk"])),
         ("edges", f"{stats['edges_visited']:,} visited, {show_count(stats['edges_per_second'])} edges/s"),
         ("cache hits", f"{stats['cache_hits']:,} of {asked:,} pages ({stats['r_hit']:.0%})" if asked else "none used"),
@@ -301,6 +302,12 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
     if output is not None:
         lines.append(("written", f"{output}: {show_things(rows, 'row')}"))
     return lines
+
+
+def attribute_lines(stats: dict[str, Any]) -> list[tuple[str, str]]:
+    """What moved beside pages; nothing does where devices share the host's memory."""
+    moved = stats["attribute_bytes_moved"]
+    return [("attributes", f"{show_bytes(moved)} moved, degrees and heads included")] if moved else []
 
 
 def kept_lines(kept: dict[str, Any] | None) -> list[tuple[str, str]]:

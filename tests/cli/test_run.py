@@ -41,6 +41,15 @@ def test_table_and_figures(store: Path, gstream: Command) -> None:
     ]
     for name in ("supersteps", "pages moved", "edges", "cache hits", "peak memory", "GB/s", "edges/s"):
         assert name in figures
+    assert "\nattributes " not in figures  # the host's cores share its memory
+
+
+def test_attributes_that_move_are_told(store: Path, gstream: Command) -> None:
+    run = ("run", "pagerank", store, "--devices", "fake:1")
+    stats, told = json.loads(gstream(*run, "--json").stdout)["stats"], gstream(*run).stdout
+    assert stats["attribute_bytes_moved"] > 0
+    line = f"attributes +{stats['attribute_bytes_moved']} B moved, degrees and heads included"
+    assert re.search(rf"^{line}$", told, re.MULTILINE), told
 
 
 def test_json_object(store: Path, gstream: Command) -> None:
