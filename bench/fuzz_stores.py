@@ -205,7 +205,7 @@ def quick_check(words: np.ndarray, weights: np.ndarray | None, row: Any, vertice
     heads, sums = np.empty((len(vertex), 4), words.dtype), np.zeros(4, np.uint64)
     geometry = (np.uint64(32 // id_bytes), np.uint64(vertices), np.uint64(row["layout"] or 1))
     carrier = np.empty(0, np.uint8) if weights is None else weights
-    if walk_records(words, *geometry, vertex, size) or scan_neighbours(
+    if walk_records(words, *geometry, vertex, size, True) or scan_neighbours(
         words, carrier, *geometry, vertex, size, heads, sums
     ):
         return False

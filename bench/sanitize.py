@@ -6,8 +6,9 @@
     python bench/sanitize.py --tests tests/gpu/test_sort.py
 
 A process has some tests of one file. Results go to bench/results/sanitizer.json, a tool's in place of those it had, or
-beside them with --missing; what tools and tests said to bench/scratch/sanitizer/. Exit code 1 where a tool reports
-something, a test fails, or a process did not end in time. Tests that failed or had no end are named as missing.
+beside them with --missing ("parts": how many tests are of which commit); what tools and tests said to
+bench/scratch/sanitizer/. Exit code 1 where a tool reports something, a test fails, or a process did not end in time.
+Tests that failed or had no end are named as missing.
 """
 
 from __future__ import annotations
@@ -167,9 +168,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     result = run_all(parts, options.shards, options.limit)
     good = True
     for tool, found in result.items():
+        found["parts"] = [{"commit": facts["commit"], "passed": found["passed"]}]
         if options.missing and tool in known:
-            before = {**known[tool], "failed": 0, "error": 0, "missing": []}  # those that failed were missing
-            found = added([found, {key: before[key] for key in found}])
+            before = {
+                "parts": [],
+                **known[tool],
+                "failed": 0,
+                "error": 0,
+                "missing": [],
+            }  # those that failed were missing
+            found = added([{key: before[key] for key in found}, found])
         when = {"seconds": round(time.monotonic() - began), **{k: facts[k] for k in ("date", "commit")}}
         known[tool] = {**found, **when}
         clean = found["reports"] == found["failed"] == found["error"] == len(found["missing"]) == 0

@@ -24,6 +24,7 @@ if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench import (
+    crafted,
     machine,
     torture_answers,
     torture_faults,
@@ -40,6 +41,7 @@ SHORT_RESULT = machine.ROOT / "bench" / "scratch" / "results" / "torture.json"
 USUAL_SECONDS = 600.0
 MODULES = (
     torture_stores,
+    crafted,
     torture_faults,
     torture_kills,
     torture_gpus,

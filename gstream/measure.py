@@ -13,7 +13,8 @@ A GPU's, a file for each name of a GPU (gstream.devices.gpuprobe measures them i
     c1, c2       rate of the link, c1 in and out by turns, c2 to the GPU; call_s: copies, launch and events of a batch
     list_s       a short list that a kernel reads in place in host memory, with its slot and size
     merge        copies between two GPUs, of which a merge is made; measured when a run first has several
-    pull_edges, push_edges, memory     GpuConstants' defaults, until runs say how fast kernels are
+    pull_edges   random reads of 4 bytes with a sum; push_edges: random atomic additions of 4 bytes
+    memory       copies within the GPU's memory
 
 Runs teach the kernels' rates, `merge` and `load` (gstream.predict): what is kept is an average of logarithms in which
 the last run counts WEIGHT, the one before WEIGHT x (1 - WEIGHT) and so on. It follows a machine that becomes slower or
@@ -31,6 +32,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -45,7 +47,7 @@ from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import kernel
 from gstream.pages import page_rows
 from gstream.pagetable import PageTable
-from pagestore.errors import DeviceMissingError, GstreamError
+from pagestore.errors import GstreamError
 
 COPY_BYTES = 32 << 20  # larger than caches
 TARGETS = 1 << 20  # vertices of the measured gather: values of 4 MiB, between cache and memory as in real graphs
@@ -54,7 +56,7 @@ DISK_BYTES = 64 << 20
 DISK_RUN = 8 << 20
 WEIGHT = 0.25  # of the last run
 CALLS_A_BATCH = 3  # copy of the pages, copy of the work list, launch: an event goes with each but one
-LINK = ("c1", "c2", "call_s")  # what a GPU's probe gives
+LINK, LISTS, KERNELS = ("c1", "c2", "call_s"), ("list_s",), ("pull_edges", "push_edges", "memory")  # of a GPU's probes
 
 
 @kernel
@@ -94,20 +96,18 @@ def constants(workers: Workers, folder: Path | None = None) -> Constants:
 def gpu_constants(gpus: Sequence[Any], folder: Path | None = None) -> GpuConstants:
     """Constants of a run's GPUs (gstream.devices.cuda.Gpu), which are taken to be alike: from the file or measured.
 
-    Measures the first of them, and the way to it from the others where there are several. A GPU that can't be measured,
-    for lack of memory, say, has the defaults, and is tried again by the next process.
+    Measures the first of them, and the way to it from the others where there are several. What can't be measured, for
+    lack of memory or of nvcc, say, is a default, and is tried again by the next process.
     """
     path = _file(gpus[0].name, folder)
-    known, found = _read(path), {}
-    try:
-        if not known.keys() >= set(LINK):
-            found = _link(gpus[0])
-        if "list_s" not in known:
-            found |= _lists(gpus[0])
-        if len(gpus) > 1 and "merge" not in known:
+    known, found = _read(path), dict[str, float]()
+    for given, probe in ((LINK, _link), (LISTS, _lists), (KERNELS, _kernels)):
+        if not known.keys() >= set(given):
+            with suppress(GstreamError, OSError):
+                found |= {name: rate for name, rate in probe(gpus[0]).items() if name not in known}
+    if len(gpus) > 1 and "merge" not in known:
+        with suppress(GstreamError, OSError):
             found["merge"] = _merge_rate(gpus, known | found)
-    except (GstreamError, OSError):
-        pass
     if found:
         _write(path, known | found)
     names = {entry.name for entry in fields(GpuConstants)} - {"disk"}
@@ -125,11 +125,14 @@ def _link(gpu: Any) -> dict[str, float]:
 def _lists(gpu: Any) -> dict[str, float]:
     from gstream.devices.gpuprobe import list_seconds
 
-    try:
-        seconds = list_seconds(gpu)
-    except DeviceMissingError:  # no nvcc
-        seconds = None
+    seconds = list_seconds(gpu)
     return {} if seconds is None else {"list_s": seconds}
+
+
+def _kernels(gpu: Any) -> dict[str, float]:
+    from gstream.devices.gpuprobe import kernel_rates
+
+    return kernel_rates(gpu)
 
 
 def _merge_rate(gpus: Sequence[Any], known: dict[str, float]) -> float:
@@ -137,7 +140,8 @@ def _merge_rate(gpus: Sequence[Any], known: dict[str, float]) -> float:
     from gstream.devices.gpuprobe import peer_rate
 
     rates = [peer_rate(gpus[0], other) for other in gpus[1:]]
-    return min(known["c1"] / 2 if rate is None else rate for rate in rates)
+    through_host = known.get("c1", GpuConstants.c1) / 2
+    return min(through_host if rate is None else rate for rate in rates)
 
 
 def learn(who: int | str, rates: Iterable[tuple[str, float]], folder: Path | None = None) -> None:

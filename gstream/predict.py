@@ -68,6 +68,7 @@ class CostModel:
         Later plans go by what was learnt. The file is written by `close`: it would take longer than a short run.
         """
         stats.predicted_seconds = predicted_seconds(stats, plan, supersteps)
+        stats.link_rate = plan.constants.c2 * plan.devices if self.gpus else 0.0
         for name, rate in lessons(stats, plan, bool(self.gpus)):
             known = getattr(self.constants, name)
             default = known == getattr(type(self.constants), name)

@@ -60,6 +60,7 @@ class RunStats:
     memory over the link, host memory over the disk). peak_memory_bytes: tracked bytes of host memory; on_device_bytes:
     of the fullest device. predicted_*: by the planner, before the run; for programs with a frontier, whose pages no
     plan knows, predicted_bytes is 0 and predicted_seconds is equation (2) over the pages that the run visited.
+    link_rate: bytes/s that all GPUs' links carry together, as measured before; 0 without GPUs.
     seconds: the whole call; loop_seconds: of its supersteps, or from a forest's first link to its labels, without
     taking memory before and handing out the answer afterwards.
     kept: of a run with checkpoints.
@@ -85,6 +86,7 @@ class RunStats:
     chunks: int = 1
     predicted_bytes: int = 0
     predicted_seconds: float = 0.0
+    link_rate: float = 0.0
     device_bytes_moved: list[int] = field(default_factory=list)
     per_superstep: list[StepStats] = field(default_factory=list)
     kept: Kept | None = None
@@ -93,7 +95,7 @@ class RunStats:
         """These figures, with those of a run before added: what is counted is summed, what is held the greater."""
         for name in SUMMED:
             setattr(self, name, getattr(before, name) + getattr(self, name))
-        for name in ("peak_memory_bytes", "on_device_bytes", "case", "chunks"):
+        for name in ("peak_memory_bytes", "on_device_bytes", "case", "chunks", "link_rate"):
             setattr(self, name, max(getattr(before, name), getattr(self, name)))
         self.kept = self.kept or before.kept
         moved, own = before.device_bytes_moved, self.device_bytes_moved
@@ -107,6 +109,12 @@ class RunStats:
     @property
     def bytes_per_second(self) -> float:
         return self.bytes_moved / self.seconds if self.seconds else 0.0
+
+    @property
+    def link_share(self) -> float:
+        """Of what the links could have carried while supersteps went on: what they did."""
+        could = self.loop_seconds * self.link_rate
+        return (self.bytes_moved + self.attribute_bytes_moved) / could if could else 0.0
 
     @property
     def r_hit(self) -> float:
@@ -123,7 +131,7 @@ class RunStats:
     def as_dict(self) -> dict[str, Any]:
         """Plain dictionary for --json."""
         plain = {**vars(self), "per_superstep": [dict(vars(step)) for step in self.per_superstep]}
-        rates = ("edges_per_second", "bytes_per_second", "r_hit", "d_skew")
+        rates = ("edges_per_second", "bytes_per_second", "link_share", "r_hit", "d_skew")
         plain["kept"] = None if self.kept is None else dict(vars(self.kept))
         return plain | {name: getattr(self, name) for name in rates}
 

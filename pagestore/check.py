@@ -1,4 +1,4 @@
-"""Compiled checks of one page, for the scrub: the rules R2 to R6 of pagestore/decode.py at some ns an edge.
+"""Compiled checks of one page, for scrub and readers: the rules R2 to R6 of pagestore/decode.py at some ns an edge.
 
 The reference decoder is the authority; these kernels say quickly that a page is sound, and on any other answer the
 decoder is asked for the words. They share no code with the packer. All indices are unsigned, and every index is
@@ -20,14 +20,14 @@ _FIRST, _SECOND, _WEIGHT, _LAST = (
 
 
 @compiled
-def walk_records(words, header_words, vertices, columns, vertex, size):
+def walk_records(words, header_words, vertices, columns, vertex, size, rest):
     """Follow slots and records of a page (id[W]); fills vertex, size (u8[records]); returns the broken rule or 0.
 
     columns: records of a group, 1 in a page of rows. len(vertex) records and their slots must fit W, which the
-    directory's checks ensure.
+    directory's checks ensure. rest: look at words that belong to no list, too (R6).
     """
     if columns > 1:
-        return _walk_columns(words, header_words, vertices, columns, vertex, size)
+        return _walk_columns(words, header_words, vertices, columns, vertex, size, rest)
     one, two = np.uint64(1), np.uint64(2)
     slots = np.uint64(words.size) - two * np.uint64(vertex.size)
     at = np.uint64(header_words)
@@ -36,21 +36,24 @@ def walk_records(words, header_words, vertices, columns, vertex, size):
         owner, start = np.uint64(words[slot]), np.uint64(words[slot + one])
         if owner >= vertices or (i > 0 and owner <= vertex[i - 1]):
             return 2
-        if start != at or at >= slots:
+        if start >= slots:
             return 3
-        count = np.uint64(words[at])
-        if count == 0 or count >= slots - at:
-            return 3 if count == 0 else 4
+        count = np.uint64(words[start])
+        if start != at or count == 0:
+            return 3
+        if count >= slots - start:
+            return 4
         vertex[i], size[i] = owner, count
         at += one + count
-    for k in range(at, slots):
-        if words[np.uint64(k)] != 0:
-            return 6
+    if rest:
+        for k in range(at, slots):
+            if words[np.uint64(k)] != 0:
+                return 6
     return 0
 
 
 @compiled
-def _walk_columns(words, header_words, vertices, columns, vertex, size):
+def _walk_columns(words, header_words, vertices, columns, vertex, size, rest):
     """The same for a column page: a group's sizes side by side, then as many rows as its longest list."""
     one, two = np.uint64(1), np.uint64(2)
     slots = np.uint64(words.size) - two * np.uint64(vertex.size)
@@ -71,6 +74,8 @@ def _walk_columns(words, header_words, vertices, columns, vertex, size):
         if end > slots:
             return 4
         vertex[i], size[i] = owner, count
+    if not rest:
+        return 0
     used = np.uint64(vertex.size)  # what is not zero: sizes and, but for vertex 0, neighbours
     for i in range(vertex.size):
         k = np.uint64(words[np.uint64(words.size) - two * (np.uint64(i) + one) + one])

@@ -56,14 +56,28 @@ class Topology:
         """Vertices 0..head_rows-1 have a row in `heads`; the others have no edges. 0 when the store has no heads."""
         return 0 if self._heads is None else self._heads.rows
 
-    def heads(self, first: int = 0, last: int | None = None) -> np.ndarray:
+    def heads(self, first: int = 0, last: int | None = None, check: bool = True) -> np.ndarray:
         """First 4 neighbours of vertices [first, last), id[n, 4], missing ones `layout.none`; CRC checked.
 
-        Raises UsageError when the store was converted without heads.
+        check: that they are vertices, too. Raises UsageError when the store was converted without heads, StoreError.
         """
         if self._heads is None:
             raise UsageError(f"{self.path}: has no heads; convert again without --no-heads.")
-        return self._heads.read(first, last)
+        found = self._heads.read(first, last)
+        if check:
+            from pagestore.bounds import beyond_heads  # Numba: as in pagestore.reader
+
+            if beyond_heads(found.reshape(-1), self.last_id, self.layout.id_dtype.type(self.layout.none)):
+                raise StoreError(
+                    f"{self.path}: heads of topology {self.name} name vertices that are not there, though their "
+                    f"checksum is right: no accident made them so. {self.remedy}"
+                )
+        return found
+
+    @property
+    def last_id(self) -> np.unsignedinteger:
+        """The last vertex, as the pages' words are."""
+        return self.layout.id_dtype.type(max(self.vertices, 1) - 1)
 
     def reader(self, direct: bool = False) -> PageReader:
         """A reader of this topology's pages; `direct` reads past the page cache (O_DIRECT) where the disk can."""

@@ -66,7 +66,7 @@ def run_cdlp(session: Session, iterations: int = 10) -> tuple[list[Column], dict
             for number in range(len(blocks)):
                 block = only[0] if only else blocks.range(number)
                 within = head_of(entries, block.entries)  # GPUs copy no more than that
-                given = (session, block, labels.gather_labels, (label, within))
+                given = (session, block, labels.gather_labels, (label, within, np.uint64(block.entries)))
                 if only:
                     gather(*given, cursor, resident)
                     resident.read(entries)

@@ -16,8 +16,11 @@ DISTINCT = 4096  # labels that it takes: more of them are sorted
 
 
 @record_kernel(cursor="own", entries="own")
-def gather_labels(record, first, end, cursor, way, both, label, entries):
-    """entries: labels of the neighbours of vertices [first, end), each at its vertex's cursor (see blocks.gather)."""
+def gather_labels(record, first, end, cursor, way, both, label, entries, room):
+    """entries: labels of the neighbours of vertices [first, end), each at its vertex's cursor (see blocks.gather).
+
+    room: how many they are, as degrees say; lists that say otherwise, in a store that somebody made so, end there.
+    """
     v = record.vertex
     mine = v >= first and v < end
     if not mine and not both:
@@ -25,10 +28,13 @@ def gather_labels(record, first, end, cursor, way, both, label, entries):
     place = atomic_add(cursor, v - first, record.count) if mine else u64(0)
     for u in record.neighbours():
         if mine:
-            entries[place] = label[u]
+            if place < room:
+                entries[place] = label[u]
             place += u64(1)
         if both and u >= first and u < end:
-            entries[atomic_add(cursor, u - first, u64(1))] = label[v]
+            other = atomic_add(cursor, u - first, u64(1))
+            if other < room:
+                entries[other] = label[v]
 
 
 @helper

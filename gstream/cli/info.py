@@ -36,7 +36,7 @@ class Step(NamedTuple):
 
 def info(
     store: Path = typer.Argument(..., metavar="STORE"),
-    simd: bool = typer.Option(False, "--simd", help="Lanes that GPU kernels would use: UA, UR, ME by group size."),
+    simd: bool = typer.Option(False, "--simd", help="SIMD efficiency of a sweep: UA, UR, ME by lanes a list."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Show what a store holds: graph, pages, sizes, and what it was made from."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -157,6 +158,7 @@ def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, An
         "seconds_a_superstep": planned.seconds(1),
         "bytes_moved": moved(supersteps),
         "seconds": planned.seconds(supersteps),
+        "constants": asdict(planned.constants),
     }
 
 
@@ -183,7 +185,18 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("pages", f"{', '.join(places)}; batches of {facts['batch_pages']}{streams}"),
     ]
     lines += [("holds", f"{show_bytes(size)} {name}") for name, size in held.items() if size]
-    return lines + _work_lines(facts)
+    return [*lines, *_work_lines(facts), ("by", _rates(facts["constants"], facts["copies"], facts["devices"]))]
+
+
+def _rates(constants: dict[str, float], copies: bool, devices: int) -> str:
+    """What the cost model reckons with."""
+    link = f"a link of {constants['c2'] / 1e9:.3g} GB/s, " if copies else ""
+    lists = f"{1e9 * constants['list_s']:.3g} ns a list read in place, " if copies else ""
+    merges = f", merges of {constants['merge'] / 1e9:.3g} GB/s" if devices > 1 else ""
+    return (
+        f"{link}a disk of {constants['disk'] / 1e9:.3g} GB/s, {lists}{1e6 * constants['call_s']:.3g} us a batch, "
+        f"{constants['pull_edges'] / 1e9:.3g} G edges/s pulled, {constants['push_edges'] / 1e9:.3g} pushed{merges}"
+    )
 
 
 def _work_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:

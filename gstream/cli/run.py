@@ -281,7 +281,7 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
         ("run", f"{summary['algorithm']} on {summary['store']}: {show_seconds(seconds)}{compiling}"),
         ("supersteps", f"{summary['supersteps']}{ended}{superstep_times(stats)}"),
         ("pages moved", f"{stats['pages_moved']:,}, {show_bytes(stats['bytes_moved'])} "
-                        f"({stats['bytes_per_second'] / 1e9:.3g} GB/s){planned}"),
+                        f"({stats['bytes_per_second'] / 1e9:.3g} GB/s{link_share(stats)}){planned}"),
         *attribute_lines(stats),
         ("read from disk", show_bytes(stats["bytes_read_disk"])),
         ("edges", f"{stats['edges_visited']:,} visited, {show_count(stats['edges_per_second'])} edges/s"),
@@ -289,6 +289,7 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
         ("peak memory", f"{show_bytes(stats['peak_memory_bytes'])} of pages and attributes, "
                         f"{show_bytes(peak_rss())} in all"),
     ]  # fmt: skip
+    lines += device_lines(stats)
     lines += [("lost", f"{loss['lost']}, on to {loss['devices']}: {loss['why']}") for loss in summary["lost"]]
     lines += kept_lines(stats["kept"])
     for name in FOUND:
@@ -322,10 +323,32 @@ def kept_lines(kept: dict[str, Any] | None) -> list[tuple[str, str]]:
     return lines
 
 
+def link_share(stats: dict[str, Any]) -> str:
+    """Of what the GPUs' links could have carried during the supersteps."""
+    return f", {stats['link_share']:.0%} of the links in the supersteps" if stats["link_share"] else ""
+
+
+def device_lines(stats: dict[str, Any]) -> list[tuple[str, str]]:
+    """How even the work of several devices was (the model's d_skew), and how long merging took (t_sync)."""
+    if stats["devices"] < 2:
+        return []
+    moved = stats["device_bytes_moved"]
+    even = f"{stats['d_skew']:.0%} balanced, " if any(moved) else ""
+    each = (
+        f", {show_seconds(stats['merge_seconds'] / len(steps))} a superstep"
+        if (steps := stats["per_superstep"])
+        else ""
+    )
+    return [("devices", f"{stats['devices']}, {even}merges {show_seconds(stats['merge_seconds'])}{each}")]
+
+
 def superstep_times(stats: dict[str, Any]) -> str:
-    """How long the supersteps took, beside it what the cost model said where it could before the run, as of bytes."""
+    """How long the supersteps took, beside it what the cost model said: before the run, or where a frontier decides,
+    knowing which pages it led to."""
     taken = sum(step["seconds"] for step in stats["per_superstep"])
-    planned = f"; planned {show_seconds(stats['predicted_seconds'])}" if stats["predicted_bytes"] else ""
+    model = show_seconds(stats["predicted_seconds"])
+    planned = f"; planned {model}" if stats["predicted_bytes"] else f"; {model} by the cost model, for these pages"
+    planned = planned if stats["predicted_seconds"] else ""
     compiled = taken > stats["seconds"]  # some of that was for compiling, which is named apart
     return f" in {show_seconds(taken)}{planned}" if taken and not compiled else ""
 

@@ -4,6 +4,7 @@
     to_device      bytes/s of pinned copies of 16 MiB, one stream; from_device: of copies of 64 MiB
     call_s         seconds of one call: a copy of a few bytes and its event, issued from Python (issue = done)
     list_seconds   of a short list that a kernel reads in host memory, a slot and a size before it
+    kernel_rates   edges/s of a pull and of a push with no pages; memory: bytes/s of copies within the GPU's own
     peer_rate      bytes/s at which a GPU copies from another one's memory
 
 Each rate is that of the fastest round: what else the machine does slows some. `python -m gstream.devices.gpuprobe`
@@ -31,6 +32,9 @@ PIN_BYTES = 128 << 20  # pinning costs about 0.1 ms beside its rate of 30 to 60 
 COPY_BYTES = 16 << 20  # a batch of pages: 55.0 of the 55.4 GB/s of a PCIe 5 link
 WHOLE_BYTES = 64 << 20  # copies that the host waits for, 10 µs each
 LISTS = 1 << 16  # 2 ms of a PCIe 5 link
+EDGES = 1 << 24  # 0.2 ms of an H200
+TARGETS = 1 << 20  # vertices that these lead to: values of 4 MiB lie in L2, as those of hubs do
+LARGE_BYTES = 256 << 20  # larger than L2
 CALLS = 64  # queued at once; a driver takes 1,024
 ROUNDS = 8
 PART_SECONDS = 0.1  # no round begins later: slow links take fewer
@@ -108,9 +112,8 @@ def list_seconds(gpu: Gpu) -> float | None:
     """
     if not gpu.reads_host:
         return None
-    unit = unit_of_page_kernels("probe", ("probe.cu",), UnitShape(np.dtype(np.uint32), None, np.dtype(np.uint32)))
     with gpu, ExitStack() as held:
-        read = gpu.load(unit)["read_lists_kernel"]
+        read = _kernels(gpu)["read_lists_kernel"]
         host = aligned_empty(PIN_BYTES).view(np.uint64)
         host[:] = 1
         held.callback(gpu.pin(host))
@@ -124,6 +127,38 @@ def list_seconds(gpu: Gpu) -> float | None:
             read(stream, blocks, host.ctypes.data, len(host), LISTS, total.address)
 
         return _least_seconds(gpu, read_all) / LISTS
+
+
+def kernel_rates(gpu: Gpu) -> dict[str, float]:
+    """pull_edges and push_edges (edges/s), memory (bytes/s): of sums of 4-byte values at random places, and atomic
+    additions there; of copies, which read and write. What runs do later differs: they read pages, tiles save reads.
+
+    Compiles and raises as `list_seconds`.
+    """
+    with gpu, ExitStack() as held:
+        kernels = _kernels(gpu)
+        targets = gpu.upload(np.random.default_rng(1).integers(0, TARGETS, EDGES, dtype=np.uint32))
+        held.callback(targets.free)
+        values, total = gpu.empty(TARGETS, np.uint32), gpu.empty(1, np.uint64)
+        held.callback(values.free)
+        held.callback(total.free)
+        stream, blocks = gpu.stream(), 8 * gpu.processors
+        held.callback(gpu.synchronize)
+        given = (stream, blocks, targets.address, EDGES, values.address)
+        pull = EDGES / _least_seconds(gpu, lambda: kernels["gather_edges_kernel"](*given, total.address))
+        push = EDGES / _least_seconds(gpu, lambda: kernels["scatter_edges_kernel"](*given))
+    with gpu, ExitStack() as held:
+        here, there = gpu.empty(LARGE_BYTES, np.uint8), gpu.empty(LARGE_BYTES, np.uint8)
+        held.callback(here.free)
+        held.callback(there.free)
+        held.callback(gpu.synchronize)
+        seconds = _least_seconds(gpu, lambda: gpu.copy(here.address, there.address, LARGE_BYTES, stream))
+    return {"pull_edges": pull, "push_edges": push, "memory": LARGE_BYTES / seconds}
+
+
+def _kernels(gpu: Gpu) -> dict[str, Any]:
+    shape = UnitShape(np.dtype(np.uint32), None, np.dtype(np.uint32))
+    return gpu.load(unit_of_page_kernels("probe", ("probe.cu",), shape))
 
 
 def _least_seconds(gpu: Gpu, call: Callable[[], None]) -> float:

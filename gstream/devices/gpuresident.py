@@ -26,7 +26,6 @@ from gstream.records import ItemKernel, RecordKernel, bytes_of
 from pagestore.errors import ResourceError
 
 
-
 class GpuArrays:
     """Copies of host arrays on one GPU, known by the host array that each is of.
 

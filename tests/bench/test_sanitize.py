@@ -74,6 +74,7 @@ def test_what_is_missing_comes_later(tmp_path, monkeypatch):
     (tmp_path / "slow").unlink()
     code, found = sanitized(tmp_path, monkeypatch, TOOL.replace("REPORTS", "0"), slow, "--missing")
     assert code == 0 and (found["memcheck"]["passed"], found["memcheck"]["missing"]) == (5, [])
+    assert [part["passed"] for part in found["memcheck"]["parts"]] == [4, 1]
 
 
 def test_failures_count(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import standin
 
 from gstream.cudacode.generate import Unit
 from gstream.devices import cuda as gpu_module
+from gstream.devices import gpuprobe
 from gstream.devices.gpuqueue import BatchQueue
 
 
@@ -20,6 +21,8 @@ def install(compile_unit: Callable[[Unit], Path], put: Callable[[Any, str, Any],
     put(gpu_module.Gpu, "_uses_host_addresses", lambda gpu: True)
     put(BatchQueue, "submit_in_place", only_pinned(BatchQueue.submit_in_place))
     put(Unit, "compile", lambda unit, architecture: compile_unit(unit))
+    for name, size in (("LISTS", 1 << 10), ("EDGES", 1 << 12), ("TARGETS", 1 << 8), ("LARGE_BYTES", 1 << 20)):
+        put(gpuprobe, name, size)  # every thread is a fiber
 
 
 def only_pinned(submit: Callable) -> Callable:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pagestore.errors import GstreamError
+from pagestore.errors import DeviceMissingError, GstreamError
 
 
 class Memory:
@@ -60,6 +60,9 @@ class StandInGpu:
         memory = Memory(self, count, dtype)
         self.held += memory.nbytes
         return memory
+
+    def load(self, unit: Any) -> Any:
+        raise DeviceMissingError("no nvcc")
 
     def pin(self, array: np.ndarray) -> Any:
         self._call("pin")

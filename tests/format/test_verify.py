@@ -292,7 +292,7 @@ def test_the_quick_check_agrees_with_the_decoder(seed, spot, value, columns):
     owners, sizes = np.zeros((2, records), np.uint64)
     heads, sums = np.empty((records, 4), np.uint32), np.zeros(4, np.uint64)
     geometry = np.uint64(8), np.uint64(vertices), np.uint64(columns)
-    quick = walk_records(words, *geometry, owners, sizes) == 0 and int(owners[0]) == vertex[0]
+    quick = walk_records(words, *geometry, owners, sizes, True) == 0 and int(owners[0]) == vertex[0]
     quick = quick and int(sizes.sum()) == edges
     quick = quick and scan_neighbours(words, np.empty(0, np.uint8), *geometry, owners, sizes, heads, sums) == 0
     try:
@@ -315,7 +315,7 @@ def small_page(columns: int) -> np.ndarray:
 
 def walked(words: np.ndarray, columns: int, records: int = 3) -> int:
     vertex, size = np.zeros((2, records), np.uint64)
-    return walk_records(words, np.uint64(8), np.uint64(40), np.uint64(columns), vertex, size)
+    return walk_records(words, np.uint64(8), np.uint64(40), np.uint64(columns), vertex, size, True)
 
 
 COMMON = [(62, 40, 2), (60, 1, 2), (60, 0, 2), (58, 4, 2), (63, 9, 3), (61, 12, 3), (59, 14, 3), (8, 0, 3), (57, 1, 6)]

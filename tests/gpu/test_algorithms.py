@@ -14,7 +14,7 @@ import gstream
 pytestmark = NEEDS_GPU
 V, E = 20_000, 40_000
 TAKES = {name: next(kind for kind in KINDS if name in KINDS[kind]) for name in NAMES}  # one graph for each
-DEVICES = ["cuda:0,0", *(["cuda:0,1"] if gpus() > 1 else [])]
+DEVICES = ["cuda:0,0"] + ["cuda:0,1"] * (gpus() > 1) + ["cuda:0,1,2,3"] * (gpus() > 3)
 # of pages, 900,000 bytes hold some beside what 20,000 vertices take
 ONE = OPTIONS | {"some cache": OPTIONS["some cache"] | {"device_memory": 900_000}, "chunks": CHUNKED}
 ALL = {what: {"devices": "cuda:0", **given} for what, given in ONE.items()} | {

@@ -19,7 +19,7 @@ pytestmark = NEEDS_GPU
 SMALL = "GSTREAM_SMALL" in os.environ
 # shared memory holds some 45,000 values: there are two tiles and a rest
 V, E = (100_000, 400_000) if SMALL else (200_000, 4_000_000)
-DEVICES = ["cuda:0", "cuda:0,0"] + ["cuda:0,1"] * (gpus() > 1)
+DEVICES = ["cuda:0", "cuda:0,0"] + ["cuda:0,1"] * (gpus() > 1) + ["cuda:0,1,2,3"] * (gpus() > 3)
 
 
 @pytest.fixture(scope="module", params=["directed 4", "directed 8", "undirected 4"])
