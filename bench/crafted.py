@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import select
 import subprocess
 import sys
 from collections.abc import Callable
@@ -27,6 +28,8 @@ from bench.ordeals import Bad, Cases, Property
 from pagestore import open_store
 
 WORDS = (0xFFFFFFFF, 0x7FFFFFFF, 0xFFFFFFFE, 1 << 30, 4096, 1000, 255, 41, 20, 19, 2, 1, 0)
+CHECKED = True  # every index, by compiled functions of its own, which take minutes to come by, once
+LONGEST_S = 600.0  # of a store, the first of which has all compiled
 MEMORY = "256MiB"  # degrees that lie ask for more, and get an error
 
 
@@ -72,13 +75,15 @@ class Runner:
         """What became of it: read, refused, or what is wrong."""
         if self._process is None:
             cache = ROOT / "bench" / "scratch" / "crafted"
-            env = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(cache)}
+            env = os.environ | ({"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(cache)} if CHECKED else {})
             self._process = subprocess.Popen([sys.executable, __file__], env=env, cwd=ROOT, text=True,
                                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # fmt: skip
         process = self._process
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(f"{path}\n")
         process.stdin.flush()
+        if not select.select([process.stdout], [], [], LONGEST_S)[0]:
+            process.kill()
         if said := process.stdout.readline().strip():
             return said
         self._process = None

@@ -83,7 +83,8 @@ class Keeper:
 
     def __post_init__(self) -> None:
         self.kept = Kept(str(self.slots.folder))
-        self._last, self._last_superstep = time.monotonic(), 0
+        self._began = self._last = time.monotonic()
+        self._last_superstep = 0
         self._expected_s: float | None = None
 
     def heed(self, heeded: bool) -> None:
@@ -103,7 +104,8 @@ class Keeper:
 
     def begin(self, superstep: int) -> None:
         """Supersteps, and time, count from now; requests to stop are heeded."""
-        self._last, self._last_superstep = time.monotonic(), superstep
+        self._began = self._last = time.monotonic()
+        self._last_superstep = superstep
         self.heed(True)
 
     def between(self, run: Any, superstep: int, ended: bool) -> None:
@@ -116,9 +118,8 @@ class Keeper:
             self.heed(False)
         stop = self.stop is not None and self.stop.asked
         fresh = superstep > self._last_superstep
-        kept_before = self.kept.written > 0 or self.kept.resumed is not None
-        if stop or fresh and (kept_before if ended else self._due(superstep)):
-            self.write(run.state(superstep))
+        if stop or fresh and (self._worth_an_end() if ended else self._due(superstep)):
+            self.write(lambda: run.state(superstep))
         if stop:
             raise RunStopped(superstep, self.slots.folder)
 
@@ -130,6 +131,15 @@ class Keeper:
             return waited >= self.every.seconds
         return waited >= DEFAULT_SECONDS and waited >= self._one() / SHARE
 
+    def _worth_an_end(self) -> bool:
+        """Whether the end is kept, from which more supersteps could go on: where others were, and by default only if
+        all of them still take no more than their share of the time."""
+        if not (self.kept.written or self.kept.resumed is not None):
+            return False
+        usual = self.every.supersteps is None and self.every.seconds is None
+        spent = self.kept.seconds + self._one()
+        return not usual or spent <= SHARE * (time.monotonic() + self._one() - self._began)
+
     def _one(self) -> float:
         """Seconds that a checkpoint takes: as those before did; the first as its bytes at the speed of a trial."""
         if self.kept.written:
@@ -138,9 +148,10 @@ class Keeper:
             self._expected_s = self.bytes / self.slots.write_speed(min(self.bytes, TRIAL_BYTES))
         return self._expected_s
 
-    def write(self, state: State) -> None:
-        """Write a checkpoint into the older slot."""
+    def write(self, take: Callable[[], State]) -> None:
+        """Write a checkpoint into the older slot. take: what gives the state, which devices may have to bring."""
         began = time.monotonic()
+        state = take()
         arrays = {name: getattr(state, name) for name in ARRAYS}
         described = {"version": VERSION, **self.identity, "state": state.numbers()}
         self.kept.bytes += self.slots.write(described, arrays)

@@ -9,6 +9,7 @@ import os
 import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -269,3 +270,31 @@ def test_how_fast_a_folder_is_written(folder: Path) -> None:
     with SlotFolder(folder) as slots:
         assert 1e3 < slots.write_speed(1 << 20) < 1e12
         assert sorted(os.listdir(folder)) == ["slot-0", "slot-1"]
+
+
+@pytest.mark.parametrize("work_s", [1.0, 59.0, 63.0, 124.0, 400.0, 5000.0])
+@pytest.mark.parametrize("gather_s", [0.0, 3.0])
+def test_checkpoints_take_a_twentieth_of_any_run_at_most(monkeypatch, tmp_path, work_s, gather_s):
+    """Bringing the state from devices counts, and so does the one at the end, left out where it is too much."""
+    now = [500.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def take(seconds):
+        now[0] += seconds
+
+    state = SimpleNamespace(superstep=0, numbers=dict, **dict.fromkeys(("value", "active", "partials")))
+    with SlotFolder(tmp_path) as slots:
+        monkeypatch.setattr(slots, "write", lambda described, arrays: take(3.0) or 1)
+        monkeypatch.setattr(slots, "write_speed", lambda nbytes: nbytes / 3.0)
+        keeper = Keeper(slots, {}, Every(), None, bytes=1000)
+        run = SimpleNamespace(state=lambda superstep: take(gather_s) or state)
+        keeper.begin(0)
+        for superstep in range(1, 101):
+            take(work_s / 100)
+            state.superstep = superstep
+            keeper.between(run, superstep, superstep == 100)
+        spent = now[0] - 500.0 - work_s
+    assert spent == pytest.approx(keeper.kept.seconds, abs=1e-6)
+    assert spent == pytest.approx((3 + gather_s) * keeper.kept.written, abs=1e-6)
+    assert spent <= 0.05 * (now[0] - 500.0) + gather_s + 1e-6  # the first is bound by what a trial of the disk says
+    assert (keeper.kept.written > 0) == (work_s > 60)
