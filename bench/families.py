@@ -11,7 +11,7 @@ import lzma
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,19 +47,31 @@ REAL: Mapping[str, Real] = {
 }
 
 
+class Edges(NamedTuple):
+    """Of a real graph as its file has them; weight: None where it has none."""
+
+    vertices: int
+    source: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray | None
+
+
 @dataclass(frozen=True)
 class Family:
-    """One graph. source: makes its edges (an EdgeSource), anew each time."""
+    """One graph. source: makes its edges (an EdgeSource, without weights), anew each time; edges: of a real graph."""
 
     name: str
     directed: bool
     source: Callable[[], Any]
+    edges: Callable[[], Edges] | None = None
 
-    def store(self, path: Path, order: str = "natural", buckets: int | None = None, topology: str = "both") -> Path:
+    def store(
+        self, path: Path, order: str = "natural", buckets: int | None = None, topology: str = "both", columns: int = 1
+    ) -> Path:
         """Convert it to `path`, unless it is there already (bench.stores)."""
         from pagestore.convert import ConvertOptions, convert
 
-        what = f"{self.name} {self.directed} {order} {buckets} {topology}"
+        what = f"{self.name} {self.directed} {order} {buckets} {topology} {columns}"
         if not stores.is_kept(path, what):
             path.parent.mkdir(parents=True, exist_ok=True)
             options = ConvertOptions(
@@ -67,14 +79,19 @@ class Family:
                 order=order,
                 order_buckets=buckets,
                 topology=topology if self.directed else "both",
+                columns=columns,
             )
             convert(self.source(), path, options)
             stores.keep(path, what)
         return path
 
+    def ordered(self, folder: Path, order: str) -> Path:
+        """Its store in an order, both page sets, kept from run to run."""
+        return self.store(folder / f"{self.name}-{order}.gs", order)
+
     def natural(self, folder: Path) -> Path:
-        """Its store in natural order, both page sets, kept from run to run."""
-        return self.store(folder / f"{self.name}-natural.gs")
+        """Its store in natural order."""
+        return self.ordered(folder, "natural")
 
 
 def generated(kind: str, scale: int) -> Family:
@@ -106,32 +123,37 @@ def _files(folder: Path, name: str) -> list[Path]:
 
 
 def _real(name: str, facts: Real, path: Path) -> Family:
-    kept: list[tuple[np.ndarray, np.ndarray]] = []  # read once, when first asked for
+    kept: list[Edges] = []  # read once, when first asked for
+
+    def edges() -> Edges:
+        if not kept:
+            columns = _csr(path.parent) if path.name == "indices.xz" else _text(path)
+            kept.append(Edges(facts.vertices, *columns))
+        return kept[0]
 
     def source() -> Any:
         from pagestore.memory import ArraySource
 
-        if not kept:
-            kept.append(_csr(path.parent) if path.name == "indices.xz" else _text(path))
-        return ArraySource(*kept[0], None, facts.vertices, name=name)
+        return ArraySource(edges().source, edges().target, None, facts.vertices, name=name)
 
-    return Family(name, facts.directed, source)
+    return Family(name, facts.directed, source, edges)
 
 
-def _text(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Sources and targets, int64[edges], of text columns; the weight is left out."""
+def _text(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Sources and targets, int64[edges], of text columns; weights where there are any."""
     from pyarrow import csv
 
     with lzma.open(path) as file:
         table = csv.read_csv(file, csv.ReadOptions(autogenerate_column_names=True), csv.ParseOptions(delimiter="\t"))
-    return table.column(0).to_numpy(), table.column(1).to_numpy()
+    columns = [column.to_numpy() for column in table.columns]
+    return columns[0], columns[1], columns[2] if len(columns) > 2 else None
 
 
-def _csr(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Sources and targets, u4[edges]."""
+def _csr(folder: Path) -> tuple[np.ndarray, np.ndarray, None]:
+    """Sources and targets, u4[edges]; no weights."""
     with lzma.open(folder / "indptr.xz") as file:
         indptr = np.frombuffer(file.read(), "<u8")
     with lzma.open(folder / "indices.xz") as file:
         targets = np.frombuffer(file.read(), "<u4")
     lengths = np.diff(indptr).astype(np.int64)
-    return np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths), targets
+    return np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths), targets, None

@@ -6,6 +6,7 @@ marked `recorded` and carry their source. `ratio` above 1 always means that ours
 
 from __future__ import annotations
 
+import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -14,7 +15,8 @@ from typing import Any
 
 HIGHER_IS_BETTER = {"M edges/s", "G edges/s", "MB/s", "GB/s", "%", "times as fast"}
 LOWER_IS_BETTER = {"ms", "s", "MiB", "bytes/edge", "% lost", "times the topology", "ns/vertex"}
-NEITHER = {"copy : kernel"}
+NEITHER = {"copy : kernel", "% more"}
+SEED = 20  # of the order of calls
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,26 @@ def timed_each(items: Sequence[Any], call: Callable[[Any], Any]) -> tuple[Sample
         answers.append(call(item))
         seconds.append(time.perf_counter() - start)
     return Samples(tuple(seconds)), answers
+
+
+def by_turns(
+    calls: Sequence[Callable[[], float]], repeats: int, most: int, least_seconds: float
+) -> list[Samples]:  # fmt: skip
+    """Seconds that each call says it took, run by turns, so that what disturbs one disturbs the others.
+
+    `repeats` turns, and more of them, up to `most`, where they are short: until `least_seconds` are over. The first
+    turn, which compiles and reads the pages, is not counted. Each turn has an order of its own, as a call may leave
+    caches to the one after it.
+    """
+    seconds: list[list[float]] = [[] for _ in calls]
+    order = random.Random(SEED)
+    began = time.perf_counter()
+    for turn in range(most + 1):
+        if turn > repeats and time.perf_counter() - began > least_seconds:
+            break
+        for number in order.sample(range(len(calls)), len(calls)):
+            seconds[number].append(calls[number]())
+    return [Samples(tuple(each[1:])) for each in seconds]
 
 
 @dataclass

@@ -44,9 +44,7 @@ class Measured:
     def of(cls, family: Family, folder: Path, order: str) -> Measured:
         import pagestore
 
-        path = (
-            family.natural(folder) if order == "natural" else family.store(folder / f"{family.name}-{order}.gs", order)
-        )
+        path = family.ordered(folder, order)
         with pagestore.open_store(path) as store:
             rates = {name: simd_facts(store, store.topology(name)) for name in store.meta.topologies}
         return cls(f"{family.name}, {order} order", order, path, rates)

@@ -28,8 +28,8 @@ def _first(path: str, key: str) -> str:
     return "unknown"
 
 
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+def _git(*arguments: str, folder: Path = ROOT) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=False)
     return done.stdout.strip()
 
 
@@ -38,6 +38,11 @@ def _version(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
+
+
+def commit(folder: Path = ROOT) -> str:
+    """Of the checkout in `folder`; "" where it is none."""
+    return _git("rev-parse", "HEAD", folder=folder)
 
 
 def cores() -> int:
@@ -50,7 +55,7 @@ def facts() -> dict[str, Any]:
     memory_kib = int(_first("/proc/meminfo", "MemTotal").split()[0])
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": _git("rev-parse", "HEAD") or os.environ.get("GSTREAM_COMMIT", "unknown"),  # no .git: a plain copy
+        "commit": commit() or os.environ.get("GSTREAM_COMMIT", "unknown"),  # no .git: a plain copy
         "uncommitted_changes": bool(_git("status", "--porcelain", "--untracked-files=no")),
         "cpu": f"{_first('/proc/cpuinfo', 'model name')}, family {_first('/proc/cpuinfo', 'cpu family')}"
         f" model {_first('/proc/cpuinfo', 'model')}",

@@ -25,6 +25,7 @@ WORDS = {  # plot: (title, horizontal axis, scale of the axes)
     "thesis-11": ("Figure 11: density and micro-level technique", "edges a vertex", "log x"),
     "edge_vertex": ("Approximate sort: number of buckets", "buckets (1: no sort, 2^20: one a degree)", "log x"),
     "edge_vertex-11": ("Figure 11: approximate and exact sorts", "million vertices", "log x, log y"),
+    "edge_vertex-14": ("Figure 14: extra memory of column pages", "lists a group (1: rows alone)", "log x"),
     "simd": ("Figure 6: shares of SIMD lanes by the model", "lanes a list, S", "log x"),
     "simd-more": ("Figure 6, for in-pages and for degree order", "lanes a list, S", TABLE_ONLY),
     "simd-5": ("Figure 5: measured speed", "lanes a list, S", "log x"),

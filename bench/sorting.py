@@ -9,11 +9,10 @@ the paper) stands as one bucket.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ import numpy as np
 
 from bench import ours
 from bench.families import Family, generated, real
-from bench.figures import Figure, Samples, check, timed
+from bench.figures import Figure, Samples, by_turns, check, timed
 from bench.gpu_setup import ALPHA, Setup, check_ranks
 from bench.harness import SkippedError
 from bench.ours import Account
@@ -282,27 +281,27 @@ class Ranked:
 
 
 def ranked(paths: Sequence[Path], devices: list[str]) -> list[Ranked]:
-    """PageRank by pull on each store, run by turns, so that what disturbs one disturbs the others."""
+    """PageRank by pull on each store, run by turns."""
     import pagestore
 
-    seconds: list[list[float]] = [[] for _ in paths]
-    answers: list[Any] = [None for _ in paths]
+    answers: dict[Path, Any] = {}
+
+    def iteration(path: Path, session: ours.Session) -> float:
+        answers[path] = session.pagerank(ALPHA, iterations=ITERATIONS)
+        account = Account.of(answers[path])
+        return (account.loop_s - account.first_s) / (account.supersteps - 1)
+
     with ExitStack() as held:
-        sessions = [held.enter_context(ours.opened(path, devices=devices, direction="pull")) for path in paths]
-        began = time.perf_counter()
-        for turn in range(MOST_ROUNDS + 1):  # the first compiles, and reads the pages
-            if turn > REPEATS and time.perf_counter() - began > LEAST_SECONDS:
-                break
-            for number, session in enumerate(sessions):
-                answers[number] = session.pagerank(ALPHA, iterations=ITERATIONS)
-                account = Account.of(answers[number])
-                if turn:
-                    seconds[number].append((account.loop_s - account.first_s) / (account.supersteps - 1))
+        calls = []
+        for path in paths:
+            session = held.enter_context(ours.opened(path, devices=devices, direction="pull"))
+            calls.append(partial(iteration, path, session))
+        samples = by_turns(calls, REPEATS, MOST_ROUNDS, LEAST_SECONDS)
     found = []
-    for path, answer, each in zip(paths, answers, seconds, strict=True):
+    for path, each in zip(paths, samples, strict=True):
         with pagestore.open_store(path) as store:
             places = store.store_ids().astype(np.int64)
-        found.append(Ranked(Samples(tuple(each)), ours.in_store_order(answer)[places]))
+        found.append(Ranked(each, ours.in_store_order(answers[path])[places]))
     return found
 
 

@@ -28,7 +28,7 @@ GRAPHS = (
     "order; columns: the same in column pages; weighted: the same with weights 1 to 255; out: directed, out-pages "
     "only, otherwise the same; out, as generated: directed, out-pages only, natural order"
 )
-FOLDERS = ("--stores", "--out", "--data")
+FOLDERS = ("--stores", "--out", "--data", "--against")
 MERGE_SCALE = 28
 STREAMS = (1, 2, 4, 8, 16, 32)
 SOURCES = 16
@@ -68,6 +68,7 @@ class Suite:
         add("--out", type=Path, help="folder for the results")
         add("--stores", type=Path, help="folder where stores are kept (default bench/scratch/gpu)")
         add("--data", type=Path, help="folder with real graphs, NAME.el.xz (default ../shared/data, where it is)")
+        add("--against", type=Path, action="append", help="checkout of an earlier commit (edge_vertex.py real-natural)")
         add("--sources", type=int, default=SOURCES, help="starts of BFS and SSSP")
         add("--streams", type=int, nargs="+", default=list(STREAMS), help="counts of streams to try")
         add("--merge-scale", type=int, default=MERGE_SCALE, help="scale of the graph whose merges are measured")
@@ -100,7 +101,7 @@ class Suite:
             setup = Setup(
                 devices=devices, scale=scale, folder=options.stores or ROOT / "bench" / "scratch" / "gpu",
                 merge_scale=options.merge_scale, streams=tuple(options.streams), sources=options.sources,
-                data=options.data,
+                data=options.data, against=tuple(options.against or ()),
             )  # fmt: skip
             for figure in self.stages[stage](setup):
                 print(f"    {' | '.join(cell for cell in report.cells(figure) if cell)}", file=sys.stderr, flush=True)
@@ -147,7 +148,7 @@ class Suite:
 
 
 def without_folders(given: Sequence[str]) -> list[str]:
-    """Arguments but for --stores, --out and --data with their folders, which are one machine's: results name none."""
+    """Arguments but for those of FOLDERS with their folders, which are one machine's: results name none."""
     kept: list[str] = []
     words = iter(given)
     for word in words:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pagestore.layout import GROUP_SIZES, ROW, SLOT_WORDS
+from pagestore.layout import GROUP_SIZES, ROW, SLOT_WORDS, PageLayout
 from pagestore.meta import FORMAT
 from pagestore.sortcost import read_sort_cost
 from pagestore.store import Store
@@ -131,10 +131,21 @@ def _id_facts(store: Store) -> dict[str, Any]:
     return facts
 
 
+def used_bytes(rows: np.ndarray, layout: PageLayout) -> int:
+    """Of the pages in a directory (DIRECTORY[pages], of a store or of a plan): headers, sizes, slots and neighbours."""
+    records, edges = (int(rows[name].astype(np.uint64).sum()) for name in ("records", "edges"))
+    return len(rows) * 32 + (records * (1 + SLOT_WORDS) + edges) * layout.id_bytes
+
+
+def column_pages(rows: np.ndarray) -> int:
+    """How many pages of a directory are column pages."""
+    return int(np.count_nonzero(rows["layout"] != ROW))
+
+
 def _topology_facts(store: Store, topology: Topology) -> dict[str, Any]:
     rows, layout = topology.directory, topology.layout
     records = int(rows["records"].astype(np.uint64).sum())
-    used = len(rows) * 32 + (records * (1 + SLOT_WORDS) + topology.edges) * layout.id_bytes
+    used = used_bytes(rows, layout)
     padding = store.meta.padding_words.get(topology.name, 0) * layout.id_bytes
     pages_bytes = len(rows) * layout.page_bytes
     sizes, counts = np.unique(rows["group"], return_counts=True)
@@ -144,7 +155,7 @@ def _topology_facts(store: Store, topology: Topology) -> dict[str, Any]:
         "pages": topology.pages,
         "small_pages": topology.small_pages,
         "large_pages": topology.pages - topology.small_pages,
-        "column_pages": int(np.count_nonzero(rows["layout"] != ROW)),
+        "column_pages": column_pages(rows),
         "hubs": len(np.unique(rows["first_vertex"][topology.small_pages :])),
         "records": records,
         "bytes": pages_bytes,
