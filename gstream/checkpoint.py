@@ -132,13 +132,13 @@ class Keeper:
         return waited >= DEFAULT_SECONDS and waited >= self._one() / SHARE
 
     def _worth_an_end(self) -> bool:
-        """Whether the end is kept, from which more supersteps could go on: where others were, and by default only if
-        all of them still take no more than their share of the time."""
-        if not (self.kept.written or self.kept.resumed is not None):
-            return False
+        """Whether the end is kept, from which more supersteps could go on: by a run that went on from a checkpoint, or
+        wrote some; but by default only if all of these still take no more than their share of the time."""
+        if self.kept.resumed is not None:
+            return True
         usual = self.every.supersteps is None and self.every.seconds is None
-        spent = self.kept.seconds + self._one()
-        return not usual or spent <= SHARE * (time.monotonic() + self._one() - self._began)
+        spent = self.kept.seconds + self._one() if self.kept.written else 0.0
+        return self.kept.written > 0 and (not usual or spent <= SHARE * (time.monotonic() + self._one() - self._began))
 
     def _one(self) -> float:
         """Seconds that a checkpoint takes: as those before did; the first as its bytes at the speed of a trial."""
