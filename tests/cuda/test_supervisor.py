@@ -87,9 +87,9 @@ CASES = {  # what happens at which superstep, what is said of each loss, and the
         [("worker", "cuda:0,2"), ("worker", "host")], 4,
     ),
     "a GPU": (
-        {3: failing.lose_gpu(2)},
+        {3: failing.lose_gpu(2)},  # whose values of that superstep the other one may have by then, or not
         [LOST + r"The run goes on on cuda:0, from its last checkpoint if it kept one\."],
-        [("cuda:2", "cuda:0")], 3,
+        [("cuda:2", "cuda:0")], {2, 3},
     ),
     "all GPUs": (
         {3: failing.lose_gpu(2), 6: failing.lose_gpu(0)},
@@ -120,7 +120,7 @@ def test_a_run_goes_on(command, expected, at_supersteps, case):
         only(pattern, line)
     summary = json.loads(out)
     assert [(loss["lost"], loss["devices"]) for loss in summary["lost"]] == losses
-    assert summary["stats"]["kept"]["resumed"] == resumed
+    assert summary["stats"]["kept"]["resumed"] in (resumed if isinstance(resumed, set) else {resumed})
     assert summary["supersteps"] == SUPERSTEPS
     np.testing.assert_allclose(ranks(), expected, rtol=1e-6)
     assert sorted(os.listdir()) == ["graph.gs", "kept", "marks", "out.csv"]
