@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from pagestore.errors import ResourceError, UsageError
+from pagestore.errors import UsageError
+from pagestore.replacing import replacing
 
 
 def check_plot(path: str | os.PathLike) -> None:
@@ -40,7 +41,5 @@ def plot_degrees(table: Any, path: str | os.PathLike) -> None:
             there = rows[name] > 0
             axes.plot(rows["degree"][there], rows[name][there], ".", label=label)
     axes.legend()
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise ResourceError(f"{path}: can't be written ({error.strerror}). Choose another place.") from None
+    with replacing(path) as stream:  # by its name: not every format of matplotlib's goes into a binary stream
+        figure.savefig(stream.name, format=os.path.splitext(os.fspath(path))[1].lstrip(".").lower())

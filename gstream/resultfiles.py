@@ -8,16 +8,14 @@ first column only, with the benchmark's own words for "not reached".
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from pagestore.errors import UsageError
-from pagestore.faults import disk_error
-from pagestore.replacing import refuse_replacing
+from pagestore.replacing import refuse_replacing, replacing
 
 if TYPE_CHECKING:
     from gstream.results import Result
@@ -48,29 +46,8 @@ def write_result(result: Result, path: str | os.PathLike, ldbc: bool = False, fo
     if ldbc and result.columns[0] != "vertex":
         raise UsageError("--ldbc: is for answers with a row a vertex, which this one's are not. Leave it out.")
     writer = _write_ldbc if ldbc else WRITERS[Path(path).suffix.lower()]
-    with _replacing(Path(path)) as stream:
+    with replacing(path) as stream:
         writer(result, stream)
-
-
-@contextmanager
-def _replacing(target: Path) -> Iterator[IO[bytes]]:
-    """A binary stream that becomes `target` (fsync, rename, fsync of the folder), or nothing when the block fails."""
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        with open(partial, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(partial, target)
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        raise disk_error(error, str(target)) from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _write_parquet(result: Result, stream: IO[bytes]) -> None:

@@ -9,7 +9,6 @@ old or complete at any moment; whatever the disk does to it later is found by a 
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import math
@@ -29,6 +28,7 @@ from pagestore.crc import crc32
 from pagestore.errors import GstreamError, InputError, ResourceError, UsageError
 from pagestore.faults import FAILING, disk_error, no_space, read_error, shortage
 from pagestore.io import write_from
+from pagestore.replacing import sync_folder
 
 MAGIC = b"gstream\x01"
 HEAD = struct.Struct("<8sQI")
@@ -67,7 +67,7 @@ class SlotFolder:
         try:
             self.folder.mkdir(exist_ok=True)
             if self._made:
-                self._sync_parent()
+                sync_folder(self.folder.absolute().parent)
             self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             with suppress(OSError):
@@ -84,14 +84,6 @@ class SlotFolder:
         except BaseException:
             self.close()
             raise
-
-    def _sync_parent(self) -> None:
-        """Else a power cut may take a new folder with what is in it; not everybody may, or can, sync a folder."""
-        try:
-            _sync(self.folder.absolute().parent)
-        except OSError as error:
-            if error.errno not in (errno.EACCES, errno.EPERM, errno.EINVAL):
-                raise
 
     def _take_lock(self) -> None:
         try:
@@ -259,14 +251,6 @@ class SlotFolder:
             os.fsync(self._lock)
         except OSError as error:
             raise disk_error(error, str(self.folder)) from error
-
-
-def _sync(folder: Path) -> None:
-    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 def read_description(path: Path) -> tuple[dict[str, Any], int]:

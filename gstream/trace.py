@@ -7,13 +7,14 @@ clock, in seconds; a device with a clock of its own converts.
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
+
+from pagestore.replacing import replacing
 
 NO_SPAN = nullcontext()  # where there is no trace
 
@@ -67,14 +68,9 @@ class ChromeTrace:
     def write(self, path: str | Path) -> None:
         """Write the trace as JSON, with the first span's time by the system's monotonic clock beside it.
 
-        The file is complete or absent. Raises OSError where it can't be written.
+        The file is complete or absent. Raises UsageError, ResourceError.
         """
         first = min((span[3] for span in self._spans), default=0.0)
         about = {"traceEvents": self.events(), "displayTimeUnit": "ms", "otherData": {"monotonic_s": first}}
-        target = Path(path)
-        partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-        try:
-            partial.write_text(json.dumps(about))
-            os.replace(partial, target)
-        finally:
-            partial.unlink(missing_ok=True)
+        with replacing(path) as stream:
+            stream.write(json.dumps(about).encode())

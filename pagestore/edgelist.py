@@ -1,7 +1,7 @@
 """Writing a generated graph as an edge list: .npy, .parquet, or text (.txt, .el, .tsv, .csv; .wel with weights).
 
 .npy is [edges, 2] of u4 or u8 without weights, a structured array (source, target, weight u1) with them. The file is
-written under NAME.partial and renamed, so it is whole or absent; chunks are made on several threads, written in order.
+whole or absent (pagestore/replacing.py); chunks are made on several threads, written in order.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 
 from pagestore.convert.crew import Ticker
 from pagestore.convert.options import ProgressHook
-from pagestore.convert.storage import disk_errors
 from pagestore.cores import checked_threads
 from pagestore.errors import UsageError
 from pagestore.generate import GeneratedSource
 from pagestore.inputs.base import EdgeChunk
+from pagestore.replacing import replacing
 
 SEPARATORS = {".txt": "\t", ".tsv": "\t", ".el": " ", ".wel": " ", ".csv": ","}
 Make = Callable[[EdgeChunk], Any]
@@ -39,28 +39,21 @@ def write_edge_list(
     if (suffix, source.weighted) in ((".el", True), (".wel", False)):
         other = ".wel" if source.weighted else ".el"
         raise UsageError(f"{target}: .el has no weights and .wel has them. Name it {other}.")
-    partial, threads = target.with_name(target.name + ".partial"), checked_threads(threads)
+    threads = checked_threads(threads)
     ticker = Ticker(progress, "write", source.edge_count, "edges")
-    try:
-        with disk_errors(target):
-            with open(partial, "wb") as file:
-                sink = _sink(suffix, file, source)
-                try:
-                    for edges, made in made_ahead(source, threads, sink.make):
-                        sink.put(made)
-                        ticker.add(edges)
-                    sink.close()
-                except BaseException:
-                    sink.drop()
-                    raise
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, target)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    with replacing(target) as file:
+        sink = _sink(suffix, file, source)
+        try:
+            for edges, made in made_ahead(source, threads, sink.make):
+                sink.put(made)
+                ticker.add(edges)
+            sink.close()
+        except BaseException:
+            sink.drop()
+            raise
+        size = file.tell()  # of this one: another writer's may stand under the name by the end
     ticker.finish()
-    return target.stat().st_size
+    return size
 
 
 def made_ahead(source: GeneratedSource, threads: int, make: Make) -> Iterator[tuple[int, Any]]:

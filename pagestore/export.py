@@ -3,15 +3,15 @@
 Formats by the file's name: .csv, .parquet, .el (two columns), .wel (three), .txt and .tsv (text with a tab), ending in
 .gz or .zst when compressed; "-" is text on stdout. Edges come in page order. An undirected edge is written once. A page
 and its translation are in memory at a time; besides them 8 bytes a vertex when IDs are sparse or reordered, or the
-names. Vertices without edges can't be told in an edge list: the report counts them.
+names. Vertices without edges can't be told in an edge list: the report counts them. The file appears whole under its
+name (pagestore/replacing.py).
 """
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from pagestore.arrays import BLOCK_BYTES
 from pagestore.decode import decode_topology
 from pagestore.errors import UsageError
 from pagestore.faults import disk_error
+from pagestore.replacing import replacing
 from pagestore.store import Store
 
 FORMATS = ("text", "el", "wel", "csv", "parquet")
@@ -58,32 +59,39 @@ def export_edges(
         raise UsageError(f"{destination}: .wel has weights, {store.path} has none here. Export to .el instead.")
     topology = store.topology(store.meta.topologies[0])
     names = _Names(store)
-    partial = destination if destination == "-" else destination + ".partial"
     edges = 0
-    try:
-        with _Sink(partial, kind, compression, names, topology.weight_dtype if weighted else None) as sink:
-            for number, page in decode_topology(topology):
-                source, target, weight = page.source, page.target, page.weight
-                if topology.name == "in":
-                    source, target = target, source
-                if not store.meta.directed:
-                    once = source <= target
-                    source, target = source[once], target[once]
-                    weight = None if weight is None else weight[once]
-                sink.write(source, target, weight)
-                edges += len(source)
-                if progress is not None:
-                    progress(number + 1, topology.pages)
-        if destination != "-":
-            os.replace(partial, destination)
-    except BaseException as error:
-        if destination != "-":
-            with suppress(OSError):
-                os.unlink(partial)
-        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
-            raise disk_error(error, destination) from error
-        raise
+    with (
+        _written(destination) as path,
+        _Sink(path, kind, compression, names, topology.weight_dtype if weighted else None) as sink,
+    ):
+        for number, page in decode_topology(topology):
+            source, target, weight = page.source, page.target, page.weight
+            if topology.name == "in":
+                source, target = target, source
+            if not store.meta.directed:
+                once = source <= target
+                source, target = source[once], target[once]
+                weight = None if weight is None else weight[once]
+            sink.write(source, target, weight)
+            edges += len(source)
+            if progress is not None:
+                progress(number + 1, topology.pages)
     return ExportReport(edges, _isolated(store))
+
+
+@contextmanager
+def _written(destination: str) -> Iterator[str]:
+    """What to write to: "-" for stdout, else a file that becomes `destination` when the block ends well."""
+    if destination != "-":
+        with replacing(destination) as stream:
+            yield stream.name  # Arrow opens it itself: its streams in C++ close what they are given
+        return
+    try:
+        yield destination
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise disk_error(error, destination) from error
 
 
 def _kind_of(destination: str, format: str | None) -> tuple[str, str | None]:

@@ -1,16 +1,114 @@
-"""What exists is replaced only where the user says so."""
+"""Files that are replaced whole: exports, edge lists, results, traces and plots. Old, complete or absent at any moment.
+
+    .NAME.TOKEN.partial (new, locked) --write, fsync--> rename to NAME --> fsync of the folder
+
+Each writer has a partial file of its own, so two that write one name never mix: the last to end has replaced the other.
+It holds an exclusive `flock` on the file, which the kernel drops on any death: a partial file without a lock is what a
+killed process left, and goes as soon as NAME is written again. File systems without locks keep such files. (A store is
+written as NAME.partial, which its conversion's lock guards and --resume goes on from: pagestore/writer.py.)
+"""
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
+import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from pagestore.errors import UsageError
+from pagestore.faults import NO_LOCKS, disk_error
+
+ATTEMPTS = 100  # others may take a partial file for a leftover between its making and its lock
+TOKEN_BYTES = 8
 
 
 def refuse_replacing(path: Path, force: bool) -> None:
     """UsageError when something is at `path`: a file without `force`, or what is no file."""
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-        raise UsageError(f"{path}: is a device or a pipe, which a rename would replace. Name a file.")
+        what = "a folder" if path.is_dir() else "a device or a pipe, which a rename would replace"
+        raise UsageError(f"{path}: is {what}. Name a file.")
     if path.exists() and not force:
         raise UsageError(f"{path}: exists. Pass --force to replace it, or another name.")
+
+
+@contextmanager
+def replacing(path: str | os.PathLike) -> Iterator[IO[bytes]]:
+    """A binary stream that becomes the file at `path` when the block ends well, and nothing when it fails.
+
+    What writes by a name may write to `stream.name`. Raises UsageError for what is no file, and UsageError or
+    ResourceError for any OSError of the block's or of its own.
+    """
+    target = Path(path)
+    refuse_replacing(target, force=True)
+    try:
+        remove_leftovers(target)
+        with _partial(target) as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+            os.replace(stream.name, target)
+        sync_folder(target.parent)
+    except OSError as error:
+        raise disk_error(error, str(target)) from error
+
+
+def remove_leftovers(path: str | os.PathLike) -> None:
+    """Remove the partial files of `path` whose writers have died, as far as that is allowed."""
+    target, found = Path(path), []
+    named = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{{2 * TOKEN_BYTES}}}\.partial")
+    with suppress(OSError), os.scandir(target.parent) as entries:
+        found = [entry.path for entry in entries if named.fullmatch(entry.name)]
+    for leftover in found:
+        with suppress(OSError):  # BlockingIOError: its writer lives
+            file = os.open(leftover, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(leftover)
+            finally:
+                os.close(file)
+
+
+def sync_folder(folder: str | os.PathLike) -> None:
+    """Else a power cut may take back what was made or renamed in it; not everybody may, or can, sync a folder."""
+    try:
+        file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EINVAL):
+            raise
+
+
+@contextmanager
+def _partial(target: Path) -> Iterator[IO[bytes]]:
+    """A new file beside `target`, locked while the block lasts; gone afterwards, unless it was renamed."""
+    for _ in range(ATTEMPTS):
+        path = target.with_name(f".{target.name}.{os.urandom(TOKEN_BYTES).hex()}.partial")
+        try:
+            with open(path, "xb") as stream:
+                if _locked(stream, path):
+                    yield stream
+                    return
+        finally:
+            path.unlink(missing_ok=True)
+    raise UsageError(f"{target}: other processes keep removing what is written to it. Write to another name.")
+
+
+def _locked(stream: IO[bytes], path: Path) -> bool:
+    """Lock a new file; False where another process took it for a leftover first."""
+    try:
+        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(stream.fileno()), os.stat(path))
+    except (BlockingIOError, FileNotFoundError):
+        return False
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+        return True

@@ -194,14 +194,10 @@ def tracing(path: Path | None) -> Iterator[ChromeTrace | None]:
         yield None
         return
     from gstream.trace import ChromeTrace
-    from pagestore.faults import disk_error
 
     spans = ChromeTrace()
     yield spans
-    try:
-        spans.write(path)
-    except OSError as error:
-        raise disk_error(error, str(path)) from error
+    spans.write(path)
 
 
 class StepLine:

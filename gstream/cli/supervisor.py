@@ -28,6 +28,7 @@ from typing import NamedTuple, NoReturn
 from gstream.cli.failures import EXIT_INTERNAL, SECOND_SIGNAL_SECONDS, exit_code_of, install_signals, show_traceback
 from gstream.cli.terminal import note
 from pagestore.errors import DeviceMissingError, GstreamError
+from pagestore.replacing import remove_leftovers
 
 ENDING_SECONDS = 10.0  # that a worker has to end in after its last word, or after SIGKILL
 MOST_READ = 1 << 16
@@ -126,8 +127,7 @@ def supervise(numbers: list[int], files: list[Path], keeps: bool, work: Work) ->
             if not ended.lost:
                 return 0 if "done" in ended.told else int(ended.code or 0)
             for path in files:
-                with suppress(OSError):
-                    path.with_name(f".{path.name}.{ended.process}.partial").unlink()
+                remove_leftovers(path)
             if signals.number:
                 note(f"{task.devices}: {ended.why}. It was asked to stop, so the run does not go on.")
                 return 128 + signals.number

@@ -194,15 +194,9 @@ def test_a_trace_is_complete_or_absent(tmp_path: Path, monkeypatch: pytest.Monke
     trace, path = ChromeTrace(), tmp_path / "run.json"
     path.write_text("an older one")
     trace.span("driver", "supersteps", "push", 1.0, 2.0)
-
-    def half(self: Path, text: str) -> None:
-        with open(self, "w") as file:
-            file.write(text[: len(text) // 2])
-        raise OSError(errno.ENOSPC, "No space left on device")
-
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_text", half)
-        with pytest.raises(OSError):
+        failing(patch, "fsync", errno.ENOSPC, lambda file: True)
+        with pytest.raises(ResourceError, match=r"run\.json: no space left"):
             trace.write(path)
     assert path.read_text() == "an older one"
     trace.write(path)
