@@ -24,6 +24,7 @@ from pagestore.io import read_into, write_from
 from pagestore.layout import HEADER, HEADER_BYTES, ROW
 from pagestore.meta import FORMAT, Meta, encode_meta
 from pagestore.planning import PagePlan
+from pagestore.replacing import sync_folder
 
 MOST_ALIGNED = 1 << 20  # pages start at multiples of min(page, 1 MiB)
 _FIXED = ("uuid", "vertices", "edges", "directed", "weighted", "page_bytes", "id_bytes", "order")  # root's attributes
@@ -47,9 +48,8 @@ class StoreWriter:
         if column_facts(plans) != {"columns": meta.columns, "padding_words": meta.padding_words}:
             raise ValueError("the description and the plans disagree about column pages")
         self._written = {name: np.zeros(plan.pages, bool) for name, plan in plans.items()}
-        self._fd = -1
-        self._create()
         self._fd = self._locked()
+        self._create()
         self._extents = hdf5.locate(self.partial)
         # CRCs of blocks that one write covered whole; the others are read back at the end (-1 means not known).
         self._blocks = {
@@ -104,11 +104,7 @@ class StoreWriter:
         try:
             os.fsync(self._fd)
             os.replace(self.partial, self.path)
-            folder = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            sync_folder(os.path.dirname(os.path.abspath(self.path)))
         except OSError as error:
             raise disk_error(error, self.path) from error
         self.close()
@@ -135,34 +131,39 @@ class StoreWriter:
     def _create(self) -> None:
         meta = self.meta
         attributes = {"format": FORMAT, "version": meta.version, **{name: getattr(meta, name) for name in _FIXED}}
-        if os.path.exists(self.partial):
-            os.close(self._locked())
         try:
             hdf5.create(self.partial, self.datasets, attributes, min(meta.page_bytes, MOST_ALIGNED))
         except (OSError, RuntimeError, ValueError) as error:  # h5py raises any of them for a full disk
             with suppress(OSError):
                 os.unlink(self.partial)  # half a file: nobody can go on from it
+            self.close()
             if not isinstance(error, OSError) and no_space(error) is None:
                 raise
             raise disk_error(error, self.partial) from error
 
     def _locked(self) -> int:
-        """Descriptor of the partial file with an exclusive lock, which ends with the process."""
+        """Descriptor of the partial file, new or a killed process's, with an exclusive lock that ends with this one."""
         try:
-            fd = os.open(self.partial, os.O_RDWR)
+            fd = os.open(self.partial, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise disk_error(error, self.partial) from error
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            ours = os.path.samestat(os.fstat(fd), os.stat(self.partial))  # not so where it became NAME just now
         except OSError as error:
             if error.errno in NO_LOCKS:  # of a network's file system
                 return fd
             os.close(fd)
-            if not isinstance(error, BlockingIOError):
+            if not isinstance(error, BlockingIOError | FileNotFoundError):
                 raise disk_error(error, self.partial) from error
-            raise UsageError(f"{self.partial}: another process is writing it. Wait for it, or name another store."
-                             ) from error  # fmt: skip
+            raise self._taken() from error
+        if not ours:
+            os.close(fd)
+            raise self._taken()
         return fd
+
+    def _taken(self) -> UsageError:
+        return UsageError(f"{self.partial}: another process is writing it. Wait for it, or name another store.")
 
     def _put(self, name: str, first: int, data: np.ndarray) -> None:
         extent = self._extents[name]

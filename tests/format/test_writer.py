@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -16,10 +17,11 @@ import numpy as np
 import pytest
 from small_stores import random_edges, write_store
 
-from pagestore import open_store
+from pagestore import hdf5, open_store
 from pagestore.arrays import BLOCK_BYTES
 from pagestore.errors import ResourceError, UsageError
 from pagestore.meta import META_BYTES, Meta, decode_meta, encode_meta
+from pagestore.verify import verify
 from pagestore.writer import StoreWriter
 
 EDGES = random_edges(seed=3, hub=3000, weight="f4")
@@ -177,6 +179,35 @@ def test_two_processes_can_not_write_one_store(path):
         StoreWriter(path, writer.meta, writer.plans)
     writer.finish()
     assert open_store(path).meta.vertices == 300
+
+
+def test_a_store_that_is_begun_as_another_one_is_made(path, monkeypatch):
+    """The lock comes ahead of any change to the file."""
+    create = hdf5.create
+
+    def creating(*given):
+        monkeypatch.setattr(hdf5, "create", create)
+        with pytest.raises(UsageError, match="another process is writing it"):
+            write_store(path, random_edges(seed=5))
+        create(*given)
+
+    monkeypatch.setattr(hdf5, "create", creating)
+    write_store(path, EDGES)
+    assert verify(path).ok and open_store(path).meta.edges == len(EDGES.source)
+
+
+def test_a_store_that_is_begun_as_another_one_is_renamed(path, monkeypatch):
+    """The file that was opened is the other's store by then, and stays as it is."""
+    writer, flock = write_store(path, EDGES, finish=False), fcntl.flock
+
+    def renamed(file, how):
+        writer.finish()
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", renamed)
+    with pytest.raises(UsageError, match="another process is writing it"):
+        write_store(path, random_edges(seed=5))
+    assert verify(path).ok and open_store(path).meta.edges == len(EDGES.source)
 
 
 def test_a_killed_writer_leaves_the_old_store(path, complete):
