@@ -12,8 +12,10 @@ import math
 import os
 import re
 import stat
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
+from io import FileIO
 from typing import Any
 
 import numpy as np
@@ -83,39 +85,61 @@ def _make_group(file: Any, name: str) -> None:
 
 
 def locate(path: str) -> dict[str, Extent]:
-    """Extents of all datasets. The root's attributes are for other tools and not looked at: a record that lies in their
-    B-tree or heap, its checksum made right, crashes HDF5 2.0 itself (H5Aiterate, and H5Ovisit, which asks their size).
+    """Extents of all datasets. Raises as `open_located`."""
+    file, extents = open_located(path)
+    file.close()
+    return extents
 
-    Objects are opened by h5py's thin layer: `File.visititems` takes twice as long, 2.1 ms for 17 datasets.
-    Raises StoreError for anything that is no intact HDF5 file, MemoryError.
+
+def open_located(path: str) -> tuple[FileIO, dict[str, Extent]]:
+    """A file opened to be read, and the extents of all its datasets.
+
+    The descriptor is HDF5's own, duplicated: opened by its name a second time, it could be another store, which has
+    replaced this one. Raises StoreError for anything that is no intact HDF5 file, MemoryError.
     """
     size = _check_file(path)
     import h5py
 
+    with ExitStack() as until_located:
+        try:
+            with h5py.File(h5py.h5f.open(os.fsencode(path), h5py.h5f.ACC_RDONLY, _read_options())) as file:
+                opened = until_located.enter_context(FileIO(os.dup(file.id.get_vfd_handle())))
+                size = os.fstat(opened.fileno()).st_size
+                extents = _extents(path, file, size)
+        except StoreError:
+            raise
+        except Exception as error:  # h5py raises OSError, RuntimeError, KeyError, ValueError, ... for damaged metadata
+            if (stop := interruption(error)) is not None:
+                raise stop from None
+            if isinstance(error, MemoryError) and getattr(error, "_total_size", 0) <= size:
+                raise  # memory ran out; what is larger than the file is damage that says so
+            if isinstance(error, OSError | ImportError) and (shortage(error) or number_of(error) in FAILING):
+                raise read_error(error, f"{path}: can't be opened", REBUILD, StoreError) from error
+            reason = reason_of(error)
+            whole = re.search(r"truncated file: .*stored_eof = (\d+)", reason)
+            if whole:
+                raise StoreError(f"{path}: is cut: {size} of its {whole[1]} bytes are there. {REBUILD}") from error
+            raise StoreError(f"{path}: HDF5 can't read it ({reason}). {REBUILD}") from error
+        until_located.pop_all()
+    return opened, extents
+
+
+def _extents(path: str, file: Any, size: int) -> dict[str, Extent]:
+    """Extents by h5py's thin layer: `File.visititems` takes twice as long, 2.1 ms for 17 datasets.
+
+    The root's attributes are for other tools and not looked at: a record that lies in their B-tree or heap, its
+    checksum made right, crashes HDF5 2.0 itself (H5Aiterate, and H5Ovisit, which asks their size).
+    """
+    import h5py
+
     extents: dict[str, Extent] = {}
-    try:
-        with h5py.File(h5py.h5f.open(os.fsencode(path), h5py.h5f.ACC_RDONLY, _read_options())) as file:
-            found: list[tuple[bytes, int]] = []  # opened later: what is raised while links are visited gets lost
-            file.id.links.visit(lambda raw, link: found.append((raw, link.type)), info=True)
-            for raw, kind in found:
-                item = h5py.h5o.open(file.id, raw) if kind == h5py.h5l.TYPE_HARD else None
-                if isinstance(item, h5py.h5d.DatasetID):
-                    name = raw.decode("utf-8", "backslashreplace")
-                    extents[name] = _extent(path, name, item, size)
-    except StoreError:
-        raise
-    except Exception as error:  # h5py raises OSError, RuntimeError, KeyError, ValueError, ... for damaged metadata
-        if (stop := interruption(error)) is not None:
-            raise stop from None
-        if isinstance(error, MemoryError) and getattr(error, "_total_size", 0) <= size:
-            raise  # memory ran out; what is larger than the file is damage that says so
-        if isinstance(error, OSError | ImportError) and (shortage(error) or number_of(error) in FAILING):
-            raise read_error(error, f"{path}: can't be opened", REBUILD, StoreError) from error
-        reason = reason_of(error)
-        whole = re.search(r"truncated file: .*stored_eof = (\d+)", reason)
-        if whole:
-            raise StoreError(f"{path}: is cut: {size} of its {whole[1]} bytes are there. {REBUILD}") from error
-        raise StoreError(f"{path}: HDF5 can't read it ({reason}). {REBUILD}") from error
+    found: list[tuple[bytes, int]] = []  # opened later: what is raised while links are visited gets lost
+    file.id.links.visit(lambda raw, link: found.append((raw, link.type)), info=True)
+    for raw, kind in found:
+        item = h5py.h5o.open(file.id, raw) if kind == h5py.h5l.TYPE_HARD else None
+        if isinstance(item, h5py.h5d.DatasetID):
+            name = raw.decode("utf-8", "backslashreplace")
+            extents[name] = _extent(path, name, item, size)
     return extents
 
 

@@ -12,7 +12,6 @@ from pagestore import hdf5
 from pagestore.arrays import CheckedArray, block_count, checksum_name, datasets_of
 from pagestore.crc import crc32
 from pagestore.errors import GstreamError, StoreError, UsageError
-from pagestore.faults import read_error
 from pagestore.hdf5 import Extent
 from pagestore.ids import UserIds, Where, nowhere
 from pagestore.io import read_into
@@ -34,11 +33,7 @@ class Store:
 
     def __init__(self, path: str):
         self.path = path
-        self._extents = hdf5.locate(path)
-        try:
-            self._file = open(path, "rb", buffering=0)
-        except OSError as error:
-            raise read_error(error, f"{path}: can't be opened", "Check its permissions.", StoreError) from error
+        self._file, self._extents = hdf5.open_located(path)
         try:
             self.meta, checksums = self._read_meta()
             self.layout = PageLayout(self.meta.page_bytes, self.meta.id_bytes)
