@@ -81,7 +81,7 @@ def convert(
         memory_bytes=memory_bytes(memory), threads=threads, directed=directed, weights=not no_weights, dedupe=dedupe,
         drop_self_loops=drop_self_loops, topology=topology, order=order, columns=columns,
         page_bytes=parse_size(page_size, "--page-size") or 0, id_bytes=id_bytes, workdir=workdir, resume=resume,
-        num_vertices=num_vertices,
+        replace=force, num_vertices=num_vertices,
     )  # fmt: skip
     reading = InputOptions(
         format=format,

@@ -88,6 +88,7 @@ def generate(
         id_bytes=id_bytes,
         workdir=workdir,
         resume=resume,
+        replace=force,
         columns=columns,
     )
     build(source, out, options, dry_run, verify, json)

@@ -39,6 +39,7 @@ from pagestore.convert.storage import Vector, allow_many_files, return_freed_mem
 from pagestore.convert.survey import Tally, weight_dtype
 from pagestore.convert.workfolder import WorkFolder
 from pagestore.errors import InputError, UsageError
+from pagestore.replacing import refuse_replacing
 from pagestore.sortcost import SortCost
 
 FIRST = "first"  # name of the shuffle that reads the source; then come "ordered" and "turned"
@@ -89,6 +90,8 @@ class _Conversion:
         keep = False
         try:
             self.work.open(resume, fingerprint)
+            if not self.options.replace:  # by now another conversion may have made it
+                refuse_replacing(self.path, force=False)
             self.report.resumed = self.work.resumed
             if self.work.replaced:
                 self.report.notes.append(f"{self.work.home}: leftovers of an earlier conversion were replaced")
