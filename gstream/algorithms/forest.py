@@ -9,6 +9,7 @@ import numpy as np
 from gstream.algorithms import unionfind
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.bitmaps import bitmap_bytes
+from pagestore.layout import HEAD_NEIGHBOURS
 
 
 class HostForest:
@@ -20,6 +21,11 @@ class HostForest:
         self.parent = np.arange(session.meta.vertices, dtype=session.id_dtype)
         self.giant = self.parent.dtype.type(0)
         session.hold(self.parent)
+
+    def heads_pay(self, rows: int) -> bool:
+        """Whether so many heads hold fewer neighbours than a topology's lists: where lists are short, as those of roads
+        are, a sweep of these takes a third of the time."""
+        return rows * HEAD_NEIGHBOURS < self.session.meta.edges
 
     def link_heads(self, name: str, first_column: int, end_column: int, outside: bool = False) -> None:
         """Link all vertices, or those outside the giant, with columns of their heads of topology `name`."""

@@ -123,12 +123,12 @@ def _pages_left(session: Session, forest: Any, names: tuple[str, ...]) -> dict[s
 
 
 def _link_by_heads(session: Session, forest: Any, names: tuple[str, ...]) -> bool:
-    """Link what the heads hold and find the giant component; False where there are no heads to look at.
+    """Link what the heads hold and find the giant component; False where there are no heads that are worth a look.
 
     The first columns for all vertices, the others for those outside the giant component.
     """
     rows = max(session.head_rows(name) for name in names)
-    if rows == 0:
+    if rows == 0 or not forest.heads_pay(rows * len(names)):
         return False
     for column in range(SAMPLED_COLUMNS):
         for name in names:

@@ -126,6 +126,10 @@ class GpuForest:
         for tree in self.trees:
             tree.wait()
 
+    def heads_pay(self, rows: int) -> bool:
+        """They lie in GPU memory, or come at once; pages may have to come one by one."""
+        return True
+
     def link_heads(self, name: str, first_column: int, end_column: int, outside: bool = False) -> None:
         """Link all vertices, or those outside the giant, with columns of their heads of topology `name`."""
         room, count = self.session.engine.device_memory, len(self.trees)
