@@ -133,12 +133,13 @@ class Store:
     def _check_datasets(self) -> None:
         """Dtype and shape of every dataset follow from the description; sizes were held against the file's."""
         found = {name: (extent.dtype, extent.shape) for name, extent in self._extents.items()}
+        rows = {name: next(iter(shape), 0) for name, (_, shape) in found.items()}  # a shape may be ()
         pages, heads = {}, {}
         for name in self.meta.topologies:
-            pages[name] = found.get(f"topology/{name}/directory", (None, (0,)))[1][0]
-            rows = found.get(f"topology/{name}/heads", (None, (0,)))[1][0]
-            heads[name] = self.meta.vertices if self.meta.order == "natural" else min(rows, self.meta.vertices)
-        names_bytes = found.get("vertices/names/bytes", (None, (0,)))[1][0]
+            pages[name] = rows.get(f"topology/{name}/directory", 0)
+            listed = rows.get(f"topology/{name}/heads", 0)
+            heads[name] = self.meta.vertices if self.meta.order == "natural" else min(listed, self.meta.vertices)
+        names_bytes = rows.get("vertices/names/bytes", 0)
         for name, expected in datasets_of(self.meta, pages, heads, names_bytes).items():
             if found.get(name) != expected:
                 raise StoreError(f"{self.path}: dataset {name} is missing or has another type or size. {REBUILD}")

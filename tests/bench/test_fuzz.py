@@ -163,6 +163,11 @@ def test_a_heap_of_attributes_that_lies_crashes_nothing() -> None:
     assert all_targets()["stores"].run(bytes.fromhex(lies)) == "harmless"
 
 
+def test_a_dataset_without_a_length_is_refused() -> None:
+    """Where HDF5 takes the shape of a directory for a single value's."""
+    assert all_targets()["stores"].run(bytes.fromhex("8200dd11ff")) == "refused"
+
+
 def test_findings_are_kept_once_each(tmp_path: Path) -> None:
     def run(data: bytes) -> str:
         if data == b"bad":
