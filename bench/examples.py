@@ -29,10 +29,11 @@ if not __package__:
 
 from bench import machine, torture
 from bench.ordeals import Found
+from bench.pytests import PYTEST, tests_of
 
 SAID = machine.ROOT / "bench" / "scratch" / "examples"
 WANTED = 10_000
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "timeout=0", "-m", "hypothesis"]
+PROPERTIES = ["-m", "hypothesis"]  # what its plugin marks
 PASSED = re.compile(r"^ +- (\d+) passing", re.MULTILINE)
 ENDED = re.compile(r"^  - Stopped because (settings\.max_examples=\d+|nothing left to do)", re.MULTILINE)
 NAME, PROMISE = "examples", "every property of the tests holds on as many examples of Hypothesis's as were asked for"
@@ -53,20 +54,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def properties(given: Sequence[str]) -> list[str]:
-    """Names of the tests that are properties."""
-    done = subprocess.run(
-        [*PYTEST, *given, "--collect-only"], cwd=machine.ROOT, capture_output=True, text=True, check=False
-    )
-    return [line for line in done.stdout.splitlines() if "::" in line]
-
-
 def try_one(test: str, options: argparse.Namespace, ends: float) -> dict[str, Any] | None:
     """examples: that passed; seconds; said: the end of what a failing one said. None: there was no time to end."""
     began = time.monotonic()
     if (left := ends - began) <= 0:
         return None
-    command = [*PYTEST, "--hypothesis-show-statistics", f"--hypothesis-seed={options.seed}", test]
+    command = [*PYTEST, *PROPERTIES, "--hypothesis-show-statistics", f"--hypothesis-seed={options.seed}", test]
     env = {**os.environ, "GSTREAM_EXAMPLES": str(options.examples)}
     with TemporaryDirectory(prefix="examples-") as folder:  # of 10,000 stores
         try:
@@ -111,10 +104,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Try them; the exit code."""
     options, facts = parse(arguments), machine.facts()
     whole = json.loads(options.out.read_text()) if options.out.exists() else {"machine": facts, "properties": {}}
-    every = properties(["tests"])
+    every = tests_of([*PROPERTIES, "tests"])
     known = whole["properties"].get(NAME, {"tests": {}})["tests"]
     known = {name: one for name, one in known.items() if name in every}
-    chosen = every if options.tests == ["tests"] else properties(options.tests)
+    chosen = every if options.tests == ["tests"] else tests_of([*PROPERTIES, *options.tests])
     if not chosen:
         sys.exit(f"{' '.join(options.tests)}: pytest finds no properties there. Name a folder or a file that has some.")
     if options.missing:

@@ -32,6 +32,7 @@ if not __package__:
 
 from bench import machine
 from bench.link import ALL_GPUS, Devices
+from bench.pytests import PYTEST, tests_of
 from pagestore.errors import DeviceMissingError
 
 RESULT = machine.ROOT / "bench" / "results" / "sanitizer.json"
@@ -39,8 +40,6 @@ SAID = machine.ROOT / "bench" / "scratch" / "sanitizer"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 ALONE = ("memcheck",)  # each process sees one GPU, the next one: with two it hung in tests of both
 OPTIONS = {"memcheck": ["--leak-check", "no"]}  # contexts end with their process
-# Without a limit for each test: many processes share a GPU, which takes turns.
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "timeout=0"]
 REPORTS = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 COUNTS = re.compile(r"(\d+) (passed|failed|error|skipped)")
@@ -84,13 +83,6 @@ def environment(tool: str, number: int = 0) -> dict[str, str]:
     turn = number % len(given)
     visible = given[turn : turn + 1] if tool in ALONE else given[turn:] + given[:turn]
     return {**os.environ, "GSTREAM_SMALL": "1", "CUDA_VISIBLE_DEVICES": ",".join(visible)}
-
-
-def tests_of(tool: str, given: Sequence[str]) -> list[str]:
-    """Names of the tests that there are."""
-    listing = [*PYTEST, *given, "--collect-only"]
-    done = subprocess.run(listing, cwd=machine.ROOT, env=environment(tool), capture_output=True, text=True, check=False)
-    return [line for line in done.stdout.splitlines() if "::" in line]
 
 
 def parts_of(tool: str, tests: Sequence[str], most: int) -> list[Part]:
@@ -159,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     known = json.loads(options.out.read_text()) if options.out.exists() else {}
     parts: list[Part] = []
     for tool in options.tools:
-        tests = tests_of(tool, options.tests)
+        tests = tests_of(options.tests, environment(tool))
         if not tests:
             sys.exit(f"{' '.join(options.tests)}: pytest finds no tests there. Name a folder or a file that has some.")
         if options.missing and tool in known:

@@ -19,6 +19,8 @@ from pagestore.layout import HEADER, HEADER_BYTES
 if TYPE_CHECKING:
     from pagestore.topology import Topology
 
+TOLD = ("records", "first_vertex", "last_vertex", "edges", "layout")  # of a page by the directory
+
 
 @compiled
 def first_unsound(words, header_words, last_id, records, first, last, edges, layout, vertex, size):
@@ -27,22 +29,18 @@ def first_unsound(words, header_words, last_id, records, first, last, edges, lay
     last_id: the last vertex, as id. records, first, last, edges, layout: the directory's of these pages; vertex, size:
     u8[greatest number of records], written over.
     """
+    vertices = np.uint64(last_id) + np.uint64(1)
     for page in range(len(words)):
         count = records[page]
         owners, sizes = vertex[:count], size[:count]
         columns = max(np.uint64(1), np.uint64(layout[page]))
-        if (
-            walk_records(words[page], header_words, np.uint64(last_id) + np.uint64(1), columns, owners, sizes, False)
-            != 0
-        ):
+        if walk_records(words[page], header_words, vertices, columns, owners, sizes, False) != 0:
             return page
         if owners[0] != first[page] or owners[count - 1] != last[page] or sizes.sum() != edges[page]:
             return page
-        if beyond(
-            words[page, header_words : words.shape[1] - 2 * count], last_id
-        ):  # neighbours; sizes are less, mostly
-            if not all_within(words[page], last_id, columns, sizes):
-                return page
+        lists = words[page, header_words : words.shape[1] - 2 * count]  # with sizes, which are mostly less
+        if beyond(lists, last_id) and not all_within(words[page], last_id, columns, sizes):
+            return page
     return len(words)
 
 
@@ -83,11 +81,8 @@ def unsound(topology: Topology, number: int, pages: np.ndarray) -> int | None:
     headers = pages[:, :HEADER_BYTES].copy().view(HEADER)[:, 0]
     differ = np.any([headers[name] != rows[name] for name in HEADER.names or ()], axis=0)
     scratch = np.empty((2, int(rows["records"].max())), np.uint64)
-    columns = (
-        np.ascontiguousarray(rows[name]) for name in ("records", "first_vertex", "last_vertex", "edges", "layout")
-    )
-    found = first_unsound(
-        pages.view(layout.id_dtype), np.uint64(layout.header_words), topology.last_id, *columns, *scratch
-    )
+    told = [np.ascontiguousarray(rows[name]) for name in TOLD]
+    words, begin = pages.view(layout.id_dtype), np.uint64(layout.header_words)
+    found = first_unsound(words, begin, topology.last_id, *told, *scratch)
     wrong = np.append(np.flatnonzero(differ), found)
     return None if wrong[0] == len(pages) else int(wrong.min())

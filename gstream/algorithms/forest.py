@@ -22,10 +22,9 @@ class HostForest:
         self.giant = self.parent.dtype.type(0)
         session.hold(self.parent)
 
-    def heads_pay(self, rows: int) -> bool:
-        """Whether so many heads hold fewer neighbours than a topology's lists: where lists are short, as those of roads
-        are, a sweep of these takes a third of the time."""
-        return rows * HEAD_NEIGHBOURS < self.session.meta.edges
+    def heads_pay(self) -> bool:
+        """Whether heads are worth a look."""
+        return heads_pay(self.session)
 
     def link_heads(self, name: str, first_column: int, end_column: int, outside: bool = False) -> None:
         """Link all vertices, or those outside the giant, with columns of their heads of topology `name`."""
@@ -73,10 +72,17 @@ def foresee_forest(session: Session) -> None:
     """Raise ResourceError where memory lacks room for trees and degrees beside pages, or for the names at the end."""
     vertices, ways = session.meta.vertices, 1 + session.meta.directed
     a_vertex = session.id_dtype.itemsize
-    asked = session.head_rows(session.meta.topologies[0]) and len(session.meta.topologies) == ways
+    asked = heads_pay(session) and len(session.meta.topologies) == ways
     degrees = ways * session.engine.graph.degree_bytes if asked else 0
     swept = vertices * (a_vertex + degrees) + bitmap_bytes(vertices)
     session.foresee(swept, names_bytes(session))
+
+
+def heads_pay(session: Session) -> bool:
+    """Whether there are heads, and they hold fewer neighbours than a topology's lists: where lists are short, as those
+    of roads are, cores sweep these in a third of the time."""
+    rows = sum(session.head_rows(name) for name in session.meta.topologies)
+    return 0 < rows * HEAD_NEIGHBOURS < session.meta.edges
 
 
 def names_bytes(session: Session) -> int:

@@ -128,7 +128,7 @@ def _link_by_heads(session: Session, forest: Any, names: tuple[str, ...]) -> boo
     The first columns for all vertices, the others for those outside the giant component.
     """
     rows = max(session.head_rows(name) for name in names)
-    if rows == 0 or not forest.heads_pay(rows * len(names)):
+    if rows == 0 or not forest.heads_pay():
         return False
     for column in range(SAMPLED_COLUMNS):
         for name in names:

@@ -126,7 +126,7 @@ class GpuForest:
         for tree in self.trees:
             tree.wait()
 
-    def heads_pay(self, rows: int) -> bool:
+    def heads_pay(self) -> bool:
         """They lie in GPU memory, or come at once; pages may have to come one by one."""
         return True
 

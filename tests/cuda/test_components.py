@@ -83,7 +83,7 @@ def test_labels_are_the_least_vertices(graph, launched, monkeypatch, devices, la
     assert came or size == 2 and devices == "cuda"  # degrees, which are of no use where no head is full
     tries = launched.count("relabel_kernel")
     assert tries == labels if size == 2 else labels <= tries <= 2 * labels
-    monkeypatch.setattr(HostForest, "heads_pay", lambda forest, rows: True)
+    monkeypatch.setattr(HostForest, "heads_pay", lambda forest: True)
     with Engine(store) as engine, Session(engine) as session:
         run_wcc(session)
         if len(devices.split(",")) == 1:  # several look at lists that one knows to be in the giant
