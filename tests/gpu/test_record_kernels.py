@@ -12,7 +12,9 @@ import gstream
 
 pytestmark = NEEDS_GPU
 # compute-sanitizer makes kernels some 100 times slower, and k-core has hundreds: GSTREAM_SMALL=1 is for it
-V, E, PAGE = (400, 2_000, 4096) if "GSTREAM_SMALL" in os.environ else (20_000, 150_000, 4096)
+SMALL = "GSTREAM_SMALL" in os.environ
+V, E, PAGE = (400, 2_000, 4096) if SMALL else (20_000, 150_000, 4096)
+LARGER = (300, 5_000) if SMALL else (1000, 20_000)  # vertices and edges of a graph that blocks of pages cut
 DEVICES = ["cuda:0", "cuda:0,0", *(["cuda:0,1"] if gpus() > 1 else []), *(["cuda:0,1,2,3"] if gpus() > 3 else [])]
 OPTIONS = {
     "cached": {},
@@ -37,5 +39,5 @@ def test_gpus_are_the_host(paths, kind, name, devices, options):
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize(("kind", "name"), BLOCKS)
 def test_a_graph_larger_than_the_gpu(tmp_path, kind, name, devices):
-    with gstream.open(make_path(tmp_path, kind, 1000, 20_000, 4096)) as graph:
+    with gstream.open(make_path(tmp_path, kind, *LARGER, 4096)) as graph:
         check_blocks(graph, name, 1, {"devices": devices})
