@@ -201,11 +201,14 @@ def gather(
 
 
 def join_lists(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
-    """Put what GPUs' copies of `entries` have, each from where the cursors stood before, one after the other."""
+    """Put what GPUs' copies of `entries` have, each from where the cursors stood before, one after the other.
+
+    No more than there is room for: cursors go on where lists are longer than degrees say.
+    """
     cursor, entries = arrays["cursor"], arrays["entries"]
     start = cursor.astype(np.int64)
     for copy in copies:
-        count = copy["cursor"].astype(np.int64) - start
+        count = np.minimum(copy["cursor"].astype(np.int64) - start, len(entries) - cursor.astype(np.int64))
         within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
         entries[np.repeat(cursor.astype(np.int64), count) + within] = copy["entries"][np.repeat(start, count) + within]
         cursor += count.astype(np.uint64)

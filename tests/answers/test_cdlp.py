@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms.labels import DISTINCT
+from gstream.algorithms.blocks import Range, gather
+from gstream.algorithms.labels import DISTINCT, gather_labels
+from gstream.algorithms.session import Session
 from pagestore.errors import ResourceError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices
@@ -71,6 +73,20 @@ def test_more_labels_than_are_counted(leaves, tmp_path):
     with gstream.open(example.stored(tmp_path)) as graph:
         assert column(graph.cdlp(iterations=1), "community")[0] == 70
         assert column(graph.cdlp(iterations=3), "community") == reference(example, 3)
+
+
+@pytest.mark.parametrize("devices", ["host:1", "host:3"])
+@pytest.mark.parametrize("topology", ["both", "out"])
+def test_nothing_is_written_past_the_room(devices, topology, tmp_path):
+    """Where lists are longer than degrees say, as in a store that somebody made so, gathering ends at the room."""
+    example, room = big_example(True, topology=topology), 1000
+    with gstream.open(example.stored(tmp_path), devices=devices) as graph, Session(graph.engine()) as session:
+        label = np.arange(4010, dtype=session.id_dtype)
+        block = Range(0, 4010, np.minimum(np.arange(4011), room).astype(np.uint64))
+        entries, cursor = np.full(room + 100_000, 5000, session.id_dtype), np.empty(4010, np.uint64)
+        gather(session, block, gather_labels, (label, entries[:room], np.uint64(block.entries)), cursor)
+    assert block.entries == room and cursor.max() > room
+    assert (entries[:room] < 4010).all() and (entries[room:] == 5000).all()
 
 
 def test_rounds_end_where_nothing_changes(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 import gstream
+from gstream.algorithms.forest import HostForest
 from pagestore.errors import UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import devices
@@ -82,6 +83,26 @@ def test_pages_are_left_out_where_the_heads_suffice(tmp_path):
     with gstream.open(example.stored(tmp_path)) as graph:
         assert graph.wcc(certify=False).summary["stats"]["pages_moved"] == 0
         assert graph.wcc(use_heads=False).summary["stats"]["pages_moved"] > 100
+
+
+@pytest.mark.parametrize("degree", [2, 3, 20])
+def test_cores_sweep_short_lists_and_look_at_heads_of_long_ones(degree, tmp_path, monkeypatch):
+    """Of lists of 3, as those of roads are, four heads each are more than the lists: pages are read, and no heads."""
+    random, vertices, looked = np.random.default_rng(9), 3000, list[str]()
+    source = np.repeat(np.arange(vertices), degree)
+    example = Example(vertices, source, (source + random.integers(1, 30, len(source))) % vertices)
+    link = HostForest.link_heads
+
+    def noted(forest, name, *columns, **given):
+        looked.append(name)
+        link(forest, name, *columns, **given)
+
+    monkeypatch.setattr(HostForest, "link_heads", noted)
+    with gstream.open(example.stored(tmp_path)) as graph:
+        result = graph.wcc(certify=True)
+    assert column(result, "component") == reference(example)
+    assert set(looked) == ({"in", "out"} if degree == 20 else set())
+    assert (result.summary["stats"]["pages_moved"] == 0) == (degree == 20)
 
 
 def test_label_propagation_needs_an_undirected_store(tmp_path):

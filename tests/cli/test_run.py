@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gstream.cli.run import summary_lines
+from gstream.stats import RunStats
 from tests.cli.command import PROGRAM, Command
 
 SUM_PROGRAM = """from gstream import SUM, Program, f64
@@ -50,6 +52,49 @@ def test_attributes_that_move_are_told(store: Path, gstream: Command) -> None:
     assert stats["attribute_bytes_moved"] > 0
     line = f"attributes +{stats['attribute_bytes_moved']} B moved, degrees and heads included"
     assert re.search(rf"^{line}$", told, re.MULTILINE), told
+
+
+def test_what_the_cost_model_said_is_told_beside_the_time(store: Path, gstream: Command) -> None:
+    """Of a sweep before the run; where a frontier decides, for the pages that it led to."""
+    for algorithm, own, words, even in (
+        ("pagerank", (), r"; planned \S+ \S+", r"\d+% balanced, "),
+        ("bfs", ("--source", "1"), r"; \S+ \S+ by the cost model, for these pages", ""),  # its heads are enough
+    ):
+        told = gstream("run", algorithm, store, *own, "--devices", "fake:1:2").stdout
+        assert re.search(rf"^supersteps +\d+ in \S+ \S+{words}$", told, re.MULTILINE), told
+        merges = r"\S+ \S+, \S+ \S+ a superstep"
+        assert re.search(rf"^devices +2, {even}merges {merges}$", told, re.MULTILINE), told
+    assert "\ndevices " not in gstream("run", "bfs", store, "--source", "1", "--devices", "fake:1").stdout
+
+
+def test_the_share_of_the_links_is_told_where_there_are_links() -> None:
+    stats = RunStats(bytes_moved=2 << 30, attribute_bytes_moved=2 << 30, loop_seconds=0.5, seconds=1.0)
+    summary = {"algorithm": "bfs", "store": "graph.gs", "supersteps": 3, "lost": []}
+    for rate, told in (
+        (10 * 2**30, "2 GiB (2.15 GB/s, 80% of the links in the supersteps)"),
+        (0.0, "2 GiB (2.15 GB/s)"),
+    ):
+        stats.link_rate = rate
+        lines = dict(summary_lines(summary | {"stats": stats.as_dict() | {"compile_seconds": 0.0}}, None, 1))
+        assert lines["pages moved"] == f"0, {told}"
+
+
+def test_a_plan_tells_the_constants_that_it_reckons_with(store: Path, gstream: Command) -> None:
+    for devices, words in (
+        ("host:1", r"a disk of N GB/s, N us a batch, N G edges/s pulled, N pushed"),
+        ("fake:1:2", r"a link of N GB/s, a disk of N GB/s, N ns a list read in place, N us a batch, "
+                     r"N G edges/s pulled, N pushed, merges of N GB/s"),
+    ):  # fmt: skip
+        told = gstream("plan", "pagerank", store, "--devices", devices).stdout
+        pattern = words.replace("N", r"([\d.e+-]+)")
+        assert (found := re.search(rf"^by +{pattern}$", told, re.MULTILINE)), told
+        constants = json.loads(gstream("plan", "pagerank", store, "--devices", devices, "--json").stdout)["constants"]
+        assert all(value > 0 for value in constants.values())
+        if devices == "fake:1:2":
+            names = ("c2", "disk", "list_s", "call_s", "pull_edges", "push_edges", "merge")
+            units = (1e9, 1e9, 1e-9, 1e-6, 1e9, 1e9, 1e9)
+            for number, name, unit in zip(found.groups(), names, units, strict=True):
+                assert float(number) == pytest.approx(constants[name] / unit, rel=0.01), name
 
 
 def test_json_object(store: Path, gstream: Command) -> None:

@@ -8,7 +8,7 @@ from compilers import needs_gxx
 from record_graphs import BLOCKS, check_blocks, make_path
 
 import gstream
-from gstream.algorithms import blocks
+from gstream.algorithms import blocks, cdlp
 from gstream.devices import gpusweep
 from tests.answers.simple_graphs import blocks_of
 
@@ -41,6 +41,16 @@ def test_blocks_of_few_bytes(paths, kind, name, devices):
         assert found.to_arrow() == expected.to_arrow() and "note" not in found.summary
         if name in ("lcc", "triangles"):
             assert found.summary["supersteps"] > 3
+
+
+@pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
+@pytest.mark.parametrize("kind", ["undirected", "directed"])
+def test_lists_longer_than_degrees_say(paths, kind, devices, monkeypatch):
+    """As in a store that somebody made so: no GPU writes past the block, and what they have is joined within it."""
+    monkeypatch.setattr(cdlp, "neighbours", lambda session: blocks.neighbours(session) // 2)
+    with gstream.open(paths[kind]) as graph:
+        found = graph.cdlp(iterations=2, devices=devices)
+    assert "note" not in found.summary and (found.to_numpy()["community"] < V).all()
 
 
 def test_a_list_larger_than_the_gpu_is_left_to_the_cores(paths, monkeypatch):

@@ -113,6 +113,9 @@ def test_runs_are_predicted_by_the_gpus_constants(store, tmp_path, monkeypatch, 
         assert isinstance(plan.constants, GpuConstants) and plan.constants.c2 == 2e10
         stats = engine.run(program, max_supersteps=6).stats
         assert 0 < stats.predicted_seconds < 1
+        assert stats.link_rate == 2e10 * devices
+        moved = stats.bytes_moved + stats.attribute_bytes_moved
+        assert stats.link_share == pytest.approx(moved / stats.loop_seconds / (2e10 * devices)) and stats.link_share > 0
         if program.combine.idempotent:
             assert engine.measure().pull_edges == DEFAULT.pull_edges  # its pulls end early
         else:
