@@ -2,14 +2,11 @@
 
 A property is a generator of outcomes. Each case that held yields its outcome as a word ("refused", "resumed"), each
 that did not a Bad, which says how to see it again. What ends a case early is a child process of its own (a fork, so
-that nothing is imported again): it may be killed, may kill itself at the n-th call of the system's that changes files,
-or may find that call failing.
+that nothing is imported again): it may be killed at any moment, or at a call (syscalls.py), or may find calls failing.
 """
 
 from __future__ import annotations
 
-import builtins
-import errno
 import fcntl
 import io
 import os
@@ -31,14 +28,10 @@ from typing import Any, NamedTuple
 from gstream.cli.commands import run_command_line
 from gstream.cli.failures import install_signals
 
-UNCOUNTED = 1 << 40  # calls that no action makes
 PIPE_BYTES = 1 << 20
 LONGEST_S = 120.0  # of a child: then it hangs
 ROOT = Path(__file__).resolve().parent.parent
 MOST_FAILURES = 20  # of a property, that are kept with their texts
-CHANGING = ("open", "write", "pwrite", "pwritev", "ftruncate", "fsync", "replace", "rename", "mkdir")  # calls of os
-REMOVING = ("unlink", "rmdir")
-READING = ("open", "preadv", "pread", "read")
 ASKING = {signal.SIGINT, signal.SIGTERM}
 
 
@@ -206,58 +199,6 @@ def command(*arguments: object) -> Callable[[], int]:
     return lambda: run_command_line([str(argument) for argument in arguments])
 
 
-def at_call(
-    number: int,
-    act: Callable[[str], None],
-    action: Callable[[], int | None],
-    removing: bool = False,
-    reading: Path | None = None,
-) -> Callable[[], int | None]:
-    """`action`, but at the number-th call (from 0) that changes a file `act` is called first, with the call's name.
-
-    removing: calls that remove files and folders count, too. reading: instead those count that open something in that
-    folder to read it, or read from what has a number.
-    """
-
-    def run() -> int | None:
-        left = [number]
-
-        def hooked(name: str, real: Callable[..., Any], changes: Callable[..., bool]) -> Callable[..., Any]:
-            def call(*arguments: Any, **named: Any) -> Any:
-                if changes(*arguments, **named):
-                    left[0] -= 1
-                    if left[0] == -1:
-                        act(name)
-                return real(*arguments, **named)
-
-            return call
-
-        names, opens, opened = (*CHANGING, *(REMOVING if removing else ())), _opens_to_write, _opened_to_write
-        if reading is not None:
-            names = READING
-
-            def opens(path: Any, *rest: Any, **named: Any) -> bool:
-                return _is_in(reading, path) and not _opens_to_write(path, *rest, **named)
-
-            def opened(file: Any, *rest: Any, **named: Any) -> bool:
-                return _is_in(reading, file) and not _opened_to_write(file, *rest, **named)
-
-        for name in names:
-            setattr(os, name, hooked(name, getattr(os, name), opens if name == "open" else _always))
-        builtins.open = hooked("open", builtins.open, opened)
-        code = action()
-        if number == UNCOUNTED:
-            print(f"calls: {number - left[0]}")
-        return code
-
-    return run
-
-
-def calls_of(action: Callable[[], int | None], removing: bool = False, reading: Path | None = None) -> int:
-    """How many calls that change files an action makes, or that read from a folder, as `at_call` counts them."""
-    return int(counted(at_call(UNCOUNTED, die, action, removing, reading)))
-
-
 def counted(action: Callable[[], int | None]) -> str:
     """What an action says on a line that begins with "calls: ". AssertionError: it failed, with what it said."""
     ended = in_child(action)
@@ -273,46 +214,6 @@ def quietly(action: Callable[[], int | None]) -> int:
         code = action() or 0
     assert code == 0, said.getvalue()
     return code
-
-
-def _always(*arguments: Any, **named: Any) -> bool:
-    return True
-
-
-def _is_in(folder: Path, path: Any) -> bool:
-    """Whether a path, or number, given to `open` is of something in a folder, or of a file that is open already."""
-    return isinstance(path, str | os.PathLike) and os.fspath(path).startswith((f"{folder}", "/proc/self/fd/"))
-
-
-def _opens_to_write(path: Any, flags: int, *rest: Any, **named: Any) -> bool:
-    return bool(flags & (os.O_WRONLY | os.O_RDWR))
-
-
-def _opened_to_write(file: Any, mode: str = "r", *rest: Any, **named: Any) -> bool:
-    return any(letter in mode for letter in "wax+")
-
-
-def die(name: str) -> None:
-    """For `at_call`: the process is gone before the call."""
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def fail(code: int) -> Callable[[str], None]:
-    """For `at_call`: the call fails with that error number."""
-
-    def act(name: str) -> None:
-        raise OSError(code, os.strerror(code))
-
-    return act
-
-
-def fail_reading(opening: int) -> Callable[[str], None]:
-    """For `at_call` while reading: an open fails with that number, a read as failing disks do."""
-
-    def act(name: str) -> None:
-        fail(opening if name == "open" else errno.EIO)(name)
-
-    return act
 
 
 def small_files(limit: int, action: Callable[[], int | None]) -> Callable[[], int | None]:
@@ -349,6 +250,3 @@ def plain_error(ended: Ended, codes: Sequence[int] = (5,)) -> str | None:
 def names_in(folder: Path) -> list[str]:
     """Everything below a folder."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
-
-
-DISK_ERRORS = {errno.ENOSPC: "ENOSPC", errno.EIO: "EIO"}

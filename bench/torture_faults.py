@@ -12,17 +12,12 @@ from pathlib import Path
 
 from bench.allocations import arrays_of, failing_array
 from bench.ordeals import (
-    DISK_ERRORS,
     Bad,
     Cases,
     Counted,
     Ended,
     Property,
-    at_call,
-    calls_of,
     command,
-    fail,
-    fail_reading,
     in_child,
     in_space,
     names_in,
@@ -30,6 +25,7 @@ from bench.ordeals import (
     quietly,
     small_files,
 )
+from bench.syscalls import CHANGES, Fault, Kinds, calls_of, supported, watched
 from bench.torture_kills import conversion
 from bench.torture_stores import make_store
 from gstream.cli.failures import report
@@ -69,43 +65,49 @@ COMMANDS: dict[str, list[str]] = {
     "run kept": ["run", "pagerank", "graph.gs", "--checkpoint", "x", "--checkpoint-every", "3", "-o", "x.csv"],
     "run traced": ["run", "bfs", "graph.gs", "--source", "3", "--trace", "x.json"],
 }
+READING = Kinds(reading=True)
+FAULTS = {
+    "EIO": Fault(0, errno.EIO),
+    "ENOSPC": Fault(0, errno.ENOSPC),
+    "ENOSPC from then on": Fault(0, errno.ENOSPC, lasting=True),
+}
+READ_FAULTS = {"EIO": Fault(0, errno.EIO), "EIO, opens EMFILE": Fault(0, errno.EIO, errno.EMFILE)}
 KEPT = {"x", "x/slot-0", "x/slot-1", "x.gs.skipped.txt"}  # what may stay: checkpoints, and a report of the input
 UNLIKE = {"run traced": "x.json"}  # holds times
 
 
 def failing_calls(folder: Path, numbers: random.Random) -> Cases:
-    """Every call of every command fails once with each error."""
+    """Every call of every command that changes a file fails, HDF5's and Arrow's too: once, or as on a disk that is full
+    from then on."""
     prepare(folder)
     actions: dict[str, Callable[[], int | None]] = {n: _command(folder, n) for n in COMMANDS}
     actions["convert on disk"] = reporting(conversion(folder / "x.gs", {"order": "degree"}))
-    for name, action in actions.items():
-        whole = _made(folder, name, action)
-        calls = calls_of(action)
-        clear(folder)
-        cases = [(site, code) for site in range(calls) for code in DISK_ERRORS]
-        numbers.shuffle(cases)
-        for site, code in cases:
-            ended = in_child(at_call(site, fail(code), action))
-            yield _outcome(folder, name, ended, whole, f"{name}, call {site} of {calls}, {DISK_ERRORS[code]}")
+    yield from _failing(folder, numbers, actions, CHANGES, FAULTS)
 
 
 def failing_reads(folder: Path, numbers: random.Random) -> Cases:
     """Every read, and every file or folder that is opened to be read, fails once: as failing disks do, and as where
     too many files are open."""
     prepare(folder)
-    actions = {name: _command(folder, name) for name in COMMANDS}
+    yield from _failing(folder, numbers, {n: _command(folder, n) for n in COMMANDS}, READING, READ_FAULTS)
+
+
+def _failing(
+    folder: Path, numbers: random.Random, actions: dict[str, Callable[[], int | None]], kinds: Kinds,
+    faults: dict[str, Fault],
+) -> Cases:  # fmt: skip
+    """Each of these faults at each call of each of these actions."""
     whole = {name: _made(folder, name, action) for name, action in actions.items()}
-    cases: list[tuple[str, int, int, int]] = []
+    cases: list[tuple[str, int, int, str]] = []
     for name, action in actions.items():
-        calls = calls_of(action, reading=folder)
+        calls = calls_of(action, folder, kinds)
         clear(folder)
-        cases += [(name, site, calls, code) for site in range(calls) for code in (errno.EIO, errno.EMFILE)]
+        cases += [(name, site, calls, fault) for site in range(calls) for fault in faults]
     yield Counted(len(cases))
     numbers.shuffle(cases)
-    for name, site, calls, code in cases:
-        ended = in_child(at_call(site, fail_reading(code), actions[name], reading=folder))
-        where = f"{name}, read {site} of {calls}, opens {errno.errorcode[code]}"
-        yield _outcome(folder, name, ended, whole[name], where)
+    for name, site, calls, fault in cases:
+        ended, _ = watched(actions[name], folder, kinds, faults[fault]._replace(at=site))
+        yield _outcome(folder, name, ended, whole[name], f"{name}, call {site} of {calls}, {fault}")
 
 
 def full_disks(folder: Path, numbers: random.Random) -> Cases:
@@ -238,8 +240,10 @@ def _outcome(folder: Path, name: str, ended: Ended, whole: str, where: str) -> s
 def properties() -> Iterator[Property]:
     """Those about disks and memory."""
     held = "exit 5, one line, nothing half-written"
-    yield Property("failing calls", f"the n-th write, fsync, open and rename fails: {held}", failing_calls)
-    yield Property("failing reads", f"the n-th read and open to read fails: {held}", failing_reads)
+    if supported():
+        told = f"in any library: {held}"
+        yield Property("failing calls", f"the n-th write, fsync, open and rename fails, {told}", failing_calls)
+        yield Property("failing reads", f"the n-th read and open to read fails, {told}", failing_reads)
     yield Property("failing arrays", f"the n-th array of NumPy's can't be had: {held}", failing_arrays)
     yield Property("little address space", f"of any size (ulimit -v), without a hang: {held}", little_space, 500)
     yield Property("full disks", f"files can't grow, in any library: {held}", full_disks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
@@ -20,14 +21,12 @@ from bench.ordeals import (
     Counted,
     Ended,
     Property,
-    at_call,
-    calls_of,
     command,
-    die,
     in_child,
     names_in,
     quietly,
 )
+from bench.syscalls import CHANGES, Fault, Kinds, calls_of, supported, watched
 from bench.torture_stores import make_store
 from gstream.driver import Engine
 from gstream.options import RunOptions
@@ -40,6 +39,7 @@ from pagestore import open_store
 from pagestore.convert import ConvertOptions, convert
 from pagestore.memory import ArraySource
 
+ALL = Kinds(removing=True)
 MEMORY = 1 << 14  # bytes: every temporary thing of a conversion goes to disk
 ORDERS: tuple[dict[str, Any], ...] = ({}, {"order": "degree"}, {"directed": False, "dedupe": True}, {"topology": "out"})
 PROGRAMS: dict[str, tuple[Callable[[], Any], int | None]] = {
@@ -91,11 +91,11 @@ def conversion(path: Path, order: dict[str, Any], **options: Any) -> Callable[[]
 
 
 def kills_at_calls(folder: Path, numbers: random.Random) -> Cases:
-    """SIGKILL ahead of every write, fsync, rename, unlink and so on of a conversion, then --resume."""
+    """SIGKILL ahead of every write, fsync, rename, unlink and so on of a conversion, HDF5's too, then --resume."""
     cases: list[tuple[int, int]] = []
     for number, order in enumerate(ORDERS):
         _whole(folder, number)
-        calls = calls_of(conversion(folder / "count.gs", order), removing=True)
+        calls = calls_of(conversion(folder / "count.gs", order), folder, ALL)
         (folder / "count.gs").unlink()
         cases += [(number, site) for site in range(calls)]
     yield Counted(len(cases))
@@ -103,7 +103,7 @@ def kills_at_calls(folder: Path, numbers: random.Random) -> Cases:
     for number, site in cases:
 
         def killed(action: Callable[[], Any], site: int = site) -> Ended:
-            return in_child(at_call(site, die, action, removing=True))
+            return watched(action, folder, ALL, Fault(site))[0]
 
         where = f"order {number}, call {site}"
         yield _killed(folder, ORDERS[number], _whole(folder, number), site % 3 == 0, killed, where)
@@ -182,25 +182,32 @@ def kills_in_runs(folder: Path, numbers: random.Random) -> Cases:
         def killed(name: str = name, superstep: int = superstep, way: int = way) -> None:
             def progress(number: int, step: Any) -> None:
                 if number == superstep:
-                    die("")
+                    os.kill(os.getpid(), signal.SIGKILL)
 
             _run(folder, name, WAYS[way], checkpoint=folder / "kept", checkpoint_every=1, progress=progress)
 
-        yield _resumed(folder, name, killed, WAYS[other], f"{name}, superstep {superstep}, {WAYS[way]} {WAYS[other]}")
+        where = f"{name}, superstep {superstep}, {WAYS[way]} {WAYS[other]}"
+        yield _resumed(folder, name, in_child(killed).code, WAYS[other], where)
 
 
 def kills_in_checkpoints(folder: Path, numbers: random.Random) -> Cases:
     """SIGKILL ahead of every write, fsync and rename of a run that keeps each superstep."""
     make_store(folder / "graph.gs", 5)
+    kept: dict[str, Callable[[], None]] = {}
     for name in PROGRAMS:
 
-        def kept(name: str = name) -> None:
+        def action(name: str = name) -> None:
             _run(folder, name, {}, checkpoint=folder / "kept", checkpoint_every=1)
 
-        calls = calls_of(kept)
+        kept[name] = action
+    cases = []
+    for name, action in kept.items():
+        cases += [(name, site) for site in range(calls_of(action, folder))]
         shutil.rmtree(folder / "kept", ignore_errors=True)  # a run that kept nothing left none
-        for site in range(calls):
-            yield _resumed(folder, name, at_call(site, die, kept), numbers.choice(WAYS), f"{name}, call {site}")
+    yield Counted(len(cases))
+    for name, site in cases:
+        ended, _ = watched(kept[name], folder, CHANGES, Fault(site))
+        yield _resumed(folder, name, ended.code, numbers.choice(WAYS), f"{name}, call {site}")
 
 
 def _run(folder: Path, name: str, way: dict[str, Any], **options: Any) -> RunOutcome:
@@ -214,10 +221,9 @@ def _expected(folder: Path, name: str) -> np.ndarray:
     return _run(folder, name, {}).value
 
 
-def _resumed(folder: Path, name: str, killed: Callable[[], Any], way: dict[str, Any], where: str) -> str | Bad:
-    """The right answer after a run that was killed."""
+def _resumed(folder: Path, name: str, code: int | None, way: dict[str, Any], where: str) -> str | Bad:
+    """The right answer after a run that was killed. code: how that ended."""
     expected = _expected(folder, name)
-    code = in_child(killed).code
     found = _run(folder, name, way, checkpoint=folder / "kept", resume=True)
     left = set(names_in(folder / "kept")) - {"slot-0", "slot-1"}
     shutil.rmtree(folder / "kept", ignore_errors=True)  # a run that kept nothing left none
@@ -305,11 +311,13 @@ def _columns(chunk: Any) -> tuple[list, list, list]:
 def properties() -> Iterator[Property]:
     """Those about processes that end early."""
     absent = "after kill -9 the store is absent, old or complete, and --resume gives the same bytes"
-    yield Property("kills at calls", f"at every call of a conversion: {absent}", kills_at_calls)
+    if supported():
+        yield Property("kills at calls", f"at every call of a conversion: {absent}", kills_at_calls)
     yield Property("kills at moments", f"at any moment of a conversion: {absent}", kills_at_moments, 500)
     went_on = "a run goes on after kill -9 to the same answer, on the same devices or others"
     runs = "in every superstep of BFS, PageRank, SSSP and WCC (as label propagation: union-find has one superstep)"
     yield Property("kills in runs", f"{runs}: {went_on}", kills_in_runs)
-    yield Property("kills in checkpoints", f"at every call of a checkpoint: {went_on}", kills_in_checkpoints)
+    if supported():
+        yield Property("kills in checkpoints", f"at every call of a checkpoint: {went_on}", kills_in_checkpoints)
     yield Property("signals in runs", "after SIGINT or SIGTERM a run is resumable within 10 s", signals_in_runs, 200)
     yield Property("signals in conversions", "SIGINT and SIGTERM leave nothing over", signals_in_conversions, 200)

@@ -274,7 +274,8 @@ def read_description(path: Path) -> tuple[dict[str, Any], int]:
         counts = [description["sequence"], *(count for _, _, count, _ in description["arrays"])]
         if any(type(count) is not int or not 0 <= count < MOST_COUNTED for count in counts):
             raise ValueError
-        if any(type(name) is not str for name, _, _, _ in description["arrays"]):
+        names = [name for name, _, _, _ in description["arrays"]]
+        if any(type(name) is not str for name in names) or len(set(names)) < len(names):
             raise ValueError
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DamagedSlot(f"{path} was written by something else") from None

@@ -11,6 +11,7 @@ Full disks, limits and devices that fail are ResourceError (exit 5): neither the
 from __future__ import annotations
 
 import errno
+import os
 import re
 
 from pagestore.errors import GstreamError, InputError, ResourceError, UsageError
@@ -85,4 +86,6 @@ def read_error(error: Exception, what: str, remedy: str, kind: type[InputError] 
 
 def reason_of(error: Exception) -> str:
     """In the system's words, on one line."""
-    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).splitlines()[0]
+    number = number_of(error)
+    words = os.strerror(number) if number else getattr(error, "strerror", None) or str(error)
+    return (words or type(error).__name__).splitlines()[0]

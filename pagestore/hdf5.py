@@ -113,7 +113,7 @@ def open_located(path: str) -> tuple[FileIO, dict[str, Extent]]:
                 raise stop from None
             if isinstance(error, MemoryError) and getattr(error, "_total_size", 0) <= size:
                 raise  # memory ran out; what is larger than the file is damage that says so
-            if isinstance(error, OSError | ImportError) and (shortage(error) or number_of(error) in FAILING):
+            if not isinstance(error, MemoryError) and (shortage(error) or number_of(error) in FAILING):
                 raise read_error(error, f"{path}: can't be opened", REBUILD, StoreError) from error
             reason = reason_of(error)
             whole = re.search(r"truncated file: .*stored_eof = (\d+)", reason)

@@ -19,7 +19,7 @@ from pagestore import hdf5
 from pagestore.arrays import BLOCK_BYTES, block_count, checksum_name, datasets_of
 from pagestore.crc import block_crcs, crc32, page_crcs
 from pagestore.errors import UsageError
-from pagestore.faults import NO_LOCKS, disk_error, no_space
+from pagestore.faults import NO_LOCKS, disk_error, number_of
 from pagestore.io import read_into, write_from
 from pagestore.layout import HEADER, HEADER_BYTES, ROW
 from pagestore.meta import FORMAT, Meta, encode_meta
@@ -133,11 +133,11 @@ class StoreWriter:
         attributes = {"format": FORMAT, "version": meta.version, **{name: getattr(meta, name) for name in _FIXED}}
         try:
             hdf5.create(self.partial, self.datasets, attributes, min(meta.page_bytes, MOST_ALIGNED))
-        except (OSError, RuntimeError, ValueError) as error:  # h5py raises any of them for a full disk
+        except (OSError, RuntimeError, ValueError) as error:  # h5py raises any of them where a disk is full or fails
             with suppress(OSError):
                 os.unlink(self.partial)  # half a file: nobody can go on from it
             self.close()
-            if not isinstance(error, OSError) and no_space(error) is None:
+            if not isinstance(error, OSError) and not number_of(error):
                 raise
             raise disk_error(error, self.partial) from error
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from pagestore.inputs.badlines import BadLines, LineProblem, shown
-from pagestore.inputs.base import MAX_ID, EdgeChunk, InputOptions
+from pagestore.inputs.base import EdgeChunk, InputOptions
 from pagestore.inputs.blocks import Block, LongLineError, line_blocks, parse_in_order
+from pagestore.inputs.columns import option_range
 from pagestore.inputs.headers import header_error, integers, promised_vertices
 from pagestore.inputs.judge import BLANK_FIELD, LineRules, parse_vertex, parse_weight
 from pagestore.inputs.linefile import LineFile
@@ -63,10 +64,8 @@ class AdjacencySource(LineFile):
         check_text(stream.name, stream.peek(CHECK_BYTES))
         if stream.peek(len(BOM)) == BOM:
             stream.read(len(BOM))
-        low = self.options.id_base or 0
-        high = MAX_ID if self.options.num_vertices is None else low + self.options.num_vertices - 1
-        limit = "IDs run from 0 to 2^63-1" if high == MAX_ID else f"--num-vertices lets IDs run from {low} to {high}"
-        return LineRules(fields=0, low=low if high != MAX_ID else 0, high_source=high, limit=limit), 1
+        ids = option_range(self.options)
+        return LineRules(fields=0, low=ids.low, high_source=ids.high, limit=ids.limit), 1
 
     def parse(self, block: Block) -> Lists:
         """Read the lists of a block, odd ones again by `judge_list`."""

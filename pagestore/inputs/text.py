@@ -7,10 +7,12 @@ column is the weight.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.base import InputOptions
+from pagestore.inputs.columns import option_range
 from pagestore.inputs.judge import LineRules
 from pagestore.inputs.linefile import LineFile
 from pagestore.inputs.sniff import TextLayout, sniff
@@ -76,11 +78,5 @@ class TextSource(LineFile):
 
 def with_limits(rules: LineRules, options: InputOptions) -> LineRules:
     """`rules` with the IDs bounded by --num-vertices, when given."""
-    from dataclasses import replace
-
-    if options.num_vertices is None:
-        return rules
-    base = options.id_base or 0
-    high = base + options.num_vertices - 1
-    limit = f"--num-vertices {options.num_vertices} lets IDs run from {base} to {high}"
-    return replace(rules, low=base, high_source=high, high_target=high, limit=limit)
+    ids = option_range(options)
+    return replace(rules, low=ids.low, high_source=ids.high, high_target=ids.high, limit=ids.limit)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -13,7 +12,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from bench import crafted, ordeals, torture, torture_stores
@@ -21,13 +19,8 @@ from bench.ordeals import (
     Bad,
     Ended,
     Property,
-    at_call,
-    calls_of,
-    die,
-    fail,
     in_child,
     plain_error,
-    small_files,
     try_property,
 )
 from pagestore.reader import PageReader
@@ -108,25 +101,6 @@ def test_children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert in_child(lambda: time.sleep(60)) == Ended(None, "")
     ended = in_child(lambda: 1 // 0)
     assert ended.code == 1 and ended.crashed and "ZeroDivisionError" in ended.said
-
-
-def test_calls_that_fail(tmp_path: Path) -> None:
-    def action() -> None:
-        (tmp_path / "a").mkdir(exist_ok=True)
-        with open(tmp_path / "a" / "b", "w") as file:
-            file.write("text")
-        np.load(tmp_path / "array.npy")
-
-    np.save(tmp_path / "array.npy", np.arange(9))
-    assert calls_of(action) == 2, "what is only read does not count"
-    (tmp_path / "a" / "b").unlink()
-    assert in_child(at_call(1, die, action)).code == -signal.SIGKILL
-    assert os.listdir(tmp_path / "a") == []
-    ended = in_child(at_call(1, fail(errno.EIO), action))
-    assert ended.code == 1 and "Input/output error" in ended.last_line
-    assert in_child(at_call(2, die, action)).code == 0
-    ended = in_child(small_files(3, action))
-    assert ended.code == 1 and "File too large" in ended.last_line
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,7 @@ def test_the_slot_that_fails_its_checksum_is_replaced_first(folder: Path) -> Non
         b'{"sequence": NaN, "arrays": []}', b'{"sequence": true, "arrays": []}',
         b'{"sequence": 1, "arrays": [["value", "<f4", 0.0, 0]]}', b'{"sequence": 1, "arrays": [[[], "<f4", 0, 0]]}',
         b'{"sequence": 1, "arrays": [["value", null, 0, 0]]}', b'{"sequence": 1, "arrays": [["value", "<i8,(", 0, 0]]}',
+        b'{"sequence": 1, "arrays": [["value", "<f4", 0, 0], ["value", "<f4", 0, 0]]}',
     ],
 )  # fmt: skip
 def test_descriptions_that_lie(folder: Path, text: bytes) -> None:

@@ -27,6 +27,9 @@ def error_of(number: int) -> OSError:
         (OSError("ZSTD compression failed: Allocation error : not enough memory"), ResourceError,
          "a: out of memory. Pass a smaller --memory or --host-memory."),
         (error_of(errno.EIO), ResourceError, "a: writing failed (Input/output error). Check the disk, then run again."),
+        *((kind(text), ResourceError, "a: writing failed (Input/output error). Check the disk, then run again.")
+          for kind, text in ((OSError, "Error writing bytes to file. Detail: [errno 5] Input/output error"),
+                             (RuntimeError, "Can't decrement id (time = Mon, filename = 'a', errno = 5"))),
     ],
 )  # fmt: skip
 def test_what_can_not_be_written(error: Exception, kind: type, said: str) -> None:

@@ -117,6 +117,11 @@ def test_errors_that_are_not_the_disks(path, monkeypatch):
     for error, raised, words in (
         (PermissionError(errno.EACCES, "Permission denied"), UsageError, r"can't be written \(Permission denied\)"),
         (RuntimeError("write failed: errno = 28, error message = 'No space'"), ResourceError, "no space left"),
+        (
+            RuntimeError("write failed: errno = 5, error message = 'I/O'"),
+            ResourceError,
+            r"failed \(Input/output error\)",
+        ),
         (ValueError("no such type"), ValueError, "^no such type$"),
     ):
         monkeypatch.setattr("pagestore.hdf5.create", fail(error))

@@ -80,6 +80,15 @@ def test_adjacency(tmp_path):
     assert np.concatenate(list(source.vertex_ids())).tolist() == [4, 7]
 
 
+def test_adjacency_of_promised_vertices_up_to_the_greatest_id(tmp_path):
+    """Vertex 0 is a bad line where the promised ones begin at 1, however many they are."""
+    path = write(tmp_path, "a.adj", "0 1\n1 9223372036854775807\n1 5\n")
+    for vertices in (9223372036854775807, 100):
+        source = opened(path, tmp_path, num_vertices=vertices, id_base=1, bad_lines="skip")
+        expected = [(1, 9223372036854775807), (1, 5)] if vertices > 100 else [(1, 5)]
+        assert edges_of(source) == expected and source.skipped.count == 3 - len(expected)
+
+
 def test_adjacency_behind_a_byte_order_mark(tmp_path):
     assert read(tmp_path, "a.adj", b"\xef\xbb\xbf1 3 5\n5 1\n") == [(1, 3), (1, 5), (5, 1)]
 
