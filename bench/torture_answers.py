@@ -16,7 +16,7 @@ from unittest.mock import patch
 import numpy as np
 
 import gstream
-from bench import corruptions
+from bench import corruptions, corruptions_told
 from bench.corruptions import Answer, Corruption
 from bench.ordeals import Bad, Cases, Property
 from gstream.algorithms import subgraphs
@@ -113,6 +113,24 @@ def crossing(numbers: np.random.Generator, vertices: int) -> dict[str, Any]:
     return {**chosen(numbers, vertices), **targets}
 
 
+def drawn_sources(numbers: np.random.Generator, vertices: int) -> dict[str, Any]:
+    return {"k": int(numbers.integers(1, 40)), "seed": int(numbers.integers(9))} if numbers.random() < 0.5 else {}
+
+
+def closeness(numbers: np.random.Generator, vertices: int) -> dict[str, Any]:
+    return {**drawn_sources(numbers, vertices), "wf_improved": bool(numbers.random() < 0.5)}
+
+
+def betweenness(numbers: np.random.Generator, vertices: int) -> dict[str, Any]:
+    named = sources(numbers, vertices) if numbers.random() < 0.3 else drawn_sources(numbers, vertices)
+    return {**named, "normalized": bool(numbers.random() < 0.5), "endpoints": bool(numbers.random() < 0.3)}
+
+
+def steps(numbers: np.random.Generator, vertices: int) -> dict[str, Any]:
+    initial = {v: float(numbers.uniform(-9, 9)) for v in some(numbers, vertices, 9)}
+    return {"initial": initial, "iterations": int(numbers.integers(4))}
+
+
 KINDS = ("directed", "out only", "undirected", "acyclic")
 ANY, DIRECTED, UNDIRECTED = KINDS[:3], KINDS[:2], ("undirected",)
 PROGRAMS: dict[str, Tried] = {
@@ -138,6 +156,14 @@ PROGRAMS: dict[str, Tried] = {
     "cross": Tried(ANY, corruptions.rows_of_edges, crossing, table=True),
     "egonet": Tried(ANY, corruptions.rows_of_edges, near, table=True),
     "degrees": Tried(ANY, corruptions.counts),
+    "closeness": Tried(ANY, corruptions_told.centralities, closeness),
+    "harmonic": Tried(ANY, corruptions_told.centralities, drawn_sources),
+    "triangles": Tried(UNDIRECTED, corruptions_told.triangles),
+    "lcc": Tried(ANY, corruptions_told.coefficients),
+    "betweenness": Tried(ANY, corruptions_told.between, betweenness),
+    "heat": Tried(ANY, corruptions_told.stepped, steps),
+    "circuit": Tried(ANY, corruptions_told.stepped, steps),
+    "neural": Tried(ANY, corruptions_told.stepped, steps),
 }
 
 
