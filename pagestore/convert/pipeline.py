@@ -35,7 +35,7 @@ from pagestore.convert.scatter import BOTH, IN, OUT
 from pagestore.convert.shuffle import Shuffle, Shuffler, plan_buckets
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.spill import SpillLog
-from pagestore.convert.storage import Vector, allow_many_files, return_freed_memory
+from pagestore.convert.storage import Vector, allow_many_files, returning_freed_memory
 from pagestore.convert.survey import Tally, weight_dtype
 from pagestore.convert.workfolder import WorkFolder
 from pagestore.errors import InputError, UsageError
@@ -79,10 +79,14 @@ class _Conversion:
         self.open: list[Any] = []  # closed at the end, whatever happens
 
     def run(self) -> Report:
-        """Everything, with the lock held."""
+        """Everything."""
+        with returning_freed_memory():
+            return self._run()
+
+    def _run(self) -> Report:
+        """With the lock held."""
         started = time.perf_counter() - self.source.opening_seconds
         self.report.phase_seconds["open"] = self.source.opening_seconds
-        return_freed_memory()
         allow_many_files()
         fingerprint = {"source": self.source.fingerprint, "options": self.options.lasting()}
         resume = self.options.resume and fingerprint["source"] is not None

@@ -20,20 +20,31 @@ WINDOW = 1 << 18  # elements that a sequential pass over a vector handles at a t
 MAX_IO_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
 MAPPED_BYTES = 1 << 18  # arrays from this size on get a mapping of their own
 OPEN_FILES = 1 << 15
-_M_MMAP_THRESHOLD = -3  # malloc.h
+KEPT_BYTES = 32 << 20  # and after a conversion: glibc's DEFAULT_MMAP_THRESHOLD_MAX
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 
-def return_freed_memory() -> None:
-    """Make glibc hand large freed arrays back to the system at once.
+@contextmanager
+def returning_freed_memory() -> Iterator[None]:
+    """A block in which glibc hands large freed arrays back to the system at once.
 
     It would otherwise raise its threshold to 32 MiB as such arrays are freed and keep them: measured at a budget of
-    64 MiB, 91 MiB are held instead of 52, and at 512 MiB 527 instead of 384. Other C libraries are left alone.
+    64 MiB, 91 MiB are held instead of 52, and at 512 MiB 527 instead of 384. After it the threshold is what glibc would
+    have raised it to, as runs make such arrays in every superstep, and new mappings took them half as long again. Other
+    C libraries are left alone.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
-        return
-    mallopt(_M_MMAP_THRESHOLD, MAPPED_BYTES)
+        mallopt = None
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, MAPPED_BYTES)
+    try:
+        yield
+    finally:
+        if mallopt is not None:
+            mallopt(_M_MMAP_THRESHOLD, KEPT_BYTES)
+            mallopt(_M_TRIM_THRESHOLD, 2 * KEPT_BYTES)
 
 
 def allow_many_files() -> None:

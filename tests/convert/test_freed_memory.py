@@ -1,0 +1,46 @@
+"""glibc's memory while a graph is converted, and after it in the same process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from pagestore.convert.storage import KEPT_BYTES, MAPPED_BYTES
+
+ASK = """
+import ctypes, sys
+import numpy as np
+from pagestore.convert import pipeline
+from pagestore.memory import convert_arrays
+
+class Info(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in
+                "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
+
+mallinfo = ctypes.CDLL(None).mallinfo2
+mallinfo.restype = Info
+
+def mapped(size):
+    before = mallinfo().hblks
+    array = np.empty(size, np.uint8)
+    return int(mallinfo().hblks - before)
+
+sizes = [int(word) for word in sys.argv[2:]]
+steps = pipeline._Conversion._steps
+pipeline._Conversion._steps = lambda self: print("during", *map(mapped, sizes)) or steps(self)
+convert_arrays(sys.argv[1], np.arange(9), np.arange(1, 10))
+print("after", *map(mapped, sizes))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's own")
+def test_large_arrays_are_mappings_of_their_own_while_converting_alone(tmp_path):
+    sizes = [MAPPED_BYTES // 2, 2 * MAPPED_BYTES, KEPT_BYTES // 2, 2 * KEPT_BYTES]
+    command = [sys.executable, "-c", ASK, tmp_path / "g.gs", *map(str, sizes)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    if "mallinfo2" in done.stderr:
+        pytest.skip("an older glibc or another C library")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["during 0 1 1 1", "after 0 0 0 1"]
