@@ -157,6 +157,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.missing and tool in known:
             tests = [name for name in tests if name in set(known[tool]["missing"])]
         parts += parts_of(tool, tests, options.part)
+    if not parts:
+        print(f"{', '.join(options.tools)}: nothing is missing.")
+        return 0
     result = run_all(parts, options.shards, options.limit)
     good = True
     for tool, found in result.items():
