@@ -3,16 +3,21 @@
 Ours: bytes that the block layer read for the process (page-cache hits don't count) during a long minus a short run, by
 the time between them. The ceiling: plain O_DIRECT reads of the same bytes of the same file, 16 MiB a call, by the best
 of several thread counts, measured before and after; the faster of the two stands.
+
+And how fast one core checks pages (their CRCs, and that every list stays within its bounds) as they come into memory:
+the time of reading them from the page cache with checks less that without. Disks are slower, as long as that is.
 """
 
 from __future__ import annotations
 
+import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench import ceilings, ours, peers, stores
 from bench.context import Context
-from bench.figures import Figure, Samples, check, timed
+from bench.figures import Figure, Samples, by_turns, check, timed
 from bench.pagerank import ALPHA, RELATIVE, check_ranks
 
 SHORT, LONG = 2, 12  # iterations
@@ -20,6 +25,8 @@ RUNS = 3
 ORDERS = ("natural", "degree")
 NEED_SHARE = 0.8
 VERTEX_BYTES = 32  # what a streamed PageRank holds a vertex, generously
+BATCH_BYTES, CHECKED_BYTES = 16 << 20, 1 << 30  # as runs read them; of a topology
+CHECK_RATE = 4e9
 RESIDENT_SHARE = 8  # an eighth of the topology fits beside that, as for a graph much larger than memory
 
 
@@ -44,7 +51,41 @@ def stream_rate(session: ours.Session, path: Path, runs: int, floor_bytes: int) 
 def measure(context: Context) -> list[Figure]:
     if context.graph.scale is None:
         return []  # the shipped graph is a page or two
-    return [figure for order in ORDERS for figure in measure_order(context, order)]
+    return [figure for order in ORDERS for figure in (*measure_order(context, order), checks(context, order))]
+
+
+def checks(context: Context, order: str) -> Figure:
+    """Bytes that a core checks in a second."""
+    import pagestore
+    from pagestore.io import aligned_empty
+
+    with pagestore.open_store(stores.kron(context.graph, order)) as store:
+        topology = store.topology("out")
+        page_bytes = topology.layout.page_bytes
+        batch, pages = max(1, BATCH_BYTES // page_bytes), min(topology.pages, max(1, CHECKED_BYTES // page_bytes))
+        out = aligned_empty(batch * page_bytes).reshape(batch, page_bytes)
+
+        def read(check: bool) -> float:
+            start = time.perf_counter()
+            for first in range(0, pages, batch):
+                count = min(batch, pages - first)
+                reader.read(first, count, out[:count], check)
+            return time.perf_counter() - start
+
+        with topology.reader() as reader:
+            checked, unchecked = by_turns([partial(read, True), partial(read, False)], RUNS, 50, 3.0)
+    seconds = checked.median - unchecked.median
+    return Figure(
+        what="pages checked as they are read, one core",
+        graph=f"{context.graph_name} undirected, {order} order",
+        value=pages * page_bytes / seconds / 1e6,
+        unit="MB/s",
+        against="the least that was asked for",
+        against_value=CHECK_RATE / 1e6,
+        need=1.0,
+        target="at least 4 GB/s a core",
+        note=f"{pages * page_bytes >> 20} MiB from the page cache, {1e3 * unchecked.median:.0f} ms of reading apart",
+    )
 
 
 def measure_order(context: Context, order: str) -> list[Figure]:

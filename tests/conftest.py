@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 EXAMPLES = "GSTREAM_EXAMPLES"
@@ -29,3 +30,11 @@ if asked:
 own: dict[str, Any] = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("gstream", **own, **({"max_examples": int(asked)} if asked else {}))
 settings.load_profile("gstream")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def frontiers_of_any_size_are_cut() -> None:
+    """Graphs of tests are small, and what cuts frontiers (gstream.near) is to be tried on them."""
+    from gstream import near
+
+    near.FEWEST_EDGES = 0

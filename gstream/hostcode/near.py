@@ -21,20 +21,23 @@ def hold_back(active: Any, held: Any, value: Any, degree: Any, step: Any, least_
     Returns how many are.
     """
     edges, any_yet, count = u64(0), False, 0
-    least = 0.0
     for index in range(u64(len(active))):
         word = active[index] | held[index]
         active[index] = word
         held[index] = u64(0)
         while word != u64(0):
-            v = (index << u64(6)) + trailing_zeros(word)
+            edges += u64(degree[(index << u64(6)) + trailing_zeros(word)])
             word &= word - u64(1)
-            edges += u64(degree[v])
-            here = np.float64(value[v])
+    if edges < u64(least_edges):  # mostly so, and then values were read in vain
+        return count
+    least = 0.0
+    for index in range(u64(len(active))):
+        word = active[index]
+        while word != u64(0):
+            here = np.float64(value[(index << u64(6)) + trailing_zeros(word)])
+            word &= word - u64(1)
             if not any_yet or here < least:
                 least, any_yet = here, True
-    if edges < u64(least_edges):
-        return count
     limit = least + step
     for index in range(u64(len(active))):
         word, far = active[index], u64(0)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gstream import fit, plan
+from gstream import near as cuts
 from gstream.cudacode.generate import UnitShape
 from gstream.driver import Engine
 from gstream.fit import graph_of
@@ -111,6 +112,17 @@ def test_fewer_edges_and_the_same_distances(store, monkeypatch, devices, cache):
     assert any(step.held for step in found.stats.per_superstep)
     assert not any(step.held for step in expected.stats.per_superstep)
     assert limited.supersteps == 3 and not limited.converged
+
+
+def test_frontiers_of_few_edges_are_not_cut(store, monkeypatch):
+    """A superstep takes longer than what it would save."""
+    cut = []
+    for fewest in (0, store.meta.edges // 4, 300_000):
+        monkeypatch.setattr(cuts, "FEWEST_EDGES", fewest)
+        with Engine(store, RunOptions(devices=["host"])) as engine:
+            steps = engine.run(SSSP(source=7)).stats.per_superstep
+        cut.append(sum(step.held > 0 for step in steps))
+    assert cut[0] > cut[1] > cut[2] == 0
 
 
 def test_which_pages_span_hubs(store):
