@@ -131,8 +131,8 @@ def checkouts(setup: Setup) -> list[Checkout]:
 
 
 def make_stores(setup: Setup, family: Family, folder: Path) -> None:
-    """By each checkout, 0.gs and so on in `folder`, in a process that runs nothing: converting leaves malloc another
-    limit (pagestore/convert/storage.py), by which runs after it took twice as long."""
+    """By each checkout, 0.gs and so on in `folder`, in a process that runs nothing: up to November 2026 converting left
+    malloc another limit, by which runs after it took up to twice as long."""
     vertices = family.edges().vertices if family.edges else 0
     for number, checkout in enumerate(checkouts(setup)):
         with started(*checkout) as side:

@@ -79,10 +79,14 @@ def foresee_forest(session: Session) -> None:
 
 
 def heads_pay(session: Session) -> bool:
-    """Whether there are heads, and they hold fewer neighbours than a topology's lists: where lists are short, as those
-    of roads are, cores sweep these in a third of the time."""
+    """Whether there are heads, and cores are through sooner with them than by a sweep of one topology's lists.
+
+    Those of roads hold more neighbours than the lists. And they lead to vertices apart from each other, lists in pages
+    mostly do not: web, social and citation graphs of 5 to 7 edges a row of heads took 16 to 45 % longer with them, RMAT
+    of 50 a fifth of the time.
+    """
     rows = sum(session.head_rows(name) for name in session.meta.topologies)
-    return 0 < rows * HEAD_NEIGHBOURS < session.meta.edges
+    return 0 < rows * 2 * HEAD_NEIGHBOURS < session.meta.edges
 
 
 def names_bytes(session: Session) -> int:
