@@ -64,6 +64,7 @@ class VertexState:
         room = max(job.plan.chunk, min(BLOCK, job.vertices))  # `start` works by whole blocks
         self.held = np.zeros(words if job.plan.held_bits else 0, dtype=np.uint64)
         self.held_back = 0  # vertices
+        self.known_edges: int | None = None  # of the frontier, where it was looked through
         self.value = np.empty(room, dtype=code.value_dtype)
         self.got = np.full(0 if code.in_place else room, code.identity, dtype=code.got_dtype)
         self.partial_sums = np.zeros((-(-job.vertices // BLOCK), len(code.totals)), dtype=np.float64)
@@ -260,18 +261,22 @@ class VertexState:
 
     def advance(self) -> None:
         self.active, self.next = self.next, self.active
+        self.known_edges = None
         self.next.fill(0)
 
     def restore(self, values: np.ndarray, active: np.ndarray) -> None:
         if self.plan.resident:
             self.value[:] = values
         self.active[:] = active
+        self.known_edges = None
 
     def hold_back(self, step: float, least_edges: int) -> None:
         degree = self.job.host.degree
-        self.held_back = int(near.hold_back(self.active, self.held, self.value, degree, step, least_edges))
+        held, edges = near.hold_back(self.active, self.held, self.value, degree, step, least_edges)
+        self.held_back, self.known_edges = int(held), int(edges)
 
     def readmit(self, table: PageTable, pages: np.ndarray) -> None:
+        self.known_edges = None
         near.readmit(
             self.active, self.held, self.job.host.degree, table.layout.longest_list, table.first_vertex,
             table.last_vertex, pages, table.spans_hub,
@@ -288,6 +293,8 @@ class VertexState:
         return int(count_bits(self.bits(which)))
 
     def active_edges(self) -> int:
+        if self.known_edges is not None:
+            return self.known_edges
         return int(degrees_of_bits(self.active, self.job.host.degree, 1 + (self.job.vertices >> 22)))
 
     def list_vertices(self, which: str) -> np.ndarray:

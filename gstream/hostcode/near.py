@@ -18,9 +18,9 @@ from gstream.hostcode.jit import kernel
 def hold_back(active: Any, held: Any, value: Any, degree: Any, step: Any, least_edges: Any) -> Any:
     """What was held back joins the frontier; of one with least_edges or more, values past the least + step are held.
 
-    Returns how many are.
+    Returns how many are, and the edges of the others.
     """
-    edges, any_yet, count = u64(0), False, 0
+    edges, any_yet, count = u64(0), False, u64(0)
     for index in range(u64(len(active))):
         word = active[index] | held[index]
         active[index] = word
@@ -29,7 +29,7 @@ def hold_back(active: Any, held: Any, value: Any, degree: Any, step: Any, least_
             edges += u64(degree[(index << u64(6)) + trailing_zeros(word)])
             word &= word - u64(1)
     if edges < u64(least_edges):  # mostly so, and then values were read in vain
-        return count
+        return count, edges
     least = 0.0
     for index in range(u64(len(active))):
         word = active[index]
@@ -47,11 +47,12 @@ def hold_back(active: Any, held: Any, value: Any, degree: Any, step: Any, least_
             word ^= bit
             if np.float64(value[v]) > limit:
                 far |= bit
+                edges -= u64(degree[v])
         if far != u64(0):
             active[index] &= ~far
             held[index] = far
             count += population(far)
-    return count
+    return count, edges
 
 
 @kernel

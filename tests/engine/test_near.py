@@ -48,7 +48,8 @@ def test_who_is_held_back(kernels, active, held, seed, step, least_edges):
     cut = both and degree[both].sum() >= least_edges
     far = [v for v in both if cut and value[v] > value[both].min() + step]
     mine, theirs = (bits_of(active), bits_of(held)), (bits_of(active), bits_of(held))
-    assert near.hold_back(*mine, value, degree, step, least_edges) == len(far)
+    left = degree[[v for v in both if v not in far]].sum()
+    assert near.hold_back(*mine, value, degree, step, least_edges) == (len(far), left)
     pending = np.zeros((2, 2), np.uint64)
     pending.view(np.float32)[:, 2] = np.inf
     pending[1] = 77  # of the superstep before

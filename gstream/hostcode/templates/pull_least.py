@@ -27,24 +27,27 @@ from gstream.hostcode.templates.push import is_set, mark, settle
 
 
 @helper
-def best_of(words, weights, row, begin, count, stride, v, best, source, source_first, degree, active_bits, ctx):
-    """`best` combined with the messages of active sources in `count` words from `begin` on, `stride` apart; and how
-    many edges that took.
+def best_of(words, weights, row, begin, count, v, best, source, source_first, degree, active_bits, ctx):
+    """`best` combined with the messages of active sources in `count` words from `begin` on; how many edges that took.
 
-    Rows and columns have a loop each: steps of a variable cost rows 2 %, and a shared body is not inlined.
+    A function of its own, as in push.py.
     """
-    if stride == u64(1):
-        for word in range(begin, begin + count):
-            u = u64(words[row, word])
-            if is_set(active_bits, u):
-                at = u - source_first
-                if not empty(source[at]):
-                    new = gathered(source, at, u, degree, weights, row, word, ctx)
-                    if better(new, best):
-                        best = merged(best, new)
-                        if HAS_DONE and done(v, best, ctx):
-                            return best, word - begin + u64(1)
-        return best, count
+    for word in range(begin, begin + count):
+        u = u64(words[row, word])
+        if is_set(active_bits, u):
+            at = u - source_first
+            if not empty(source[at]):
+                new = gathered(source, at, u, degree, weights, row, word, ctx)
+                if better(new, best):
+                    best = merged(best, new)
+                    if HAS_DONE and done(v, best, ctx):
+                        return best, word - begin + u64(1)
+    return best, count
+
+
+@helper
+def best_apart(words, weights, row, begin, count, stride, v, best, source, source_first, degree, active_bits, ctx):
+    """The same where neighbours are `stride` words apart (column pages)."""
     for k in range(count):
         word = begin + k * stride
         u = u64(words[row, word])
@@ -67,9 +70,14 @@ def pull_stretch(
     old = dst[at]
     if HAS_DONE and done(i64(v), old, ctx):
         return u64(0)
-    best, edges = best_of(
-        words, weights, row, begin, count, stride, i64(v), old, source, source_first, degree, active_bits, ctx
-    )
+    if stride == u64(1):
+        best, edges = best_of(
+            words, weights, row, begin, count, i64(v), old, source, source_first, degree, active_bits, ctx
+        )
+    else:
+        best, edges = best_apart(
+            words, weights, row, begin, count, stride, i64(v), old, source, source_first, degree, active_bits, ctx
+        )
     if better(best, old) and settle(dst, at, best) and IN_PLACE:
         mark(next_bits, v)
     return edges
@@ -122,9 +130,14 @@ def pull_kernel(
             head = u64(words[row, place + u64(1)])
             first, count = head + stride, u64(words[row, head])
             old = dst[at]
-            best, looked = best_of(
-                words, weights, row, first, count, stride, i64(v), old, source, origin, degree, active_bits, ctx
-            )
+            if stride == u64(1):
+                best, looked = best_of(
+                    words, weights, row, first, count, i64(v), old, source, origin, degree, active_bits, ctx
+                )
+            else:
+                best, looked = best_apart(
+                    words, weights, row, first, count, stride, i64(v), old, source, origin, degree, active_bits, ctx
+                )
             edges += looked
             if better(best, old):
                 dst[at] = best
