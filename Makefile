@@ -76,9 +76,9 @@ coverage: $(VENV)/.installed-test $(VENV)/.installed-coverage
 	$(BIN)/coverage run -m pytest -q -n $(TEST_WORKERS) --dist loadfile --ignore tests/bench \
 	  --deselect tests/format/test_open.py::test_a_signal_is_no_damage $(TEST_ARGS)
 	$(BIN)/coverage combine -q
-	$(BIN)/coverage report --precision=1 --include='gstream/*' --fail-under=90
-	$(BIN)/coverage report --precision=1 --include='pagestore/*' --fail-under=95
+	@$(BIN)/coverage report --precision=1 --include='gstream/*' --fail-under=90; gstream=$$?; \
+	  $(BIN)/coverage report --precision=1 --include='pagestore/*' --fail-under=95 && exit $$gstream
 
 clean:
-	rm -rf $(VENV) $(DEMO) build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache bench/scratch
+	rm -rf $(VENV) $(DEMO) build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache bench/scratch .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,7 +2,7 @@
 
 A child installs a filter that has the kernel ask its parent about each such call (seccomp's user notification, Linux
 5.5): HDF5, Arrow and every thread are asked for as Python is, and nothing need be compiled. Calls about files that lie
-elsewhere than in the folder that is watched go on as ever, uncounted.
+elsewhere than in the folder that is watched go on as ever, uncounted. `supported` says whether this works here.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import errno
 import fcntl
 import os
 import platform
+import re
+import select
 import signal
 import socket
 import struct
@@ -20,6 +22,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from bench.ordeals import Ended, in_child
@@ -53,6 +56,8 @@ RECEIVE, SEND = 0xC0502100, 0xC0182101
 NOTE, REPLY = struct.Struct("<QIIiIQ6Q"), struct.Struct("<QqiI")
 GO_ON = 1
 LONGEST_PATH = 4096
+GONE = (errno.ESRCH, errno.ENOENT, errno.EIO, errno.EFAULT, errno.EBADF)  # who asked has died, or names no file
+OPEN_FILE = re.compile(r"/proc/(?:self|\d+)/fd/(\d+)$")
 
 
 class Fault(NamedTuple):
@@ -108,22 +113,26 @@ def listener(numbers: list[int]) -> int:
 
 @cache
 def supported() -> bool:
-    """Whether calls can be watched here."""
-
-    def install() -> int:
-        listener(list(names_of(CHANGES)))
-        return 0
-
-    return platform.machine() in SECCOMP and in_child(install).code == 0
+    """Whether calls can be watched here: one is."""
+    if platform.machine() not in SECCOMP:
+        return False
+    with TemporaryDirectory(prefix="watched-") as folder:
+        try:
+            ended, calls = watched(lambda: os.mkdir(f"{folder}/made"), Path(folder))
+        except OSError:
+            return False
+        return ended.code == 0 and calls == 1
 
 
 class Watcher(threading.Thread):
-    """Answers what the kernel asks about a child's calls; calls: how many counted so far."""
+    """Answers what the kernel asks about a child's calls; calls: how many counted so far; error: what ended it."""
 
     def __init__(self, folder: Path, kinds: Kinds, fault: Fault) -> None:
         super().__init__()
         self.calls, self.names, self.socket = 0, names_of(kinds), socket.socketpair()
-        self._folder, self._kinds, self._fault, self._full = str(folder), kinds, fault, False
+        self.error: BaseException | None = None
+        self._roots = {os.path.abspath(folder), os.path.realpath(folder)}
+        self._kinds, self._fault, self._full, self._killed = kinds, fault, False, False
 
     def install(self) -> None:
         """In the child: have its calls watched from now on."""
@@ -132,22 +141,43 @@ class Watcher(threading.Thread):
         os.close(file)
 
     def run(self) -> None:
-        _, files, _, _ = socket.recv_fds(self.socket[0], 1, 1)
-        for file in files:  # none where the child ended before
-            try:
-                self._serve(file)
-            finally:
-                os.close(file)
+        try:
+            _, files, _, _ = socket.recv_fds(self.socket[0], 1, 1)
+            for file in files:  # none where the child ended before
+                try:
+                    self._serve(file)
+                finally:
+                    os.close(file)
+        except BaseException as error:
+            self.error = error
+
+    def end(self) -> None:
+        """The child has ended. Raises what went wrong meanwhile."""
+        self.socket[1].close()
+        self.join()
+        self.socket[0].close()
+        if self.error is not None:
+            raise self.error
 
     def _serve(self, file: int) -> None:
+        """Answer until the other end of the socket is closed: before Linux 5.9 nothing else says that all is over."""
+        ready = select.poll()
+        ready.register(file, select.POLLIN)
+        ready.register(self.socket[0], select.POLLIN)
         while True:
+            asked = dict(ready.poll()).get(file, 0)
+            if not asked & select.POLLIN:
+                if asked:
+                    ready.unregister(file)  # whoever was watched has ended
+                    continue
+                return
             note = bytearray(NOTE.size)
             try:
                 fcntl.ioctl(file, RECEIVE, note)
             except OSError as error:
-                if error.errno == errno.EINTR:
-                    continue
-                return  # ENOENT: whoever was watched has ended
+                if error.errno in (errno.EINTR, errno.ENOENT):
+                    continue  # who asked has died, or was interrupted
+                raise
             which, process, _, number, _, _, *arguments = NOTE.unpack(note)
             code = self._code(process, self.names[number], arguments)
             if code is not None:
@@ -156,11 +186,16 @@ class Watcher(threading.Thread):
 
     def _code(self, process: int, name: str, arguments: list[int]) -> int | None:
         """The error number a call fails with, 0 where it goes on; None where the process was killed."""
+        if self._killed:
+            return None
         try:
             if not self._counts(process, name, arguments):
                 return 0
-        except OSError:
-            return 0  # it has no such file, or has died
+            leader = _leader(process)
+        except OSError as error:
+            if error.errno not in GONE:
+                raise
+            return 0
         self.calls += 1
         fault = self._fault
         if self._full and name in FILLS:
@@ -168,7 +203,9 @@ class Watcher(threading.Thread):
         if self.calls - 1 != fault.at:
             return 0
         if not fault.code:
-            os.kill(_leader(process), signal.SIGKILL)
+            self._killed = True
+            with suppress(ProcessLookupError):
+                os.kill(leader, signal.SIGKILL)
             return None
         self._full = fault.lasting
         return fault.opening if fault.opening and name in OPENING else fault.code
@@ -176,7 +213,7 @@ class Watcher(threading.Thread):
     def _counts(self, process: int, name: str, arguments: list[int]) -> bool:
         if name in BY_FILE[platform.machine()]:
             out = {"sendfile": 0, "copy_file_range": 2}.get(name, 0)
-            return os.readlink(f"/proc/{process}/fd/{arguments[out]}").startswith(self._folder)
+            return self._inside(os.readlink(f"/proc/{process}/fd/{arguments[out]}"))
         at = name != "creat" and name.endswith(("at", "at2"))
         if name in OPENING:
             writes = name == "creat" or self._flags(process, name, arguments) & (os.O_WRONLY | os.O_RDWR) != 0
@@ -186,7 +223,12 @@ class Watcher(threading.Thread):
         if not os.path.isabs(path):
             here = ctypes.c_int32(arguments[0] & 0xFFFFFFFF).value if at else -1
             path = os.path.join(os.readlink(f"/proc/{process}/{f'fd/{here}' if here >= 0 else 'cwd'}"), path)
-        return path.startswith((self._folder, f"/proc/{_leader(process)}/fd/", "/proc/self/fd/"))
+        if (opened := OPEN_FILE.match(path)) is not None:
+            path = os.readlink(f"/proc/{process}/fd/{opened[1]}")
+        return self._inside(path)
+
+    def _inside(self, path: str) -> bool:
+        return any(path == root or path.startswith(f"{root}/") for root in self._roots)
 
     @staticmethod
     def _flags(process: int, name: str, arguments: list[int]) -> int:
@@ -206,7 +248,10 @@ def _text(process: int, address: int) -> str:
     text = b""
     while b"\0" not in text and len(text) < LONGEST_PATH:
         start = address + len(text)
-        text += _memory(process, start, LONGEST_PATH - start % LONGEST_PATH)
+        piece = _memory(process, start, LONGEST_PATH - start % LONGEST_PATH)
+        if not piece:
+            raise ProcessLookupError(errno.ESRCH, "its memory is gone")
+        text += piece
     return os.fsdecode(text.partition(b"\0")[0])
 
 
@@ -232,9 +277,7 @@ def watched(
     try:
         ended = in_child(run)
     finally:
-        watcher.socket[1].close()
-        watcher.join()
-        watcher.socket[0].close()
+        watcher.end()
     return ended, watcher.calls
 
 

@@ -103,6 +103,7 @@ def _failing(
         calls = calls_of(action, folder, kinds)
         clear(folder)
         cases += [(name, site, calls, fault) for site in range(calls) for fault in faults]
+    assert cases, "no call was seen"
     yield Counted(len(cases))
     numbers.shuffle(cases)
     for name, site, calls, fault in cases:

@@ -31,6 +31,7 @@ SHORT = {errno.ENOMEM: _MEMORY, errno.EMFILE: _FILES, errno.ENFILE: _FILES}
 # What the loader of shared libraries says where it gets no memory, and what llvmlite makes of it.
 _NOT_LOADED = re.compile(r"failed to map|cannot allocate memory|cannot create shared object|find/load shared object")
 
+_TOLD = re.compile(r"errno = (\d{1,9}), error message|\[errno (\d{1,9})\]")  # by HDF5, after names of files; by Arrow
 _UNALLOCATED = re.compile(r"allocation error|not enough memory")  # of the codecs that Arrow calls
 
 
@@ -55,8 +56,10 @@ def number_of(error: BaseException) -> int:
 
     HDF5 and Arrow put it into a text that is for their own developers.
     """
-    number = getattr(error, "errno", None) or next(iter(re.findall(r"errno (?:= )?(\d+)", str(error))), 0)
-    return int(number)
+    if number := getattr(error, "errno", None):
+        return int(number)
+    told = [int(number) for pair in _TOLD.findall(str(error)) for number in pair if number]
+    return told[-1] if told and told[-1] in errno.errorcode else 0
 
 
 def disk_error(error: Exception, where: str) -> GstreamError:

@@ -95,7 +95,8 @@ def open_located(path: str) -> tuple[FileIO, dict[str, Extent]]:
     """A file opened to be read, and the extents of all its datasets.
 
     The descriptor is HDF5's own, duplicated: opened by its name a second time, it could be another store, which has
-    replaced this one. Raises StoreError for anything that is no intact HDF5 file, MemoryError.
+    replaced this one. Raises StoreError for anything that is no intact HDF5 file, ResourceError for a disk that fails
+    and where files run out, MemoryError.
     """
     size = _check_file(path)
     import h5py

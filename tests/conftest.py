@@ -33,8 +33,9 @@ settings.load_profile("gstream")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def frontiers_of_any_size_are_cut() -> None:
-    """Graphs of tests are small, and what cuts frontiers (gstream.near) is to be tried on them."""
+def fewest_edges() -> int:
+    """Graphs of tests are small, and what cuts frontiers (gstream.near) is to be tried on them; the usual least one."""
     from gstream import near
 
-    near.FEWEST_EDGES = 0
+    usual, near.FEWEST_EDGES = near.FEWEST_EDGES, 0
+    return usual

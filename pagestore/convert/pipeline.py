@@ -84,7 +84,7 @@ class _Conversion:
             return self._run()
 
     def _run(self) -> Report:
-        """With the lock held."""
+        """All steps, one process at a time for a store (WorkFolder)."""
         started = time.perf_counter() - self.source.opening_seconds
         self.report.phase_seconds["open"] = self.source.opening_seconds
         allow_many_files()

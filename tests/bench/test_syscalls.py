@@ -121,6 +121,34 @@ def test_which_paths_count(tmp_path: Path) -> None:
     assert ended.code == 1 and "Input/output error" in ended.last_line
 
 
+def test_folders_by_other_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a link or a relative path, or opened by its number; a folder whose name begins the same is another one."""
+    inside, beside, link = tmp_path / "inside", tmp_path / "inside-not", tmp_path / "link"
+    inside.mkdir()
+    beside.mkdir()
+    link.symlink_to(inside)
+
+    def action() -> None:
+        (link / "a").write_text("text")
+        (inside / "b").write_text("text")
+        (beside / "c").write_text("text")
+        file = os.open(inside / "b", os.O_RDONLY)
+        os.close(os.open(f"/proc/self/fd/{file}", os.O_WRONLY))
+        os.close(os.open("/proc/self/fd/1", os.O_WRONLY))
+
+    monkeypatch.chdir(tmp_path)
+    assert [calls_of(action, folder) for folder in (inside, link, Path("inside"), Path("link"))] == [4, 5, 4, 5]
+
+
+def test_what_goes_wrong_while_watching_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: object) -> bool:
+        raise PermissionError(errno.EPERM, "may not be looked at")
+
+    monkeypatch.setattr("bench.syscalls.Watcher._counts", fail)
+    with pytest.raises(PermissionError, match="may not be looked at"):
+        watched(lambda: os.mkdir(tmp_path / "a"), tmp_path)
+
+
 def test_a_child_that_ends_before_it_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.syscalls.Watcher.install", lambda watcher: os._exit(7))
     assert watched(lambda: 0, tmp_path)[0].code == 7

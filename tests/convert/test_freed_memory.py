@@ -12,7 +12,7 @@ from pagestore.convert.storage import KEPT_BYTES, MAPPED_BYTES
 ASK = """
 import ctypes, sys
 import numpy as np
-from pagestore.convert import pipeline
+from pagestore.convert import pipeline, storage
 from pagestore.memory import convert_arrays
 
 class Info(ctypes.Structure):
@@ -30,8 +30,13 @@ def mapped(size):
 sizes = [int(word) for word in sys.argv[2:]]
 steps = pipeline._Conversion._steps
 pipeline._Conversion._steps = lambda self: print("during", *map(mapped, sizes)) or steps(self)
-convert_arrays(sys.argv[1], np.arange(9), np.arange(1, 10))
-print("after", *map(mapped, sizes))
+for number in range(2):
+    convert_arrays(f"{sys.argv[1]}{number}", np.arange(9), np.arange(1, 10))
+    print("after", *map(mapped, sizes))
+with storage.returning_freed_memory():
+    with storage.returning_freed_memory():
+        pass
+    print("another's", *map(mapped, sizes))
 """
 
 
@@ -43,4 +48,4 @@ def test_large_arrays_are_mappings_of_their_own_while_converting_alone(tmp_path)
     if "mallinfo2" in done.stderr:
         pytest.skip("an older glibc or another C library")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["during 0 1 1 1", "after 0 0 0 1"]
+    assert done.stdout.splitlines() == ["during 0 1 1 1", "after 0 0 0 1"] * 2 + ["another's 0 1 1 1"]

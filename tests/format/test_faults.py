@@ -6,7 +6,9 @@ import errno
 import os
 
 import pytest
+from small_stores import random_edges, write_store
 
+from pagestore import open_store
 from pagestore.errors import InputError, ResourceError, StoreError, UsageError
 from pagestore.faults import disk_error, read_error
 
@@ -29,7 +31,7 @@ def error_of(number: int) -> OSError:
         (error_of(errno.EIO), ResourceError, "a: writing failed (Input/output error). Check the disk, then run again."),
         *((kind(text), ResourceError, "a: writing failed (Input/output error). Check the disk, then run again.")
           for kind, text in ((OSError, "Error writing bytes to file. Detail: [errno 5] Input/output error"),
-                             (RuntimeError, "Can't decrement id (time = Mon, filename = 'a', errno = 5"))),
+                             (RuntimeError, "Can't close '[errno 9]' (errno = 5, error message = '')"))),
     ],
 )  # fmt: skip
 def test_what_can_not_be_written(error: Exception, kind: type, said: str) -> None:
@@ -51,3 +53,25 @@ def test_what_can_not_be_read(number: int, kind: type, said: str) -> None:
     found = read_error(error_of(number), "a can't be opened", "Check its rights.", StoreError)
     assert type(found) is kind and str(found) == said
     assert isinstance(read_error(error_of(errno.EACCES), "a", "b."), InputError)
+
+
+@pytest.mark.parametrize("kind", [OSError, RuntimeError, KeyError])
+def test_a_disk_that_fails_is_no_damage(tmp_path, monkeypatch, kind):
+    """Whatever h5py makes of it; what it says without an error number is damage."""
+
+    write_store(str(tmp_path / "g.gs"), random_edges(vertices=50, edges=300))
+
+    def fail(text):
+        def locate(*given):
+            raise kind(text)
+
+        return locate
+
+    monkeypatch.setattr(
+        "pagestore.hdf5._extents", fail("can't read (file read failed: errno = 5, error message = 'x')")
+    )
+    with pytest.raises(ResourceError, match=r"can't be opened \(input/output error\)\. Check the disk, then run again"):
+        open_store(tmp_path / "g.gs")
+    monkeypatch.setattr("pagestore.hdf5._extents", fail("bad object header version number"))
+    with pytest.raises(StoreError, match=r"HDF5 can't read it \(.?bad object header version number"):
+        open_store(tmp_path / "g.gs")

@@ -20,7 +20,7 @@ import pagestore
 from pagestore import open_store
 from pagestore.arrays import datasets_of
 from pagestore.crc import crc32
-from pagestore.errors import ResourceError, StoreError, UsageError, interruption
+from pagestore.errors import StoreError, UsageError, interruption
 from pagestore.hdf5 import create, locate
 from pagestore.meta import Meta, decode_meta, encode_meta
 
@@ -30,26 +30,6 @@ def intact(tmp_path_factory) -> str:
     path = str(tmp_path_factory.mktemp("open") / "intact.gs")
     write_store(path, random_edges(vertices=50, edges=300))
     return path
-
-
-@pytest.mark.parametrize("kind", [OSError, RuntimeError, KeyError])
-def test_a_disk_that_fails_is_no_damage(intact, monkeypatch, kind):
-    """Whatever h5py makes of it; what it says without an error number is damage."""
-
-    def fail(text):
-        def locate(*given):
-            raise kind(text)
-
-        return locate
-
-    monkeypatch.setattr(
-        "pagestore.hdf5._extents", fail("can't read (file read failed: errno = 5, error message = 'x')")
-    )
-    with pytest.raises(ResourceError, match=r"can't be opened \(input/output error\)\. Check the disk, then run again"):
-        open_store(intact)
-    monkeypatch.setattr("pagestore.hdf5._extents", fail("bad object header version number"))
-    with pytest.raises(StoreError, match=r"HDF5 can't read it \(.?bad object header version number"):
-        open_store(intact)
 
 
 def refusal(path: str) -> str:
