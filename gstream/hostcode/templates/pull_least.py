@@ -30,7 +30,7 @@ from gstream.hostcode.templates.push import is_set, mark, settle
 def best_of(words, weights, row, begin, count, v, best, source, source_first, degree, active_bits, ctx):
     """`best` combined with the messages of active sources in `count` words from `begin` on; how many edges that took.
 
-    A function of its own, as in push.py.
+    `best_apart` repeats it for column pages, as `spread_apart` does in push.py, and why.
     """
     for word in range(begin, begin + count):
         u = u64(words[row, word])

@@ -59,7 +59,8 @@ def is_set(bits, v):
 def spread(words, weights, row, begin, count, u, u_value, u_degree, dst, dst_first, span, next_bits, ctx):
     """Send along the edges in `count` words of page `row` from `begin` on to targets in [dst_first, dst_first + span).
 
-    A function of its own: with columns in it, it is not inlined, and short lists take half as long again.
+    `spread_apart` repeats it for column pages: with both loops in one function, or a body that both call, it is not
+    inlined, and short lists took 49 ns instead of 33.
     """
     message = send(i64(u), u_value, u_degree, weight_of(weights, row, begin), ctx)
     for word in range(begin, begin + count):
