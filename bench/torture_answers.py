@@ -28,7 +28,7 @@ from pagestore.memory import convert_arrays
 
 EACH = 10_000  # corrupted answers of each program, and right ones in all, are wanted
 TRIES = 25  # corruptions of one answer
-RUNS = 40  # on one graph
+RUNS = 8  # of each program on graphs before others are drawn
 WAYS: tuple[dict[str, Any], ...] = (
     {"threads": 1}, {"threads": 2}, {"devices": ["host:2"], "threads": 2}, {"chunk_vertices": 128, "threads": 1},
     {"devices": ["fake:5:2"], "batch_bytes": 4096}, {"use_heads": False, "threads": 1},

@@ -18,6 +18,7 @@ from gstream.devices.base import DeviceMemoryError
 from gstream.direction import LISTED
 from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
 from gstream.keeping import Asked
+from gstream.options import any_way
 from gstream.plan import LEAST_GROUPS
 from gstream.records import ItemKernel, RecordKernel, bytes_of
 from gstream.stats import RunOutcome, RunStats
@@ -382,7 +383,8 @@ class Session:
         began = time.perf_counter()
         self.engine.beside_bytes = self.engine.beside_device_bytes = self.proof_bytes = 0
         self._needed.clear()  # by the run
-        proof = certificate(self, *arguments)
+        with any_way(self.engine):
+            proof = certificate(self, *arguments)
         self.engine.add_counts(RunStats())
         return {**proof, "seconds": time.perf_counter() - began}
 
@@ -393,8 +395,6 @@ class Session:
         self.stats.seconds = time.perf_counter() - self._began
         found = {"supersteps": supersteps, "converged": converged, "stats": self.stats.as_dict()}
         if self._sent_back:
-            found["note"] = (
-                f"{self._sent_back} bytes of attributes had no room beside pages in the GPUs' memory, so the host's "
-                "cores did the work"
-            )
+            lacking = f"{self._sent_back} bytes of attributes had no room beside pages in the GPUs' memory"
+            found["note"] = f"{lacking}, so the host's cores did the work"
         return found

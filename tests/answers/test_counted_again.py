@@ -92,6 +92,26 @@ def test_wrong_counts_are_refused(name, directed, topology, tmp_path):
                     assert refused(prove, session, columns, at_last, options, found)
 
 
+@pytest.mark.parametrize(
+    ("names", "topology", "asked"),
+    [
+        (("closeness", "harmonic", "betweenness"), "out", {"chunk_vertices": 128}),
+        (("closeness", "harmonic"), "in", {"chunk_vertices": 128}),
+        (("closeness", "harmonic", "betweenness"), "out", {"direction": "push"}),
+        (("closeness", "harmonic"), "in", {"direction": "pull"}),
+        (("betweenness",), "out", {"direction": "pull"}),
+        (("closeness", "harmonic", "betweenness"), "both", {"direction": "pull", "chunk_vertices": 128}),
+    ],
+)
+def test_what_runs_is_proved(names, topology, asked, tmp_path):
+    """The searches of a certificate lead the other way, and may need what the run was asked to do without."""
+    with gstream.open(hub_example(topology=topology).stored(tmp_path), **asked) as graph:
+        for name in names:
+            graph.execute(name, {"k": 20}, False)
+            assert graph.execute(name, {"k": 20}, True).summary["certificate"]["holds"]
+            assert all(getattr(graph.engine().options, option) == value for option, value in asked.items())
+
+
 def test_triangles_add_up(tmp_path):
     """A wrong count is noticed by the sum where its vertex is not watched."""
     with gstream.open(big_example(False).stored(tmp_path)) as graph, Session(graph.engine()) as session:
