@@ -2,7 +2,7 @@
 
 Afforest (Sutton, Ben-Nun, Barak 2018) with the heads as its neighbour samples (design: heads):
 
-    link every vertex with its first neighbours, compress
+    link every vertex with its first neighbours, of a directed store along one topology, compress
     giant = most frequent label of a sample
     link the other heads of vertices outside it, compress
     sweep the pages that hold a list longer than its heads of a vertex outside it; compress
@@ -37,7 +37,7 @@ from gstream.results import Column
 from pagestore.errors import UsageError
 from pagestore.layout import HEAD_NEIGHBOURS
 
-SAMPLED_COLUMNS = 2  # of the heads, for all vertices; the others for vertices outside the giant component
+SAMPLED_COLUMNS = 2  # of the first topology's heads, for all vertices; others for vertices outside the giant component
 SAMPLES = 1024
 
 
@@ -125,16 +125,17 @@ def _pages_left(session: Session, forest: Any, names: tuple[str, ...]) -> dict[s
 def _link_by_heads(session: Session, forest: Any, names: tuple[str, ...]) -> bool:
     """Link what the heads hold and find the giant component; False where there are no heads that are worth a look.
 
-    The first columns for all vertices, the others for those outside the giant component.
+    The first columns for all vertices, the others for those outside the giant component: nearly none are, as out-lists
+    alone make it nearly as large as both ways do, so that a directed store's in-heads are hardly followed.
     """
     rows = max(session.head_rows(name) for name in names)
     if rows == 0 or not forest.heads_pay():
         return False
     for column in range(SAMPLED_COLUMNS):
-        for name in names:
-            forest.link_heads(name, column, column + 1)
+        forest.link_heads(names[0], column, column + 1)
         forest.compress()
     forest.find_giant(rows, SAMPLES)
     for name in names:
-        forest.link_heads(name, SAMPLED_COLUMNS, HEAD_NEIGHBOURS, outside=True)
+        first = SAMPLED_COLUMNS if name == names[0] else 0
+        forest.link_heads(name, first, HEAD_NEIGHBOURS, outside=True)
     return True
