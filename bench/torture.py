@@ -35,7 +35,7 @@ from bench import (
     torture_stores,
 )
 from bench.ordeals import Found, Property, try_property
-from gstream import near
+from gstream import near, small
 
 RESULT = machine.ROOT / "bench" / "results" / "torture.json"
 SHORT_RESULT = machine.ROOT / "bench" / "scratch" / "results" / "torture.json"
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for tried in chosen:
             print(f"{tried.name}: {tried.promise}")
         return 0
-    near.FEWEST_EDGES = 0  # graphs here are small, and frontiers are to be cut
+    near.FEWEST_EDGES, small.MOST_EDGES = 0, 16  # graphs here are small: frontiers are to be cut, and the driver's
     folder = Path(tempfile.mkdtemp(prefix="torture-", dir=options.folder))
     results: list[Found] = []
     left, facts = options.seconds, machine.facts()

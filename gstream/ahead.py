@@ -78,8 +78,5 @@ def _note(run: Run, made: Made, seconds: float) -> None:
         steps[-1].seconds += rest
     else:
         run.seconds_in_vain = rest
-    progress = run.engine.options.progress
     for step in steps:
-        run.stats.per_superstep.append(step)
-        if progress is not None:
-            progress(run.began_at + len(run.stats.per_superstep), step)
+        run.note(step)

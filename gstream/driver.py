@@ -33,6 +33,7 @@ from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.keeping import Asked
 from gstream.machine import memory
 from gstream.options import RunOptions, parse_devices
+from gstream.pages import Lying
 from gstream.pagetable import PageTable
 from gstream.plan import Plan, make_plan, make_sweep_plan, out_of_memory, plan_sources
 from gstream.predict import CostModel, what_is_there
@@ -299,6 +300,10 @@ class Engine:
             self.each(lambda number: None)
         else:
             self.each(lambda number: exhaust(feeding(number)))
+
+    def lying(self, table: PageTable, weights: bool) -> Lying:
+        """All pages of a topology that is resident in host memory."""
+        return self._sources.of(table)[0].all_lying(weights)
 
     def counts(self) -> tuple[int, int, int, int]:
         """Pages processed, bytes moved, edges looked at and bytes read from disk since the engine was made."""

@@ -63,6 +63,16 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class Lying:
+    """All pages of a topology where they lie in host memory. words: id[pages, W]; weights: weight[pages, W] or None;
+    read: bool[pages], those that have been."""
+
+    words: np.ndarray
+    weights: np.ndarray | None
+    read: np.ndarray
+
+
+@dataclass(frozen=True)
 class SourcePlan:
     """How one topology's pages are held in host memory, for one device (all devices share a resident topology).
 
@@ -191,6 +201,12 @@ class PageSource:
         """The batches that `batches` will give for the same pages, where all are in memory; else none."""
         if self.plan.resident and self._loaded[numbers].all():
             yield from self._loaded_batches(numbers, self.weights if weights else None)
+
+    def all_lying(self, weights: bool) -> Lying:
+        """Of a resident source."""
+        assert self.plan.resident, "pages come and go"
+        given = self.table.weights_of(self.weights) if weights and self.weights is not None else None
+        return Lying(self.table.words_of(self.pages), given, self._loaded)
 
     def lying(self, numbers: np.ndarray, weights: bool) -> Batch:
         """Those of the pages (int64[n], ascending) that lie in pinned rows of their own; `done` need not be called."""

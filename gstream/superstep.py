@@ -24,9 +24,11 @@ from gstream.fit import BLOCK
 from gstream.near import Near
 from gstream.options import RunOptions
 from gstream.overlap import Overlap
+from gstream.pages import Lying
 from gstream.pagetable import PageTable
 from gstream.plan import Plan
 from gstream.sending import Sending
+from gstream.small import small_steps
 from gstream.stats import RunStats, StepStats
 
 
@@ -44,6 +46,9 @@ class Streamer(Protocol):
 
         in_place: int64[k], those that had better be read where they lie in host memory, if they are there.
         """
+
+    def lying(self, table: PageTable, weights: bool) -> Lying:
+        """All pages of a topology that is resident in host memory."""
 
     def counts(self) -> tuple[int, int, int, int]:
         """Pages processed, bytes moved, edges looked at and bytes read from disk so far."""
@@ -80,6 +85,7 @@ class Run:
         self.forced: str | None = None  # the next superstep's direction; its pages come to stay
         self.seconds_in_vain = 0.0  # before it, of a device that could not make it
         self._whole: dict[str, Demand] = {}
+        self.small = small_steps(self)
         self.began_at = 0  # the superstep that was restored; 0: this run started
 
     def _spread(self) -> bool:
@@ -186,7 +192,10 @@ class Run:
     def superstep(self, frontier: Frontier) -> Frontier:
         """One nested-loop join: every chunk of WA with the pages that matter to it. Returns the next frontier."""
         began, self.seconds_in_vain = time.perf_counter() - self.seconds_in_vain, 0.0
-        direction, before = self.chooser.choose(frontier, self.forced), self.overlap.counts()
+        direction = self.chooser.choose(frontier, self.forced)
+        if direction == "push" and self.small is not None and (made := self.small.push(frontier, began)) is not None:
+            return made
+        before = self.overlap.counts()
         begun = self.overlap.take()
         step, demand = begun or self.demand(direction, frontier)
         if begun is not None:
@@ -206,16 +215,20 @@ class Run:
         ended = time.perf_counter()
         if self.trace is not None:
             self.trace.span("driver", "supersteps", f"{step.direction}, {frontier.vertices} active", began, ended)
-        self.stats.per_superstep.append(
+        self.note(
             StepStats(
                 direction=step.direction, frontier=frontier.vertices, pages=after[0] - before[0],
                 bytes_moved=after[1] - before[1], edges_visited=after[2] - before[2],
                 bytes_read=after[3] - before[3], held=frontier.held, seconds=ended - began,
             )
         )  # fmt: skip
-        if self.engine.options.progress is not None:
-            self.engine.options.progress(self.began_at + len(self.stats.per_superstep), self.stats.per_superstep[-1])
         return following
+
+    def note(self, step: StepStats) -> None:
+        """Figures of a superstep, which whoever asked is told."""
+        self.stats.per_superstep.append(step)
+        if self.engine.options.progress is not None:
+            self.engine.options.progress(self.began_at + len(self.stats.per_superstep), step)
 
     def nested_loops(self, step: Step, demand: Demand, frontier: Frontier) -> None:
         """Every chunk of WA with its pages, and what they came to merged."""

@@ -39,3 +39,13 @@ def fewest_edges() -> int:
 
     usual, near.FEWEST_EDGES = near.FEWEST_EDGES, 0
     return usual
+
+
+@pytest.fixture(scope="session", autouse=True)
+def most_edges() -> int:
+    """The driver is to make most supersteps of tests' small graphs, and one thread (gstream.small) some between them;
+    the usual most edges of these."""
+    from gstream import small
+
+    usual, small.MOST_EDGES = small.MOST_EDGES, 16
+    return usual

@@ -67,6 +67,8 @@ Kernels of no program (gstream.hostcode.parts, gstream.hostcode.bitmaps), compil
           last_vertex uint64[n]; vertices ascending uint64[k] (those without a record are left out); the first `skip`
           neighbours of each list are left out (heads were looked at). Slots are found by interpolation, so no index
           is held: in degree order the first guess is right.
+    find_lists(..., out) -> count: the same into `out`, as far as there is room
+    list_active, list_following, are_read, pages_of (gstream.hostcode.listed): small frontiers as lists, for one thread
     bitmap(vertices); list_bits(bits, first, last) -> uint64[k] ascending; count_bits(bits) -> int;
     set_bits(bits, vertices)
     count_pages(bits, first_vertex, last_vertex, lists) -> count of rows that hold a vertex of `bits`, and how many each

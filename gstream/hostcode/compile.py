@@ -126,8 +126,10 @@ class HostCode:
 
     def halt(self) -> bool:
         """Whether the program wants to stop, with the totals last set."""
+        if self._halt is None:
+            return False
         with np.errstate(all="ignore"):
-            return self._halt is not None and bool(self._halt((*self.ints, *self.floats)))
+            return bool(self._halt((*self.ints, *self.floats)))
 
     def compiled(self) -> int:
         """How many kernels this process compiled because the cache on disk had none."""

@@ -16,7 +16,7 @@ from gstream.hostcode.search import lower_bound
 from gstream.hostcode.strides import stride_of
 from pagestore.layout import HEADER_BYTES
 
-__all__ = ["EDGES_A_PART", "RECORD_STRETCH", "find_records", "make_parts"]
+__all__ = ["EDGES_A_PART", "RECORD_STRETCH", "find_lists", "find_records", "make_parts"]
 
 EDGES_A_PART = 16384  # 64 KiB of neighbours: 10 us or more a claim, and enough parts to share out a small graph
 RECORD_STRETCH = 4096  # edges of one record that one claim takes: a hub is no tail
@@ -90,10 +90,11 @@ def _slot_of(words: Any, row: Any, width: Any, records: Any, first: Any, last: A
 
 
 @kernel
-def _find(
+def find_lists(
     words: Any, rows: Any, first_vertex: Any, last_vertex: Any, small_rows: Any, vertices: Any, skip: Any, stretch: Any,
     out: Any,
 ) -> Any:  # fmt: skip
+    """What find_records does, as far as `out` has room; returns how many stretches there are."""
     count, width, small, pages = u64(0), u64(words.shape[1]), u64(small_rows), u64(len(rows))
     step = u64(stretch)
     wide = words.itemsize == 8
@@ -143,8 +144,8 @@ def find_records(
     (uint64[n]). The first `skip` neighbours of a list are left out.
     """
     out = np.empty((len(vertices) + len(vertices) // 4 + 64, 5), np.int64)
-    count = int(_find(words, rows, first_vertex, last_vertex, small_rows, vertices, skip, stretch, out))
+    count = int(find_lists(words, rows, first_vertex, last_vertex, small_rows, vertices, skip, stretch, out))
     if count > len(out):  # hubs were cut into more stretches than there was room for
         out = np.empty((count, 5), np.int64)
-        _find(words, rows, first_vertex, last_vertex, small_rows, vertices, skip, stretch, out)
+        find_lists(words, rows, first_vertex, last_vertex, small_rows, vertices, skip, stretch, out)
     return out[:count]

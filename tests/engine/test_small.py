@@ -1,0 +1,235 @@
+"""Supersteps that the host's cores make without the driver are those that it would have made, one by one."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, replace
+
+import numpy as np
+import pytest
+from engine_graphs import skewed_edges
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from written import program
+
+from gstream import near, small
+from gstream.driver import Engine
+from gstream.hostcode.bitmaps import bitmap, set_bits
+from gstream.hostcode.listed import are_read, list_active, list_following
+from gstream.options import RunOptions
+from gstream.programs.bfs import BFS, BFSBack
+from gstream.programs.sssp import SSSP
+from gstream.programs.widest import Widest
+from gstream.superstep import Run
+from gstream.trace import ChromeTrace
+from pagestore.memory import convert_arrays
+from pagestore.store import open_store
+
+KINDS = {
+    "directed": {"order": "degree"}, "undirected": {"order": "degree", "directed": False},
+    "natural order": {"order": "natural"}, "out alone": {"order": "degree", "topology": "out"},
+    "columns": {"order": "degree", "columns": 8}, "in alone": {"order": "natural", "topology": "in"},
+}  # fmt: skip
+LEVELS = ("bfs", "back", "numbered")  # each superstep is a set; of others values spread within one, as lists are taken
+MADE = {
+    "bfs": lambda source, folder: BFS(source=source),
+    "back": lambda source, folder: BFSBack(source=source),
+    "sssp": lambda source, folder: SSSP(source=source),
+    "widest": lambda source, folder: Widest(source=source),
+    "labels": lambda source, folder: program(folder, start="v.id", send="u.value")(),
+    "numbered": lambda source, folder: program(
+        folder,
+        start=f"0 if v.id == {source} else INF",
+        send="g.superstep",
+        rest="\ndef done(self, v): return v.value != INF\n",
+    )(),
+}
+
+
+def write(path, kind, source, target, vertices):
+    weight = np.random.default_rng(6).integers(1, 100, len(source)).astype(np.float64)
+    convert_arrays(path, source, target, weight=weight, vertices=vertices, page_bytes=4096, **KINDS[kind])
+    return path
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def store(request, tmp_path_factory):
+    """Of a long path with a web at its end, whose hub has large pages: frontiers of one vertex, many, and few again."""
+    source, target = skewed_edges(3000, 40_000, 5)
+    path = np.arange(3000, 3400)
+    source, target = np.concatenate([source, path]), np.concatenate([target, np.append(path[1:], 7)])
+    written = write(tmp_path_factory.mktemp("small") / "graph.gs", request.param, source, target, 3400)
+    with open_store(written) as store:
+        yield store
+
+
+@pytest.fixture
+def usual(monkeypatch, most_edges):
+    monkeypatch.setattr(small, "MOST_EDGES", most_edges)
+
+
+@pytest.fixture
+def driver_steps(monkeypatch):
+    """The pages of each superstep that the driver made whole."""
+    made, join = [], Run.join
+    monkeypatch.setattr(Run, "join", lambda run, *given: made.append(given[1]) or join(run, *given))
+    return made
+
+
+def by_the_driver(engine, made, **given):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gstream.superstep.small_steps", lambda run: None)
+        return engine.run(made, **given)
+
+
+def told(outcome):
+    """Each superstep but for its time, its pages, which the driver counts by their first and last vertices, and the
+    edges of a pull, whose threads see more or less of each other."""
+    unlike = {"seconds": 0.0, "pages": 0, "bytes_moved": 0, "bytes_read": 0}
+    return [astuple(replace(step, **unlike, edges_visited=step.edges_visited * (step.direction == "push")))
+            for step in outcome.stats.per_superstep]  # fmt: skip
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("source", [3000, 3, 1500])
+def test_they_are_the_drivers(store, usual, driver_steps, tmp_path, kind, source, threads):
+    made = MADE[kind](source, tmp_path)
+    with Engine(store, RunOptions(threads=threads)) as engine:
+        expected = by_the_driver(engine, made)
+        assert len(driver_steps) == expected.supersteps
+        for _ in range(2):
+            driver_steps.clear()
+            found = engine.run(made)
+            assert found.value.tobytes() == expected.value.tobytes() and found.converged
+            assert len(found.stats.per_superstep) == found.supersteps
+            steps = found.stats.per_superstep
+            assert found.stats.loop_seconds > 0 and all(step.seconds >= 0 for step in steps)
+            assert sum(step.edges_visited for step in steps) == found.stats.edges_visited
+            assert sum(step.pages for step in steps) == found.stats.pages_moved
+            if kind in LEVELS:
+                assert told(found) == told(expected)
+                for here, there in zip(steps, expected.stats.per_superstep, strict=True):
+                    assert here.pages <= there.pages
+        if store.has("out") and kind != "labels" and source == 3000 and kind != "back":
+            assert found.supersteps > 400 and len(driver_steps) < 40
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 3, 50, 1000])
+def test_no_more_than_asked_for(store, usual, limit):
+    with Engine(store) as engine:
+        for _ in range(2):
+            found = engine.run(BFS(source=3000), max_supersteps=limit)
+            expected = by_the_driver(engine, BFS(source=3000), max_supersteps=limit)
+            assert found.value.tobytes() == expected.value.tobytes()
+            assert (found.supersteps, found.converged) == (expected.supersteps, expected.converged)
+            assert told(found) == told(expected)
+
+
+def test_progress_is_told_of_each(store, usual):
+    seen = []
+    with Engine(store, RunOptions(progress=lambda number, step: seen.append((number, step.frontier)))) as engine:
+        outcome = engine.run(BFS(source=3000))
+    assert [number for number, _ in seen] == list(range(1, outcome.supersteps + 1))
+    assert [vertices for _, vertices in seen] == [step.frontier for step in outcome.stats.per_superstep]
+
+
+def test_pages_that_were_not_read_are_left_to_the_driver(tmp_path, usual, driver_steps):
+    """What lies in their rows is no page; a hub's large pages are looked for, too."""
+    ring = np.arange(20_000)
+    ends = np.append(ring, np.full(3000, 9)), np.append((ring + 1) % 20_000, np.arange(3000) * 5)
+    path = write(tmp_path / "ring.gs", "natural order", *ends, 20_000)
+    with open_store(path) as store, Engine(store) as engine:
+        found = engine.run(BFS(source=5))
+        cold = len(driver_steps)
+        again = engine.run(BFS(source=5))
+        assert 3 <= cold < found.supersteps and found.value.tobytes() == again.value.tobytes()
+        assert len(driver_steps) - cold < cold
+    with open_store(path) as store, Engine(store) as engine:
+        assert by_the_driver(engine, BFS(source=5)).value.tobytes() == found.value.tobytes()
+
+
+AWAY = ({"chunk_vertices": 512}, {"host_memory": "180KiB"}, {"devices": ["host:1"] * 2}, {"devices": ["fake:2"]})
+
+
+@pytest.mark.parametrize("options", AWAY, ids=str)
+def test_not_where_values_or_pages_come_and_go(store, usual, driver_steps, options):
+    if not store.has("out"):
+        return
+    with Engine(store, RunOptions(direction="push", **options)) as engine:
+        found = engine.run(BFS(source=3000))
+    assert len(driver_steps) >= found.supersteps > 400
+
+
+@pytest.mark.parametrize("fewest", [0, 40, 2000, 1 << 20])
+def test_frontiers_that_are_cut_are_the_drivers(tmp_path, usual, monkeypatch, driver_steps, fewest):
+    monkeypatch.setattr(near, "FEWEST_EDGES", fewest)
+    source, target = skewed_edges(3000, 20_000, 5)
+    path = np.arange(3000, 3400)
+    ends = np.concatenate([source, path]), np.concatenate([target, np.append(path[1:], 7)])
+    with open_store(write(tmp_path / "near.gs", "natural order", *ends, 3400)) as store:
+        with Engine(store, RunOptions(threads=1)) as engine:
+            expected = by_the_driver(engine, SSSP(source=3000))
+            driver_steps.clear()
+            found = engine.run(SSSP(source=3000))
+    assert found.value.tobytes() == expected.value.tobytes()
+    assert (fewest <= 2000) <= len(driver_steps) < found.supersteps
+    for outcome in (found, expected):
+        assert (max(step.held for step in outcome.stats.per_superstep) > 0) == (fewest <= 2000)
+
+
+def test_a_checkpoint_and_a_watch_are_the_drivers(store, usual, driver_steps, tmp_path):
+    """Somebody looks on: the state between supersteps is there."""
+    expected, seen = {}, {}
+    with Engine(store) as engine:
+        by_the_driver(engine, BFS(source=3000), watch=lambda n, value: expected.update({n: value.tobytes()}))
+        driver_steps.clear()
+        engine.run(BFS(source=3000), watch=lambda n, value: seen.update({n: value.tobytes()}))
+    assert seen == expected and len(seen) - 1 >= len(driver_steps) + 300 * store.has("out")
+    kept = {"checkpoint": tmp_path / "kept", "checkpoint_every": 1}
+    with Engine(store, RunOptions(**kept)) as engine:
+        engine.run(BFS(source=3000), max_supersteps=len(seen) // 2)
+    with Engine(store, RunOptions(**kept, resume=True)) as engine:
+        found = engine.run(BFS(source=3000))
+    assert found.value.tobytes() == expected[max(expected)] and found.supersteps == max(expected)
+
+
+def test_a_trace_has_every_superstep(store, usual):
+    trace = ChromeTrace()
+    with Engine(store, RunOptions(trace=trace)) as engine:
+        found = engine.run(BFS(source=3000))
+    names = [event["name"] for event in trace.events() if event["ph"] == "X"]
+    assert sum(name.startswith(("push, ", "pull, ", "push by one thread, ")) for name in names) == found.supersteps
+    assert any(name.startswith("push by one thread, 1 active") for name in names) == store.has("out")
+
+
+@settings(max_examples=200)
+@given(data=st.data())
+def test_listing(data):
+    """Whatever bits are set: the vertices in order, as many as have room, and the edges of all; the old bits go."""
+    words = data.draw(st.integers(1, 40))
+    active = data.draw(st.sets(st.integers(0, 64 * words - 1), max_size=50))
+    following = data.draw(st.sets(st.integers(0, 64 * words - 1)))
+    degree = np.random.default_rng(words).integers(0, 9, 64 * words).astype(np.uint32)
+    bits, later = bitmap(64 * words), bitmap(64 * words)
+    set_bits(bits, np.array(sorted(active), np.uint64))
+    set_bits(later, np.array(sorted(following), np.uint64))
+    listed = np.zeros(data.draw(st.integers(50, 70)), np.uint64)
+    assert list_active(bits, degree, listed) == (len(active), degree[sorted(active)].sum())
+    assert listed[: len(active)].tolist() == sorted(active)
+    assert list_following(bits, later, len(active), degree, listed) == (len(following), degree[sorted(following)].sum())
+    assert not bits.any() and listed[: len(following)].tolist() == sorted(following)[: len(listed)]
+
+
+@settings(max_examples=200)
+@given(data=st.data())
+def test_pages_that_are_needed(data):
+    """Small pages ascend, and large ones of hubs between them; a page is needed that may hold one of the vertices."""
+    bounds = sorted(data.draw(st.lists(st.integers(0, 60), min_size=2, max_size=20, unique=True)))
+    small_pages = [(low, high - 1) for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+    hubs = sorted(data.draw(st.lists(st.integers(0, 60), max_size=6)))
+    pages = np.array(small_pages + [(hub, hub) for hub in hubs], np.uint64).reshape(-1, 2)
+    read = np.array(data.draw(st.lists(st.booleans(), min_size=len(pages), max_size=len(pages))))
+    vertices = np.array(sorted(data.draw(st.sets(st.integers(0, 63), max_size=8))), np.uint64)
+    needed = ((pages[:, :1] <= vertices) & (vertices <= pages[:, 1:])).any(axis=1)
+    first, last = np.ascontiguousarray(pages[:, 0]), np.ascontiguousarray(pages[:, 1])
+    assert are_read(read, first, last, len(small_pages), vertices) == bool(read[needed].all())
