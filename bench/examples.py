@@ -5,8 +5,8 @@
     python bench/examples.py --tests tests/format --examples 2000 --processes 4 --seed 70
     python bench/examples.py --merge *.json                     add up what several machines tried
 
-One process tries SHARE examples of a property; the next share has the next seed, so that what ended is kept whenever
-time is up. What they came to adds up in bench/results/torture.json as the property "examples", test by test; what a
+One process tries 2,000 examples of a property (--share); the next has the next seed, so that what ended is kept
+whenever time is up. What they came to adds up in bench/results/torture.json as the property "examples", test by test; what a
 failing one said lies in bench/scratch/examples. Exit code 1 where one failed.
 """
 
@@ -36,7 +36,7 @@ from bench.pytests import PYTEST, tests_of
 
 SAID = machine.ROOT / "bench" / "scratch" / "examples"
 WANTED = 10_000
-SHARE = 2_000
+SHARE = 2_000  # of the slow properties, a few minutes; starting takes ten seconds
 PROPERTIES = ["-m", "hypothesis"]  # what its plugin marks
 PASSED = re.compile(r"^ +- (\d+) passing", re.MULTILINE)
 ENDED = re.compile(r"^  - Stopped because (settings\.max_examples=\d+|nothing left to do)", re.MULTILINE)
@@ -52,6 +52,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--examples", type=int, default=WANTED, help="of each property (10,000)")
     parser.add_argument("--missing", action="store_true", help="only what the result lacks of these")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="after which none are begun, and all end")
+    parser.add_argument("--share", type=int, default=SHARE, help="examples a process (2,000)")
     parser.add_argument("--processes", type=int, default=1, help="at a time (1)")
     parser.add_argument("--seed", type=int, default=0, help="Hypothesis's, of the first share")
     parser.add_argument("--merge", nargs="+", type=Path, metavar="FILE", help="add what these results hold to --out")
@@ -98,8 +99,8 @@ def shares(tests: Sequence[str], known: dict[str, Any], options: argparse.Namesp
     left = {test: options.examples - known.get(test, NONE)["examples"] for test in tests}
     while left := {test: more for test, more in left.items() if more > 0}:
         for test, more in left.items():
-            yield test, min(more, SHARE), next(seeds[test])
-            left[test] -= SHARE
+            yield test, min(more, options.share), next(seeds[test])
+            left[test] -= options.share
 
 
 def try_all(

@@ -78,16 +78,15 @@ def test_shares_of_several_machines_add_up(
     (tmp_path / "test_three.py").write_text(THREE)
     holds, has_two, fails = (f"{tmp_path}/test_three.py::test_{name}" for name in ("holds", "has_two", "fails"))
     monkeypatch.setattr(examples, "tests_of", lambda given: [holds, has_two] if "tests" in given else [fails])
-    monkeypatch.setattr(examples, "SHARE", 20)
     monkeypatch.setattr(examples, "SAID", tmp_path / "said")
     one, other = tmp_path / "one.json", tmp_path / "other.json"
-    assert ended_with(capsys, "--examples", 50, "--out", one) == 0
+    assert ended_with(capsys, "--examples", 50, "--share", 20, "--out", one) == 0
     row = json.loads(one.read_text())["properties"]["examples"]
     assert (row["tests"][holds]["examples"], row["tests"][holds]["seeds"]) == (50, [0, 1, 2])
     assert (row["tests"][has_two]["examples"], row["tests"][has_two]["seeds"]) == (2, [0])
     assert (row["cases"], row["wanted"], row["complete"], row["failed"]) == (2, 2, True, 0)
 
-    assert ended_with(capsys, "--examples", 70, "--missing", "--out", one) == 0
+    assert ended_with(capsys, "--examples", 70, "--share", 20, "--missing", "--out", one) == 0
     row = json.loads(one.read_text())["properties"]["examples"]
     assert (row["tests"][holds]["examples"], row["tests"][holds]["seeds"]) == (70, [0, 1, 2, 3])
     assert ended_with(capsys, "--examples", 20, "--seed", 9, "--out", other) == 0
