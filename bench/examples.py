@@ -6,8 +6,8 @@
     python bench/examples.py --merge *.json                     add up what several machines tried
 
 One process tries 2,000 examples of a property (--share); the next has the next seed, so that what ended is kept
-whenever time is up. What they came to adds up in bench/results/torture.json as the property "examples", test by test; what a
-failing one said lies in bench/scratch/examples. Exit code 1 where one failed.
+whenever time is up. What they came to adds up in bench/results/torture.json as the property "examples", test by test;
+what a failing one said lies in bench/scratch/examples. Exit code 1 where one failed.
 """
 
 from __future__ import annotations
