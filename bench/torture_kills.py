@@ -53,6 +53,7 @@ WAYS: tuple[dict[str, Any], ...] = (
     {"chunk_vertices": 128}, {"direction": "push"},
 )  # fmt: skip
 SUPERSTEPS = 300  # of the program that counts them
+PATH = 2_000  # vertices of a path, on which breadth-first search makes as many supersteps, by one thread
 RESUMED_S = 10.0
 STARTED_S = 0.3  # by then an interpreter has started, and signals have handlers
 COUNTS = '''
@@ -241,18 +242,13 @@ def _resumed(folder: Path, name: str, code: int | None, way: dict[str, Any], whe
 
 def signals_in_runs(folder: Path, numbers: random.Random) -> Cases:
     """SIGINT or SIGTERM at any moment of `gstream run --checkpoint`: resumable within 10 s, nothing left over."""
-    make_store(folder / "graph.gs", 5)
-    (folder / "count.py").write_text(COUNTS)
-    arguments: list[object] = ["run", f"{folder}/count.py:Count", folder / "graph.gs", "--max-supersteps", SUPERSTEPS]
-    began = time.monotonic()
-    quietly(command(*arguments))
-    longest = 1.5 * (time.monotonic() - began)
-    arguments += ["--checkpoint", folder / "kept", "-o", folder / "out.csv"]
+    ways = _ways_to_run(folder)
     while True:
+        arguments, expected, often, longest = numbers.choice(ways)
         number, seconds = numbers.choice([signal.SIGINT, signal.SIGTERM]), numbers.random() * longest
-        every = numbers.choice(["5", "50", "1h", "10s"])
+        every = numbers.choice([*often, "1h", "10s"])
         ended = in_child(command(*arguments, "--checkpoint-every", every), seconds, number)
-        where = f"{number.name} after {seconds:.4f} s, every {every}"
+        where = f"{arguments[1]}: {number.name} after {seconds:.4f} s, every {every}"
         if ended.code not in (0, 128 + number) and seconds < STARTED_S and "gstream" not in ended.said:
             assert not (folder / "kept").exists() and not (folder / "out.csv").exists()
             yield "before Python had started"
@@ -262,7 +258,7 @@ def signals_in_runs(folder: Path, numbers: random.Random) -> Cases:
             shutil.rmtree(folder / "kept", ignore_errors=True)
             (folder / "out.csv").unlink(missing_ok=True)
             continue
-        left = [name for name in names_in(folder) if name not in ("graph.gs", "count.py", "out.csv", "kept")]
+        left = [name for name in names_in(folder) if name not in ("graph.gs", "path.gs", "count.py", "out.csv", "kept")]
         left = [name for name in left if not re.fullmatch(r"kept/slot-[01]|__pycache__.*", name)]
         began = time.monotonic()
         again = in_child(command(*arguments, "--resume", "--force"))
@@ -270,7 +266,7 @@ def signals_in_runs(folder: Path, numbers: random.Random) -> Cases:
         values = {line.split(",")[1] for line in (folder / "out.csv").read_text().splitlines()[1:]}
         shutil.rmtree(folder / "kept", ignore_errors=True)  # a run that kept nothing left none
         (folder / "out.csv").unlink()
-        if left or again.code != 0 or took > RESUMED_S or {float(value) for value in values} != {float(SUPERSTEPS)}:
+        if left or again.code != 0 or took > RESUMED_S or {float(value) for value in values} != expected:
             yield Bad(
                 f"{where}: left {left}; resumed {again.code} in {took:.1f} s to {sorted(values)[:3]}: {again.said}"
             )
@@ -278,6 +274,26 @@ def signals_in_runs(folder: Path, numbers: random.Random) -> Cases:
             yield "ended first"
         else:
             yield "resumed" if "resumed " in again.said else "began again"
+
+
+def _ways_to_run(folder: Path) -> list[tuple[list[object], set[float], tuple[str, str], float]]:
+    """(arguments, the values of the answer, how often to keep checkpoints, seconds to send a signal in), two of them:
+    supersteps that are the driver's, and one thread's."""
+    make_store(folder / "graph.gs", 5)
+    (folder / "count.py").write_text(COUNTS)
+    path = ArraySource(np.arange(PATH - 1), np.arange(1, PATH))
+    convert(path, folder / "path.gs", ConvertOptions(page_bytes=4096, order="natural"))
+    count = ["run", f"{folder}/count.py:Count", folder / "graph.gs", "--max-supersteps", SUPERSTEPS]
+    search = ["run", "bfs", folder / "path.gs", "--source", 0]
+    ways = []
+    for arguments, expected, often in (
+        (count, {float(SUPERSTEPS)}, ("5", "50")), (search, set(map(float, range(PATH))), ("50", "500")),
+    ):  # fmt: skip
+        began = time.monotonic()
+        quietly(command(*arguments))
+        longest = 1.5 * (time.monotonic() - began)
+        ways.append(([*arguments, "--checkpoint", folder / "kept", "-o", folder / "out.csv"], expected, often, longest))
+    return ways
 
 
 def signals_in_conversions(folder: Path, numbers: random.Random) -> Cases:

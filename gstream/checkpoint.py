@@ -270,6 +270,8 @@ def _state_of(found: Saved, program: Program, vertices: int) -> State:
     shapes, blocks = _shapes(program, vertices), -(-vertices // BLOCK)
     if {name: (array.dtype, len(array)) for name, array in found.arrays.items()} != shapes:
         raise InputError(f"{found.path}: is no checkpoint of this graph and program. Start afresh: pass --force.")
+    if vertices % 64 and int(found.arrays["active"][-1]) >> vertices % 64:
+        raise InputError(f"{found.path}: has vertices past the graph's last. Start afresh: pass --force.")
     partials = found.arrays["partials"].reshape(blocks, len(program.totals))
     return State(found.arrays["value"], found.arrays["active"], partials, **found.description["state"])
 

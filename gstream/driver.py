@@ -33,7 +33,7 @@ from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.keeping import Asked
 from gstream.machine import memory
 from gstream.options import RunOptions, parse_devices
-from gstream.pages import Lying
+from gstream.pages import InMemory
 from gstream.pagetable import PageTable
 from gstream.plan import Plan, make_plan, make_sweep_plan, out_of_memory, plan_sources
 from gstream.predict import CostModel, what_is_there
@@ -66,6 +66,7 @@ class Engine:
         self.arrays = VertexArrays(self.devices[0])
         self._costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
         self.most_device_bytes: int | None = None  # what a device turned out to have
+        self.any_way = False  # whether programs push or pull, values whole, whatever was asked for
         self._room = (float("-inf"), 0)  # when host_memory was looked at, and what it was
         self.swept: dict[str, PageTable] = {}  # topologies that the caller sweeps in turn
         self._known: dict[bool, dict[str, PageTable]] = {False: {}, True: {}}  # page sets so far; True: with weights
@@ -126,6 +127,8 @@ class Engine:
         """What running `program` will hold and move. Raises UsageError or ResourceError where it can't be run."""
         code = code or self.compile(program)
         options, beside = replace(self.options, device_memory=self.device_memory), (self.beside_bytes, self.later_bytes)
+        if self.any_way:
+            options = replace(options, direction="auto", chunk_vertices=None)
         graph = self.graph.turn() if type(program).backward else self.graph
         known = self._known[code.uses_edge]
         plan = make_plan(code, graph, options, self.specs, self.host_memory, Constants(), known, *beside)
@@ -254,6 +257,7 @@ class Engine:
         """After an error: pages that were on their way may be in any state, on devices and in host memory."""
         for device in self.devices:
             device.release()
+            device.take_stats()  # what it counted is no figure of the next run's
         self._sources.drop_streamed()
 
     def each(self, call: Callable[[int], Any]) -> None:
@@ -301,9 +305,9 @@ class Engine:
         else:
             self.each(lambda number: exhaust(feeding(number)))
 
-    def lying(self, table: PageTable, weights: bool) -> Lying:
-        """All pages of a topology that is resident in host memory."""
-        return self._sources.of(table)[0].all_lying(weights)
+    def in_memory(self, table: PageTable, weights: bool) -> InMemory:
+        """The pages of a topology that is resident in host memory."""
+        return self._sources.of(table)[0].in_memory(weights)
 
     def counts(self) -> tuple[int, int, int, int]:
         """Pages processed, bytes moved, edges looked at and bytes read from disk since the engine was made."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from gstream.given import whole
 from gstream.keeping import StopRequest, parse_every
@@ -147,17 +145,6 @@ class RunOptions:
     def cache_policy(self) -> str | None:
         """Policy of the page caches, None for no cache. A sweep larger than the cache gives LRU no hits: pin."""
         return {"auto": "pinned", "0": None}.get(self.cache, self.cache)
-
-
-@contextmanager
-def any_way(engine: Any) -> Iterator[None]:
-    """Programs push or pull, values whole, as they need: a certificate's may have to pull where the run pushed."""
-    asked = engine.options
-    engine.options = replace(asked, direction="auto", chunk_vertices=None)
-    try:
-        yield
-    finally:
-        engine.options = asked
 
 
 @dataclass(frozen=True)

@@ -63,9 +63,9 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Lying:
-    """All pages of a topology where they lie in host memory. words: id[pages, W]; weights: weight[pages, W] or None;
-    read: bool[pages], those that have been."""
+class InMemory:
+    """A topology that has room in host memory whole. words: id[pages, W]; weights: weight[pages, W] or None;
+    read: bool[pages], which have been and stay there."""
 
     words: np.ndarray
     weights: np.ndarray | None
@@ -202,11 +202,11 @@ class PageSource:
         if self.plan.resident and self._loaded[numbers].all():
             yield from self._loaded_batches(numbers, self.weights if weights else None)
 
-    def all_lying(self, weights: bool) -> Lying:
+    def in_memory(self, weights: bool) -> InMemory:
         """Of a resident source."""
         assert self.plan.resident, "pages come and go"
         given = self.table.weights_of(self.weights) if weights and self.weights is not None else None
-        return Lying(self.table.words_of(self.pages), given, self._loaded)
+        return InMemory(self.table.words_of(self.pages), given, self._loaded)
 
     def lying(self, numbers: np.ndarray, weights: bool) -> Batch:
         """Those of the pages (int64[n], ascending) that lie in pinned rows of their own; `done` need not be called."""

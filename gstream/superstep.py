@@ -24,7 +24,7 @@ from gstream.fit import BLOCK
 from gstream.near import Near
 from gstream.options import RunOptions
 from gstream.overlap import Overlap
-from gstream.pages import Lying
+from gstream.pages import InMemory
 from gstream.pagetable import PageTable
 from gstream.plan import Plan
 from gstream.sending import Sending
@@ -47,8 +47,8 @@ class Streamer(Protocol):
         in_place: int64[k], those that had better be read where they lie in host memory, if they are there.
         """
 
-    def lying(self, table: PageTable, weights: bool) -> Lying:
-        """All pages of a topology that is resident in host memory."""
+    def in_memory(self, table: PageTable, weights: bool) -> InMemory:
+        """The pages of a topology that is resident in host memory."""
 
     def counts(self) -> tuple[int, int, int, int]:
         """Pages processed, bytes moved, edges looked at and bytes read from disk so far."""

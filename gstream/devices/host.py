@@ -51,11 +51,16 @@ class HostDevice(MemoryDevice):
                 edges = self._visit(batch, words, weights)
             else:
                 edges = self._process(batch, words, self.state.code.no_weights if weights is None else weights)
-        self.stats.edges += edges
-        self.stats.pages += len(batch.numbers)
-        self.stats.pages_moved += len(batch.numbers)
-        self.stats.bytes_moved += batch.table.bytes_of(len(batch.numbers), batch.weights is not None)
+        pages = len(batch.numbers)
+        self.count(edges, pages, batch.table.bytes_of(pages, batch.weights is not None))
         batch.done()
+
+    def count(self, edges: int, pages: int, nbytes: int) -> None:
+        """Add pages that were looked at to the figures: they count as moved, as they are to a GPU."""
+        self.stats.edges += edges
+        self.stats.pages += pages
+        self.stats.pages_moved += pages
+        self.stats.bytes_moved += nbytes
 
     def _visit(self, batch: Batch, words: np.ndarray, weights: np.ndarray | None) -> int:
         """A batch of a sweep. Few lists wake few threads."""

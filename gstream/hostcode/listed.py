@@ -72,10 +72,15 @@ def are_read(read: Any, first_vertex: Any, last_vertex: Any, small: Any, vertice
 
 
 @kernel
-def pages_of(records: Any) -> Any:
-    """In how many pages records lie, of which vertices ascend."""
-    pages, last = i64(0), i64(-1)
+def pages_of(records: Any, small: Any) -> Any:
+    """In how many pages records lie, of which vertices ascend; the first `small` pages are small, the others large."""
+    pages, last_small, last_large = i64(0), i64(-1), i64(-1)
     for index in range(len(records)):
-        pages += i64(records[index, 0] != last)
-        last = records[index, 0]
+        row = i64(records[index, 0])
+        if row >= i64(small):  # a hub's, with records of one small page before and after it
+            pages += i64(row != last_large)
+            last_large = row
+        else:
+            pages += i64(row != last_small)
+            last_small = row
     return pages

@@ -104,12 +104,21 @@ def test_wrong_counts_are_refused(name, directed, topology, tmp_path):
     ],
 )
 def test_what_runs_is_proved(names, topology, asked, tmp_path):
-    """The searches of a certificate lead the other way, and may need what the run was asked to do without."""
-    with gstream.open(hub_example(topology=topology).stored(tmp_path), **asked) as graph:
+    """The searches of a certificate lead the other way, and may need what the run was asked to do without; who looks on
+    finds the engine that was asked for."""
+    engines = []
+    with gstream.open(hub_example(topology=topology).stored(tmp_path)) as graph:
+
+        def look(number, step):
+            engines.append(graph.engine(progress=look, **asked))
+
         for name in names:
-            graph.execute(name, {"k": 20}, False)
-            assert graph.execute(name, {"k": 20}, True).summary["certificate"]["holds"]
-            assert all(getattr(graph.engine().options, option) == value for option, value in asked.items())
+            engines.clear()
+            graph.execute(name, {"k": 20}, False, progress=look, **asked)
+            told = len(engines)
+            result = graph.execute(name, {"k": 20}, True, progress=look, **asked)
+            assert result.summary["certificate"]["holds"] and len(engines) > 2 * told, "it looks on"
+            assert len({*engines, graph.engine(progress=look, **asked)}) == 1
 
 
 def test_triangles_add_up(tmp_path):

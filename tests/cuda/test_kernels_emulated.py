@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 import pytest
-from compilers import needs_gxx
+from compilers import needs_gxx, shared_library
 from emulated import EmulatedRun, Launcher, compile_units, hub_sums, parts_of, unit_shape
 from stepping import WAYS, Graph, Run
 from test_kernels import hub_graph
@@ -295,3 +300,29 @@ def test_no_lane_has_much_of_a_list():
     assert given("hybrid", 1) == list(lanes.values())
     assert given("hybrid", 16) == [max(16, least) for least in lanes.values()]
     assert given("vertex", 1) == [1] * len(lanes)
+
+
+def test_a_compiler_that_fortifies(tmp_path, monkeypatch):
+    """As Ubuntu's does unasked: glibc would take it for an attack that fibers jump between stacks, and abort."""
+    real, text = shutil.which("g++"), """
+        #include "emulate.h"
+        __global__ void turns(unsigned* counts) {
+            for (unsigned turn = 0; turn < 3; turn++) {
+                counts[threadIdx.x] += 1;
+                __syncthreads();
+            }
+        }
+        extern "C" unsigned run() {
+            unsigned counts[64] = {}, sum = 0;
+            const unsigned long long given[] = {(unsigned long long)counts};
+            emulated::call(turns, 1, 64, given);
+            for (unsigned count : counts) sum += count;
+            return sum;
+        }"""  # fmt: skip
+    (tmp_path / "g++").write_text(f'#!/bin/sh\nexec {real} -D_FORTIFY_SOURCE=2 "$@"\n')
+    (tmp_path / "g++").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    shared_library(tmp_path, text, "-O1")
+    call = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).run())"
+    done = subprocess.run([sys.executable, "-c", call, tmp_path / "unit.so"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "192\n"), done.stderr

@@ -86,9 +86,17 @@ def test_checkpoints_of_another_version_or_shape_are_refused(store, tmp_path, mo
         graph.pagerank(max_iter=3, replace_checkpoint=True)
         with SlotFolder(tmp_path) as slots:
             found = slots.newest()
-            slots.write(found.description, {**found.arrays, "value": found.arrays["value"][:-1]})
-        with pytest.raises(InputError, match="slot-.: is no checkpoint of this graph and program. Start afresh"):
-            graph.pagerank(max_iter=3, resume=True)
+        past = found.arrays["active"].copy()
+        past[-1] |= np.uint64(1) << np.uint64(store.meta.vertices % 64)
+        assert store.meta.vertices % 64, "there is a bit past the last vertex"
+        for name, array, said in (
+            ("value", found.arrays["value"][:-1], "is no checkpoint of this graph and program"),
+            ("active", past, "has vertices past the graph's last"),
+        ):
+            with SlotFolder(tmp_path) as slots:
+                slots.write(found.description, {**found.arrays, name: array})
+            with pytest.raises(InputError, match=f"slot-.: {said}. Start afresh"):
+                graph.pagerank(max_iter=3, resume=True)
         assert graph.pagerank(max_iter=3, replace_checkpoint=True).summary["supersteps"] == 3
 
 

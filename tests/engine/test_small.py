@@ -14,7 +14,8 @@ from written import program
 from gstream import near, small
 from gstream.driver import Engine
 from gstream.hostcode.bitmaps import bitmap, set_bits
-from gstream.hostcode.listed import are_read, list_active, list_following
+from gstream.hostcode.listed import are_read, list_active, list_following, pages_of
+from gstream.keeping import RunStopped, StopRequest
 from gstream.options import RunOptions
 from gstream.programs.bfs import BFS, BFSBack
 from gstream.programs.sssp import SSSP
@@ -45,9 +46,10 @@ MADE = {
 }
 
 
-def write(path, kind, source, target, vertices):
+def write(path, kind, source, target, vertices, page_bytes=4096, **more):
     weight = np.random.default_rng(6).integers(1, 100, len(source)).astype(np.float64)
-    convert_arrays(path, source, target, weight=weight, vertices=vertices, page_bytes=4096, **KINDS[kind])
+    more.update(KINDS[kind], vertices=vertices, page_bytes=page_bytes)
+    convert_arrays(path, source, target, weight=weight, **more)
     return path
 
 
@@ -154,7 +156,7 @@ AWAY = ({"chunk_vertices": 512}, {"host_memory": "180KiB"}, {"devices": ["host:1
 @pytest.mark.parametrize("options", AWAY, ids=str)
 def test_not_where_values_or_pages_come_and_go(store, usual, driver_steps, options):
     if not store.has("out"):
-        return
+        pytest.skip("nothing is pushed")
     with Engine(store, RunOptions(direction="push", **options)) as engine:
         found = engine.run(BFS(source=3000))
     assert len(driver_steps) >= found.supersteps > 400
@@ -162,19 +164,112 @@ def test_not_where_values_or_pages_come_and_go(store, usual, driver_steps, optio
 
 @pytest.mark.parametrize("fewest", [0, 40, 2000, 1 << 20])
 def test_frontiers_that_are_cut_are_the_drivers(tmp_path, usual, monkeypatch, driver_steps, fewest):
+    """No list has a large page: those come last with the driver, and values spread within a superstep."""
     monkeypatch.setattr(near, "FEWEST_EDGES", fewest)
     source, target = skewed_edges(3000, 20_000, 5)
     path = np.arange(3000, 3400)
     ends = np.concatenate([source, path]), np.concatenate([target, np.append(path[1:], 7)])
-    with open_store(write(tmp_path / "near.gs", "natural order", *ends, 3400)) as store:
+    with open_store(write(tmp_path / "near.gs", "natural order", *ends, 3400, page_bytes=1 << 16)) as store:
         with Engine(store, RunOptions(threads=1)) as engine:
             expected = by_the_driver(engine, SSSP(source=3000))
             driver_steps.clear()
             found = engine.run(SSSP(source=3000))
     assert found.value.tobytes() == expected.value.tobytes()
     assert (fewest <= 2000) <= len(driver_steps) < found.supersteps
-    for outcome in (found, expected):
-        assert (max(step.held for step in outcome.stats.per_superstep) > 0) == (fewest <= 2000)
+    assert (max(step.held for step in found.stats.per_superstep) > 0) == (fewest <= 2000)
+    cuts = [[(step.frontier, step.held) for step in outcome.stats.per_superstep] for outcome in (found, expected)]
+    assert cuts[0] == cuts[1]
+
+
+def test_pages_of_hubs_between_small_ones(tmp_path, usual):
+    """A small page holds lists before and after a hub, which has large pages: it is one page all the same."""
+    source = np.concatenate([np.zeros(20, np.int64), *(np.full(1500 if v % 2 else 1, v) for v in range(1, 21))])
+    lists = [np.arange(100, 100 + (1500 if v % 2 else 1)) for v in range(1, 21)]
+    path = write(tmp_path / "hubs.gs", "natural order", source, np.concatenate([np.arange(1, 21), *lists]), 4000)
+    with open_store(path) as store, Engine(store, RunOptions(direction="push")) as engine:
+        expected = by_the_driver(engine, BFS(source=0))
+        found = engine.run(BFS(source=0))
+        assert store.topology("out").small_pages == 1
+    assert [step.pages for step in found.stats.per_superstep[:2]] == [1, 21]
+    assert told(found) == told(expected) and found.stats.pages_moved == expected.stats.pages_moved
+
+
+@pytest.mark.parametrize("id_bytes", [4, 8])
+@pytest.mark.parametrize("kind", ["bfs", "sssp"])
+def test_ids_of_either_width(tmp_path, usual, driver_steps, kind, id_bytes):
+    """A program that asks for no weights has none, though they lie in memory for one that does."""
+    source, target = skewed_edges(3000, 20_000, 5)
+    path = np.arange(3000, 3400)
+    ends = np.concatenate([source, path]), np.concatenate([target, np.append(path[1:], 7)])
+    with open_store(write(tmp_path / "wide.gs", "natural order", *ends, 3400, id_bytes=id_bytes)) as store:
+        with Engine(store) as engine:
+            engine.run(SSSP(source=3))
+            expected = by_the_driver(engine, MADE[kind](3000, tmp_path))
+            driver_steps.clear()
+            found = engine.run(MADE[kind](3000, tmp_path))
+    assert found.value.tobytes() == expected.value.tobytes()
+    assert found.supersteps - len(driver_steps) > 350
+
+
+class Lost(Exception):
+    pass
+
+
+@pytest.mark.parametrize("kind", ["bfs", "sssp"])
+def test_stops_and_errors_between_them(store, usual, tmp_path, kind):
+    """One that is asked to stop keeps its state and goes on from it; after an error the engine runs as before."""
+    made, stop, at = MADE[kind](3000, tmp_path), StopRequest(), [0]
+
+    def ask(number, step):
+        if number % 100 == 0 and number not in at:
+            at.append(number)
+            stop.ask()
+
+    def fail(number, step):
+        if number == at[-1]:
+            raise Lost
+
+    with Engine(store) as engine:
+        expected = by_the_driver(engine, made)
+    kept, found = {"checkpoint": tmp_path / "kept", "checkpoint_every": 10**6}, None
+    while found is None:
+        stop.asked = False
+        try:
+            with Engine(store, RunOptions(**kept, resume=True, stop=stop, progress=ask)) as engine:
+                found = engine.run(made)
+        except RunStopped as stopped:
+            assert stopped.superstep == at[-1]
+    assert found.value.tobytes() == expected.value.tobytes() and len(at) == 1 + found.supersteps // 100
+    with Engine(store, RunOptions(progress=fail)) as engine:
+        for number in (1, 2, 50, 300):
+            at.append(number)
+            if expected.supersteps >= number:
+                with pytest.raises(Lost):
+                    engine.run(made)
+            at.append(0)
+            found = engine.run(made)
+            assert found.value.tobytes() == expected.value.tobytes()
+            assert sum(step.pages for step in found.stats.per_superstep) == found.stats.pages_moved
+            assert sum(step.edges_visited for step in found.stats.per_superstep) == found.stats.edges_visited
+
+
+@pytest.mark.parametrize("degree", [0, 2**32 - 1, None])
+def test_degrees_that_lie_cost_nothing_but_time(store, usual, monkeypatch, degree):
+    """As those of a store may; None: any. No more lists are written down than there is room for."""
+    with Engine(store) as engine:
+        expected = [by_the_driver(engine, made).value.tobytes() for made in (BFS(source=3000), SSSP(source=3))]
+        honest = engine._host_vertices
+
+        def lying(*given):
+            found = honest(*given)
+            lies = np.random.default_rng(3).integers(0, 2**32, len(found.degree))
+            found.degree = (lies if degree is None else np.full(len(lies), degree)).astype(found.degree.dtype)
+            return found
+
+        monkeypatch.setattr(engine, "_host_vertices", lying)
+        for most in (1, 40, 16384):
+            monkeypatch.setattr(small, "MOST_EDGES", most)
+            assert [engine.run(made).value.tobytes() for made in (BFS(source=3000), SSSP(source=3))] == expected
 
 
 def test_a_checkpoint_and_a_watch_are_the_drivers(store, usual, driver_steps, tmp_path):
@@ -218,6 +313,19 @@ def test_listing(data):
     assert listed[: len(active)].tolist() == sorted(active)
     assert list_following(bits, later, len(active), degree, listed) == (len(following), degree[sorted(following)].sum())
     assert not bits.any() and listed[: len(following)].tolist() == sorted(following)[: len(listed)]
+
+
+@settings(max_examples=200)
+@given(data=st.data())
+def test_pages_of_records(data):
+    """Small pages ascend, and so do large ones, whichever way they are mixed."""
+    small_rows, large_rows = (sorted(data.draw(st.lists(st.integers(*ends), max_size=9))) for ends in ((0, 4), (5, 9)))
+    rows = []
+    for from_large in data.draw(st.permutations([False] * len(small_rows) + [True] * len(large_rows))):
+        rows.append((large_rows if from_large else small_rows).pop(0))
+    records = np.zeros((len(rows), 5), np.int64)
+    records[:, 0] = rows
+    assert pages_of(records, 5) == len(set(rows))
 
 
 @settings(max_examples=200)
