@@ -6,8 +6,11 @@ import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 
 import gstream
+from gstream.algorithms import forest, wcc
 from gstream.algorithms.forest import HostForest
 from pagestore.errors import UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
@@ -88,22 +91,56 @@ def test_pages_are_left_out_where_the_heads_suffice(tmp_path):
 @pytest.mark.parametrize("degree", [2, 3, 4, 20])
 def test_cores_sweep_short_lists_and_look_at_heads_of_long_ones(degree, tmp_path, monkeypatch):
     """Below 2 edges a row of heads, of which there are two a vertex here, pages are read, and no heads."""
-    random, vertices, looked = np.random.default_rng(9), 3000, list[str]()
+    random, vertices, looked = np.random.default_rng(9), 3000, []
     source = np.repeat(np.arange(vertices), degree)
     example = Example(vertices, source, (source + random.integers(1, 30, len(source))) % vertices)
     link = HostForest.link_heads
 
     def noted(forest, name, *columns, **given):
-        looked.append(name)
+        looked.append((name, *columns, *given))
         link(forest, name, *columns, **given)
 
     monkeypatch.setattr(HostForest, "link_heads", noted)
     with gstream.open(example.stored(tmp_path)) as graph:
         result = graph.wcc(certify=True)
     assert column(result, "component") == reference(example)
-    assert looked == (["out", "out", "out", "in"] if degree >= 4 else [])  # in-heads for those left over, all columns
+    left_over = [("out", 2, 4, "outside"), ("in", 0, 4, "outside")]
+    assert looked == ([("out", 0, 1), ("out", 1, 2), *left_over] if degree >= 4 else [])
     if degree != 4:  # where some lists are longer than their heads, and their vertices may be left over
         assert (result.summary["stats"]["pages_moved"] == 0) == (degree == 20)
+
+
+@pytest.mark.parametrize("samples", [1, 1024])
+def test_villages_that_few_edges_join_to_the_city(samples, tmp_path, monkeypatch):
+    """A city's lists are left out once its first heads are linked; a village's may be all that says what joins them, or
+    be missing: 0, 1 and 2 topologies have pages that are swept, or all of one."""
+    monkeypatch.setattr(forest, "LEAST_EDGES", 1)
+    monkeypatch.setattr(wcc, "SAMPLES", samples)
+    left, usual = set(), wcc._pages_left
+
+    def noted(*given):
+        found = usual(*given)
+        left.add("all" if found is None else len(found))
+        return found
+
+    monkeypatch.setattr(wcc, "_pages_left", noted)
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        count = 300 if random.random() < 0.5 else 900
+        city, bridges = random.integers(400, 2000, (2, 1600 * int(random.integers(2, 12)))), int(random.integers(0, 12))
+        block, reach = random.integers(0, 20, count) * 20, int(random.choice([1, 4, 20]))
+        village = np.stack([block + random.integers(0, reach, count), block + random.integers(0, 20, count)])
+        joins = np.stack([random.integers(1900, 2000, bridges), random.integers(0, 400, bridges)])
+        ends = np.concatenate([city, village, joins], axis=1)[:: int(random.choice([1, -1]))]
+        topology, order = str(random.choice(["both", "both", "out", "in"])), str(random.choice(["natural", "degree"]))
+        with gstream.open(Example(2000, *ends, order=order, topology=topology).stored(tmp_path)) as graph:
+            found = column(graph.wcc(certify=False), "component")
+        pairs = coo_matrix((np.ones(ends.shape[1]), ends), (2000, 2000))
+        count, labels = connected_components(pairs, connection="weak")
+        least = np.full(count, 2000)
+        np.minimum.at(least, labels, np.arange(2000))
+        assert found == dict(enumerate(least[labels].tolist())), seed
+    assert left == {0, 1, 2, "all"}
 
 
 def test_label_propagation_needs_an_undirected_store(tmp_path):
