@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import count
 from pathlib import Path
+from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -106,13 +107,22 @@ def shares(tests: Sequence[str], known: dict[str, Any], options: argparse.Namesp
 def try_all(
     tests: Sequence[str], known: dict[str, Any], options: argparse.Namespace
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(test, what became of a share of it) for those that ended; `known` grows meanwhile."""
-    ends = time.monotonic() + options.seconds
+    """(test, what became of a share of it) for those that ended; `known` grows meanwhile.
+
+    Each process has its part of the cores: it would start as many threads as there are.
+    """
+    ends, cores = time.monotonic() + options.seconds, sorted(os.sched_getaffinity(0))
+    parts = SimpleQueue[set[int]]()
+    for number in range(options.processes):
+        parts.put(set(cores[number :: options.processes]) or {cores[number % len(cores)]})
+
+    def take_cores() -> None:
+        os.sched_setaffinity(0, parts.get())  # of this thread, and of the processes that it starts
 
     def one(test: str, examples: int, seed: int) -> dict[str, Any] | None:
         return None if is_done(known.get(test, NONE), options.examples) else try_share(test, examples, seed, ends)
 
-    with ThreadPoolExecutor(options.processes) as pool:
+    with ThreadPoolExecutor(options.processes, initializer=take_cores) as pool:
         todo = {pool.submit(one, *share): share[0] for share in shares(tests, known, options)}
         for share in as_completed(todo):
             if (found := share.result()) is not None:
