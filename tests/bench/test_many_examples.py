@@ -73,3 +73,23 @@ def test_what_has_no_time_to_end_is_missing(project: Path) -> None:
 def test_no_properties_are_no_success(project: Path) -> None:
     with pytest.raises(SystemExit, match="finds no properties there"):
         row_of(project, "--tests", "tests/area/test_properties.py::test_is_no_property")
+
+
+def test_shares_of_several_machines_add_up(project: Path) -> None:
+    holds, one, other = "tests/area/test_properties.py::test_holds", project / "one.json", project / "other.json"
+
+    def tried(out: Path, *arguments: object) -> dict:
+        shares = ["--tests", holds, "--share", "30", "--processes", "2", "--out", out]
+        assert examples.main([str(argument) for argument in (*shares, *arguments)]) == 0
+        return json.loads(out.read_text())["properties"]["examples"]
+
+    found = tried(one, "--examples", 50)["tests"][holds]
+    assert (found["examples"], found["seeds"]) == (50, [0, 1])
+    found = tried(one, "--examples", 70, "--missing")["tests"][holds]
+    assert (found["examples"], found["seeds"]) == (70, [0, 1, 2])
+    tried(other, "--examples", 20, "--seed", 9)
+    row = tried(one, "--examples", 100, "--merge", other)
+    assert (row["tests"][holds]["examples"], row["tests"][holds]["seeds"]) == (90, [0, 1, 2, 9])
+    assert (row["cases"], row["complete"]) == (0, False), "100 were asked for"
+    with pytest.raises(SystemExit, match="seed 9 was tried before"):
+        tried(one, "--merge", other)
