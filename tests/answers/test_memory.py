@@ -66,8 +66,7 @@ NAMED = {  # algorithms whose message names at once what all of a call takes, an
 NAMED_OTHERWISE: dict[str, dict] = {"triangles": {}, "msf": {}, "ktruss": {}, "hcc": {}, "levels": {}}
 
 
-@pytest.mark.parametrize("order", ["natural", "degree"])
-@pytest.mark.parametrize("certified", [False, True])
+@pytest.mark.parametrize(("order", "certified"), [("natural", False), ("degree", True)])
 def test_what_a_refusal_says_is_needed_suffices(order, certified, tmp_path):
     """The message names the cap that was passed, and what it says is enough, and more is, too: no more is held."""
     random = np.random.default_rng(5)
@@ -85,7 +84,7 @@ def check_named(stored, named):
             with pytest.raises(ResourceError, match="host_memory 9000 bytes: too little") as refused:
                 graph.execute(name, options, host_memory=9000)
             need = int(re.search(r"(\d+) bytes are needed at least", str(refused.value)).group(1))
-            for cap in (need, need + 9000, need * 5 // 4, need * 3 // 2):
+            for cap in (need, need + 9000, need * 3 // 2):
                 found = graph.execute(name, options, host_memory=cap)
                 assert found.summary["stats"]["peak_memory_bytes"] <= cap, (name, cap)
 
@@ -104,12 +103,12 @@ def check_certified(stored, named):
                 assert found.summary["certificate"]["holds"], (name, cap)
 
 
-@pytest.mark.parametrize("order", ["natural", "degree"])
-@pytest.mark.parametrize("duplicates", [True, False])
+@pytest.mark.parametrize(("order", "duplicates"), [("natural", True), ("degree", False)])
 @pytest.mark.parametrize("name", NAMED_OTHERWISE)
 def test_what_a_refusal_of_other_graphs_says_suffices(name, duplicates, order, tmp_path):
     random = np.random.default_rng(5)
-    ends = (4000 * random.random((2, 8000 if name == "ktruss" else 60000)) ** 2).astype(np.int64)
+    edges = {"ktruss": 8000, "triangles": 20_000}.get(name, 60_000)
+    ends = (4000 * random.random((2, edges)) ** 2).astype(np.int64)
     if name == "levels":
         ends = np.sort(ends[:, ends[0] != ends[1]], axis=0)
     if not duplicates:

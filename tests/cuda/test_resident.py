@@ -141,7 +141,8 @@ def test_every_allocation_may_fail_once(path, expected, monkeypatch, name, place
             for _ in range(2):
                 assert answer(graph, name, devices="cuda", **PLACES[place]) == expected[name]
 
-    for at in each_call(monkeypatch, standin.DRIVER, "mem_alloc", standin.MemoryError("made up by the test"), run):
+    failure = standin.MemoryError("made up by the test")
+    for at in each_call(monkeypatch, standin.DRIVER, "mem_alloc", failure, run, times=16):
         run()
         assert not standin.LIVE, f"allocation {at}: memory is left"
 

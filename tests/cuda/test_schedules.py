@@ -15,13 +15,12 @@ from gstream.options import RunOptions
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
 DEVICES = ["cuda", "cuda", "cuda:0,2", "cuda:0,1", "cuda:0,0", "cuda:0,1,2", "cuda:0,1,2,3"]
-SEEDS, A_TEST = 160, 40
+SEEDS = 40  # make torture has 10,000
 
 
-@pytest.mark.parametrize("first", range(0, SEEDS, A_TEST))
-def test_any_schedule_gives_the_hosts_answers(graphs, first):
+def test_any_schedule_gives_the_hosts_answers(graphs):
     seen = set()
-    for seed in range(first, first + A_TEST):
+    for seed in range(SEEDS):
         standin.WORK.seed(seed)
         drawn = Drawn(seed, graphs, DEVICES)
         for outcome in drawn.run():
@@ -38,7 +37,7 @@ def test_sums_by_chunks(wide_graphs):
     chunks = []
     for graph in wide_graphs:
         graph.programs = {name: graph.programs[name] for name in IN_STEP}
-    for seed in range(3000, 3010):
+    for seed in range(3000, 3005):
         standin.WORK.seed(seed)
         chunks += [outcome.stats.chunks for outcome in Drawn(seed, wide_graphs, DEVICES).run()]
     assert set(chunks) >= {1, 3}

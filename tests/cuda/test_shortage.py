@@ -57,14 +57,14 @@ class Shortage:
         return self.usual(*arguments)
 
 
-def each_call(monkeypatch, where, name, error, run):
-    """Run once to count the calls, then with each of some forty failing in its turn."""
+def each_call(monkeypatch, where, name, error, run, times=40):
+    """Run once to count the calls, then with each of some forty failing in its turn; `make torture` takes them all."""
     usual = getattr(where, name)
     counted = Shortage(usual, error)
     monkeypatch.setattr(where, name, lambda *a: counted(*a))
     run()
     assert counted.calls > 1
-    for at in np.unique(np.linspace(0, counted.calls - 1, 40).astype(int)).tolist():
+    for at in np.unique(np.linspace(0, counted.calls - 1, times).astype(int)).tolist():
         failing = Shortage(usual, error, at)
         monkeypatch.setattr(where, name, lambda *a, failing=failing: failing(*a))
         yield at
