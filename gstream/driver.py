@@ -257,7 +257,6 @@ class Engine:
         """After an error: pages that were on their way may be in any state, on devices and in host memory."""
         for device in self.devices:
             device.release()
-            device.take_stats()  # what it counted is no figure of the next run's
         self._sources.drop_streamed()
 
     def each(self, call: Callable[[int], Any]) -> None:

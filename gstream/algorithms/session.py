@@ -95,6 +95,7 @@ class Session:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.engine.add_counts(RunStats())  # a certificate's, and those of a call that failed, are no later one's
         self.engine.beside_bytes = self.engine.beside_device_bytes = self.engine.later_bytes = 0
         self.engine.swept.clear()
         self.engine.any_way = False
@@ -385,7 +386,6 @@ class Session:
         self._needed.clear()  # by the run
         self.engine.any_way = True  # a certificate's program may have to pull where the run pushed
         proof = certificate(self, *arguments)
-        self.engine.add_counts(RunStats())
         return {**proof, "seconds": time.perf_counter() - began}
 
     def finish(self, supersteps: int, converged: bool) -> dict[str, Any]:

@@ -126,10 +126,10 @@ def test_villages_that_few_edges_join_to_the_city(samples, tmp_path, monkeypatch
     monkeypatch.setattr(wcc, "_pages_left", noted)
     for seed in range(60):
         random = np.random.default_rng(seed)
-        count = 300 if random.random() < 0.5 else 900
+        edges = 300 if random.random() < 0.5 else 900
         city, bridges = random.integers(400, 2000, (2, 1600 * int(random.integers(2, 12)))), int(random.integers(0, 12))
-        block, reach = random.integers(0, 20, count) * 20, int(random.choice([1, 4, 20]))
-        village = np.stack([block + random.integers(0, reach, count), block + random.integers(0, 20, count)])
+        block, reach = random.integers(0, 20, edges) * 20, int(random.choice([1, 4, 20]))
+        village = np.stack([block + random.integers(0, reach, edges), block + random.integers(0, 20, edges)])
         joins = np.stack([random.integers(1900, 2000, bridges), random.integers(0, 400, bridges)])
         ends = np.concatenate([city, village, joins], axis=1)[:: int(random.choice([1, -1]))]
         topology, order = str(random.choice(["both", "both", "out", "in"])), str(random.choice(["natural", "degree"]))

@@ -66,6 +66,7 @@ NAMED = {  # algorithms whose message names at once what all of a call takes, an
 NAMED_OTHERWISE: dict[str, dict] = {"triangles": {}, "msf": {}, "ktruss": {}, "hcc": {}, "levels": {}}
 
 
+# Two of the four pairs, as below: one takes half a minute, and orders differ in which pages lists lie in.
 @pytest.mark.parametrize(("order", "certified"), [("natural", False), ("degree", True)])
 def test_what_a_refusal_says_is_needed_suffices(order, certified, tmp_path):
     """The message names the cap that was passed, and what it says is enough, and more is, too: no more is held."""

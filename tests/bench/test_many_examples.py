@@ -65,9 +65,24 @@ def test_properties_are_counted(project: Path) -> None:
 
 
 def test_what_has_no_time_to_end_is_missing(project: Path) -> None:
-    code, row = row_of(project, "--tests", "tests/area/test_properties.py::test_holds")
-    code, again = row_of(project, "--missing", "--seconds", "0.01")
-    assert (code, again) == (0, row) and again["cases"] == 1
+    """What failed before stands until it is tried again, and so does what others came to."""
+    both = ["--tests", *(f"tests/area/test_properties.py::test_{name}" for name in ("holds", "breaks"))]
+    code, row = row_of(project, *both)
+    assert (code, row["cases"], row["failed"]) == (1, 2, 1)
+    for more in (["--missing"], []):
+        code, again = row_of(project, *both, *more, "--seconds", "0.01")
+        assert (code, again) == (1, row)
+    code, again = row_of(project, "--tests", "tests/area/test_properties.py::test_has_few")
+    assert (code, again["cases"], again["failed"]) == (0, 3, 1) and again["tests"].items() >= row["tests"].items()
+
+
+def test_a_test_has_the_seeds_that_it_was_not_tried_with() -> None:
+    options = examples.parse(["--examples", "50", "--share", "20"])
+    bases = {name: {**examples.NONE, "seeds": seeds, "examples": have}
+             for name, seeds, have in (("a", [0], 20), ("b", [3, 1], 0), ("c", [], 50))}  # fmt: skip
+    assert list(examples.shares(bases, options)) == [
+        ("a", 20, 1), ("b", 20, 0), ("a", 10, 2), ("b", 20, 2), ("b", 10, 4),
+    ]  # fmt: skip
 
 
 def test_no_properties_are_no_success(project: Path) -> None:
@@ -88,8 +103,15 @@ def test_shares_of_several_machines_add_up(project: Path) -> None:
     found = tried(one, "--examples", 70, "--missing")["tests"][holds]
     assert (found["examples"], found["seeds"]) == (70, [0, 1, 2])
     tried(other, "--examples", 20, "--seed", 9)
+    there = json.loads(other.read_text())
+    there["properties"]["examples"]["tests"][holds].update(commits=["abc"], machines=["another"])
+    other.write_text(json.dumps(there))
     row = tried(one, "--examples", 100, "--merge", other)
     assert (row["tests"][holds]["examples"], row["tests"][holds]["seeds"]) == (90, [0, 1, 2, 9])
+    assert len(row["commits"]) == len(row["machines"]) == 2 and "abc" in row["commits"]
     assert (row["cases"], row["complete"]) == (0, False), "100 were asked for"
+    there["properties"]["examples"]["tests"][holds]["seeds"] = [10]
+    (project / "third.json").write_text(json.dumps(there))
     with pytest.raises(SystemExit, match="seed 9 was tried before"):
-        tried(one, "--merge", other)
+        tried(one, "--merge", project / "third.json", other)
+    assert json.loads(one.read_text())["properties"]["examples"] == row, "all or nothing"

@@ -12,12 +12,10 @@ import pytest
 
 HERE = Path(__file__).parent
 CUDA = HERE.parent.parent / "cuda"
-needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++: apt install g++")
-needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc: install the CUDA toolkit")
-
-
 # Fibers jump between stacks (emulate.h), which glibc takes for an attack in what is fortified, as by default on Ubuntu.
 UNFORTIFIED = ("-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=0")
+needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++: apt install g++")
+needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc: install the CUDA toolkit")
 
 
 def shared_library(folder: Path, text: str, *options: str) -> ctypes.CDLL:

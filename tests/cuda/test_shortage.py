@@ -58,7 +58,7 @@ class Shortage:
 
 
 def each_call(monkeypatch, where, name, error, run, times=40):
-    """Run once to count the calls, then with each of some forty failing in its turn; `make torture` takes them all."""
+    """Run once to count the calls, then with each of so many of them failing in its turn, the first to the last."""
     usual = getattr(where, name)
     counted = Shortage(usual, error)
     monkeypatch.setattr(where, name, lambda *a: counted(*a))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from written import program
 
 from gstream import near, small
+from gstream.algorithms.session import Session
 from gstream.driver import Engine
 from gstream.hostcode.bitmaps import bitmap, set_bits
 from gstream.hostcode.listed import are_read, list_active, list_following, pages_of
@@ -244,8 +245,8 @@ def test_stops_and_errors_between_them(store, usual, tmp_path, kind):
         for number in (1, 2, 50, 300):
             at.append(number)
             if expected.supersteps >= number:
-                with pytest.raises(Lost):
-                    engine.run(made)
+                with pytest.raises(Lost), Session(engine) as session:
+                    session.run(made)
             at.append(0)
             found = engine.run(made)
             assert found.value.tobytes() == expected.value.tobytes()
