@@ -146,6 +146,18 @@ def test_corrupted_answers_are_caught(tmp_path):
             certify_ktruss(session, ends, {"k": 2}, found)
 
 
+def test_an_edge_that_is_not_there_is_no_other_vertexs(tmp_path):
+    """0 and 3 are named instead of 1 and 3: 0's list ends where 1's begins, with 3."""
+    with gstream.open(Example(4, np.array([0, 1]), np.array([2, 3]), directed=False).stored(tmp_path)) as graph:
+        with Session(graph.engine()) as session:
+            columns, found = run_ktruss(session)
+            certify_ktruss(session, columns, {}, found)
+            wrong = [replace(column, values=np.where(column.values == 1, 0, column.values)) for column in columns[:2]]
+            assert {tuple(sorted(pair)) for pair in zip(*(one.values for one in wrong), strict=True)} == {(0, 2), (0, 3)}
+            with pytest.raises(CertificateError, match="there is no edge between 0 and 3"):
+                certify_ktruss(session, [*wrong, columns[2]], {}, found)
+
+
 def test_wrong_use(tmp_path):
     with gstream.open(hub_example().stored(tmp_path)) as graph:
         with pytest.raises(UsageError, match="is directed, and trusses.*--undirected"):

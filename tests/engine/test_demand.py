@@ -15,6 +15,7 @@ from gstream.direction import Chooser
 from gstream.driver import Engine
 from gstream.fit import graph_of
 from gstream.options import RunOptions
+from gstream.ownership import share
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
@@ -51,6 +52,16 @@ def test_the_cheaper_way_page_by_page(store):
         assert demand.seconds(constants, weights, False, 2e9) == pytest.approx(3 * copied / 2)
     assert len(demand.in_place(Constants(c2=1e9, list_s=1.0), False)) == 0
     assert demand.among(np.array([3, 4])).lists.tolist() == [table.records[3]]
+
+
+def test_each_device_has_what_it_owns(store):
+    table = graph_of(store, 3).tables["out"]
+    demand = Demand.of(table, np.arange(table.pages) % 4)
+    assert demand.shares(1) == [demand]
+    for number, part in enumerate(shares := demand.shares(3)):
+        assert np.array_equal(part.numbers, share(demand.numbers, table.stretch, 3, number)) and len(part.numbers)
+        assert np.array_equal(part.lists, part.numbers % 4)
+    assert demand.shares(3) is shares and sum(len(part.numbers) for part in shares) == len(demand.numbers)
 
 
 @pytest.mark.parametrize("devices", ["fake:3", "fake:4:2"])

@@ -81,6 +81,27 @@ def test_a_reader_outlives_its_store(store, expected):
     reader.close()
 
 
+@pytest.mark.parametrize("direct", [False, True])
+def test_a_reader_keeps_no_file_open(store, direct):
+    for _ in range(2):
+        before = len(os.listdir("/proc/self/fd"))
+        reader = store.topology("out").reader(direct=direct)
+        assert len(os.listdir("/proc/self/fd")) == before + 1
+        reader.close()
+        assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_direct_reads_take_the_blocks_around_and_no_more(store, monkeypatch):
+    asked, usual = [], os.preadv
+    with store.topology("out").reader(direct=True) as reader:
+        if not reader.direct:
+            pytest.skip("no direct reads here")
+        monkeypatch.setattr(os, "preadv", lambda file, parts, at: asked.append(len(parts[0])) or usual(file, parts, at))
+        reader.read_weights(1, 2)
+    width = store.topology("out").weight_page_bytes
+    assert sum(asked) and max(asked) <= 2 * width + 2 * 4096
+
+
 def test_a_closed_store_reads_nothing(store):
     """Its descriptor's number may belong to another file by then."""
     closed = open_store(store.path)
