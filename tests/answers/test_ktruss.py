@@ -153,7 +153,8 @@ def test_an_edge_that_is_not_there_is_no_other_vertexs(tmp_path):
             columns, found = run_ktruss(session)
             certify_ktruss(session, columns, {}, found)
             wrong = [replace(column, values=np.where(column.values == 1, 0, column.values)) for column in columns[:2]]
-            assert {tuple(sorted(pair)) for pair in zip(*(one.values for one in wrong), strict=True)} == {(0, 2), (0, 3)}
+            pairs = zip(*(column.values for column in wrong), strict=True)
+            assert {tuple(sorted(pair)) for pair in pairs} == {(0, 2), (0, 3)}
             with pytest.raises(CertificateError, match="there is no edge between 0 and 3"):
                 certify_ktruss(session, [*wrong, columns[2]], {}, found)
 
