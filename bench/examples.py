@@ -137,7 +137,8 @@ def try_all(bases: dict[str, dict[str, Any]], options: argparse.Namespace) -> It
             for share in as_completed(todo):
                 if (found := share.result()) is not None:
                     test = todo[share]
-                    print(f"{test}: {found}", flush=True)
+                    said = f", FAILED: {found['said']}" if "said" in found else ""
+                    print(f"{test}: {found['examples']:,} examples in {found['seconds']:.0f} s{said}", flush=True)
                     known[test] = added(known[test], found)
                     yield test, known[test]
         finally:
@@ -201,8 +202,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for test, one in try_all(bases, options):
         known = {**known, test: one}
         save(known)
+    done = sum(is_done(known.get(name, NONE), options.examples) for name in chosen)
+    print(f"{done} of {len(chosen)} properties were tried on {options.examples:,} examples each, and hold")
     return 1 if any("said" in known.get(name, NONE) for name in chosen) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("stopped; what had ended is kept. Go on with --missing.")

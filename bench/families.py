@@ -114,7 +114,9 @@ def real(folder: Path | None) -> Iterator[Family]:
             found += 1
             yield _real(name, facts, places[0])
     if not found:
-        raise SkippedError(f"no real graph in {' or '.join(map(str, folders))}: --data names their folder")
+        names = ", ".join(f"{name}.el.xz" for name in REAL)
+        places = " or ".join(map(str, folders))
+        raise SkippedError(f"none of {names} (or .wel.xz) in {places}: --data names their folder")
 
 
 def _files(folder: Path, name: str) -> list[Path]:
@@ -144,7 +146,9 @@ def _text(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     from pyarrow import csv
 
     with lzma.open(path) as file:
-        table = csv.read_csv(file, csv.ReadOptions(autogenerate_column_names=True), csv.ParseOptions(delimiter="\t"))
+        blank = "\t" if b"\t" in file.readline() else " "
+        file.seek(0)
+        table = csv.read_csv(file, csv.ReadOptions(autogenerate_column_names=True), csv.ParseOptions(delimiter=blank))
     columns = [column.to_numpy() for column in table.columns]
     return columns[0], columns[1], columns[2] if len(columns) > 2 else None
 

@@ -77,6 +77,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def line(found: Found) -> str:
     """What became of a property, on one line."""
+    if found.cases == 0:
+        return f"{found.name}: not tried, no time was left"
     outcomes = ", ".join(f"{count:,} {name}" for name, count in sorted(found.outcomes.items()))
     wanted = f" of {found.wanted:,} wanted" if found.wanted else ""
     every = ", every one there is" if found.complete and not found.failed else ""
@@ -90,7 +92,7 @@ def save(path: Path, results: Sequence[Found], facts: dict[str, Any]) -> None:
     facts: of the machine and of the code, from when this process began.
     """
     known = json.loads(path.read_text())["properties"] if path.exists() else {}
-    for found in results:
+    for found in (one for one in results if one.cases):
         known[found.name] = {**found.as_dict(), "date": facts["date"], "commit": facts["commit"]}
         del known[found.name]["name"]
     own = [tried.name for tried in all_properties() if tried.name in known]
@@ -123,6 +125,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             save(options.out, results, facts)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    if untried := sum(found.cases == 0 for found in results):
+        print(f"{untried} of {len(results)} properties had no time: raise --seconds, or name some with --only")
     return 1 if any(found.failed for found in results) else 0
 
 

@@ -84,6 +84,10 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert (found["right"]["cases"], found["wrong"]["cases"]) == (4, 2), "the other keeps its counts"
     assert os.listdir(tmp_path) == ["torture.json"]
     assert "right: 4 cases, every one there is, held (4 held)" in capsys.readouterr().out
+    assert torture.main(["--seconds", "0", "--out", str(out), "--only", "right"]) == 0
+    assert json.loads(out.read_text())["properties"] == found, "what is not tried keeps its counts"
+    said = capsys.readouterr().out
+    assert "right: not tried, no time was left" in said and "1 of 1 properties had no time: raise --seconds" in said
     with pytest.raises(SystemExit):
         torture.main(["--only", "nothing"])
 
