@@ -127,7 +127,7 @@ def test_corrupted_answers_are_caught(tmp_path):
         for wrong in (columns[2].values + 1, np.full_like(columns[2].values, 2), np.zeros_like(columns[2].values)):
             with pytest.raises(CertificateError):
                 certify_ktruss(session, [*columns[:2], replace(columns[2], values=wrong)], {}, found)
-        for level in (2, 9):
+        for level in (2, 3, 9):
             members, found = run_ktruss(session, k=level)
             certify_ktruss(session, members, {"k": level}, found)
             for _ in range(10):
