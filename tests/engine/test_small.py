@@ -154,10 +154,9 @@ def test_pages_that_were_not_read_are_left_to_the_driver(tmp_path, usual, driver
 AWAY = ({"chunk_vertices": 512}, {"host_memory": "180KiB"}, {"devices": ["host:1"] * 2}, {"devices": ["fake:2"]})
 
 
+@pytest.mark.parametrize("store", [kind for kind in KINDS if kind != "in alone"], indirect=True)
 @pytest.mark.parametrize("options", AWAY, ids=str)
 def test_not_where_values_or_pages_come_and_go(store, usual, driver_steps, options):
-    if not store.has("out"):
-        pytest.skip("nothing is pushed")
     with Engine(store, RunOptions(direction="push", **options)) as engine:
         found = engine.run(BFS(source=3000))
     assert len(driver_steps) >= found.supersteps > 400

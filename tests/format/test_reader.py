@@ -91,13 +91,13 @@ def test_a_reader_keeps_no_file_open(store, direct):
         assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_direct_reads_take_the_blocks_around_and_no_more(store, monkeypatch):
+def test_direct_reads_take_the_blocks_around_and_no_more(store, expected, monkeypatch):
+    """As a direct reader does, on file systems that have no direct reads, too."""
     asked, usual = [], os.preadv
-    with store.topology("out").reader(direct=True) as reader:
-        if not reader.direct:
-            pytest.skip("no direct reads here")
+    with store.topology("out").reader() as reader:
+        reader.direct = True
         monkeypatch.setattr(os, "preadv", lambda file, parts, at: asked.append(len(parts[0])) or usual(file, parts, at))
-        reader.read_weights(1, 2)
+        assert np.array_equal(reader.read_weights(1, 2), expected[1][1:3])
     width = store.topology("out").weight_page_bytes
     assert sum(asked) and max(asked) <= 2 * width + 2 * 4096
 
