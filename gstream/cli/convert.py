@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from gstream.cli.compiling import LEAST_SECONDS, compile_time
 from gstream.cli.paths import check_workdir, refuse_existing, refuse_overwriting
 from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs
@@ -138,7 +139,7 @@ def build(
             return
         from pagestore.convert import convert as convert_source
 
-        with ProgressBar() as bar:
+        with ProgressBar() as bar, compile_time() as compiled:
             report = convert_source(source, store, options, bar)
         if stale is not None and not report.skipped_lines and not report.resumed:
             stale.unlink(missing_ok=True)
@@ -149,9 +150,9 @@ def build(
         note(line)
     if json:
         verified = {} if checked is None else {"verify": {**asdict(checked), "ok": checked.ok}}
-        print_json({**report.as_dict(), **verified})
+        print_json({**report.as_dict(), "compile_seconds": compiled(), **verified})
     else:
-        print_pairs(report_lines(report) + ([] if checked is None else [("verified", scrub_line(checked))]))
+        print_pairs(report_lines(report, compiled()) + ([] if checked is None else [("verified", scrub_line(checked))]))
     if checked is not None and not checked.ok:
         raise damaged(checked)
 
@@ -244,8 +245,10 @@ def runs(process: int) -> bool:
         return False
 
 
-def report_lines(report: Report) -> list[tuple[str, str]]:
+def report_lines(report: Report, compile_seconds: float) -> list[tuple[str, str]]:
     """What a conversion did, for people."""
+    compiling = f", {show_seconds(compile_seconds)} of it to compile or load kernels"
+    compiling = compiling if compile_seconds > LEAST_SECONDS else ""
     kind = "directed" if report.directed else "undirected"
     weights = f", weights {report.weight_dtype}" if report.weighted else ""
     edges = report.out_edges or report.in_edges
@@ -259,7 +262,7 @@ def report_lines(report: Report) -> list[tuple[str, str]]:
                      f"{report.dropped_duplicates:,} and {report.dropped_self_loops:,} dropped"),
         ("store", f"{report.path}: {show_bytes(report.store_bytes)}; pages of {show_bytes(report.page_bytes)}: "
                   f"{pages}"),
-        ("took", f"{show_seconds(report.seconds)}, {show_count(report.edges_per_second)} edges/s, "
+        ("took", f"{show_seconds(report.seconds)}{compiling}, {show_count(report.edges_per_second)} edges/s, "
                  f"peak memory {show_bytes(report.peak_memory_bytes)}"),
     ]  # fmt: skip
     if any(report.column_pages.values()):

@@ -29,6 +29,9 @@ NO_SPACE_FOR_THREADS = (
 AGAIN_SECONDS = 0.01
 SECOND_SIGNAL_SECONDS = 2.0  # `timeout` and terminals often deliver one signal twice: only a later one is impatience
 
+REMOVED = "temporary files are removed."
+NOT_KEPT = f"no superstep was under way that could have been kept; {REMOVED}"
+
 
 class Interrupted(SystemExit):
     """A signal asked the process to end; unwinds like an exception, so that temporary files are removed.
@@ -36,7 +39,7 @@ class Interrupted(SystemExit):
     left: what the process leaves, for the line that says how it ended.
     """
 
-    def __init__(self, number: int, left: str = "temporary files are removed.") -> None:
+    def __init__(self, number: int, left: str = REMOVED) -> None:
         super().__init__(128 + number)
         self.number, self.left = number, left
 
@@ -52,6 +55,7 @@ class Signals:
         self.short: MemoryError | None = None
         self.first_s = 0.0
         self.stop: StopRequest | None = None
+        self.left = REMOVED
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
@@ -61,7 +65,7 @@ class Signals:
             return
         self.number, self.first_s = number, now
         if self.stop is None or not self.stop.ask():
-            raise Interrupted(number)
+            raise Interrupted(number, self.left)
 
     def lost(self, unraisable: Any) -> None:
         """For sys.unraisablehook: what was raised in a callback or a __del__ is ignored there, so it comes again."""
@@ -106,18 +110,20 @@ def install_signals() -> None:
 
 
 @contextmanager
-def stops_when_kept() -> Iterator[StopRequest]:
+def stops_when_kept(keeps: bool) -> Iterator[StopRequest]:
     """While the block lasts, the first signal only asks the run that is given the request to end once it is kept.
 
-    RunStopped, which the run then raises, becomes Interrupted.
+    keeps: whether its user wants checkpoints, and hears it where a signal came at another time than they could be
+    written at. RunStopped, which the run then raises, becomes Interrupted.
     """
     stop = SIGNALS.stop = StopRequest()
+    SIGNALS.left = NOT_KEPT if keeps else REMOVED
     try:
         yield stop
     except RunStopped as stopped:
         raise Interrupted(SIGNALS.number, stopped.line) from stopped
     finally:
-        SIGNALS.stop = None
+        SIGNALS.stop, SIGNALS.left = None, REMOVED
 
 
 def describe(error: BaseException) -> tuple[int, str]:

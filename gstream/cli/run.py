@@ -19,6 +19,7 @@ from gstream.cli.asked import (
     parse_parameters,
     takes_run_options,
 )
+from gstream.cli.compiling import LEAST_SECONDS, compile_time
 from gstream.cli.failures import stops_when_kept
 from gstream.cli.paths import refuse_existing, refuse_overwriting, refuse_twice
 from gstream.cli.quick import skip_blas_for
@@ -61,7 +62,6 @@ FOUND = (
     "effective_diameter",
     "hops",
 )  # figures of answers
-COMPILING = "numba:compiler_lock"  # held while Numba compiles a kernel or loads one that it kept
 
 
 def add_to(app: typer.Typer) -> None:
@@ -108,16 +108,14 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
     link.tell("checked")
 
     skip_blas_for(algorithm)
-    from numba.core.event import install_timer
-
     import gstream
 
-    with ProgressBar() as bar, tracing(trace) as spans, stops_when_kept() as stop:
+    with ProgressBar() as bar, tracing(trace) as spans, stops_when_kept(given["checkpoint"] is not None) as stop:
         options |= {"trace": spans, "progress": StepLine(bar, link), "stop": stop}
         with gstream.open(store, **options) as graph:
             graph.engine().measure()  # its own kernels are not the run's
             began = time.perf_counter()
-            with install_timer(COMPILING, lambda seconds: None) as timer:
+            with compile_time() as compiled:
                 result = start(graph, algorithm, own, parameters, given["certify"])
             seconds = time.perf_counter() - began
     if output is not None:
@@ -126,7 +124,7 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
         from gstream.plots import plot_degrees
 
         plot_degrees(result, given["plot"])
-    summary = apart(result.summary, seconds, timer.duration if timer.done else 0.0)
+    summary = apart(result.summary, seconds, compiled())
     summary["lost"] = [loss._asdict() for loss in task.losses]
     show(summary, result, output, given["json"], given["resume"])
 
@@ -270,7 +268,7 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
     seconds = stats["seconds"]
     ended = "" if summary.get("converged", True) else ", not converged"
     compiled = stats["compile_seconds"]
-    compiling = f", after {show_seconds(compiled)} to compile or load kernels" if compiled > 0.001 else ""
+    compiling = f", after {show_seconds(compiled)} to compile or load kernels" if compiled > LEAST_SECONDS else ""
     asked = stats["cache_hits"] + stats["cache_misses"]
     planned = f"; planned {show_bytes(stats['predicted_bytes'])}" if stats["predicted_bytes"] else ""
     lines = [
@@ -312,10 +310,13 @@ def kept_lines(kept: dict[str, Any] | None) -> list[tuple[str, str]]:
     lines = []
     if kept and kept["resumed"] is not None:
         older = f"; the newer one was damaged: {kept['damaged']}" if kept["damaged"] else ""
-        lines.append(("resumed", f"after superstep {kept['resumed']}, from {kept['folder']}/{kept['slot']}{older}"))
+        lines.append(("resumed", f"after superstep {kept['resumed']}, from {kept['folder']}/{kept['slot']}{older}; all "
+                                 "figures but the number of supersteps are of what came after"))  # fmt: skip
     if kept and kept["written"]:
         size, seconds = show_bytes(kept["bytes"]), show_seconds(kept["seconds"])
         lines.append(("checkpoints", f"{kept['written']} in {kept['folder']}, {size} in {seconds}"))
+    elif kept:
+        lines.append(("checkpoints", f"none in {kept['folder']}: the run ended before one was due"))
     return lines
 
 

@@ -75,7 +75,10 @@ def test_resume_says_where_it_went_on(tmp_path: Path, store: Path, gstream: Comm
     for row, wanted in zip(found["top"], expected["top"], strict=True):
         assert row == {"vertex": wanted["vertex"], "pagerank": pytest.approx(wanted["pagerank"], rel=1e-6)}
     done = gstream(*command, "--iterations", "9", "--resume")
-    assert re.search(r"^resumed +after superstep 9, from kept/slot-\d$", done.stdout, re.MULTILINE)
+    resumed = (
+        r"\nresumed +after superstep 9, from kept/slot-\d; all figures but the number of supersteps are of what came "
+    )
+    assert re.search(resumed + "after\n", done.stdout)
     newest = re.search(r"kept/slot-\d", done.stdout).group()  # type: ignore[union-attr]
     Path(newest).write_bytes(b"")
     done = gstream(*command, "--iterations", "9", "--resume")
@@ -234,6 +237,22 @@ def test_without_a_superstep_to_wait_for_a_signal_ends_at_once() -> None:
         with pytest.raises(failures.Interrupted) as caught:
             signals(signal.SIGTERM, None)
         assert caught.value.code == 143
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_who_wants_checkpoints_hears_that_there_is_none(keeps: bool) -> None:
+    with pytest.raises(failures.Interrupted) as caught, failures.stops_when_kept(keeps):
+        failures.SIGNALS(signal.SIGINT, None)
+    failures.SIGNALS.number = 0
+    said = "no superstep was under way that could have been kept; " * keeps
+    assert (caught.value.code, caught.value.left) == (130, f"{said}temporary files are removed.")
+    assert failures.SIGNALS.left == "temporary files are removed."
+
+
+def test_a_run_that_ended_before_a_checkpoint_was_due_says_so(tmp_path: Path, store: Path, gstream: Command) -> None:
+    said = gstream("run", "pagerank", store, "--checkpoint", tmp_path / "kept").stdout
+    assert "checkpoints     none in " in said and "kept: the run ended before one was due\n" in said
+    assert not (tmp_path / "kept").exists()
 
 
 def test_a_signal_without_checkpoints_ends_the_run(tmp_path: Path, store: Path) -> None:
