@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -101,18 +101,20 @@ def convert(
         duplicates=dedupe,
     )
     with reading_folder(store, workdir) as scratch, gone_on_failure(None if resume else skipped, store):
-        with ProgressBar() as bar:
-            source = open_source(inputs, reading, scratch, options.memory_bytes, bar, sample=dry_run)
-        build(source, store, options, dry_run, verify, json, stale)
+        with compile_time() as compiled:
+            with ProgressBar() as bar:
+                source = open_source(inputs, reading, scratch, options.memory_bytes, bar, sample=dry_run)
+            build(source, store, options, dry_run, verify, json, compiled, stale)
 
 
 def build(
     source: EdgeSource, store: Path, options: ConvertOptions, dry_run: bool, verify: bool, json: bool,
-    stale: Path | None = None,
+    compiled: Callable[[], float], stale: Path | None = None,
 ) -> None:  # fmt: skip
     """Write `source` as a store, or estimate what that takes; print the outcome.
 
-    stale: the list of lines that an earlier conversion skipped; it goes where this one skips none.
+    compiled: tells how many seconds went to kernels since `source` began to be opened. stale: the list of lines that an
+    earlier conversion skipped; it goes where this one skips none.
     """
     from gstream.cli.info import damaged, scrub, scrub_line
 
@@ -139,8 +141,9 @@ def build(
             return
         from pagestore.convert import convert as convert_source
 
-        with ProgressBar() as bar, compile_time() as compiled:
+        with ProgressBar() as bar:
             report = convert_source(source, store, options, bar)
+        compile_seconds = compiled()
         if stale is not None and not report.skipped_lines and not report.resumed:
             stale.unlink(missing_ok=True)
     finally:
@@ -150,9 +153,10 @@ def build(
         note(line)
     if json:
         verified = {} if checked is None else {"verify": {**asdict(checked), "ok": checked.ok}}
-        print_json({**report.as_dict(), "compile_seconds": compiled(), **verified})
+        print_json({**report.as_dict(), "compile_seconds": compile_seconds, **verified})
     else:
-        print_pairs(report_lines(report, compiled()) + ([] if checked is None else [("verified", scrub_line(checked))]))
+        verified_line = [] if checked is None else [("verified", scrub_line(checked))]
+        print_pairs(report_lines(report, compile_seconds) + verified_line)
     if checked is not None and not checked.ok:
         raise damaged(checked)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from gstream.cli.compiling import compile_time
 from gstream.cli.convert import DEFAULT_MEMORY, build, memory_bytes
 from gstream.cli.paths import check_workdir, refuse_existing
 from gstream.cli.quick import skip_blas
@@ -91,7 +92,8 @@ def generate(
         replace=force,
         columns=columns,
     )
-    build(source, out, options, dry_run, verify, json)
+    with compile_time() as compiled:
+        build(source, out, options, dry_run, verify, json, compiled)
 
 
 def refuse_unused(context: typer.Context, kind: str, edge_list: Path | None) -> None:
