@@ -27,7 +27,7 @@ GRAPHS = (
     "right and down, row by row; cnr_2000: web; slashdot0902_d: social; cit_hepph: citations; road_5cities: roads, "
     "undirected; git_dag_5repos: objects of version control"
 )
-DATA_FOLDERS = (ROOT / ".whl" / "data", ROOT.parent / "shared" / "data" / "graphs")
+DATA_FOLDER = ROOT.parent / "shared" / "data" / "graphs"
 
 
 @dataclass(frozen=True)
@@ -105,18 +105,15 @@ def generated(kind: str, scale: int) -> Family:
 
 
 def real(folder: Path | None) -> Iterator[Family]:
-    """Those of REAL that are in `folder`, or in the usual ones. Raises SkippedError where there is none."""
-    folders = [folder] if folder is not None else DATA_FOLDERS
-    found = 0
+    """Those of REAL that are in `folder`, or in the usual one. Raises SkippedError where there is none."""
+    folder, found = folder or DATA_FOLDER, 0
     for name, facts in REAL.items():
-        places = [path for each in folders for path in _files(each, name)]
-        if places:
+        if places := _files(folder, name):
             found += 1
             yield _real(name, facts, places[0])
     if not found:
         names = ", ".join(f"{name}.el.xz" for name in REAL)
-        places = " or ".join(map(str, folders))
-        raise SkippedError(f"none of {names} (or .wel.xz) in {places}: --data names their folder")
+        raise SkippedError(f"none of {names} (or .wel.xz) in {folder}: --data names their folder")
 
 
 def _files(folder: Path, name: str) -> list[Path]:

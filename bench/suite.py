@@ -28,7 +28,7 @@ GRAPHS = (
     "order; columns: the same in column pages; weighted: the same with weights 1 to 255; out: directed, out-pages "
     "only, otherwise the same; out, as generated: directed, out-pages only, natural order"
 )
-FOLDERS = ("--stores", "--out", "--data", "--against")
+FOLDERS = {"--stores": None, "--out": None, "--data": "FOLDER", "--against": "CHECKOUT"}  # what is said for them
 MERGE_SCALE = 28
 STREAMS = (1, 2, 4, 8, 16, 32)
 SOURCES = 16
@@ -92,8 +92,7 @@ class Suite:
     def measure_here(self, options: argparse.Namespace) -> int:
         """Run the one stage that was named in this process; the exit code."""
         (stage,), (scale,) = options.only, options.scale
-        command = f"python {self.script} --only {stage} --scale {scale} --devices {options.devices}"
-        facts = harness.header(command, self.graphs)
+        facts = harness.header(self._command(options), self.graphs)
 
         def told() -> Iterator[Figure]:
             devices = Devices.parse(options.devices)  # here, so that a missing GPU is recorded as a failure
@@ -108,6 +107,18 @@ class Suite:
                 yield figure
 
         return harness.record(options.part, Task(stage, self.graph.format(scale)), facts, told())
+
+    def _command(self, options: argparse.Namespace) -> str:
+        """What measures one stage again as `options` have it."""
+        (stage,), (scale,) = options.only, options.scale
+        words = [f"python {self.script} --only {stage} --scale {scale} --devices {options.devices}"]
+        usual = {"sources": [SOURCES], "streams": list(STREAMS), "merge_scale": [MERGE_SCALE]}
+        for name, value in usual.items():
+            now = getattr(options, name) if isinstance(getattr(options, name), list) else [getattr(options, name)]
+            words += [f"--{name.replace('_', '-')}", *map(str, now)] if now != value else []
+        words += without_folders([f"--against={checkout}" for checkout in options.against or ()])
+        words += without_folders([f"--data={options.data}"] if options.data else [])
+        return " ".join(words)
 
     def write(self, folder: Path, parts: Sequence[Path], facts: Mapping[str, Any]) -> dict[str, Any]:
         """Join the parts and write the table, the JSON and the plots."""
@@ -148,12 +159,15 @@ class Suite:
 
 
 def without_folders(given: Sequence[str]) -> list[str]:
-    """Arguments but for those of FOLDERS with their folders, which are one machine's: results name none."""
+    """Arguments whose folders, which are one machine's, are not named: those that decide nothing are left out."""
     kept: list[str] = []
     words = iter(given)
     for word in words:
-        if word in FOLDERS:
-            next(words, None)
-        elif not word.startswith(tuple(f"{name}=" for name in FOLDERS)):
+        name, is_one, _ = word.partition("=")
+        if name not in FOLDERS:
             kept.append(word)
+            continue
+        if not is_one:
+            next(words, None)
+        kept += [name, said] if (said := FOLDERS[name]) else []
     return kept

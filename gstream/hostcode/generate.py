@@ -18,7 +18,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numba
 
 from gstream.emit import ARGUMENTS, TOTAL_ARGUMENTS, Emitter
 
@@ -135,12 +134,6 @@ def cache_folder() -> Path:
         return folder
 
 
-@lru_cache(maxsize=1)
-def _helpers_hash() -> bytes:
-    names = ("intrinsics.py", "casts.py", "jit.py", "strides.py")
-    return b"".join((HERE / name).read_bytes() for name in names) + numba.__version__.encode()
-
-
 @lru_cache(maxsize=64)  # making the text again took a millisecond of every run
 def load_module(program: Any, emitter: Emitter) -> ModuleType:
     """Import the generated module of a program, writing it first where it is not in the cache folder."""
@@ -149,7 +142,7 @@ def load_module(program: Any, emitter: Emitter) -> ModuleType:
 
 def load_text(name: str, text: str) -> ModuleType:
     """Import a generated module whose name begins with `name`, writing it first where it is not in the cache folder."""
-    digest = hashlib.sha256(text.encode() + _helpers_hash()).hexdigest()[:16]
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     name = f"{name}_{digest}"
     if name in sys.modules:
         return sys.modules[name]

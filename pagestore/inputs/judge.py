@@ -1,7 +1,7 @@
 """One line, read slowly and exactly: what it means as an edge, or what is wrong with it and where.
 
-This is the authority on the grammar of edge lines; the compiled kernels (lines.py) and the libraries (library.py) only
-take lines that it would take. Fields may be quoted ("" is a quote inside); numbers may carry a sign.
+This is the authority on the grammar of edge lines; the compiled kernels (lines.py, names_lines.py) only take lines that
+it would take. Fields may be quoted ("" is a quote inside); numbers may carry a sign.
 """
 
 from __future__ import annotations

@@ -189,6 +189,16 @@ def field_end(buf: np.ndarray, at: np.uint64, separator: np.int64) -> np.uint64:
 
 
 @compiled
+def passed_field(buf: np.ndarray, at: np.uint64, separator: np.int64) -> tuple:
+    """A field that nobody reads: (first byte behind it, it is plain). Two carriage returns may end its line, of which
+    one is no field: `judge` says so."""
+    if buf[at] == separator:
+        return at, True
+    i = field_end(buf, at, separator)
+    return i, i != at and buf[i - U1] != RETURN
+
+
+@compiled
 def next_field(buf: np.ndarray, at: np.uint64, separator: np.int64) -> tuple:
     """From the end of a field to the next one: (its first byte, the line ended instead, all is well)."""
     i = at
@@ -276,9 +286,8 @@ def columns_at(
             good = i != first
             if is_hard:
                 hard_first, hard_end = first, i
-        elif buf[i] != separator:
-            i = field_end(buf, i, separator)
-            good = i != first
+        else:
+            i, good = passed_field(buf, i, separator)
         column += 1
         if good:
             i, ended, good = next_field(buf, i, separator)

@@ -16,6 +16,7 @@ from pagestore.inputs.lines import (
     is_blank,
     next_field,
     number_at,
+    passed_field,
 )
 from pagestore.jit import compiled
 
@@ -76,9 +77,8 @@ def split_lines(
                     i, value, is_hard = number_at(buf, i)
                     good = i != first
                     hard_first, hard_end = first, i
-                elif buf[i] != separator:
-                    i = field_end(buf, i, separator)
-                    good = i != first
+                else:
+                    i, good = passed_field(buf, i, separator)
                 column += 1
                 if good:
                     i, ended, good = next_field(buf, i, separator)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench import algorithms, gpu_algorithms, gpu_memory, gpu_pagerank, gpu_traversals, graphs
+from bench import algorithms, edge_vertex, gpu_algorithms, gpu_memory, gpu_pagerank, gpu_traversals, graphs
 from bench.figures import Figure, WrongAnswerError
 from bench.gpu_setup import Setup, Store
 from bench.link import Ceiling, Devices
@@ -112,5 +112,12 @@ def test_speedups_have_targets_for_two_and_four(devices: int, scale: int, aim: f
 
 
 def test_results_name_no_folders() -> None:
+    """What decided figures is said all the same."""
     given = ["--scale", "20", "--stores", "/a/b", "--only", "bfs", "--out=/c", "--data", "/d", "--limit", "9"]
-    assert without_folders(given) == ["--scale", "20", "--only", "bfs", "--limit", "9"]
+    assert without_folders(given) == ["--scale", "20", "--only", "bfs", "--data", "FOLDER", "--limit", "9"]
+    given += ["--against=/e", "--against", "/f", "--sources", "4", "--devices", "host"]
+    command = edge_vertex.SUITE._command(edge_vertex.SUITE.parse([*given[:4], "--only", "real-natural", *given[6:]]))
+    assert command == (
+        "python bench/edge_vertex.py --only real-natural --scale 20 --devices host --sources 4 --against CHECKOUT "
+        "--against CHECKOUT --data FOLDER"
+    )

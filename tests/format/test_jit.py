@@ -22,12 +22,12 @@ ROOT = Path(pagestore.__file__).parent.parent
 
 def race(kind, folder):
     """What two writers find afterwards, of whom one began when nothing was there, and ended after the other."""
-    first, second = (kind(str(folder), "f", 7) for _ in range(2))
+    first, second = (kind(str(folder), "f", lambda: "7") for _ in range(2))
     seen = first._load_index()
     second.save("b", "code of b")
     first._load_index = lambda: seen
     first.save("a", "code of a")
-    late = kind(str(folder), "f", 7)
+    late = kind(str(folder), "f", lambda: "7")
     return late.load("a"), late.load("b")
 
 
@@ -36,15 +36,15 @@ def test_writers_do_not_take_each_others_names(tmp_path):
 
 
 def test_a_writer_that_dies_leaves_nothing_wrong(tmp_path):
-    old, new = (CacheFile(str(tmp_path), "f", stamp) for stamp in (1, 2))
+    old, new, after = (CacheFile(str(tmp_path), "f", lambda stamp=stamp: stamp) for stamp in ("1", "2", "2"))
     old.save("a", "old code")
     for step in ("_save_data", "_save_index"):
         with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(new, step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
             new.save("a", "new code")
-        assert CacheFile(str(tmp_path), "f", 2).load("a") is None
+        assert after.load("a") is None
     new.save("a", "new code")
-    assert CacheFile(str(tmp_path), "f", 2).load("a") == "new code"
+    assert after.load("a") == "new code"
 
 
 def test_all_that_is_kept_on_disk_is_kept_so():
@@ -87,6 +87,48 @@ def test_processes_side_by_side(tmp_path):
         if turn:
             assert any(words[1] == "1" for words in said)
     assert len(list((tmp_path / "__pycache__").glob("*.nbc"))) == len(types)
+
+
+FILES = {
+    "deep": "from pagestore.jit import compiled\n\nSHIFT = 1\n\n\n@compiled\ndef deep(x):\n    return x + SHIFT\n",
+    "table": "import numpy as np\n\nTABLE = np.array([10, 20])\nTIMES = (2, 3)\n",
+    "between": "from deep import deep\nfrom pagestore.jit import compiled\n\n\n@compiled(inline='always')\n"
+               "def between(x):\n    return deep(x)\n",
+    "kept": "from between import between\nfrom table import TABLE, TIMES\nfrom pagestore.jit import compiled\n\n\n"
+            "@compiled\ndef add(x):\n    return later(x) * TIMES[0] + TABLE[1]\n\n\n"
+            "@compiled\ndef later(x):\n    return between(x)\n",
+}  # fmt: skip
+CHANGES = [
+    ("deep", "SHIFT = 1", "SHIFT = 5"), ("deep", "x + SHIFT", "x - SHIFT"), ("between", "deep(x)", "deep(x) + 7"),
+    ("between", "inline='always'", "error_model='numpy'"), ("table", "(2, 3)", "(4, 3)"),
+    ("table", "[10, 20]", "[10, 30]"), ("kept", "later(x) *", "later(x) +"),
+]  # fmt: skip
+
+
+def test_what_is_kept_is_made_anew_where_anything_in_it_has_changed(tmp_path):
+    """Functions of other files, those that they call, and constants: Numba looks at the function's own file alone."""
+    folder = tmp_path / "modules"
+    folder.mkdir()
+    texts = dict(FILES)
+
+    def told():
+        for name, text in texts.items():
+            if not (folder / f"{name}.py").exists() or (folder / f"{name}.py").read_text() != text:
+                (folder / f"{name}.py").write_text(text)
+        code = "import sys; sys.path.insert(0, sys.argv[1]); from kept import add\n"
+        code += "print(add(3), add.py_func(3), sum(add.stats.cache_hits.values()))"
+        done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+        return [int(word) for word in done.stdout.split()]
+
+    assert told() == [28, 28, 0]
+    for file, old, new in CHANGES:
+        found, expected, hits = told()
+        assert hits == 1 and found == expected, "nothing has changed"
+        assert old in texts[file]
+        texts[file] = texts[file].replace(old, new)
+        found, expected, hits = told()
+        assert hits == 0 and found == expected, (file, new)
 
 
 def test_without_a_folder_to_write_it_is_compiled_anew(monkeypatch):

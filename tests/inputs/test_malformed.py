@@ -376,3 +376,13 @@ def test_names_end_before_carriage_returns(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"a b\r\r\nc d\r\ne f\r\r\r\ng\r h\n")
     source = opened(tmp_path / "a.txt", tmp_path, string_ids=True)
     assert [source.names[n] for n in range(source.vertices)] == ["a", "b", "c", "d", "e", "f", "g\r", "h"]
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_carriage_returns_at_a_lines_end_are_no_field(names, tmp_path):
+    """Nobody reads the third: `judge` says all the same that it is missing."""
+    (tmp_path / "a.txt").write_bytes(b"1 2 x\r\r\n1 3 \r\n1 4 \r\r\n1 5 \r\r\r\n1 6 \rx\r\r\n1 7 y")
+    source = opened(tmp_path / "a.txt", tmp_path, string_ids=names, weights=False, bad_lines="skip")
+    found = sorted(target for _, target, *_ in edges_of(source))
+    assert found == (["2", "6", "7"] if names else [2, 6, 7])
+    assert source.skipped.count == 3
