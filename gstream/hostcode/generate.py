@@ -18,7 +18,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-
 from gstream.emit import ARGUMENTS, TOTAL_ARGUMENTS, Emitter
 
 BLOCK = 8192  # vertices whose totals are summed together, and that a thread claims at a time
