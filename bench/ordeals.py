@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 from gstream.cli.commands import run_command_line
@@ -187,7 +188,8 @@ def _be_child(action: Callable[[], int | None], writes: int) -> None:
     except BaseException:
         traceback.print_exc()
     finally:
-        with suppress(Exception):
+        with suppress(BaseException):  # a signal that comes now must not have the child go on as its parent
+            signal.pthread_sigmask(signal.SIG_BLOCK, ASKING)
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(code)
@@ -206,6 +208,50 @@ def counted(action: Callable[[], int | None]) -> str:
     if found is None:
         raise AssertionError(f"undisturbed, it ended with {ended.code}: {ended.said.strip()[-2000:]}")
     return found.group(1)
+
+
+def signalled(action: Callable[[], int | None], place: int, number: int) -> Callable[[], int | None]:
+    """`action`, in which the main thread gets the signal at the call, or end of one in C, of this number, from 1 on.
+
+    Python looks for signals there; none is too short for one to come in.
+    """
+
+    def run() -> int | None:
+        left = place
+
+        def look(frame: FrameType, event: str, _: object) -> None:
+            nonlocal left
+            left -= event in ("call", "c_return")
+            if left == 0:
+                signal.raise_signal(number)
+
+        sys.setprofile(look)
+        try:
+            return action()
+        finally:
+            sys.setprofile(None)
+
+    return run
+
+
+def places_of(action: Callable[[], int | None]) -> int:
+    """How many there are for `signalled`, about."""
+
+    def run() -> int:
+        places = 0
+
+        def look(frame: FrameType, event: str, _: object) -> None:
+            nonlocal places
+            places += event in ("call", "c_return")
+
+        sys.setprofile(look)
+        try:
+            return action() or 0
+        finally:
+            sys.setprofile(None)
+            print(f"\ncalls: {places}")
+
+    return int(counted(run))
 
 
 def quietly(action: Callable[[], int | None]) -> int:

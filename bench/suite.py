@@ -92,7 +92,7 @@ class Suite:
     def measure_here(self, options: argparse.Namespace) -> int:
         """Run the one stage that was named in this process; the exit code."""
         (stage,), (scale,) = options.only, options.scale
-        facts = harness.header(self._command(options), self.graphs)
+        facts = harness.header(self.command_of(options), self.graphs)
 
         def told() -> Iterator[Figure]:
             devices = Devices.parse(options.devices)  # here, so that a missing GPU is recorded as a failure
@@ -108,7 +108,7 @@ class Suite:
 
         return harness.record(options.part, Task(stage, self.graph.format(scale)), facts, told())
 
-    def _command(self, options: argparse.Namespace) -> str:
+    def command_of(self, options: argparse.Namespace) -> str:
         """What measures one stage again as `options` have it."""
         (stage,), (scale,) = options.only, options.scale
         words = [f"python {self.script} --only {stage} --scale {scale} --devices {options.devices}"]

@@ -9,6 +9,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ from bench.ordeals import (
     command,
     in_child,
     names_in,
+    places_of,
     quietly,
+    signalled,
 )
 from bench.syscalls import CHANGES, Fault, Kinds, calls_of, supported, watched
 from bench.torture_stores import make_store
@@ -55,7 +58,6 @@ WAYS: tuple[dict[str, Any], ...] = (
 SUPERSTEPS = 300  # of the program that counts them
 PATH = 2_000  # vertices of a path, on which breadth-first search makes as many supersteps, by one thread
 RESUMED_S = 10.0
-STARTED_S = 0.3  # by then an interpreter has started, and signals have handlers
 COUNTS = '''
 from gstream import SUM, Program, f64
 
@@ -240,19 +242,37 @@ def _resumed(folder: Path, name: str, code: int | None, way: dict[str, Any], whe
     return "ended first" if code == 0 else "resumed" if found.stats.kept.resumed else "began again"
 
 
+@dataclass(frozen=True)
+class Moments:
+    """When a command may get a signal: in the seconds that it takes, or at any of its calls (ordeals.signalled)."""
+
+    seconds: float
+    places: int
+
+    @classmethod
+    def of(cls, run: Callable[[], int | None]) -> Moments:
+        quietly(run)  # what it compiles, children find
+        began = time.monotonic()
+        quietly(run)
+        return cls(1.5 * (time.monotonic() - began), places_of(run))
+
+    def signalled(self, run: Callable[[], int | None], number: int, numbers: random.Random) -> tuple[Ended, str]:
+        """How it ended, and when it got the signal."""
+        if numbers.random() < 0.5:
+            seconds = numbers.random() * self.seconds
+            return in_child(run, seconds, number), f"after {seconds:.4f} s"
+        place = 1 + numbers.randrange(self.places)
+        return in_child(signalled(run, place, number)), f"at call {place:,}"
+
+
 def signals_in_runs(folder: Path, numbers: random.Random) -> Cases:
     """SIGINT or SIGTERM at any moment of `gstream run --checkpoint`: resumable within 10 s, nothing left over."""
     ways = _ways_to_run(folder)
     while True:
-        arguments, expected, often, longest = numbers.choice(ways)
-        number, seconds = numbers.choice([signal.SIGINT, signal.SIGTERM]), numbers.random() * longest
-        every = numbers.choice([*often, "1h", "10s"])
-        ended = in_child(command(*arguments, "--checkpoint-every", every), seconds, number)
-        where = f"{arguments[1]}: {number.name} after {seconds:.4f} s, every {every}"
-        if ended.code not in (0, 128 + number) and seconds < STARTED_S and "gstream" not in ended.said:
-            assert not (folder / "kept").exists() and not (folder / "out.csv").exists()
-            yield "before Python had started"
-            continue
+        arguments, expected, often, moments = numbers.choice(ways)
+        number, every = numbers.choice([signal.SIGINT, signal.SIGTERM]), numbers.choice([*often, "1h", "10s"])
+        ended, when = moments.signalled(command(*arguments, "--checkpoint-every", every), number, numbers)
+        where = f"{arguments[1]}: {number.name} {when}, every {every}"
         if ended.code not in (0, 128 + number) or "Traceback" in ended.said:
             yield Bad(f"{where}: ended with {ended.code}: {ended.said}")
             shutil.rmtree(folder / "kept", ignore_errors=True)
@@ -276,8 +296,8 @@ def signals_in_runs(folder: Path, numbers: random.Random) -> Cases:
             yield "resumed" if "resumed " in again.said else "began again"
 
 
-def _ways_to_run(folder: Path) -> list[tuple[list[object], set[float], tuple[str, str], float]]:
-    """(arguments, the values of the answer, how often to keep checkpoints, seconds to send a signal in), two of them:
+def _ways_to_run(folder: Path) -> list[tuple[list[object], set[float], tuple[str, str], Moments]]:
+    """(arguments, the values of the answer, how often to keep checkpoints, when a signal may come), two of them:
     supersteps that are the driver's, and one thread's."""
     make_store(folder / "graph.gs", 5)
     (folder / "count.py").write_text(COUNTS)
@@ -289,10 +309,9 @@ def _ways_to_run(folder: Path) -> list[tuple[list[object], set[float], tuple[str
     for arguments, expected, often in (
         (count, {float(SUPERSTEPS)}, ("5", "50")), (search, set(map(float, range(PATH))), ("50", "500")),
     ):  # fmt: skip
-        began = time.monotonic()
-        quietly(command(*arguments))
-        longest = 1.5 * (time.monotonic() - began)
-        ways.append(([*arguments, "--checkpoint", folder / "kept", "-o", folder / "out.csv"], expected, often, longest))
+        moments = Moments.of(command(*arguments, "-o", folder / "out.csv", "--force"))
+        (folder / "out.csv").unlink()
+        ways.append(([*arguments, "--checkpoint", folder / "kept", "-o", folder / "out.csv"], expected, often, moments))
     return ways
 
 
@@ -301,16 +320,14 @@ def signals_in_conversions(folder: Path, numbers: random.Random) -> Cases:
     edges = make_edges()
     pairs = "".join(f"{a} {b} {w:g}\n" for chunk in edges.chunks() for a, b, w in zip(*_columns(chunk), strict=True))
     (folder / "edges.txt").write_text(pairs)
-    run = command("convert", folder / "edges.txt", folder / "graph.gs", "--page-size", "4KiB", "--memory", "16MiB")
-    began = time.monotonic()
-    quietly(run)
-    longest = 1.2 * (time.monotonic() - began)
+    run = ["convert", folder / "edges.txt", folder / "graph.gs", "--page-size", "4KiB", "--memory", "16MiB"]
+    moments = Moments.of(command(*run, "--force"))
     whole = (folder / "graph.gs").read_bytes()
     while True:
         (folder / "graph.gs").unlink(missing_ok=True)
-        number, seconds = numbers.choice([signal.SIGINT, signal.SIGTERM]), numbers.random() * longest
-        ended = in_child(run, seconds, number)
-        where, left = f"{number.name} after {seconds:.4f} s", set(names_in(folder)) - {"edges.txt"}
+        number = numbers.choice([signal.SIGINT, signal.SIGTERM])
+        ended, when = moments.signalled(command(*run), number, numbers)
+        where, left = f"{number.name} {when}", set(names_in(folder)) - {"edges.txt"}
         if ended.code == 0 and left == {"graph.gs"} and (folder / "graph.gs").read_bytes() == whole:
             yield "ended first"
         elif ended.code == 128 + number and not left - {"graph.gs"} and "Traceback" not in ended.said:

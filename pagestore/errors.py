@@ -73,11 +73,11 @@ def interruption(error: BaseException | None) -> BaseException | None:
     """The KeyboardInterrupt or SystemExit that became this error, or None.
 
     A signal's handler may raise it inside a call from C that doesn't look: Python then says SystemError instead, and
-    what caught that may have said something else again.
+    what caught that may have said something else again. Or it cuts a clean-up short, such as the closing of a ZIP
+    archive or of a descriptor, and what cleans up behind that fails.
     """
     while error is not None:
-        cause = error.__cause__
-        if isinstance(error, SystemError) and cause is not None and not isinstance(cause, Exception):
-            return cause
-        error = cause or error.__context__
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            return error
+        error = error.__cause__ or error.__context__
     return None

@@ -6,17 +6,18 @@ one gets the other's machine code, as it does where a process is killed between 
 whose it is, and the index comes last.
 
 Numba also takes machine code for fresh while the function's own file is the same, though it holds what the function
-calls and reads from other files, which an update may change. Here it is fresh while all of that is.
+calls and reads from other files, which an update may change. Here it is fresh while all of that is, but for what is
+reached by a module's name and a dot.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from functools import cached_property, lru_cache, partial
+from enum import Enum
+from functools import cached_property, partial
+from threading import RLock
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -24,7 +25,9 @@ import numba
 import numpy as np
 from numba.core.caching import IndexDataCacheFile
 
-CONSTANTS = (bool, int, float, complex, str, bytes, tuple, np.generic)
+CONSTANTS = (int, float, complex, str, bytes, type(None), np.generic, np.dtype, numba.types.Type)
+STAMPS: dict[FunctionType, str] = {}  # found so far
+STAMPING = RLock()
 
 
 class CacheFile(IndexDataCacheFile):
@@ -58,47 +61,49 @@ def compiled(function: Callable[..., Any] | None = None, /, **options: Any) -> A
         return numba.njit(nogil=True, **options)(function)
     with suppress(AttributeError):  # where Numba is switched off, or keeps its files in another way
         cache = made._cache
-        own = cache._impl.locator.get_source_stamp
-        cache._cache_file = CacheFile(cache.cache_path, cache._impl.filename_base, lambda: stamp_of(made, own()))
+        cache._cache_file = CacheFile(cache.cache_path, cache._impl.filename_base, lambda: stamp_of(made))
     return made
 
 
-def stamp_of(made: Any, own: Any) -> str:
-    """Another text where anything is another that the machine code of `made` holds. own: what its own file is."""
-    made_from = [repr(own), *_parts(made, set())]
-    return hashlib.sha256("\n".join(made_from).encode()).hexdigest()
+def stamp_of(made: Any) -> str:
+    """Another text where anything is another that the machine code of `made` holds: a function, compiled or not.
+
+    What stands for functions is their bytecode, as this process has it and is to compile it: a file may be another by
+    now. "": no function.
+    """
+    function = getattr(made, "py_func", None) or getattr(made, "_defn", made)  # of Numba's intrinsics
+    if not isinstance(function, FunctionType):
+        return ""
+    with STAMPING:
+        if function not in STAMPS:
+            STAMPS[function] = "itself"
+            parts = _parts(tuple(sorted(getattr(made, "targetoptions", {}).items())))
+            cells = [cell.cell_contents for cell in function.__closure__ or ()]
+            parts += _parts((function.__code__, function.__defaults__, *cells))
+            for name in sorted(_names(function.__code__) & function.__globals__.keys()):
+                parts += [name, *_parts(function.__globals__[name])]
+            STAMPS[function] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        return STAMPS[function]
 
 
-def _parts(value: Any, seen: set[int]) -> Iterator[str]:
-    """What stands for a value that compiled code names: for functions their files, and all that they name in turn."""
+def _parts(value: Any) -> list[str]:
+    """What stands for a value that compiled code names."""
+    if isinstance(value, tuple | frozenset):
+        values = sorted(value, key=repr) if isinstance(value, frozenset) else value
+        return [f"{len(value)} of", *(part for one in values for part in _parts(one))]
+    if isinstance(value, np.ndarray):
+        return [f"{value.dtype} {value.shape}", hashlib.sha256(value.tobytes()).hexdigest()]
+    if isinstance(value, type):
+        members = repr(list(value)) if issubclass(value, Enum) else ""
+        return [f"{value.__module__}.{value.__qualname__}", members]
     if isinstance(value, CONSTANTS):
-        yield repr(value)
-    elif isinstance(value, np.ndarray):
-        yield f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
-    elif isinstance(value, type):
-        yield file_stamp(getattr(sys.modules.get(value.__module__), "__file__", None))
-    elif id(value) not in seen:
-        seen.add(id(value))
-        if options := getattr(value, "targetoptions", None):
-            yield repr(sorted(options.items()))
-        function = getattr(value, "py_func", None) or getattr(value, "_defn", value)  # of Numba's intrinsics
-        if isinstance(function, FunctionType):
-            yield file_stamp(function.__code__.co_filename)
-            for name in sorted(_names(function.__code__)):
-                if name in function.__globals__:
-                    yield from _parts(function.__globals__[name], seen)
+        return [repr(value)]
+    if isinstance(value, CodeType):
+        return [value.co_code.hex(), repr((value.co_names, value.co_varnames)), *_parts(value.co_consts)]
+    return [stamp_of(value)]
 
 
 def _names(code: CodeType) -> set[str]:
     """Names that a function's code looks up, those of functions inside it included."""
     inside = (_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
     return set(code.co_names).union(*inside)
-
-
-@lru_cache(maxsize=1024)
-def file_stamp(path: str | None) -> str:
-    """Another text where a file is another, as Numba sees it."""
-    with suppress(OSError, TypeError):
-        found = os.stat(path)  # type: ignore[arg-type]
-        return f"{found.st_mtime_ns} {found.st_size}"
-    return ""

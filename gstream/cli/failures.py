@@ -30,7 +30,7 @@ AGAIN_SECONDS = 0.01
 SECOND_SIGNAL_SECONDS = 2.0  # `timeout` and terminals often deliver one signal twice: only a later one is impatience
 
 REMOVED = "temporary files are removed."
-NOT_KEPT = f"no superstep was under way that could have been kept; {REMOVED}"
+NOT_KEPT = f"no superstep was under way, and nothing more was kept; {REMOVED}"
 
 
 class Interrupted(SystemExit):

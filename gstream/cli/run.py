@@ -310,12 +310,12 @@ def kept_lines(kept: dict[str, Any] | None) -> list[tuple[str, str]]:
     lines = []
     if kept and kept["resumed"] is not None:
         older = f"; the newer one was damaged: {kept['damaged']}" if kept["damaged"] else ""
-        lines.append(("resumed", f"after superstep {kept['resumed']}, from {kept['folder']}/{kept['slot']}{older}; all "
-                                 "figures but the number of supersteps are of what came after"))  # fmt: skip
+        after = f"after superstep {kept['resumed']}, from {kept['folder']}/{kept['slot']}{older}"
+        lines.append(("resumed", f"{after}; times, pages and edges are of what came then"))
     if kept and kept["written"]:
         size, seconds = show_bytes(kept["bytes"]), show_seconds(kept["seconds"])
         lines.append(("checkpoints", f"{kept['written']} in {kept['folder']}, {size} in {seconds}"))
-    elif kept:
+    elif kept and kept["resumed"] is None:
         lines.append(("checkpoints", f"none in {kept['folder']}: the run ended before one was due"))
     return lines
 

@@ -18,6 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numba
+
 from gstream.emit import ARGUMENTS, TOTAL_ARGUMENTS, Emitter
 
 BLOCK = 8192  # vertices whose totals are summed together, and that a thread claims at a time
@@ -133,6 +135,13 @@ def cache_folder() -> Path:
         return folder
 
 
+@lru_cache(maxsize=1)
+def _helpers_hash() -> bytes:
+    """A file for each version of them, or two checkouts of one user would take turns to compile for one file."""
+    names = ("intrinsics.py", "casts.py", "jit.py", "strides.py")
+    return b"".join((HERE / name).read_bytes() for name in names) + numba.__version__.encode()
+
+
 @lru_cache(maxsize=64)  # making the text again took a millisecond of every run
 def load_module(program: Any, emitter: Emitter) -> ModuleType:
     """Import the generated module of a program, writing it first where it is not in the cache folder."""
@@ -141,7 +150,7 @@ def load_module(program: Any, emitter: Emitter) -> ModuleType:
 
 def load_text(name: str, text: str) -> ModuleType:
     """Import a generated module whose name begins with `name`, writing it first where it is not in the cache folder."""
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    digest = hashlib.sha256(text.encode() + _helpers_hash()).hexdigest()[:16]
     name = f"{name}_{digest}"
     if name in sys.modules:
         return sys.modules[name]

@@ -104,12 +104,11 @@ class _Conversion:
             keep = self.work.keep
             raise
         finally:
-            if not keep:
-                self.work.forget()
-            for item in self.open:
-                if not (keep and isinstance(item, SortedEdges | SpillLog)):
-                    item.close()
-            self.work.close(keep=keep)
+            try:
+                self._clean_up(keep)
+            except BaseException:  # a signal, which comes once: wherever it came, all is done then
+                self._clean_up(keep)
+                raise
         finished.fill(self.report)
         if self.options.order != "natural":
             SortCost(self.report.sort_seconds, self.report.renumber_seconds).keep(self.path)
@@ -118,6 +117,15 @@ class _Conversion:
         self.report.seconds = time.perf_counter() - started
         self.report.peak_memory_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         return self.report
+
+    def _clean_up(self, keep: bool) -> None:
+        """Close everything; remove temporary files unless `keep`. May be called again where it was interrupted."""
+        if not keep:
+            self.work.forget()
+        for item in self.open:
+            if not (keep and isinstance(item, SortedEdges | SpillLog)):
+                item.close()
+        self.work.close(keep=keep)
 
     def _steps(self) -> Finished:
         with self._phase("read"):

@@ -50,8 +50,8 @@ class PartStore:
         """Free the memory, or remove the file; safe to call twice."""
         self._arrays = []
         if self.path is not None and self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+            file, self._file = self._file, -1  # first: a signal's handler may raise in whatever is called
+            os.close(file)
             self.path.unlink(missing_ok=True)
 
 

@@ -127,6 +127,6 @@ class SpillLog(EdgeSource):
         """Free the memory and remove the file."""
         self._held = []
         if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+            file, self._file = self._file, -1  # first: a signal's handler may raise in whatever is called
+            os.close(file)
             self.path.unlink(missing_ok=True)

@@ -163,14 +163,7 @@ class WorkFolder:
         return total
 
     def close(self, keep: bool = False) -> None:
-        """Unlock; remove everything unless `keep`."""
-        try:
-            self._close(keep)
-        except BaseException:  # a signal, which comes once
-            self._close(keep)
-            raise
-
-    def _close(self, keep: bool) -> None:
+        """Unlock; remove everything unless `keep`. May be called again where it was interrupted."""
         if not (self._locked or self._others or keep):
             self._finish_locking()
         if self._locked and not keep and self._is_ours():

@@ -20,7 +20,9 @@ from bench.ordeals import (
     Ended,
     Property,
     in_child,
+    places_of,
     plain_error,
+    signalled,
     try_property,
 )
 from pagestore.reader import PageReader
@@ -50,6 +52,15 @@ def test_checks_that_are_left_out_are_noticed(tmp_path: Path, monkeypatch: pytes
     for tried, most in ((pages, 20), (flips, 300)):
         found = try_property(tried, tmp_path / tried.name, 1, ENOUGH_S, most)
         assert found.failed > 5, tried.name
+
+
+def test_a_signal_comes_at_each_call() -> None:
+    def action() -> int:
+        return sum(min(number, 0) for number in range(3))
+
+    places = places_of(action)
+    codes = [in_child(signalled(action, place, signal.SIGTERM)).code for place in range(1, places + 3)]
+    assert places > 6 and codes == [143] * places + [0, 0]
 
 
 def test_counts_and_ends(tmp_path: Path) -> None:

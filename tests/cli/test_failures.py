@@ -113,5 +113,12 @@ def test_a_signal_that_c_code_made_an_error_of(capsys: pytest.CaptureFixture[str
         except SystemError as error:
             raise InputError("web.txt: can't be read") from error
 
-    assert exit_code_of(action) == 143
-    assert capsys.readouterr().err == "stopped by SIGTERM; temporary files are removed.\n"
+    def cleans_up() -> None:
+        try:
+            raise Interrupted(15)
+        finally:
+            raise OSError(errno.EBADF, "Bad file descriptor")
+
+    for what in (action, cleans_up):
+        assert exit_code_of(what) == 143
+        assert capsys.readouterr().err == "stopped by SIGTERM; temporary files are removed.\n"

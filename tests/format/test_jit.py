@@ -91,44 +91,72 @@ def test_processes_side_by_side(tmp_path):
 
 FILES = {
     "deep": "from pagestore.jit import compiled\n\nSHIFT = 1\n\n\n@compiled\ndef deep(x):\n    return x + SHIFT\n",
-    "table": "import numpy as np\n\nTABLE = np.array([10, 20])\nTIMES = (2, 3)\n",
+    "table": "import numpy as np\n\nTABLE = np.array([10, 20])\nTIMES = (2, 3)\nnarrow = np.uint16\n",
     "between": "from deep import deep\nfrom pagestore.jit import compiled\n\n\n@compiled(inline='always')\n"
                "def between(x):\n    return deep(x)\n",
-    "kept": "from between import between\nfrom table import TABLE, TIMES\nfrom pagestore.jit import compiled\n\n\n"
-            "@compiled\ndef add(x):\n    return later(x) * TIMES[0] + TABLE[1]\n\n\n"
+    "kept": "from between import between\nfrom pagestore.jit import compiled\nfrom table import TABLE, TIMES, narrow\n"
+            "\n\n@compiled\ndef add(x):\n    return narrow(later(x)) * TIMES[0] + TABLE[1]\n\n\n"
             "@compiled\ndef later(x):\n    return between(x)\n",
 }  # fmt: skip
 CHANGES = [
     ("deep", "SHIFT = 1", "SHIFT = 5"), ("deep", "x + SHIFT", "x - SHIFT"), ("between", "deep(x)", "deep(x) + 7"),
     ("between", "inline='always'", "error_model='numpy'"), ("table", "(2, 3)", "(4, 3)"),
-    ("table", "[10, 20]", "[10, 30]"), ("kept", "later(x) *", "later(x) +"),
+    ("table", "[10, 20]", "[10, 30]"), ("table", "uint16", "uint8"), ("kept", ") *", ") +"),
 ]  # fmt: skip
+
+
+class Modules:
+    """FILES in a folder, and what a process that imports them finds."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.texts = folder, dict(FILES)
+        for name in FILES:
+            self.change(name, "", "")
+
+    def change(self, name: str, old: str, new: str) -> None:
+        assert old in self.texts[name]
+        self.texts[name] = self.texts[name].replace(old, new) if old else self.texts[name]
+        (self.folder / f"{name}.py").write_text(self.texts[name])
+
+    def start(self, x: int) -> subprocess.Popen[str]:
+        """A process that imports them, waits for a line, and tells add(x), what it is in Python, how often kept code
+        was found."""
+        code = "import sys; sys.path.insert(0, sys.argv[1]); from kept import add; print(flush=True); input()\n"
+        code += f"print(add({x}), add.py_func({x}), sum(add.stats.cache_hits.values()))"
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen([sys.executable, "-c", code, self.folder], text=True, cwd=ROOT, **pipes)
+        assert process.stdout is not None and process.stdout.readline() == "\n"
+        return process
+
+    def told(self, x: int = 30, process: subprocess.Popen[str] | None = None) -> list[int]:
+        out, err = (process or self.start(x)).communicate("\n")
+        assert out, err
+        return [int(word) for word in out.split()]
 
 
 def test_what_is_kept_is_made_anew_where_anything_in_it_has_changed(tmp_path):
     """Functions of other files, those that they call, and constants: Numba looks at the function's own file alone."""
-    folder = tmp_path / "modules"
-    folder.mkdir()
-    texts = dict(FILES)
-
-    def told():
-        for name, text in texts.items():
-            if not (folder / f"{name}.py").exists() or (folder / f"{name}.py").read_text() != text:
-                (folder / f"{name}.py").write_text(text)
-        code = "import sys; sys.path.insert(0, sys.argv[1]); from kept import add\n"
-        code += "print(add(3), add.py_func(3), sum(add.stats.cache_hits.values()))"
-        done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, cwd=ROOT)
-        assert done.returncode == 0, done.stderr
-        return [int(word) for word in done.stdout.split()]
-
-    assert told() == [28, 28, 0]
-    for file, old, new in CHANGES:
-        found, expected, hits = told()
+    modules = Modules(tmp_path)
+    assert modules.told() == [82, 82, 0]
+    for change in CHANGES:
+        found, expected, hits = modules.told()
         assert hits == 1 and found == expected, "nothing has changed"
-        assert old in texts[file]
-        texts[file] = texts[file].replace(old, new)
-        found, expected, hits = told()
-        assert hits == 0 and found == expected, (file, new)
+        modules.change(*change)
+        found, expected, hits = modules.told()
+        assert hits == 0 and found == expected, change
+
+
+@pytest.mark.parametrize(
+    "change", [("kept", "+ TABLE[1]", "+ 5"), ("deep", "x + SHIFT", "x - 7")], ids=["own", "other"]
+)
+def test_files_that_change_while_a_process_runs(change, tmp_path):
+    """What it compiles is what it has imported, and kept as such."""
+    modules = Modules(tmp_path)
+    process = modules.start(30)
+    modules.change(*change)
+    assert modules.told(process=process) == [82, 82, 0]
+    found, expected, hits = modules.told()
+    assert found == expected != 82 and hits == 0
 
 
 def test_without_a_folder_to_write_it_is_compiled_anew(monkeypatch):

@@ -390,3 +390,16 @@ def test_what_a_system_error_hides(intact, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         locate(intact)
     assert interruption(SystemError("of its own")) is None
+
+
+def test_what_a_clean_up_that_fails_hides():
+    """It was cut short itself, so that what it closes again is closed."""
+    for hidden in (KeyboardInterrupt(), SystemExit(3), ValueError()):
+        try:
+            try:
+                raise hidden
+            finally:
+                raise OSError(9, "Bad file descriptor")
+        except OSError as error:
+            found = interruption(error)
+        assert found is (None if isinstance(hidden, ValueError) else hidden)
