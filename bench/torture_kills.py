@@ -58,6 +58,7 @@ WAYS: tuple[dict[str, Any], ...] = (
 SUPERSTEPS = 300  # of the program that counts them
 PATH = 2_000  # vertices of a path, on which breadth-first search makes as many supersteps, by one thread
 RESUMED_S = 10.0
+LAST_PLACES = 3_000  # of a command, where files are renamed and removed: half of the signals that come at calls
 COUNTS = '''
 from gstream import SUM, Program, f64
 
@@ -261,7 +262,8 @@ class Moments:
         if numbers.random() < 0.5:
             seconds = numbers.random() * self.seconds
             return in_child(run, seconds, number), f"after {seconds:.4f} s"
-        place = 1 + numbers.randrange(self.places)
+        last = self.places if numbers.random() < 0.5 else min(self.places, LAST_PLACES)
+        place = self.places - numbers.randrange(last)
         return in_child(signalled(run, place, number)), f"at call {place:,}"
 
 
