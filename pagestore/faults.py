@@ -14,7 +14,7 @@ import errno
 import os
 import re
 
-from pagestore.errors import GstreamError, InputError, ResourceError, UsageError
+from pagestore.errors import GstreamError, InputError, ResourceError, UsageError, plain
 
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 FAILING = (errno.EIO, errno.EREMOTEIO, errno.ENXIO, errno.ENODEV, errno.ETIMEDOUT, errno.ESTALE)  # of devices, servers
@@ -88,7 +88,7 @@ def read_error(error: Exception, what: str, remedy: str, kind: type[InputError] 
 
 
 def reason_of(error: Exception) -> str:
-    """In the system's words, on one line."""
+    """In the system's or a library's words, on one line, without control characters of a file that they quote."""
     number = number_of(error)
     words = os.strerror(number) if number else getattr(error, "strerror", None) or str(error)
-    return (words or type(error).__name__).splitlines()[0]
+    return plain((words or type(error).__name__).splitlines()[0])

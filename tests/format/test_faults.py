@@ -75,3 +75,7 @@ def test_a_disk_that_fails_is_no_damage(tmp_path, monkeypatch, kind):
     monkeypatch.setattr("pagestore.hdf5._extents", fail("bad object header version number"))
     with pytest.raises(StoreError, match=r"HDF5 can't read it \(.?bad object header version number"):
         open_store(tmp_path / "g.gs")
+    monkeypatch.setattr("pagestore.hdf5._extents", fail("object 'topolo\t\x1b[2J' doesn't exist"))  # a name in the file
+    with pytest.raises(StoreError, match=r"HDF5 can't read it \(.*topolo\\t\\x1b") as caught:
+        open_store(tmp_path / "g.gs")
+    assert str(caught.value).isprintable()

@@ -27,21 +27,30 @@ class Pages:
 
 
 def in_rows(sizes, header):
-    """First word of each record, word of each neighbour, and the end, of lists that lie one after the other."""
-    starts = header + np.concatenate([[0], np.cumsum(sizes + 1)])
-    places = [start + 1 + k for start, size in zip(starts, sizes, strict=False) for k in range(size)]
-    return starts[:-1], np.array(places, np.int64), int(starts[-1])
+    """First word of each record, and word of each neighbour, of lists that lie one after the other."""
+    starts = header + np.cumsum(sizes + 1) - (sizes + 1)
+    return starts, np.repeat(starts, sizes) + 1 + within(sizes)
 
 
 def in_columns(sizes, header, columns):
     """The same for groups of `columns` lists side by side."""
-    starts, places, end = [], [], header
-    for first in range(0, len(sizes), columns):
-        group = sizes[first : first + columns]
-        starts += [end + i for i in range(len(group))]
-        places += [end + i + columns * (k + 1) for i, size in enumerate(group) for k in range(size)]
-        end += columns * (1 + max(group))
-    return np.array(starts), np.array(places, np.int64), end
+    ends = column_ends(sizes, header, columns)
+    group, lane = np.divmod(np.arange(len(sizes)), columns)
+    starts = np.concatenate([[header], ends[columns - 1 :: columns]])[group] + lane
+    return starts, np.repeat(starts, sizes) + columns * (1 + within(sizes))
+
+
+def within(sizes):
+    """Number of each neighbour in its list."""
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
+def column_ends(sizes, header, columns):
+    """Where groups of `columns` lists end if there is one list, if there are two, and so on."""
+    padded = np.append(sizes, np.zeros(-len(sizes) % columns, np.int64)).reshape(-1, columns)
+    longest = np.maximum.accumulate(padded, axis=1)
+    before = np.concatenate([[0], np.cumsum(1 + longest[:-1, -1])])
+    return (header + columns * (before[:, None] + 1 + longest)).ravel()[: len(sizes)]
 
 
 def make_pages(vertices, source, target, weight=None, page_bytes=4096, id_bytes=4, columns=1) -> Pages:
@@ -63,7 +72,7 @@ def make_pages(vertices, source, target, weight=None, page_bytes=4096, id_bytes=
         head["layout"] = stride if stride > 1 else 0
         row[:header] = head.view(layout.id_dtype)
         counts = record_words - 1
-        starts, inside, _ = in_rows(counts, header) if stride == 1 else in_columns(counts, header, stride)
+        starts, inside = in_rows(counts, header) if stride == 1 else in_columns(counts, header, stride)
         row[starts] = counts
         row[inside] = target[stretch[0] : stretch[1]]
         if weight is not None:
@@ -84,8 +93,9 @@ def make_pages(vertices, source, target, weight=None, page_bytes=4096, id_bytes=
             hub = int(np.flatnonzero(degree[vs[0] : vs[-1]] > layout.longest_list)[0]) + vs[0]
             vs = vs[vs < hub]
         stride = columns if len(rows) % 2 and header + columns * (1 + degree[vs[0]]) + 2 <= width else 1
-        while stride > 1 and in_columns(degree[vs], header, stride)[2] + 2 * len(vs) > width:
-            vs = vs[:-1]
+        if stride > 1:
+            needed = column_ends(degree[vs], header, stride) + 2 * np.arange(1, len(vs) + 1)
+            vs = vs[: np.count_nonzero(needed <= width)]
         add(0, vs, 0, degree[vs] + 1, (begin[vs[0]], begin[vs[-1] + 1]), stride)
         at += len(vs)
     small = len(rows)
