@@ -8,6 +8,7 @@ that nothing is imported again): it may be killed at any moment, or at a call (s
 from __future__ import annotations
 
 import fcntl
+import gc
 import io
 import os
 import random
@@ -177,21 +178,23 @@ def _wait(child: int, kill_after_s: float | None, number: int) -> int | None:
 def _be_child(action: Callable[[], int | None], writes: int) -> None:
     code = 1
     try:
-        os.dup2(writes, 1)
-        os.dup2(writes, 2)
-        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
-        install_signals()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKING)
-        code = action() or 0
-    except SystemExit as stop:
-        code = stop.code if isinstance(stop.code, int) else 1
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        with suppress(BaseException):  # a signal that comes now must not have the child go on as its parent
-            signal.pthread_sigmask(signal.SIG_BLOCK, ASKING)
-            sys.stdout.flush()
-            sys.stderr.flush()
+        try:
+            os.dup2(writes, 1)
+            os.dup2(writes, 2)
+            sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+            install_signals()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKING)
+            code = action() or 0
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 1
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            with suppress(BaseException):
+                signal.pthread_sigmask(signal.SIG_BLOCK, ASKING)
+                sys.stdout.flush()
+                sys.stderr.flush()
+    finally:  # whenever a signal comes, a child does not go on as its parent
         os._exit(code)
 
 
@@ -225,6 +228,7 @@ def signalled(action: Callable[[], int | None], place: int, number: int) -> Call
             if left == 0:
                 signal.raise_signal(number)
 
+        gc.disable()  # what is called as it collects comes at any call
         sys.setprofile(look)
         try:
             return action()
@@ -244,6 +248,7 @@ def places_of(action: Callable[[], int | None]) -> int:
             nonlocal places
             places += event in ("call", "c_return")
 
+        gc.disable()  # what is called as it collects comes at any call
         sys.setprofile(look)
         try:
             return action() or 0

@@ -69,14 +69,16 @@ def plain(value: object) -> str:
     return text if text.isprintable() else repr(text)
 
 
-def interruption(error: BaseException | None) -> BaseException | None:
+def interruption(error: BaseException | None, handled: BaseException | None) -> BaseException | None:
     """The KeyboardInterrupt or SystemExit that became this error, or None.
+
+    handled: sys.exc_info()[1] before what failed; what a caller handles meanwhile became nothing here.
 
     A signal's handler may raise it inside a call from C that doesn't look: Python then says SystemError instead, and
     what caught that may have said something else again. Or it cuts a clean-up short, such as the closing of a ZIP
     archive or of a descriptor, and what cleans up behind that fails.
     """
-    while error is not None:
+    while error is not None and error is not handled:
         if isinstance(error, KeyboardInterrupt | SystemExit):
             return error
         error = error.__cause__ or error.__context__

@@ -12,6 +12,7 @@ import math
 import os
 import re
 import stat
+import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
@@ -98,7 +99,7 @@ def open_located(path: str) -> tuple[FileIO, dict[str, Extent]]:
     replaced this one. Raises StoreError for anything that is no intact HDF5 file, ResourceError for a disk that fails
     and where files run out, MemoryError.
     """
-    size = _check_file(path)
+    size, handled = _check_file(path), sys.exc_info()[1]
     import h5py
 
     with ExitStack() as until_located:
@@ -110,7 +111,7 @@ def open_located(path: str) -> tuple[FileIO, dict[str, Extent]]:
         except StoreError:
             raise
         except Exception as error:  # h5py raises OSError, RuntimeError, KeyError, ValueError, ... for damaged metadata
-            if (stop := interruption(error)) is not None:
+            if (stop := interruption(error, handled)) is not None:
                 raise stop from None
             if isinstance(error, MemoryError) and getattr(error, "_total_size", 0) <= size:
                 raise  # memory ran out; what is larger than the file is damage that says so

@@ -13,6 +13,8 @@ reached by a module's name and a dot.
 from __future__ import annotations
 
 import hashlib
+import os
+import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
@@ -46,8 +48,19 @@ class CacheFile(IndexDataCacheFile):
         """Keep machine code; key: types, processor and bytecode."""
         whose = hashlib.sha256(repr((self._source_stamp, key)).encode()).hexdigest()[:32]
         name = f"{self._index_name.removesuffix('.nbi')}.{whose}.nbc"
+        fresh, before = self._load_index(), self._named()
         self._save_data(name, data)
-        self._save_index({**self._load_index(), key: name})
+        self._save_index({**fresh, key: name})
+        for outdated in before - {name, *fresh.values()}:
+            with suppress(OSError):
+                os.unlink(os.path.join(self._cache_path, outdated))
+
+    def _named(self) -> set[str]:
+        """Files that the index names, whatever they were made from."""
+        with suppress(Exception), open(self._index_path, "rb") as file:  # absent, cut or another Numba's
+            pickle.load(file)
+            return set(pickle.loads(file.read())[1].values())
+        return set()
 
 
 def compiled(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -69,7 +82,7 @@ def stamp_of(made: Any) -> str:
     """Another text where anything is another that the machine code of `made` holds: a function, compiled or not.
 
     What stands for functions is their bytecode, as this process has it and is to compile it: a file may be another by
-    now. "": no function.
+    now. "": no function. Of functions that call each other in a circle it depends on which is asked for first.
     """
     function = getattr(made, "py_func", None) or getattr(made, "_defn", made)  # of Numba's intrinsics
     if not isinstance(function, FunctionType):
@@ -77,13 +90,21 @@ def stamp_of(made: Any) -> str:
     with STAMPING:
         if function not in STAMPS:
             STAMPS[function] = "itself"
-            parts = _parts(tuple(sorted(getattr(made, "targetoptions", {}).items())))
-            cells = [cell.cell_contents for cell in function.__closure__ or ()]
-            parts += _parts((function.__code__, function.__defaults__, *cells))
-            for name in sorted(_names(function.__code__) & function.__globals__.keys()):
-                parts += [name, *_parts(function.__globals__[name])]
-            STAMPS[function] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+            try:
+                STAMPS[function] = _stamp_anew(made, function)
+            except BaseException:  # Ctrl-C
+                del STAMPS[function]
+                raise
         return STAMPS[function]
+
+
+def _stamp_anew(made: Any, function: FunctionType) -> str:
+    parts = _parts(tuple(sorted(getattr(made, "targetoptions", {}).items())))
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    parts += _parts((function.__code__, function.__defaults__, *cells))
+    for name in sorted(_names(function.__code__) & function.__globals__.keys()):
+        parts += [name, *_parts(function.__globals__[name])]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def _parts(value: Any) -> list[str]:

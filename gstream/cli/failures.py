@@ -17,7 +17,7 @@ from typing import Any
 
 from gstream.keeping import RunStopped, StopRequest
 from pagestore.errors import GstreamError, interruption
-from pagestore.faults import FAILING, no_space, number_of, shortage
+from pagestore.faults import FAILING, no_space, number_of, reason_of, shortage
 
 EXIT_INTERNAL, EXIT_USAGE, EXIT_INPUT, EXIT_RESOURCE = 1, 2, 4, 5
 NO_PROCESSES = "no further process or thread can be started. Raise the limit with `ulimit -u`, or pass fewer --threads."
@@ -195,6 +195,7 @@ def exit_code_of(action: Callable[[], Any]) -> int:
 
     Raises SystemExit as `action` does, Interrupted and what a closed pipe makes of it apart.
     """
+    handled = sys.exc_info()[1]
     try:
         outcome = action()
         sys.stdout.flush()
@@ -208,15 +209,21 @@ def exit_code_of(action: Callable[[], Any]) -> int:
             return _stop_writing()
         raise
     except Exception as error:
-        if isinstance(stopped := interruption(error), Interrupted):
-            return _report_stop(stopped)
+        if isinstance(stopped := interruption(error, handled), Interrupted):
+            show_traceback(error)
+            return _report_stop(stopped, error)
         if hasattr(error, "format_message"):  # typer's usage errors, whichever click they come from
             return _report_usage(error)
         return report(error)
 
 
-def _report_stop(stop: Interrupted) -> int:
-    print(f"stopped by {signal.Signals(stop.number).name}; {stop.left}", file=sys.stderr)
+def _report_stop(stop: Interrupted, failed: Exception | None = None) -> int:
+    """failed: what the stop became. Errors of the system's are those of a clean-up, and told, but for descriptors that
+    are closed again where a clean-up was cut short."""
+    left = stop.left
+    if isinstance(failed, OSError) and number_of(failed) != errno.EBADF:
+        left = f"but cleaning up failed ({reason_of(failed)}): temporary files may be left."
+    print(f"stopped by {signal.Signals(stop.number).name}; {left}", file=sys.stderr)
     return 128 + stop.number
 
 

@@ -316,7 +316,7 @@ def kept_lines(kept: dict[str, Any] | None) -> list[tuple[str, str]]:
         size, seconds = show_bytes(kept["bytes"]), show_seconds(kept["seconds"])
         lines.append(("checkpoints", f"{kept['written']} in {kept['folder']}, {size} in {seconds}"))
     elif kept and kept["resumed"] is None:
-        lines.append(("checkpoints", f"none in {kept['folder']}: the run ended before one was due"))
+        lines.append(("checkpoints", f"none in {kept['folder']}: the run ended first"))
     return lines
 
 

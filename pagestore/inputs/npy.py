@@ -10,6 +10,7 @@ from __future__ import annotations
 import lzma
 import math
 import struct
+import sys
 import tokenize
 import zipfile
 import zlib
@@ -40,10 +41,11 @@ MOST_REASON = 200  # characters of what a library says
 @contextmanager
 def refused_when_damaged(name: str, what: str, remedy: str) -> Iterator[None]:
     """InputError, `NAME: WHAT (reason). REMEDY`, for whatever libraries raise for a damaged file."""
+    handled = sys.exc_info()[1]
     try:
         yield
     except (*DAMAGE, SystemError) as error:  # SystemError: Python 3.12's, of a header that it can't cut into words
-        if interruption(error) is not None:
+        if interruption(error, handled) is not None:
             raise
         raise InputError(f"{name}: {what} ({shown(str(error), MOST_REASON)}). {remedy}") from None
 

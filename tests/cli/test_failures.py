@@ -122,3 +122,33 @@ def test_a_signal_that_c_code_made_an_error_of(capsys: pytest.CaptureFixture[str
     for what in (action, cleans_up):
         assert exit_code_of(what) == 143
         assert capsys.readouterr().err == "stopped by SIGTERM; temporary files are removed.\n"
+
+
+def test_a_clean_up_that_fails_after_a_signal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GSTREAM_DEBUG", "1")
+
+    def action() -> None:
+        try:
+            raise Interrupted(15)
+        finally:
+            raise PermissionError(errno.EACCES, "Permission denied", "g.gs.partial.d/runs")
+
+    assert exit_code_of(action) == 143
+    said = capsys.readouterr().err
+    assert "Traceback" in said and said.endswith(
+        "stopped by SIGTERM; but cleaning up failed (Permission denied): temporary files may be left.\n"
+    )
+
+
+def test_a_command_given_after_a_signal() -> None:
+    """A program that handles an interruption and goes on: what fails then is no stop."""
+
+    def action() -> None:
+        raise InputError("web.txt: can't be read")
+
+    try:
+        raise Interrupted(15)
+    except Interrupted:
+        assert exit_code_of(action) == 4

@@ -54,17 +54,17 @@ def mounts() -> bool:
     """Whether a user may mount file systems that nobody else sees."""
     if not shutil.which("unshare"):
         return False
-    tried = ["unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/tmp"]
+    tried = ["unshare", "-rm", "sh", "-c", "mount -t tmpfs tmpfs /tmp && mount -o remount,ro /tmp"]
     return subprocess.run(tried, capture_output=True).returncode == 0
 
 
 pytestmark = pytest.mark.skipif(not mounts(), reason="users may mount nothing of their own here (unshare -rm)")
 
 
-def commands_on(folder: Path, store: bytes, options: str, commands: list[list[str]], home: str) -> tuple[list, list]:
+def commands_on(folder: Path, store: bytes, options: str, commands: list[list[str]], **more: str) -> tuple[list, list]:
     """([exit code, standard error, standard output] of each command, names in the end), with folder/disk mounted.
 
-    options: of the mount, once the store is there as graph.gs. home: HOME, for caches.
+    options: of the mount, once the store is there as graph.gs. more: variables of the environment.
     """
     (folder / "edges.txt").write_text("1 2\n2 3\n3 1\n")
     (folder / "graph.gs").write_bytes(store)
@@ -72,7 +72,7 @@ def commands_on(folder: Path, store: bytes, options: str, commands: list[list[st
     mount = f'mount -t tmpfs tmpfs disk && cp graph.gs disk/ && mount -o remount,{options} disk && exec "$@"'
     done = subprocess.run(
         ["unshare", "-rm", "sh", "-c", mount, "sh", sys.executable, "-c", COMMANDS], cwd=folder, text=True, timeout=300,
-        input=json.dumps(commands), capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT), "HOME": home},
+        input=json.dumps(commands), capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT), **more},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     ended, names = json.loads(done.stdout)
@@ -86,7 +86,7 @@ def test_what_is_read_only_is_read(tmp_path: Path, small_store: bytes, monkeypat
     monkeypatch.setenv("XDG_CACHE_HOME", "disk/cache")
     reading = [["run", "bfs", "disk/graph.gs", "--source", "1"], ["verify", "disk/graph.gs"], ["info", "disk/graph.gs"]]
     commands = [*reading, *(command for command, _ in WRITING)]
-    ended, names = commands_on(tmp_path, small_store, "ro", commands, home="disk")
+    ended, names = commands_on(tmp_path, small_store, "ro", commands, HOME="disk", NUMBA_CACHE_DIR="disk/numba")
     assert [(code, err) for code, err, _ in ended[:3]] == [(0, "")] * 3
     assert "\nreached         5\n" in ended[0][2]
     assert [[code, err] for code, err, _ in ended[3:]] == [[2, said] for _, said in WRITING]
@@ -100,7 +100,7 @@ def test_a_disk_that_is_full(tmp_path: Path, small_store: bytes) -> None:
         ["convert", "edges.txt", "disk/new.gs"], ["generate", "rmat", "disk/new.txt", "--scale", "16"],
         ["run", "bfs", "disk/graph.gs", "--source", "1"],
     ]  # fmt: skip
-    ended, names = commands_on(tmp_path, small_store, f"size={room}k", commands, home=os.environ["HOME"])
+    ended, names = commands_on(tmp_path, small_store, f"size={room}k", commands)
     assert [code for code, _, _ in ended] == [5, 5, 0]
     refused, cut = ended[0][1], ended[1][1]
     assert re.search(r"/disk: the conversion needs [\d,]+ bytes there; [\d,]+ are free\. Free some space, ", refused)

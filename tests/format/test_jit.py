@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import subprocess
 import sys
@@ -124,7 +125,9 @@ class Modules:
         code = "import sys; sys.path.insert(0, sys.argv[1]); from kept import add; print(flush=True); input()\n"
         code += f"print(add({x}), add.py_func({x}), sum(add.stats.cache_hits.values()))"
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        process = subprocess.Popen([sys.executable, "-c", code, self.folder], text=True, cwd=ROOT, **pipes)
+        # Python's own kept bytecode is fresh while a file's size and second of its change are the same.
+        env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        process = subprocess.Popen([sys.executable, "-c", code, self.folder], text=True, cwd=ROOT, env=env, **pipes)
         assert process.stdout is not None and process.stdout.readline() == "\n"
         return process
 
@@ -144,6 +147,8 @@ def test_what_is_kept_is_made_anew_where_anything_in_it_has_changed(tmp_path):
         modules.change(*change)
         found, expected, hits = modules.told()
         assert hits == 0 and found == expected, change
+        names = [path.name.partition("-")[0] for path in tmp_path.glob("__pycache__/*.nbc")]
+        assert len(set(names)) == len(names) > 1, "what is outdated goes"
 
 
 @pytest.mark.parametrize(
