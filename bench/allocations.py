@@ -1,12 +1,14 @@
-"""NumPy's allocator with a fault: the n-th array of this thread can't be had.
+"""NumPy's allocator with a fault: the n-th array of the first thread, or of all others, can't be had.
 
 NumPy takes an allocator from a capsule (NEP 49). This one is C's malloc behind a counter, compiled by Numba so that it
-needs no compiler. It is a thread's: others, and C libraries beside NumPy, have memory as ever.
+needs no compiler. It is a thread's: those without it, and C libraries beside NumPy, have memory as ever. Threads share
+a counter under the interpreter's lock, which NumPy holds as it makes an array.
 """
 
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -68,12 +70,18 @@ def free(context: Any, memory: Any, size: Any) -> None:
     _free(memory)
 
 
-def failing_array(number: int, action: Callable[[], int | None]) -> Callable[[], int | None]:
-    """`action`, for a child of its own, but the number-th array (from 0) that its first thread makes can't be had."""
+def failing_array(number: int, action: Callable[[], int | None], others: bool = False) -> Callable[[], int | None]:
+    """`action`, for a child of its own, but the number-th array (from 0) that its first thread makes can't be had.
+
+    others: that its other threads make.
+    """
 
     def run() -> int | None:
         left = ctypes.c_int64(number)
-        _install(left)
+        if others:
+            _install_in_others(left)
+        else:
+            _install(left)
         code = action()
         if number == UNCOUNTED:
             print(f"calls: {number - left.value}")
@@ -82,9 +90,20 @@ def failing_array(number: int, action: Callable[[], int | None]) -> Callable[[],
     return run
 
 
-def arrays_of(action: Callable[[], int | None]) -> int:
-    """How many arrays the first thread of an action makes."""
-    return int(counted(failing_array(UNCOUNTED, action)))
+def arrays_of(action: Callable[[], int | None], others: bool = False) -> int:
+    """How many arrays the first thread, or others, of an action make."""
+    return int(counted(failing_array(UNCOUNTED, action, others)))
+
+
+def _install_in_others(left: ctypes.c_int64) -> None:
+    """The same for each thread that begins from now on."""
+    usual = threading.Thread.run
+
+    def run(self: threading.Thread) -> None:
+        _install(left)
+        usual(self)
+
+    threading.Thread.run = run  # type: ignore[method-assign]
 
 
 def _install(left: ctypes.c_int64) -> None:

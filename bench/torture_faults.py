@@ -8,6 +8,7 @@ import json
 import random
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from bench.allocations import arrays_of, failing_array
@@ -124,20 +125,23 @@ def full_disks(folder: Path, numbers: random.Random) -> Cases:
         yield _outcome(folder, name, ended, whole[name], f"{name}, files of {limit} bytes")
 
 
-def failing_arrays(folder: Path, numbers: random.Random) -> Cases:
-    """Every array of NumPy's that a command's first thread makes can't be had once, in any order of commands."""
+def failing_arrays(folder: Path, numbers: random.Random, others: bool = False) -> Cases:
+    """Every array of NumPy's that a command's first thread makes, or others do, can't be had once, in any order.
+
+    How many others make differs a little from run to run.
+    """
     prepare(folder)
     actions = {name: _command(folder, name) for name in COMMANDS}
     whole = {name: _made(folder, name, action) for name, action in actions.items()}
     cases: list[tuple[str, int, int]] = []
     for name, action in actions.items():
-        arrays = arrays_of(action)
+        arrays = arrays_of(action, others)
         clear(folder)
         cases += [(name, number, arrays) for number in range(arrays)]
     yield Counted(len(cases))
     numbers.shuffle(cases)
     for name, number, arrays in cases:
-        ended = in_child(failing_array(number, actions[name]))
+        ended = in_child(failing_array(number, actions[name], others))
         yield _outcome(folder, name, ended, whole[name], f"{name}, array {number} of {arrays}")
 
 
@@ -245,6 +249,9 @@ def properties() -> Iterator[Property]:
         told = f"in any library: {held}"
         yield Property("failing calls", f"the n-th write, fsync, open and rename fails, {told}", failing_calls)
         yield Property("failing reads", f"the n-th read and open to read fails, {told}", failing_reads)
-    yield Property("failing arrays", f"the n-th array of NumPy's can't be had: {held}", failing_arrays)
+    array = f"the n-th array of NumPy's can't be had: {held}"
+    yield Property("failing arrays", f"in the first thread {array}", failing_arrays)
+    others = partial(failing_arrays, others=True)
+    yield Property("failing arrays, other threads", f"in any but the first {array}", others)
     yield Property("little address space", f"of any size (ulimit -v), without a hang: {held}", little_space, 500)
     yield Property("full disks", f"files can't grow, in any library: {held}", full_disks)
