@@ -127,6 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shutil.rmtree(folder, ignore_errors=True)
     if untried := sum(found.cases == 0 for found in results):
         print(f"{untried} of {len(results)} properties had no time: raise --seconds, or name some with --only")
+    print(f"counts: {options.out}")
     return 1 if any(found.failed for found in results) else 0
 
 

@@ -252,6 +252,6 @@ def properties() -> Iterator[Property]:
     array = f"the n-th array of NumPy's can't be had: {held}"
     yield Property("failing arrays", f"in the first thread {array}", failing_arrays)
     others = partial(failing_arrays, others=True)
-    yield Property("failing arrays, other threads", f"in any but the first {array}", others)
+    yield Property("failing arrays of other threads", f"in any but the first {array}", others)
     yield Property("little address space", f"of any size (ulimit -v), without a hang: {held}", little_space, 500)
     yield Property("full disks", f"files can't grow, in any library: {held}", full_disks)

@@ -28,7 +28,7 @@ RUN_OPTIONS = {  # of the driver: name here -> in gstream.options.RunOptions
 
 def _declared(
     algorithm: str = typer.Argument(..., metavar="ALGORITHM", help=f"{', '.join(ALGORITHMS)} or my.py:MyProgram."),
-    store: Path = typer.Argument(..., metavar="STORE"),
+    store: Path = typer.Argument(..., metavar="STORE", readable=False),
     output: Path = typer.Option(None, "-o", "--output", metavar="FILE", help=".parquet, .csv, .npy or .arrow."),
     force: bool = typer.Option(False, "--force", help="Replace what exists (-o, --trace, --checkpoint)."),
     source: list[str] = typer.Option(
@@ -51,7 +51,10 @@ def _declared(
         None, metavar="N", help="Centralities: end after N iterations. Default: 100; katz 1000; hops of radius 256."
     ),
     personalization: Path = typer.Option(
-        None, metavar="FILE", help='pagerank: lines of `vertex weight`, parted by a tab, comma or blanks; "a, b" 1.'
+        None,
+        readable=False,
+        metavar="FILE",
+        help='pagerank: lines of `vertex weight`, parted by a tab, comma or blanks; "a, b" 1.',
     ),
     normalized: bool = typer.Option(None, "--normalized/--no-normalized", help="katz, hits, betweenness: default yes."),
     float64: bool | None = typer.Option(None, "--float64", help="pagerank, sssp, rwr: values in double precision."),
@@ -70,14 +73,16 @@ def _declared(
     ),
     sketches: int = typer.Option(None, metavar="N", help="radius: Flajolet-Martin sketches a vertex. Default: 32."),
     initial: Path = typer.Option(
-        None, metavar="FILE", help="heat, circuit, neural: lines of `vertex value`, parted likewise."
+        None, readable=False, metavar="FILE", help="heat, circuit, neural: lines of `vertex value`, parted likewise."
     ),
     rate: float = typer.Option(
         None, help="heat: share of a difference that flows per unit of weight and step. Default: stable."
     ),
-    nodes: Path = typer.Option(None, metavar="FILE", help="subgraph, cross: the vertices, one a line."),
+    nodes: Path = typer.Option(None, readable=False, metavar="FILE", help="subgraph, cross: the vertices, one a line."),
     node: list[str] = typer.Option(None, metavar="ID", help="subgraph, cross: one vertex; repeatable."),
-    targets: Path = typer.Option(None, metavar="FILE", help="cross: where edges lead. Default: to all other vertices."),
+    targets: Path = typer.Option(
+        None, readable=False, metavar="FILE", help="cross: where edges lead. Default: to all other vertices."
+    ),
     target: list[str] = typer.Option(None, metavar="ID", help="cross: one of them; repeatable."),
     center: bool = typer.Option(None, "--center/--no-center", help="egonet: with its sources. Default: yes."),
     endpoints: bool | None = typer.Option(None, "--endpoints", help="betweenness: a path's ends count as on it."),

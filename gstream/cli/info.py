@@ -35,7 +35,7 @@ class Step(NamedTuple):
 
 
 def info(
-    store: Path = typer.Argument(..., metavar="STORE"),
+    store: Path = typer.Argument(..., metavar="STORE", readable=False),
     simd: bool = typer.Option(False, "--simd", help="SIMD efficiency of a sweep: UA, UR, ME by lanes a list."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
@@ -113,7 +113,7 @@ def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def verify(
-    store: Path = typer.Argument(..., metavar="STORE"),
+    store: Path = typer.Argument(..., metavar="STORE", readable=False),
     threads: int = typer.Option(None, metavar="N", help="Threads. Default: all cores."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
@@ -156,7 +156,7 @@ def damaged(report: VerifyReport) -> StoreError:
 
 
 def export(
-    store: Path = typer.Argument(..., metavar="STORE"),
+    store: Path = typer.Argument(..., metavar="STORE", readable=False),
     out: str = typer.Argument(..., metavar="OUT", help=".txt .tsv .el .wel .csv (.gz, .zst) .parquet; - is stdout."),
     format: str = typer.Option(None, metavar="NAME", help="text, el, wel, csv or parquet. Default: by suffix."),
     no_weights: bool = typer.Option(False, "--no-weights", help="Leave the weights out."),

@@ -13,6 +13,7 @@ import sys
 
 TYPE_CHECKING = False  # typing's, which takes longer to import than what is here
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
     from typing import NoReturn
 
@@ -23,7 +24,7 @@ GC_THRESHOLD = 50_000
 
 def main() -> NoReturn:
     """Entry point of the console script."""
-    _leave_on_signals()
+    _leave_on_signals(_leave_early)
 
     import gc
 
@@ -41,9 +42,16 @@ def main() -> NoReturn:
     end(code or run_command_line())
 
 
-def _leave_on_signals() -> None:
+def _leave_on_signals(leave: Callable[[int, FrameType | None], object]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _leave)
+        signal.signal(number, leave)
+
+
+def _leave_early(number: int, frame: FrameType | None) -> NoReturn:
+    try:
+        os.write(2, f"stopped by {signal.Signals(number).name}; nothing had begun.\n".encode())
+    finally:
+        _leave(number, frame)
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
@@ -54,7 +62,7 @@ def end(code: int) -> NoReturn:
     """End the process: what was registered for its exit is done, and what was printed is out."""
     import atexit
 
-    _leave_on_signals()
+    _leave_on_signals(_leave)
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         try:
