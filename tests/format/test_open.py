@@ -20,9 +20,8 @@ import pagestore
 from pagestore import open_store
 from pagestore.arrays import datasets_of
 from pagestore.crc import crc32
-from pagestore.errors import InputError, StoreError, UsageError, interruption
+from pagestore.errors import StoreError, UsageError
 from pagestore.hdf5 import create, locate
-from pagestore.inputs.npy import ArrayStream
 from pagestore.meta import Meta, decode_meta, encode_meta
 
 
@@ -381,39 +380,3 @@ def test_a_signal_is_no_damage(intact):
         signal.signal(signal.SIGALRM, usual)
         sys.unraisablehook = lost
     assert interrupted > 10
-
-
-def test_what_a_system_error_hides(intact, monkeypatch):
-    def fail(*given):
-        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
-
-    monkeypatch.setattr("pagestore.hdf5._extent", fail)
-    with pytest.raises(KeyboardInterrupt):
-        locate(intact)
-    assert interruption(SystemError("of its own"), None) is None
-
-
-def test_what_a_caller_handles_is_hidden_by_nothing(intact, tmp_path):
-    """A program that opens a store, or an array, after Ctrl-C: what is wrong with it is no interruption."""
-    cut, array = tmp_path / "cut.gs", tmp_path / "cut.npy"
-    cut.write_bytes(Path(intact).read_bytes()[:5000])
-    array.write_bytes(b"\x93NUMPY")
-    try:
-        raise KeyboardInterrupt
-    except KeyboardInterrupt:
-        assert refusal(str(cut)).startswith("is cut: 5000 of its ")
-        with open(array, "rb") as file, pytest.raises(InputError, match="is not a NumPy array"):
-            ArrayStream("cut.npy", file)
-
-
-def test_what_a_clean_up_that_fails_hides():
-    """It was cut short itself, so that what it closes again is closed."""
-    for hidden in (KeyboardInterrupt(), SystemExit(3), ValueError()):
-        try:
-            try:
-                raise hidden
-            finally:
-                raise OSError(9, "Bad file descriptor")
-        except OSError as error:
-            found = interruption(error, None)
-        assert found is (None if isinstance(hidden, ValueError) else hidden)
