@@ -3,6 +3,7 @@
 #   make demo    convert the graph that ships with the project, run BFS and PageRank on it
 #   make test    the whole CPU test suite          make lint, make types    ruff and mypy
 #   make bench, make bench-gpu    benchmarks into bench/results/, on the host's cores and on GPUs (BENCH_ARGS: options)
+#   make bench-cliffs    how every algorithm's time grows on long, flat and dense graphs, for hours (BENCH_ARGS: options)
 #   make torture    break stores, disks, memory, processes, GPUs and inputs for 10 minutes, and count (TORTURE_ARGS: options)
 #   make fuzz    feed the parsers and the store reader what a fuzzer makes of their inputs (FUZZ_ARGS: options)
 #   make examples    try every property of the tests on 10,000 examples, for hours (EXAMPLES_ARGS: options)
@@ -16,7 +17,7 @@ BIN := $(VENV)/bin
 TEST_WORKERS ?= 2
 DEMO := demo
 
-.PHONY: demo test lint types bench bench-gpu torture fuzz examples coverage clean install
+.PHONY: demo test lint types bench bench-gpu bench-cliffs torture fuzz examples coverage clean install
 .DEFAULT_GOAL := demo
 
 install: $(VENV)/.installed
@@ -60,6 +61,9 @@ bench: $(VENV)/.installed-bench
 
 bench-gpu:
 	@$(PYTHON) bench/gpu.py $(BENCH_ARGS)
+
+bench-cliffs: $(VENV)/.installed-bench
+	$(BIN)/python bench/cliffs.py $(BENCH_ARGS)
 
 fuzz: $(VENV)/.installed-fuzz
 	$(BIN)/python bench/fuzz.py $(FUZZ_ARGS)

@@ -1,0 +1,332 @@
+"""How every algorithm's time grows on long, flat, dense and lopsided graphs, and how it stands beside its peers there.
+
+python bench/cliffs.py                                  # all of it, for hours: bench/results/cliffs.{json,md}
+python bench/cliffs.py --only bfs sssp --shapes path grid-undirected --sizes 10000 100000 --out A
+python bench/cliffs.py --budget 10                      # seconds a run may take; larger sizes of such a row are skipped
+
+Two bounds hold a row. Growth: from one size to the next the time grows by no more than SLACK times what the bound of
+the algorithm allows (n log n in the edges, or the one that BOUNDS names), or the run is below SOON. Peers, on long
+diameters, from PEERS_FROM edges on: at most TIMES the best of igraph, networkit and scipy, or below SOON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))  # `python bench/cliffs.py` puts bench/ there, not the project
+
+import numpy as np  # noqa: E402
+
+from bench import cliff_table, machine, ours  # noqa: E402
+from bench.cliff_graphs import CYCLIC, NUMBERINGS, SHAPES, Cliff  # noqa: E402
+from bench.graphs import WORK  # noqa: E402
+
+SIZES = (10_000, 100_000, 1_000_000)
+BUDGET_S = 20.0  # a run; a size that would take longer by the row's growth is skipped
+ENOUGH_S = 1.0  # a first run that takes longer is not repeated
+RUNS = 3
+KILLED_AFTER = 6.0  # budgets, of a row that says nothing
+FAR = 1 << 30  # a limit that no search reaches
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A row's algorithm with options that depend on the graph; shapes: those that it can run on."""
+
+    algorithm: str
+    options: Callable[[Cliff], dict[str, Any]] = lambda cliff: {}
+    shapes: tuple[str, ...] = tuple(SHAPES)
+    bound: str = cliff_table.USUAL
+
+
+def _source(cliff: Cliff) -> dict[str, Any]:
+    return {"source": cliff.made[3]}
+
+
+def _half(cliff: Cliff) -> np.ndarray:
+    return np.arange(cliff.made[0] // 2)
+
+
+def _katz(cliff: Cliff) -> dict[str, Any]:
+    """alpha below 1 / the greatest degree."""
+    return {"alpha": 1 / (int(cliff.csr.degree.max(initial=0)) + int(np.bincount(cliff.csr.indices).max()) + 1)}
+
+
+def _heated(cliff: Cliff) -> dict[str, Any]:
+    return {"initial": {cliff.made[3]: 1.0}}
+
+
+UNDIRECTED = tuple(shape for shape in SHAPES if shape.endswith("-undirected"))
+ACYCLIC = tuple(shape for shape in SHAPES if shape not in CYCLIC)
+ASKED = {
+    "bfs": Asked("bfs", _source),
+    "bfs with a limit": Asked("bfs", lambda cliff: _source(cliff) | {"depth_limit": FAR}),
+    "khop": Asked("khop", lambda cliff: _source(cliff) | {"radius": 3}),
+    "khop with a limit": Asked("khop", lambda cliff: _source(cliff) | {"radius": FAR}),
+    "sssp": Asked("sssp", _source),
+    "widest": Asked("widest", _source),
+    "wcc": Asked("wcc"),
+    "hcc": Asked("hcc", shapes=UNDIRECTED),
+    "scc": Asked("scc"),
+    "levels": Asked("levels", shapes=ACYCLIC),
+    "levels weighted": Asked("levels", lambda cliff: {"weighted": True}, ACYCLIC),
+    "kcore": Asked("kcore"),
+    "mis": Asked("mis"),
+    "coloring": Asked("coloring"),
+    "msf": Asked("msf", shapes=UNDIRECTED),
+    "ktruss": Asked("ktruss", shapes=UNDIRECTED, bound="m^1.5"),
+    "triangles": Asked("triangles", shapes=UNDIRECTED, bound="m^1.5"),
+    "lcc": Asked("lcc", bound="m^1.5"),
+    "pagerank": Asked("pagerank"),
+    "rwr": Asked("rwr", _source),
+    "katz": Asked("katz", _katz),
+    "eigenvector": Asked("eigenvector"),
+    "hits": Asked("hits"),
+    "heat": Asked("heat", _heated),
+    "circuit": Asked("circuit", _heated),
+    "neural": Asked("neural", _heated),
+    "cdlp": Asked("cdlp"),
+    "degrees": Asked("degrees"),
+    "radius": Asked("radius"),
+    "betweenness": Asked("betweenness", bound="n m"),
+    "betweenness of a source": Asked("betweenness", lambda cliff: _source(cliff) | {"normalized": False}),
+    "closeness": Asked("closeness", bound="n m"),
+    "closeness of 16": Asked("closeness", lambda cliff: {"k": 16}),
+    "harmonic": Asked("harmonic", bound="n m"),
+    "harmonic of 16": Asked("harmonic", lambda cliff: {"k": 16}),
+    "subgraph": Asked("subgraph", lambda cliff: {"nodes": _half(cliff)}),
+    "egonet": Asked("egonet", lambda cliff: _source(cliff) | {"radius": 3}),
+    "cross": Asked("cross", lambda cliff: {"nodes": _half(cliff), "targets": cliff.made[0] - 1 - _half(cliff)}),
+}
+
+
+@dataclass
+class Size:
+    """One size of a row: milliseconds of the best run, of it with a certificate, and of each peer."""
+
+    edges: int
+    ms: float
+    cpu_ms: float
+    supersteps: int
+    edges_visited: int
+    certified_ms: float | None = None
+    peers_ms: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Row:
+    """One algorithm on one shape and numbering; skipped: why larger sizes are not there."""
+
+    what: str
+    shape: str
+    numbering: str
+    bound: str
+    sizes: list[Size] = field(default_factory=list)
+    skipped: str = ""
+    wrong: str = ""
+
+    @property
+    def key(self) -> list[str]:
+        return [self.what, self.shape, self.numbering]
+
+
+class Clock:
+    """Whether a next size is likely to stay within the budget, by the last times of what is measured."""
+
+    def __init__(self, budget_s: float) -> None:
+        self.budget_s = budget_s
+        self.last: dict[str, list[tuple[int, float]]] = {}
+
+    def note(self, name: str, seconds: float, edges: int) -> None:
+        self.last.setdefault(name, []).append((edges, seconds))
+
+    def allows(self, name: str, edges: int) -> bool:
+        """By the growth of its last two sizes, at least linear; of one alone by n^1.5."""
+        seen = self.last.get(name, [])
+        if not seen:
+            return True
+        exponent = 1.5
+        if len(seen) > 1:
+            (before, less), (after, more) = seen[-2:]
+            exponent = max(1.0, math.log(max(more, 1e-4) / max(less, 1e-4)) / math.log(after / before))
+        return seen[-1][1] * (edges / seen[-1][0]) ** exponent <= self.budget_s
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, float, Any]:
+    """(seconds, CPU seconds, answer) of the quickest of up to RUNS runs."""
+    best = (math.inf, math.inf)
+    for _ in range(RUNS):
+        answer = None
+        cpu, wall = time.process_time(), time.perf_counter()
+        answer = call()
+        found = time.perf_counter() - wall, time.process_time() - cpu
+        best = min(best[0], found[0]), min(best[1], found[1])
+        if found[0] > ENOUGH_S:
+            break
+    return *best, answer
+
+
+def measure(row: Row, sizes: Sequence[int], budget_s: float, folder: Path, peers: bool = True) -> Row:
+    """Fill a row, smallest size first."""
+    clock, asked = Clock(budget_s), ASKED[row.what]
+    for edges in sizes:
+        if not clock.allows("ours", edges):
+            row.skipped = f"{edges} edges would take more than {budget_s:g} s"
+            break
+        cliff = Cliff(row.shape, edges, row.numbering)
+        _measure_size(row, asked, cliff, clock, folder, peers)
+    return row
+
+
+def _measure_size(row: Row, asked: Asked, cliff: Cliff, clock: Clock, folder: Path, peers: bool) -> None:
+    from gstream.algorithms.registry import ALGORITHMS
+
+    own = asked.options(cliff)
+    with ours.opened(cliff.store(folder)) as session:
+        if not row.sizes:
+            session.execute(asked.algorithm, own)  # compiles
+        wall, cpu, answer = timed(lambda: session.execute(asked.algorithm, own))
+        clock.note("ours", wall, cliff.edges)
+        stats = answer.summary["stats"]
+        size = Size(cliff.edges, wall * 1e3, cpu * 1e3, answer.summary["supersteps"], stats["edges_visited"])
+        row.sizes.append(size)
+        if ALGORITHMS[asked.algorithm].proves and clock.allows("certified", cliff.edges):
+            if len(row.sizes) == 1:
+                session.execute(asked.algorithm, own, certify=True)  # compiles
+            wall, _, _ = timed(lambda: session.execute(asked.algorithm, own, certify=True))
+            clock.note("certified", wall, cliff.edges)
+            size.certified_ms = wall * 1e3
+        if peers:
+            _ask_peers(row, size, cliff, clock, answer)
+
+
+def _ask_peers(row: Row, size: Size, cliff: Cliff, clock: Clock, answer: Any) -> None:
+    from bench.cliff_peers import PEERS, Theirs
+
+    theirs = Theirs(cliff, machine.cores())
+    for name, peer in PEERS.get(row.what, {}).items():
+        if not clock.allows(name, cliff.edges):
+            continue
+        peer.call(theirs)  # builds its graph
+        wall, _, found = timed(lambda call=peer.call: call(theirs))
+        clock.note(name, wall, cliff.edges)
+        size.peers_ms[name] = wall * 1e3
+        if peer.column is not None:
+            _compare(row, name, answer, np.asarray(peer.column(found), dtype=np.float64))
+
+
+def _compare(row: Row, name: str, answer: Any, expected: np.ndarray) -> None:
+    mine = answer.to_numpy()[answer.columns[1]]
+    if mine.dtype.kind == "f":
+        mine = np.where(np.isinf(mine), -1.0, mine)
+    if not np.allclose(mine.astype(np.float64), expected, rtol=1e-5, atol=1e-9):
+        row.wrong = f"differs from {name}'s"
+
+
+def rows_of(only: Sequence[str], shapes: Sequence[str], numberings: Sequence[str]) -> Iterator[Row]:
+    for what in only:
+        asked = ASKED[what]
+        for shape in shapes:
+            for numbering in numberings if shape in asked.shapes else ():
+                yield Row(what, shape, numbering, asked.bound)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench/cliffs.py", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=ASKED, default=list(ASKED), metavar="ROW", help="these rows only")
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES), help="on these shapes only")
+    parser.add_argument("--numberings", nargs="+", choices=NUMBERINGS, default=list(NUMBERINGS))
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="edges, ascending")
+    parser.add_argument("--budget", type=float, default=BUDGET_S, metavar="SECONDS", help="of a run")
+    parser.add_argument("--no-peers", action="store_true", help="measure growth alone")
+    parser.add_argument("--out", type=Path, help="folder for the results")
+    parser.add_argument("--join", type=Path, nargs="+", metavar="JSON", help="measure nothing: join results into one")
+    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+def measure_apart(rows: list[Row], options: argparse.Namespace) -> list[Row]:
+    """Rows as a process of its own measures them; one that says nothing for too long is ended at that row."""
+    done: list[Row] = []
+    part = WORK / "cliffs" / "rows.jsonl"
+    part.parent.mkdir(parents=True, exist_ok=True)
+    while len(done) < len(rows):
+        left = rows[len(done) :]
+        part.write_text("".join(json.dumps(row.key) + "\n" for row in left))
+        command = [sys.executable, __file__, "--child", str(part), "--budget", str(options.budget)]
+        command += ["--sizes", *map(str, options.sizes)] + ["--no-peers"] * options.no_peers
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        assert child.stdout is not None
+        limit = KILLED_AFTER * options.budget * len(options.sizes)
+        reason = _take(child, done, limit)
+        if len(done) < len(rows):
+            done.append(rows[len(done)])
+            done[-1].skipped = reason
+            print(f"{done[-1].key}: {reason}", file=sys.stderr, flush=True)
+    return done
+
+
+def _take(child: subprocess.Popen[str], done: list[Row], limit_s: float) -> str:
+    """Take rows of a child until it ends, or says nothing for so long; why it ended."""
+    import select
+
+    assert child.stdout is not None
+    try:
+        while True:
+            ready, _, _ = select.select([child.stdout], [], [], limit_s)
+            if not ready:
+                return f"not done after {limit_s:g} s"
+            line = child.stdout.readline()
+            if not line:
+                return f"its process ended with exit code {child.wait()}"
+            found = json.loads(line)
+            done.append(Row(**found | {"sizes": [Size(**size) for size in found["sizes"]]}))
+            print(cliff_table.line(found), file=sys.stderr, flush=True)
+    finally:
+        child.kill()
+        child.wait()
+
+
+def measure_here(options: argparse.Namespace) -> int:
+    """The child's side: rows from a file, a line of JSON each on standard output."""
+    for text in options.child.read_text().splitlines():
+        what, shape, numbering = json.loads(text)
+        row = Row(what, shape, numbering, ASKED[what].bound)
+        measure(row, options.sizes, options.budget, WORK / "cliffs", not options.no_peers)
+        print(json.dumps(asdict(row)), flush=True)
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    if options.child:
+        return measure_here(options)
+    words = " ".join(["python bench/cliffs.py", *(arguments if arguments is not None else sys.argv[1:])])
+    whole = {"command": words, "machine": machine.facts(), "budget_s": options.budget}
+    if options.join:
+        whole |= cliff_table.join([json.loads(file.read_text()) for file in options.join])
+    else:
+        rows = list(rows_of(options.only, options.shapes, options.numberings))
+        whole["rows"] = [asdict(row) for row in measure_apart(rows, options)]
+    all_of_it = options.only == list(ASKED) and options.shapes == list(SHAPES) or options.join
+    folder = options.out or ROOT / "bench" / ("results" if all_of_it else "scratch/results")
+    whole["rows"] = [cliff_table.judged(row) for row in whole["rows"]]
+    machine.write_json(folder / "cliffs.json", whole)
+    (folder / "cliffs.md").write_text(cliff_table.markdown(whole))
+    print(cliff_table.markdown(whole))
+    return 1 if any(row["failures"] for row in whole["rows"]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
