@@ -1,20 +1,24 @@
 """Strongly connected components: who reaches each other; a component is named by its least vertex.
 
-u ~ v where there is a path from u to v and one back (networkx.strongly_connected_components). First two breadth-first
-searches, along the edges and against them, from a vertex with many of both: who is found by both is its component, most
-often the one giant of the graph (Slota, Rajamanickam, Madduri 2014), and no other lies across what one of them found.
-Then rounds (Orzan 2004; trimming as McLendon et al. 2005): vertices that no edge leaves, or none leads to, are
-components of their own; then colours, each vertex its own, spread along edges and the one of highest hash stays, so
-that a vertex's colour reaches it; who reaches its colour, too, is in its component. The others go on, those of one
-colour among themselves. Of undirected graphs these are the connected components: use wcc, which is faster.
+u ~ v where there is a path from u to v and one back (networkx.strongly_connected_components). Of a graph of few edges
+one thread finds them by depth-first search, in linear time (gstream.algorithms.onethread). Of others first two
+breadth-first searches, along the edges and against them, from a vertex with many of both: who is found by both is its
+component, most often the one giant of the graph (Slota, Rajamanickam, Madduri 2014), and no other lies across what one
+of them found. Then vertices that no edge leaves, or none leads to, are components of their own (trimming: McLendon et
+al. 2005). The rest goes to the one thread; GPUs, and hosts without the room, divide it by rounds (Orzan 2004): colours,
+each vertex its own, spread along edges and the one of highest hash stays, so that a vertex's colour reaches it; who
+reaches its colour, too, is in its component. The others go on, those of one colour among themselves. Where colours
+spread for long, as along chains, GPUs leave the rest to the host's thread, too.
+Of undirected graphs these are the connected components, which wcc finds.
 
-Holds 4 IDs (16 or 32 bytes) and 5 bits a vertex, at first what a breadth-first search does.
-Sweeps visit lists of vertices without a component, colouring those of vertices whose colour changed.
+Holds 4 IDs (16 or 32 bytes) and 5 bits a vertex, at first what a breadth-first search does; 3 IDs and 16 bytes a vertex
+beside all pages where one thread works. Sweeps visit lists of vertices without a component, colouring those of vertices
+whose colour changed.
 Certificate: within each component its root reaches all and all reach the root; and between components there is no
 cycle, as they can be taken off one after the other, none having an edge from one that is left.
 
-Runs gstream.algorithms.strong; needs any topology; holds 17 bytes a vertex, at first as bfs; certificate: by its
-definition, as above.
+Runs gstream.algorithms.onethread, gstream.algorithms.strong; needs any topology; holds 17 bytes a vertex, at first as
+bfs; certificate: by its definition, as above.
 """
 
 from __future__ import annotations
@@ -23,11 +27,14 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms import strong, unionfind
+from gstream.algorithms import onethread, strong, unionfind
+from gstream.algorithms.certify import certify_wcc
 from gstream.algorithms.levels import join_falls
+from gstream.algorithms.lists import lists_of
 from gstream.algorithms.predecessors import unreached
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
+from gstream.algorithms.wcc import run_wcc
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, list_bits, set_bits
 from gstream.programs.bfs import BFS, BFSBack
 from gstream.results import Column
@@ -35,20 +42,58 @@ from pagestore.errors import ResourceError, UsageError
 from pagestore.sizes import show_things
 
 LONGEST = 1000  # supersteps of a search: where paths are longer, colours divide them sooner
+AT_ONCE = 1 << 23  # edges that one of the host's threads walks without searches: 0.1 s, or 3 s of a path in any order
+SWEEPS = 64  # of GPUs, or of a certificate of more edges, before one thread does what is left
 TRIMS = 3  # sweeps of trimming in each round, as long as they find something; long chains fall by colours, too
 
 
 def run_scc(session: Session) -> tuple[list[Column], dict[str, Any]]:
     """Column component. Raises ResourceError."""
-    vertices, name = session.meta.vertices, session.meta.topologies[0]
+    if not session.meta.directed:
+        return run_wcc(session)
+    vertices = session.meta.vertices
     _foresee(session)
     label = np.full(vertices, session.none, session.id_dtype)
-    part = np.zeros_like(label)
-    session.hold(label, part)
+    session.hold(label)
+    rounds = 1 if _patience(session) == 0 and _walk(session, label) else _divide(session, label)
+    components = int(unionfind.count_roots(label))
+    least, named = np.full(vertices, session.none, session.id_dtype), np.empty_like(label)
+    session.hold(least, named)
+    session.each(unionfind.least_natural, label, session.natural_ids(), least)
+    session.each(unionfind.relabel, label, least, named)
+    found = {"components": components, **session.finish(rounds, True)}
+    return [Column("component", named, holds="natural")], found
+
+
+def _patience(session: Session) -> int:
+    """Sweeps after which one thread walks from list to list instead, where there is room."""
+    return SWEEPS if session.on_gpus or session.meta.edges > AT_ONCE else 0
+
+
+def _walk(session: Session, label: np.ndarray) -> bool:
+    """Label all vertices that have no label, by one thread; False where host memory has no room for that."""
+    vertices, ids = len(label), session.id_dtype.itemsize
+    with lists_of(session, session.meta.topologies[0], vertices * (2 * ids + 8)) as lists:
+        if lists is None:
+            return False
+        number, stack, following = np.zeros_like(label), np.empty_like(label), np.empty(vertices, np.uint64)
+        number[label != session.none] = session.none
+        session.hold(number, stack, following)
+        given = (lists.words, lists.places, label, number, stack, following)
+        session.look(onethread.find_strong, *given, items=0, long=True)
+        session.let_go(number, stack, following)
+    return True
+
+
+def _divide(session: Session, label: np.ndarray) -> int:
+    """Label all vertices by two searches and rounds of trimming and colours, until one thread does the rest; rounds."""
+    vertices, name, rounds = len(label), session.meta.topologies[0], 0
+    part, color = np.zeros_like(label), np.zeros_like(label)
+    session.hold(part)
     _find_giant(session, label, part)
-    color, rounds = np.zeros_like(label), 0
     here, following, left = bitmap(vertices), bitmap(vertices), bitmap(vertices)
     session.hold(color, here, following, left)
+    patience = SWEEPS if session.on_gpus else 0
 
     def join(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
         for copy in copies:
@@ -59,6 +104,10 @@ def run_scc(session: Session) -> tuple[list[Column], dict[str, Any]]:
         left[:] = here
         _trim(session, name, label, part, left)
         while here.any():
+            if patience == 0 and _walk(session, label):
+                here[:] = left[:] = 0
+                continue
+            patience -= 1
             following[:] = 0
             shared = SharedKernel(strong.spread_colors, (label, part, here, color, following), join=join)
             session.sweep_among(name, shared, here)
@@ -68,13 +117,8 @@ def run_scc(session: Session) -> tuple[list[Column], dict[str, Any]]:
         while changed[0]:
             changed[0] = 0
             session.sweep_among(name, SharedKernel(strong.collect, (label, color, changed)), left)
-    components = int(unionfind.count_roots(label))
-    least = np.full(vertices, session.none, session.id_dtype)
-    session.hold(least)
-    session.each(unionfind.least_natural, label, session.natural_ids(), least)
-    session.each(unionfind.relabel, label, least, color)
-    found = {"components": components, **session.finish(rounds, True)}
-    return [Column("component", color, holds="natural")], found
+    session.let_go(part, color, here, following, left)
+    return rounds
 
 
 def _foresee(session: Session) -> None:
@@ -129,20 +173,17 @@ def _trim(session: Session, name: str, label: np.ndarray, part: np.ndarray, left
 
 def certify_scc(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove components (labels are natural indices); returns what was proven. Raises CertificateError."""
-    label, name = columns[0].values, session.meta.topologies[0]
+    if not session.meta.directed:
+        return certify_wcc(session, columns, options, found)
+    label = columns[0].values
     natural = session.store.natural_ids()
     if np.any(label > natural):
         raise refuse("a component is named by a greater vertex than its least")
-    ahead = (label == natural).astype(np.uint8)
-    back, changed = ahead.copy(), np.ones(1, np.int64)
-    session.hold(label, natural, ahead, back)
-    while changed[0]:
-        changed[0] = 0
-        session.sweep(name, SharedKernel(strong.check_reach, (label, ahead, back, changed)))
-    apart = np.flatnonzero((ahead == 0) | (back == 0))
+    session.hold(label, natural)
+    apart = _find_apart(session, label, natural)
     if len(apart):
         raise refuse(f"vertex {session.user_ids(apart[:1])[0]} and the name of its component do not reach each other")
-    _check_acyclic(session, name, label)
+    _check_acyclic(session, label)
     components = int(np.count_nonzero(label == natural))
     return {
         "holds": True,
@@ -150,10 +191,40 @@ def certify_scc(session: Session, columns: list[Column], options: dict[str, Any]
     }
 
 
-def _check_acyclic(session: Session, name: str, label: np.ndarray) -> None:
-    """Take components off that no edge from another one leads into, until none is left: those to which the last ones
-    led, as long chains have many turns."""
+def _find_apart(session: Session, label: np.ndarray, natural: np.ndarray) -> np.ndarray:
+    """Vertices that are not strongly connected with the name of their component; by one thread's walk some of them."""
+    ahead, patience = (label == natural).astype(np.uint8), _patience(session)
+    back, changed = ahead.copy(), np.ones(1, np.int64)
+    session.hold(ahead, back)
+    while changed[0]:
+        apart = _apart_by_walk(session, label, natural) if patience == 0 else None
+        if apart is not None:
+            return apart
+        changed[0], patience = 0, patience - 1
+        kernel = SharedKernel(strong.check_reach, (label, ahead, back, changed))
+        session.sweep(session.meta.topologies[0], kernel)
+    session.let_go(ahead, back)
+    return np.flatnonzero((ahead == 0) | (back == 0))
+
+
+def _apart_by_walk(session: Session, label: np.ndarray, natural: np.ndarray) -> np.ndarray | None:
+    """_find_apart by a walk; None where host memory has no room for that."""
     vertices = len(label)
+    with lists_of(session, session.meta.topologies[0], vertices * (2 * label.itemsize + 8)) as lists:
+        if lists is None:
+            return None
+        number, stack, following = np.zeros_like(label), np.empty_like(label), np.empty(vertices, np.uint64)
+        session.hold(number, stack, following)
+        given = (lists.words, lists.places, label, natural, number, stack, following)
+        lone = session.each(onethread.prove_strong, *given, items=0, long=True)
+        session.let_go(number, stack, following)
+    return np.flatnonzero(number == 0) if lone == vertices else np.array([lone])
+
+
+def _check_acyclic(session: Session, label: np.ndarray) -> None:
+    """Take components off that no edge from another one leads into, until none is left: those to which the last ones
+    led."""
+    vertices, name, patience = len(label), session.meta.topologies[0], _patience(session)
     left, due, following = np.zeros(vertices, np.int64), bitmap(vertices), bitmap(vertices)
     members = np.argsort(label, kind="stable").astype(np.uint64)
     starts = np.zeros(vertices + 1, np.int64)
@@ -162,6 +233,9 @@ def _check_acyclic(session: Session, name: str, label: np.ndarray) -> None:
     session.sweep(name, SharedKernel(strong.count_entries, (label, left)))
     free = np.flatnonzero((left == 0) & (np.diff(starts) > 0))
     while len(free):
+        if patience == 0 and _take_all_off(session, label, left, starts, members, free):
+            break
+        patience -= 1
         due[:] = following[:] = 0
         sizes = starts[free + 1] - starts[free]
         set_bits(due, members[np.repeat(starts[free] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())])
@@ -172,3 +246,18 @@ def _check_acyclic(session: Session, name: str, label: np.ndarray) -> None:
     if len(cyclic):
         named = session.user_ids(members[starts[cyclic[0]] :][:1])[0]
         raise refuse(f"vertex {named} is on a cycle through several components, or behind one")
+
+
+def _take_all_off(
+    session: Session, label: np.ndarray, left: np.ndarray, starts: np.ndarray, members: np.ndarray, free: np.ndarray
+) -> bool:
+    """Take off the components of labels `free` and all that are free then, by one thread; False where there is no
+    room."""
+    with lists_of(session, session.meta.topologies[0], 8 * len(label)) as lists:
+        if lists is None:
+            return False
+        queue = np.empty(len(label), np.uint64)
+        queue[: len(free)] = free
+        given = (lists.words, lists.places, label, left, starts, members, queue, len(free))
+        session.each(onethread.take_all_off, *given, items=0, long=True)
+    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import networkx as nx
@@ -25,9 +26,20 @@ def reference(example):
     return {v: min(members) for members in find(graph) for v in members}
 
 
+def take(way, patch):
+    """Have one thread find all components, or what searches and trimming leave; or sweeps do, as without room."""
+    if way != "at once":
+        patch.setattr(scc, "AT_ONCE", -1)
+    if way == "sweeps":
+        patch.setattr(scc, "lists_of", lambda *given: nullcontext(None))
+
+
 @settings(max_examples=250)
-@given(example=examples(), devices=devices, longest=st.sampled_from([1, 2, 1000]))
-def test_components_are_networkx(example, devices, longest, tmp_path_factory):
+@given(
+    example=examples(), devices=devices, longest=st.sampled_from([1, 2, 1000]),
+    way=st.sampled_from(["at once", "divided", "sweeps"]),
+)  # fmt: skip
+def test_components_are_networkx(example, devices, longest, way, tmp_path_factory):
     """Whether the two searches from one vertex end or not."""
     expected = reference(example)
     with (
@@ -35,14 +47,16 @@ def test_components_are_networkx(example, devices, longest, tmp_path_factory):
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(scc, "LONGEST", longest)
+        take(way, patch)
         result = graph.scc(certify=True)
     assert column(result, "component") == expected
     assert result.summary["components"] == len(set(expected.values()))
 
 
-@pytest.mark.parametrize("topology", ["both", "out", "in"])
+@pytest.mark.parametrize(("topology", "way"), [("both", "sweeps"), ("out", "at once"), ("in", "sweeps")])
 @pytest.mark.parametrize("options", SCHEDULES)
-def test_schedules_change_nothing(topology, options, tmp_path):
+def test_schedules_change_nothing(topology, options, way, tmp_path, monkeypatch):
+    take(way, monkeypatch)
     example = big_example(True, topology=topology)
     with gstream.open(example.stored(tmp_path), **options) as graph:
         result = graph.scc(certify=True)
@@ -51,9 +65,37 @@ def test_schedules_change_nothing(topology, options, tmp_path):
     assert stats["peak_memory_bytes"] <= options.get("host_memory", stats["peak_memory_bytes"])
 
 
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("columns", [1, 32])
+def test_a_long_path_is_walked_once(directed, columns, tmp_path, monkeypatch):
+    """20,000 vertices in any order: each edge is looked at once, undirected ones by wcc. One sweep reads the pages, and
+    one counts, for the certificate, what leads into components."""
+    order = np.random.default_rng(6).permutation(20_001)
+    example = Example(20_001, order[:-1], order[1:], directed=directed, topology="out", columns=columns)
+    swept, sweep = [], Session.sweep
+    monkeypatch.setattr(Session, "sweep", lambda *given: (swept.append(given[1]), sweep(*given))[1])
+    with gstream.open(example.stored(tmp_path)) as graph:
+        result = graph.scc(certify=True)
+    assert result.summary["components"] == (20_001 if directed else 1)
+    assert result.summary["stats"]["edges_visited"] == 20_000
+    assert len(swept) <= 2
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_a_hubs_list_is_walked_through_all_its_pages(directed, tmp_path):
+    """Lists of large pages, and a cycle through the last neighbour of the longest one."""
+    spokes = np.arange(1, 3001)
+    source, target = np.concatenate([0 * spokes, [3000, 2500]]), np.concatenate([spokes, [2500, 0]])
+    example = Example(3001, source, target, directed=directed, topology="out")
+    with gstream.open(example.stored(tmp_path)) as graph:
+        result = graph.scc(certify=True)
+    assert column(result, "component") == reference(example)
+
+
 @pytest.mark.parametrize("step", [1, -1])
-def test_chains_of_cycles(step, tmp_path):
-    """100 cycles of 7 vertices, joined to a chain, up or down in IDs; then a path, which has no cycle."""
+def test_chains_of_cycles(step, tmp_path, monkeypatch):
+    """100 cycles of 7 vertices, joined to a chain, up or down in IDs; then a path, which has no cycle: by colours."""
+    take("sweeps", monkeypatch)
     v = np.arange(700)
     source = np.concatenate([v, np.arange(0, 693, 7), np.arange(700, 1000)])
     target = np.concatenate([v // 7 * 7 + (v + 1) % 7, np.arange(7, 700, 7), np.arange(701, 1001)])
@@ -67,6 +109,7 @@ def test_chains_of_cycles(step, tmp_path):
 @pytest.mark.parametrize(("longest", "most"), [(1000, 1), (5, 9)])
 def test_a_giant_is_found_by_two_searches(longest, most, tmp_path, monkeypatch):
     """A giant component with chains into it and out of it: one round, or some by colours."""
+    take("sweeps", monkeypatch)
     monkeypatch.setattr(scc, "LONGEST", longest)
     random, ring = np.random.default_rng(8), np.arange(2000)
     source = np.concatenate([ring, random.integers(0, 2000, 6000), [2000, 2001, 5, 2002]])
@@ -79,15 +122,18 @@ def test_a_giant_is_found_by_two_searches(longest, most, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("topology", ["out", "in"])
-def test_without_the_searches(topology, tmp_path):
+def test_without_the_searches(topology, tmp_path, monkeypatch):
     """One of the two would have to pull, for which vertices can't come by chunks: colours alone find it."""
+    take("sweeps", monkeypatch)
     example = big_example(True, topology=topology)
     with gstream.open(example.stored(tmp_path), chunk_vertices=128) as graph:
         result = graph.scc(certify=True)
     assert column(result, "component") == reference(example)
 
 
-def test_corrupted_answers_are_caught(tmp_path):
+@pytest.mark.parametrize("way", ["at once", "sweeps"])
+def test_corrupted_answers_are_caught(way, tmp_path, monkeypatch):
+    take(way, monkeypatch)
     with gstream.open(big_example(True).stored(tmp_path)) as graph, Session(graph.engine()) as session:
         columns, found = run_scc(session)
         certify_scc(session, columns, {}, found)

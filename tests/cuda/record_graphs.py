@@ -29,7 +29,7 @@ DIRECTED = (
     "subgraph", "heat", "circuit", "neural",
 )  # fmt: skip
 UNDIRECTED = (
-    "betweenness", "cdlp", "coloring", "cross", "kcore", "ktruss", "lcc", "mis", "msf", "scc", "subgraph", "triangles",
+    "betweenness", "cdlp", "coloring", "cross", "kcore", "ktruss", "lcc", "mis", "msf", "subgraph", "triangles",
 )  # fmt: skip
 KINDS = {"directed": DIRECTED, "undirected": UNDIRECTED, "columns": UNDIRECTED}  # of graphs, and who takes them
 CASES = [(kind, name) for kind, names in KINDS.items() for name in names]

@@ -8,11 +8,12 @@ from compilers import needs_gxx
 from record_graphs import ASKED, CASES, KINDS, check, make_path
 
 import gstream
-from gstream.algorithms import session
+from gstream.algorithms import scc, session, strong
 from gstream.devices import gpusweep
 from gstream.devices.base import DeviceMemoryError
 from gstream.devices.gpu import GpuDevice
 from gstream.devices.gpusweep import merge_copies
+from pagestore.memory import convert_arrays
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
 V, E, PAGE = 400, 7000, 4096
@@ -61,6 +62,24 @@ def test_few_lists_are_left_to_the_cores(paths, kind, name, launched, monkeypatc
     with gstream.open(paths[kind]) as graph:
         check(graph, name, ASKED.get(name, {}), OPTIONS["two"])
     assert launched and listed
+
+
+@pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
+def test_what_gpus_leave_of_long_paths_one_thread_walks(devices, launched, tmp_path, monkeypatch):
+    """Colours spread in 3 sweeps at most, and reach in as many: the rest, and what is left of the proof, are the
+    host's. Two cycles with a path between them."""
+    monkeypatch.setattr(scc, "SWEEPS", 3)
+    monkeypatch.setattr(scc, "LONGEST", 3)
+    ring, order = np.arange(300), np.random.default_rng(1).permutation(800)
+    source = np.concatenate([ring, ring + 500, np.arange(299, 500)])
+    target = np.concatenate([np.roll(ring, -1), np.roll(ring, -1) + 500, np.arange(300, 501)])
+    convert_arrays(tmp_path / "chain.gs", order[source], order[target], vertices=800, page_bytes=PAGE)
+    swept, sweep = [], session.Session.sweep
+    monkeypatch.setattr(session.Session, "sweep", lambda *given: (swept.append(given[2].function), sweep(*given))[1])
+    with gstream.open(tmp_path / "chain.gs") as graph:
+        found = graph.scc(certify=True, devices=devices)
+    assert found.summary["components"] == 202 and "spread_colors" in launched
+    assert swept.count(strong.spread_colors) == swept.count(strong.check_reach) == 3
 
 
 @pytest.mark.parametrize("kind", KINDS)
