@@ -21,17 +21,17 @@ from gstream.hostcode.jit import kernel
 
 @dataclass(frozen=True)
 class Lists:
-    """What kernels read of a topology (gstream.hostcode.adjacency): words id[pages, W], weights weight[pages, W] (of no
-    rows where none were asked for), places uint64[V]."""
+    """What kernels read of a topology (gstream.hostcode.adjacency): words id[pages, W], weights of them or None,
+    places uint64[V]."""
 
     words: np.ndarray
-    weights: np.ndarray
+    weights: np.ndarray | None
     places: np.ndarray
 
 
 @kernel
 def pass_over(words, parts, counter):
-    """Nothing: pages are read, and that is all."""
+    """Nothing: pages are read, and counted."""
     claim(counter)
     return u64(0)
 
@@ -54,14 +54,11 @@ def lists_of(session: Session, name: str, beside: int, weights: bool = False) ->
 
 
 def _read(session: Session, name: str, weights: bool, places: np.ndarray) -> Lists | None:
-    """The lists, once all pages are there; None where they come and go, by what was planned before."""
+    """The lists, once all pages have been read; None where these come and go, by what was planned before."""
     engine, table = session.engine, session.engine.graph.tables[name]
-    for _ in range(2):
-        if engine.holds(name):
-            there = engine.in_memory(table, weights)
-            if there.read.all() and not (weights and there.weights is None):
-                session.each(find_places, there.words, places, items=8 * table.pages)
-                none = np.empty((0, 0), table.weight_dtype or np.uint8)
-                return Lists(there.words, none if there.weights is None else there.weights, places)
-        engine.sweep(name, SharedKernel(pass_over, (), weights))
-    return None
+    engine.sweep(name, SharedKernel(pass_over, (), weights))
+    if not engine.holds(name):
+        return None
+    there = engine.in_memory(table, weights)
+    session.each(find_places, there.words, places, items=8 * table.pages)
+    return Lists(there.words, there.weights, places)
