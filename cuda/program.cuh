@@ -16,6 +16,7 @@ constexpr Monoid COMBINE = MIN;
 constexpr bool IDEMPOTENT = true;     // combining a message twice changes nothing: only active vertices send
 constexpr bool IN_PLACE = true;       // messages are combined straight into `value`; there is no apply
 constexpr bool HAS_DONE = true;       // a vertex that is `done` takes no more messages
+constexpr bool STOPS_EARLY = true;    // ... nor one for which what it got is `done`: there is no apply
 constexpr bool USES_EDGE = false;     // send reads the edge's weight
 constexpr bool PREMADE = false;       // a pull gathers messages made once a vertex, not values
 constexpr bool USES_DEGREE = false;   // degree[] is there

@@ -41,10 +41,10 @@ __device__ __forceinline__ Best best_of(const Sources& sources, const Word* page
             const Got fresh = sources.message(u[k], from, weight_of(weights, word + k * size), ctx);
             if (!better(fresh, found.best)) continue;
             found.best = merged(found.best, fresh);
-            finished = HAS_DONE && program::done(i64(list.vertex), found.best, ctx);
+            finished = STOPS_EARLY && program::done(i64(list.vertex), found.best, ctx);
         }
         word += STEP * size;
-        if (HAS_DONE && (IN_COLUMNS ? finished : (__ballot_sync(FULL, finished) & team) != 0)) list.stop = 0;
+        if (STOPS_EARLY && (IN_COLUMNS ? finished : (__ballot_sync(FULL, finished) & team) != 0)) list.stop = 0;
     }
     if (!IN_COLUMNS) found.best = team_best(found.best, size);
     return found;
@@ -55,7 +55,7 @@ __device__ __forceinline__ u32 pull_stretch(const Sources& sources, const Word* 
                                             Got* dst, u64 dst_first, u64* next_bits, const Context& ctx) {
     Got* const where = dst + (list.vertex - dst_first);
     const Got old = list.first < list.stop ? *where : program::no_got();
-    if (HAS_DONE && list.first < list.stop && program::done(i64(list.vertex), old, ctx)) list.stop = list.first;
+    if (STOPS_EARLY && list.first < list.stop && program::done(i64(list.vertex), old, ctx)) list.stop = list.first;
     const Best found = best_of(sources, page, weights, list, old, 32, ctx);
     const bool first = lane_of() == 0 && list.first < list.stop;
     if (first && better(found.best, old) && settle(where, found.best, old) && IN_PLACE) mark(next_bits, list.vertex);

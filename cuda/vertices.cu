@@ -157,21 +157,6 @@ apply_kernel(Value* value, u64 value_first, Got* got, u64 got_first, const Degre
     store_totals(partials, first, last, sums);
 }
 
-// The totals of [first, last) for programs that relax in place (their totals don't read v.before).
-KERNEL __launch_bounds__(VERTEX_THREADS)
-totals_kernel(const Value* value, u64 value_first, const Degree* degree, const Degree* in_degree, const f64* own,
-              f64* partials, u64 first, u64 last, Context ctx) {
-    Sums sums = {};
-    const auto load = [&](u64 v) {
-        const u64 at = v - value_first;
-        return Attributes{degree_of(degree, at), in_degree_of(in_degree, at), value[at], Got()};
-    };
-    for_block(first, last, load, [&](u64 v, bool real, const Attributes& of) {
-        if (real) program::add_totals(sums, i64(v), of.value, of.value, of.out, of.into, own, v - value_first, ctx);
-    });
-    store_totals(partials, first, last, sums);
-}
-
 // open_bits of [first, last) anew: the vertices that are not done. due: where there is one and it is 0, nothing is.
 KERNEL __launch_bounds__(VERTEX_THREADS)
 reopen_kernel(const u64* due, const Value* value, u64 value_first, u64* open_bits, u64 first, u64 last, Context ctx) {

@@ -1,6 +1,6 @@
 """Checkpoint and restart (Garaph 2.2): between two supersteps a run is its values, its frontier and a few numbers.
 
-    with make_keeper(options, store, program) as keeper:     the folder is locked, what is in it is checked
+    with make_keeper(options, meta, code, ...) as keeper:    the folder is locked, what is in it is checked
         Run.begin     goes on from what keeper.take gives, where it gives any
         Run.go        calls keeper.between after every superstep: it writes when it is time, and ends the run if asked
 
@@ -33,7 +33,7 @@ DEFAULT_SECONDS = 60.0
 TRIAL_BYTES = 16 << 20  # written and synced to see how fast the folder's disk is
 SHARE = 0.05  # of a run's time, at most, goes into checkpoints that nobody asked a number of
 MOST_SHOWN = 80  # characters of a parameter; longer ones are told apart by their hash
-VERSION = 2
+VERSION = 3
 
 
 @dataclass
@@ -41,7 +41,8 @@ class State:
     """A run between two supersteps.
 
     value: value[V] in store order; active: uint64[ceil(V / 64)], those held back too; partials: float64[blocks,
-    totals]; near_step: what the frontier was cut with, None where it was not; the rest is gstream.direction's.
+    totals]; near_step: what the frontier was cut with, None where it was not; in_place: values may have come farther
+    than an edge a superstep (gstream.relaxing); the rest is gstream.direction's.
     """
 
     value: np.ndarray
@@ -52,6 +53,7 @@ class State:
     unexplored: int
     pulled: bool
     last_vertices: int
+    in_place: bool
 
     def numbers(self) -> dict[str, Any]:
         """Everything but the arrays, for JSON."""
@@ -60,7 +62,14 @@ class State:
 
 ARRAYS = ("value", "active", "partials")
 WRITTEN = [  # types of a state's numbers
-    {"superstep": int, "near_step": near, "unexplored": int, "pulled": bool, "last_vertices": int}
+    {
+        "superstep": int,
+        "near_step": near,
+        "unexplored": int,
+        "pulled": bool,
+        "last_vertices": int,
+        "in_place": bool,
+    }
     for near in (float, int, type(None))
 ]
 
@@ -161,16 +170,18 @@ class Keeper:
 
 
 @contextmanager
-def make_keeper(options: Any, meta: Any, program: Program, limit: int | None, asked: Asked) -> Iterator[Keeper | None]:
+def make_keeper(options: Any, meta: Any, code: Any, limit: int | None, asked: Asked) -> Iterator[Keeper | None]:
     """The keeper that the options ask for, None where they ask for none.
 
-    meta: the store's. limit: supersteps that the run may make. asked: what the run is, for messages. Raises UsageError
-    (the folder; a checkpoint that is there though nobody asked to go on from it, or of another store, program or
-    parameter), InputError (damaged), ResourceError (no room for a checkpoint).
+    meta: the store's. code: the compiled program. limit: supersteps that the run may make. asked: what the run is, for
+    messages. Raises UsageError (the folder; a checkpoint that is there though nobody asked to go on from it, or of
+    another store, program or parameter, or whose supersteps a limit can't count), InputError (damaged), ResourceError
+    (no room for a checkpoint).
     """
     if options.checkpoint is None:
         yield None
         return
+    program: Program = code.program
     ends = ends_of(type(program))
     parameters = {name: shown(getattr(program, name)) for name in type(program).parameters if name not in ends}
     said = parameters if asked.options is None else {name: say(value) for name, value in asked.options.items()}
@@ -208,6 +219,12 @@ def _go_on(keeper: Keeper, program: Program, vertices: int, limit: int | None) -
         raise UsageError(
             f"{where}: its checkpoint is of superstep {saved.superstep}, and this run is to end after {limit}. Raise "
             "that limit, or start afresh: pass --force instead of --resume."
+        )
+    if limit is not None and saved.in_place:
+        raise UsageError(
+            f"{where}: its checkpoint is of a run without a limit of supersteps, whose values may have come farther "
+            f"than {saved.superstep} edges in {saved.superstep} supersteps. Resume without a limit, or start afresh: "
+            "pass --force instead of --resume."
         )
     keeper.kept.resumed, keeper.kept.slot, keeper.kept.damaged = saved.superstep, found.path.name, found.older
     return saved

@@ -114,14 +114,16 @@ class Engine:
         given = [self.options.device_memory, self.most_device_bytes, *(device.capacity() for device in self.devices)]
         return min((size for size in given if size is not None), default=None)
 
-    def compile(self, program: Any) -> Any:
-        """HostCode of a program for this store's graph."""
-        topology = next(iter(self.graph.tables.values()))
+    def compile(self, program: Any, limited: bool | None = None) -> Any:
+        """HostCode of a program for this store's graph. limited: as of compile_host; None: as the options say."""
+        meta, topology = self.store.meta, next(iter(self.graph.tables.values()))
         shape = GraphShape(
             vertices=self.graph.vertices, edges=self.graph.edges, id_dtype=topology.layout.id_dtype,
-            weight_dtype=topology.weight_dtype, directed=self.store.meta.directed,
+            weight_dtype=topology.weight_dtype, directed=meta.directed,
+            below_zero=meta.edges > 0 and not (meta.min_weight is not None and meta.min_weight >= 0),
         )  # fmt: skip
-        return compile_host(program, shape, lookup=self.store.lookup)
+        limited = self.options.max_supersteps is not None if limited is None else limited
+        return compile_host(program, shape, self.store.lookup, limited)
 
     def plan(self, program: Any, code: Any = None) -> Plan:
         """What running `program` will hold and move. Raises UsageError or ResourceError where it can't be run."""
@@ -161,10 +163,10 @@ class Engine:
         checksum).
         """
         began = time.perf_counter()
-        code = self.compile(program)
         limit = self.options.max_supersteps if max_supersteps is None else max_supersteps
+        code = self.compile(program, limited=limit is not None or watch is not None)
         asked = asked or Asked(type(program).__name__)
-        with make_keeper(self.options, self.store.meta, program, limit, asked) as keeper:
+        with make_keeper(self.options, self.store.meta, code, limit, asked) as keeper:
             while True:
                 plan = self.plan(program, code)
                 try:

@@ -128,7 +128,7 @@ def copies_source(code: Any, layout: Layout) -> bool:
 
 def chunk_unit(code: Any) -> int:
     """Chunks and slices begin at multiples of this: whole words of bitmaps, whole blocks of totals."""
-    return 64 if code.in_place and not code.totals else BLOCK
+    return 64 if code.in_place else BLOCK
 
 
 def work_list_bytes(table: PageTable) -> int:

@@ -29,7 +29,7 @@ def small_steps(run: Run) -> SmallSteps | None:
     """None where not one host device alone has all values and pages, or a superstep does more than push."""
     device, code = run.devices[0], run.code
     here = len(run.devices) == 1 and run.plan.device.resident and not run.chooser.streamed
-    simple = code.idempotent and code.in_place and not code.totals and "push" in run.plan.directions
+    simple = code.in_place and "push" in run.plan.directions
     return SmallSteps(run, device) if here and simple and isinstance(device, HostDevice) else None
 
 

@@ -87,6 +87,7 @@ class Run:
         self._whole: dict[str, Demand] = {}
         self.small = small_steps(self)
         self.began_at = 0  # the superstep that was restored; 0: this run started
+        self.in_place = not code.synchronous  # or a run was that this one goes on from
 
     def _spread(self) -> bool:
         """Whether pulls write what a vertex got to the device whose slice has it."""
@@ -145,6 +146,7 @@ class Run:
             superstep=supersteps, value=values, active=active, partials=self.partials,
             near_step=None if self.near is None else self.near.cut, unexplored=int(self.chooser.unexplored),
             pulled=bool(self.chooser.pulled), last_vertices=int(self.chooser.last_vertices),
+            in_place=self.in_place,
         )  # fmt: skip
 
     def restore(self, saved: State) -> None:
@@ -158,6 +160,7 @@ class Run:
         self.stale = True  # open bits are all set
         self.chooser.unexplored, self.chooser.pulled = saved.unexplored, saved.pulled
         self.chooser.last_vertices = saved.last_vertices
+        self.in_place |= saved.in_place
         if self.near is not None and saved.near_step is not None:
             self.near.step = saved.near_step
             for device in self.devices:
@@ -335,7 +338,7 @@ class Run:
                 device.reduce(part, self.devices)
             if pulled:
                 device.add_hubs(step.table, part, self.devices)
-            if (not self.code.in_place or self.code.totals) and part[0] < part[1]:
+            if not self.code.in_place and part[0] < part[1]:
                 device.apply(part)
 
         self.each(renew)

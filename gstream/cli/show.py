@@ -46,10 +46,12 @@ def host_text(algorithm: str, weight: np.dtype) -> str:
     """The generated Numba module of a program."""
     from gstream.emit import emitter_of
     from gstream.hostcode.generate import module_text
+    from gstream.relaxing import is_in_place
     from gstream.scalars import type_of_dtype
 
     program: Any = _program_class(algorithm)
-    return module_text(program, emitter_of(program, type_of_dtype(weight)))
+    emitter = emitter_of(program, type_of_dtype(weight))
+    return module_text(program, emitter, is_in_place(program, emitter))
 
 
 def cuda_text(algorithm: str, id_bytes: int, weight: np.dtype) -> str:

@@ -22,7 +22,8 @@ import numpy as np
 
 from gstream.cudacode.emit import PARAMETERS, TOTAL_PARAMETERS, CudaEmitter, cuda_emitter_of, opening
 from gstream.devices.toolkit import nvcc_path
-from gstream.hostcode.generate import cache_folder, is_in_place, premakes_messages
+from gstream.hostcode.generate import cache_folder, premakes_messages
+from gstream.relaxing import is_in_place
 from gstream.scalars import type_of_dtype
 from pagestore.errors import DeviceMissingError, GstreamError, UsageError
 
@@ -97,8 +98,11 @@ class Unit:
 
 
 @lru_cache(maxsize=UNITS)
-def unit_of(program: Any, shape: UnitShape) -> Unit:
-    """The unit of a Program class. Raises UsageError where it reads weights that the graph has not."""
+def unit_of(program: Any, shape: UnitShape, in_place: bool | None = None) -> Unit:
+    """The unit of a Program class. in_place: how it relaxes (gstream.relaxing); None: as a run without a limit.
+
+    Raises UsageError where it reads weights that the graph has not.
+    """
     weight = None if shape.weight_dtype is None else type_of_dtype(shape.weight_dtype)
     emitter = cuda_emitter_of(program, weight)
     if ("e", "weight") in emitter.reads() and weight is None:
@@ -106,7 +110,9 @@ def unit_of(program: Any, shape: UnitShape) -> Unit:
             f"{program.__name__}: reads e.weight, but the graph has no weights. Convert it with a weight column, or "
             "choose another program."
         )
-    text = flattened(program.__name__, kernel_files(program, emitter), program_text(program, emitter, shape))
+    in_place = is_in_place(program, emitter) if in_place is None else in_place
+    written = program_text(program, emitter, shape, in_place)
+    text = flattened(program.__name__, kernel_files(program, emitter, in_place), written)
     context_bytes = 8 * (len(emitter.int_names) + len(emitter.float_names))
     return Unit(program.__name__, text, kernels_in(text), context_bytes)
 
@@ -116,7 +122,7 @@ def unit_of_page_kernels(name: str, files: tuple[str, ...], shape: UnitShape) ->
     """The unit of page kernels, which need the widths of a graph and no program: BFS stands in for one."""
     from gstream.programs.bfs import BFS
 
-    text = flattened(name, files, program_text(BFS, cuda_emitter_of(BFS, None), shape))
+    text = flattened(name, files, program_text(BFS, cuda_emitter_of(BFS, None), shape, True))
     return Unit(name, text, kernels_in(text), 0)
 
 
@@ -125,21 +131,22 @@ def unit_of_components(shape: UnitShape) -> Unit:
     return unit_of_page_kernels("components", ("unionfind.cu", "bits.cu"), shape)
 
 
-def kernel_files(program: Any, emitter: CudaEmitter) -> list[str]:
+def kernel_files(program: Any, emitter: CudaEmitter, in_place: bool) -> list[str]:
     """The files of cuda/ whose kernels the program runs."""
     idempotent = program.combine.idempotent
     sums = ["pull_sum.cu", "prefix.cu", "cutting.cu", "tiles.cu"]
     names = ["vertices.cu", "push.cu", *(["pull_least.cu"] if idempotent else sums)]
-    if "done" in program.methods and is_in_place(program, emitter) and ("e", "weight") not in emitter.reads("send"):
+    weighed = ("e", "weight") in emitter.reads("send")
+    if "done" in program.methods and in_place and not weighed:
         names.append("heads.cu")
-    if program.combine.name == "MIN" and is_in_place(program, emitter) and ("e", "weight") in emitter.reads("send"):
+    if program.combine.name == "MIN" and in_place and weighed:
         names.append("near.cu")
-    elif idempotent and is_in_place(program, emitter) and not program.totals and "halt" not in program.methods:
+    elif in_place and "halt" not in program.methods:
         names.append("ahead.cu")
     return [*names, "peers.cu", "bits.cu"]
 
 
-def program_text(program: Any, emitter: CudaEmitter, shape: UnitShape) -> str:
+def program_text(program: Any, emitter: CudaEmitter, shape: UnitShape, in_place: bool) -> str:
     """What cuda/program.cuh stands for, made from the program."""
     value, got, reads = program.value.name, emitter.types.got, emitter.reads()
     types = {
@@ -152,8 +159,10 @@ def program_text(program: Any, emitter: CudaEmitter, shape: UnitShape) -> str:
     }
     truths = {
         "IDEMPOTENT": program.combine.idempotent,
-        "IN_PLACE": is_in_place(program, emitter),
+        "IN_PLACE": in_place,
         "HAS_DONE": "done" in program.methods,
+        # What a vertex got is its value only where no `apply` makes another one of it.
+        "STOPS_EARLY": "done" in program.methods and "apply" not in program.methods,
         "USES_EDGE": ("e", "weight") in emitter.reads("send"),
         "PREMADE": premakes_messages(program, emitter),
         "USES_DEGREE": "degree" in {name for _, name in reads},

@@ -54,7 +54,7 @@ def _unit(kernel: RecordKernel, shape: UnitShape, kinds: tuple[tuple[str, bool],
 
     weight = None if shape.weight_dtype is None else type_of_dtype(shape.weight_dtype)
     stands_in = BFS if weight is None else SSSP  # page kernels need no program, but for its widths
-    program = program_text(stands_in, cuda_emitter_of(stands_in, weight), shape)
+    program = program_text(stands_in, cuda_emitter_of(stands_in, weight), shape, True)
     text = flattened(kernel.name, ["records.cuh"], program) + "\n" + kernel_text(kernel, kinds)
     return Unit(kernel.name, text, kernels_in(text), 0)
 

@@ -323,7 +323,7 @@ class Device(ABC):
 
     @abstractmethod
     def apply(self, part: Range) -> None:
-        """New values of a slice from what it got, its next bits and partials; or partials alone, where in place."""
+        """New values of a slice from what it got, its next bits and partials (programs that do not relax in place)."""
 
     @abstractmethod
     def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:

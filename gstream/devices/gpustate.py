@@ -42,7 +42,7 @@ class GpuState:
         weight = table.weight_dtype if code.uses_edge else None
         shape = UnitShape(table.layout.id_dtype, weight, job.host.degree.dtype)
         program: Any = type(code.program)
-        self.unit: Unit = unit_of(program, shape)
+        self.unit: Unit = unit_of(program, shape, self.code.in_place)
         self.kernels = gpu.load(self.unit)
         self.stream = gpu.stream()
         self.chunk: Range = (0, min(plan.chunk, vertices))
@@ -277,17 +277,11 @@ class GpuState:
 
     def apply(self, part: Range) -> None:
         first = self.chunk[0]
-        if not self.code.in_place:
-            self.launch(
-                "apply_kernel", blocks_of(part), self.value.address, first, self.got.address, first,
-                self._chunk_degree, self.in_degree.address, self.own.address, self.next.address,
-                self.partial_sums.address, *self.sent, self.plan.senders, self.plan.receivers, *part, self.context,
-            )  # fmt: skip
-        elif self.code.totals:
-            self.launch(
-                "totals_kernel", blocks_of(part), self.value.address, first, self._chunk_degree,
-                self.in_degree.address, self.own.address, self.partial_sums.address, *part, self.context,
-            )  # fmt: skip
+        self.launch(
+            "apply_kernel", blocks_of(part), self.value.address, first, self.got.address, first, self._chunk_degree,
+            self.in_degree.address, self.own.address, self.next.address, self.partial_sums.address, *self.sent,
+            self.plan.senders, self.plan.receivers, *part, self.context,
+        )  # fmt: skip
 
     @property
     def combined(self) -> Array:

@@ -219,16 +219,10 @@ class VertexState:
 
     def apply(self, part: Range) -> None:
         code = self.code
-        if not code.in_place:
-            self._run(
-                code.apply, self.value, self.chunk[0], self.got, self.chunk[0], self.degree, self.in_degree, self.own,
-                self.next, self.partial_sums, *part, code.ints, code.floats, self.counter, claims=blocks_of(part),
-            )  # fmt: skip
-        elif code.totals:
-            self._run(
-                code.sum_totals, self.value, self.chunk[0], self.degree, self.in_degree, self.own,
-                self.partial_sums, *part, code.ints, code.floats, self.counter, claims=blocks_of(part),
-            )  # fmt: skip
+        self._run(
+            code.apply, self.value, self.chunk[0], self.got, self.chunk[0], self.degree, self.in_degree, self.own,
+            self.next, self.partial_sums, *part, code.ints, code.floats, self.counter, claims=blocks_of(part),
+        )  # fmt: skip
 
     def gather(self, parts: Sequence[Range], peers: Sequence[VertexState], values: bool) -> None:
         for part, peer in zip(parts, peers, strict=True):

@@ -4,9 +4,10 @@
 
 What `code` says
     value_dtype, got_dtype (what messages are combined in: float64 for SUM of f32 and f64, 64 bits for SUM of integers,
-    else value_dtype), identity, idempotent, in_place (relax straight in `value`; no apply), premessage (SUM whose send
-    does not read e: pull gathers `msg`, filled by `message`, instead of `value`), uses_edge, uses_degree, has_done,
-    totals (names, in order), no_weights (what to pass as `weights` where the program reads none),
+    else value_dtype), identity, idempotent, in_place (relax straight in `value`; no apply: gstream.relaxing),
+    synchronous (after k supersteps a value rests on what lies within k edges), premessage (SUM whose send does not
+    read e: pull gathers `msg`, filled by `message`, instead of `value`), uses_edge, uses_degree, has_done, totals
+    (names, in order), no_weights (what to pass as `weights` where the program reads none),
     ints, floats (context arrays, below), own, members (arrays of PerVertex and Vertices parameters).
     code.reads() -> which attributes are read: a set of "degree", "in_degree", "weight".
 Context (shared by all kernels; written by the driver between launches, through these two methods)
@@ -57,8 +58,6 @@ Kernels (attributes of `code`; each returns the edges it looked at, or 0)
           ints, floats, counter)
           not in_place only; writes value, next_bits (new != before), partials and resets got to the identity.
           first is a multiple of BLOCK.
-    sum_totals(value, value_first, degree, in_degree, own, partials, first, last, ints, floats, counter)
-          for in_place programs that have totals, after a superstep.
 
 Kernels of no program (gstream.hostcode.parts, gstream.hostcode.bitmaps), compiled once for all
     make_parts(words, rows, edges_a_part=EDGES_A_PART) -> parts; rows int64[k] of `words`

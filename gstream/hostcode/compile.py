@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from gstream.emit import FIXED_INTS, Emitter, emitter_of
-from gstream.hostcode.generate import is_in_place, load_module, premakes_messages
+from gstream.hostcode.generate import load_module, premakes_messages
 from gstream.interpret import interpreted
 from gstream.program import Program
+from gstream.relaxing import is_in_place, keeps_pace
 from gstream.scalars import NUMPY, type_of_dtype
 from pagestore.errors import UsageError
 
@@ -23,19 +24,23 @@ Lookup = Callable[[Sequence[int | str]], np.ndarray]
 
 @dataclass(frozen=True)
 class GraphShape:
-    """What a program's code depends on: counts, and the dtypes of IDs and weights (None: no weights)."""
+    """What a program's code depends on: counts, the dtypes of IDs and weights (None: no weights), and whether a weight
+    may be below 0."""
 
     vertices: int
     edges: int
     id_dtype: np.dtype
     weight_dtype: np.dtype | None = None
     directed: bool = True
+    below_zero: bool = False
 
 
 class HostCode:
     """A compiled program; attributes and kernels are described in gstream.hostcode."""
 
-    def __init__(self, program: Program, shape: GraphShape, lookup: Lookup | None = None) -> None:
+    def __init__(
+        self, program: Program, shape: GraphShape, lookup: Lookup | None = None, limited: bool = False
+    ) -> None:
         cls: Any = type(program)
         weight = None if shape.weight_dtype is None else type_of_dtype(shape.weight_dtype)
         self.program, self.shape = program, shape
@@ -50,7 +55,8 @@ class HostCode:
         self.got_dtype = NUMPY[emitter.types.got]
         self.identity = self.value_dtype.type(cls.identity())
         self.idempotent = cls.combine.idempotent
-        self.in_place = is_in_place(cls, emitter)
+        self.in_place = is_in_place(cls, emitter, limited, shape.below_zero)
+        self.synchronous = not self.in_place or keeps_pace(cls, emitter)
         self.premessage = premakes_messages(cls, emitter)
         self.has_done = "done" in cls.methods
         self.totals = cls.totals
@@ -60,13 +66,13 @@ class HostCode:
         self.emitter = emitter
         self._bind(program, emitter, lookup)
         self._halt = interpreted(cls, emitter, ["halt"]).halt if "halt" in cls.methods else None
-        self.module = load_module(cls, emitter)
+        self.module = load_module(cls, emitter, self.in_place)
         self._kernels()
 
     def _kernels(self) -> None:
         """Kernels by the names that the package's docstring uses; a program has only those that suit it."""
         module = self.module
-        self.start, self.sum_totals, self.reopen = module.start_kernel, module.totals_kernel, module.reopen_kernel
+        self.start, self.reopen = module.start_kernel, module.reopen_kernel
         self.message, self.apply = module.message_kernel, module.apply_kernel
         self.push, self.push_records, self.pull = module.push_kernel, module.push_records_kernel, module.pull_kernel
         self.pull_records = getattr(module, "pull_records_kernel", None)
@@ -137,9 +143,10 @@ class HostCode:
         return sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels)
 
 
-def compile_host(program: Program, shape: GraphShape, lookup: Lookup | None = None) -> HostCode:
+def compile_host(program: Program, shape: GraphShape, lookup: Lookup | None = None, limited: bool = False) -> HostCode:
     """Compile `program` for graphs of `shape`; `lookup` turns users' IDs into store IDs (default: they are equal).
 
-    Raises UsageError where the program reads weights that the graph has not, and what `lookup` raises.
+    limited: supersteps are counted, or looked at: they are synchronous (gstream.relaxing). Raises UsageError where the
+    program reads weights that the graph has not, and what `lookup` raises.
     """
-    return HostCode(program, shape, lookup)
+    return HostCode(program, shape, lookup, limited)

@@ -36,19 +36,16 @@ BETTER = {"MIN": "new < old", "MAX": "new > old", "OR": "(old | new) != old", "S
 MERGED = {"MIN": "new", "MAX": "new", "OR": "old | new", "SUM": "old + new"}
 
 
-def module_text(program: Any, emitter: Emitter) -> str:
-    """The whole module: constants, the program's methods, helpers that depend on it, kernels."""
+def module_text(program: Any, emitter: Emitter, in_place: bool) -> str:
+    """The whole module: constants, the program's methods, helpers that depend on it, kernels.
+
+    in_place: messages are combined straight into the values (gstream.relaxing).
+    """
     names = ["push.py", "vertices.py", "pull_least.py" if program.combine.idempotent else "pull_sum.py"]
-    if "done" in program.methods and is_in_place(program, emitter):
+    if "done" in program.methods and in_place:
         names.append("heads.py")
     kernels = [(HERE / "templates" / name).read_text().split(MARK, 1)[1] for name in names]
-    return "\n".join([HEADER.format(program=program.__name__), methods_text(program, emitter), *kernels])
-
-
-def is_in_place(program: Any, emitter: Emitter) -> bool:
-    """Whether messages may be combined straight into `value`: idempotent, no apply, no total that reads v.before."""
-    reads_before = ("v", "before") in emitter.reads(*program.totals) if program.totals else False
-    return program.combine.idempotent and "apply" not in program.methods and not reads_before
+    return "\n".join([HEADER.format(program=program.__name__), methods_text(program, emitter, in_place), *kernels])
 
 
 def premakes_messages(program: Any, emitter: Emitter) -> bool:
@@ -56,7 +53,7 @@ def premakes_messages(program: Any, emitter: Emitter) -> bool:
     return not program.combine.idempotent and ("e", "weight") not in emitter.reads("send")
 
 
-def methods_text(program: Any, emitter: Emitter) -> str:
+def methods_text(program: Any, emitter: Emitter, in_place: bool) -> str:
     """What gstream.hostcode.templates.methods stands for, made from the program."""
     value, got = program.value.name, emitter.types.got
     constants = {
@@ -66,8 +63,10 @@ def methods_text(program: Any, emitter: Emitter) -> str:
         "NO_GOT": _identity(program, got),
         "BLOCK": BLOCK,
         "NO_TOTALS": "(" + "f64(0), " * max(1, len(program.totals)) + ")",
-        "IN_PLACE": is_in_place(program, emitter),
+        "IN_PLACE": in_place,
         "HAS_DONE": "done" in program.methods,
+        # What a vertex got is its value only where no `apply` makes another one of it.
+        "STOPS_EARLY": "done" in program.methods and "apply" not in program.methods,
         "USES_EDGE": ("e", "weight") in emitter.reads("send"),
         "IDEMPOTENT": program.combine.idempotent,
     }
@@ -143,9 +142,9 @@ def _helpers_hash() -> bytes:
 
 
 @lru_cache(maxsize=64)  # making the text again took a millisecond of every run
-def load_module(program: Any, emitter: Emitter) -> ModuleType:
+def load_module(program: Any, emitter: Emitter, in_place: bool) -> ModuleType:
     """Import the generated module of a program, writing it first where it is not in the cache folder."""
-    return load_text(f"gstream_{program.__name__}", module_text(program, emitter))
+    return load_text(f"gstream_{program.__name__}", module_text(program, emitter, in_place))
 
 
 def load_text(name: str, text: str) -> ModuleType:

@@ -29,7 +29,6 @@ from gstream.trace import ChromeTrace
 
 PAGE = 4096  # hubs meet large pages, and there are many small ones
 LIMITS = {"pagerank": 4, "sum_weights": 4, "sum_signed": 4}  # supersteps; the others end by themselves
-ENOUGH = 200
 RELATIVE = {"pagerank": 1e-5, "sum_weights": 1e-10}  # errors of sums: f32 and f64
 IN_STEP = ("pagerank", "sum_weights", "sum_signed", "applied", "costs")  # no value is used in the step that made it
 COSTS = """
@@ -69,7 +68,7 @@ class Graph:
 
     def _expected(self, name: str) -> RunOutcome:
         with Engine(self.store) as engine:
-            return engine.run(self.programs[name], LIMITS.get(name, ENOUGH))
+            return engine.run(self.programs[name], LIMITS.get(name))
 
 
 def make_graphs(folder: Path, vertices: int, edges: int) -> list[Graph]:
@@ -135,7 +134,7 @@ class Drawn:
 
     def _run(self, engine: Engine, name: str) -> RunOutcome:
         self.give_memory(engine, name)
-        found = engine.run(self.graph.programs[name], LIMITS.get(name, ENOUGH))
+        found = engine.run(self.graph.programs[name], LIMITS.get(name))
         wanted = self.graph.expected(name)
         if name in RELATIVE:
             np.testing.assert_allclose(found.value, wanted.value, rtol=RELATIVE[name], atol=0, err_msg=name)

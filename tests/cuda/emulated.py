@@ -106,8 +106,6 @@ class EmulatedRun(Loop):
         if not code.in_place:
             arrays = (*arrays, self.next, self.partials, np.zeros(0, np.uint64), 0, np.zeros(1, np.uint64), 0)
             self.launch("apply_kernel", self.blocks, self.value, 0, self.got, 0, *arrays, n, 0, n)
-        elif code.totals:
-            self.launch("totals_kernel", self.blocks, self.value, 0, *arrays, self.partials, 0, n)
 
     def work(self, pages):
         """Pool and parts of a launch: rows are pages, or, where `shuffled`, another order that a map tells."""

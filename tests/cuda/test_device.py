@@ -98,14 +98,16 @@ def test_the_device_is_the_host(store, expected, name, options):
 
 
 @pytest.mark.parametrize("options", ["as it is", "chunks by push", "two"])
-def test_totals_of_what_is_combined_in_place(store, options):
-    """No kernel applies anything there: the totals have one of their own."""
-    with Engine(store) as engine:
-        wanted = engine.run(Labels())
-    with Engine(store, RunOptions(**{"devices": ["cuda"], **OPTIONS[options]})) as engine:
-        found = engine.run(Labels())
-    assert np.array_equal(found.value, wanted.value) and found.totals == wanted.totals
-    assert found.totals["labels"] == found.value.sum(dtype=np.float64)
+def test_supersteps_that_somebody_counts(store, options):
+    """A program with totals, and any under a limit, is synchronous: after each superstep the host's values."""
+    for limit in (1, 2, 4, None):
+        with Engine(store) as engine:
+            wanted = engine.run(Labels(), max_supersteps=limit)
+        with Engine(store, RunOptions(**{"devices": ["cuda"], **OPTIONS[options]})) as engine:
+            found = engine.run(Labels(), max_supersteps=limit)
+        assert np.array_equal(found.value, wanted.value) and found.totals == wanted.totals
+        assert found.supersteps == wanted.supersteps
+        assert found.totals["labels"] == found.value.sum(dtype=np.float64)
 
 
 def test_lists_that_a_block_has_to_itself(tmp_path):

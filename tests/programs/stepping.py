@@ -107,8 +107,6 @@ class Run(Loop):
         blocks = (self.partials, 0, n, *self.context, COUNTER)
         if not code.in_place:
             self.launch(code.apply, self.value, 0, self.got, 0, *self.vertex_arguments(), self.next, *blocks)
-        elif code.totals:
-            self.launch(code.sum_totals, self.value, 0, *self.vertex_arguments(), *blocks)
 
     def records(self, pages, bits, skip=0):
         vertices = list_bits(bits, 0, self.graph.vertices)

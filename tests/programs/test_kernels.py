@@ -129,14 +129,14 @@ def test_apply_totals_and_in_degree(tmp_path):
         assert (run.supersteps, run.totals) == (wanted.supersteps, wanted.totals) and run.totals["gained"] != 0
 
 
-def test_totals_of_programs_that_relax_in_place(tmp_path):
+def test_totals_are_of_synchronous_supersteps(tmp_path):
     cls = program(
         tmp_path, value="u32", start="v.id", send="u.value", rest="@total\ndef sum(self, v): return v.value * 0.5"
     )
     n, source, target, _ = hub_graph()
-    run = Run(cls(), Graph(n, source, target, None), "push", 2)
-    run.run()
-    assert run.code.in_place and run.totals["sum"] == run.value.sum() / 2
+    run, wanted = Run(cls(), Graph(n, source, target, None), "push", 2), interpret(cls(), n, source, target, None, 2)
+    assert np.array_equal(run.run(2), wanted.values)
+    assert not run.code.in_place and run.totals == wanted.totals and run.totals["sum"] == run.value.sum() / 2
 
 
 edge_lists = st.integers(1, 40).flatmap(

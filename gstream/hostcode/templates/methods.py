@@ -11,7 +11,7 @@ from gstream.hostcode.jit import helper
 VALUE, GOT = u32, u32  # types of a value and of what is combined from messages
 IDENTITY = NO_GOT = u32(4294967295)  # what a vertex without messages got, in both types
 NO_TOTALS = (f64(0),)
-IN_PLACE, HAS_DONE, USES_EDGE, IDEMPOTENT = True, True, False, True
+IN_PLACE, HAS_DONE, STOPS_EARLY, USES_EDGE, IDEMPOTENT = True, True, True, False, True
 
 
 @helper

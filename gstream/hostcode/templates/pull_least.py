@@ -14,6 +14,7 @@ from gstream.hostcode.strides import stride_of
 from gstream.hostcode.templates.methods import (
     HAS_DONE,
     IN_PLACE,
+    STOPS_EARLY,
     better,
     context,
     done,
@@ -40,7 +41,7 @@ def best_of(words, weights, row, begin, count, v, best, source, source_first, de
                 new = gathered(source, at, u, degree, weights, row, word, ctx)
                 if better(new, best):
                     best = merged(best, new)
-                    if HAS_DONE and done(v, best, ctx):
+                    if STOPS_EARLY and done(v, best, ctx):
                         return best, word - begin + u64(1)
     return best, count
 
@@ -57,7 +58,7 @@ def best_apart(words, weights, row, begin, count, stride, v, best, source, sourc
                 new = gathered(source, at, u, degree, weights, row, word, ctx)
                 if better(new, best):
                     best = merged(best, new)
-                    if HAS_DONE and done(v, best, ctx):
+                    if STOPS_EARLY and done(v, best, ctx):
                         return best, k + u64(1)
     return best, count
 
@@ -68,7 +69,7 @@ def pull_stretch(
 ):
     """One stretch of a list that other threads may work on too; returns the edges looked at."""
     old = dst[at]
-    if HAS_DONE and done(i64(v), old, ctx):
+    if STOPS_EARLY and done(i64(v), old, ctx):
         return u64(0)
     if stride == u64(1):
         best, edges = best_of(

@@ -1,4 +1,4 @@
-"""Kernels over vertices: start, message, apply, totals, reopen. Threads claim blocks of BLOCK vertices.
+"""Kernels over vertices: start, message, apply, reopen. Threads claim blocks of BLOCK vertices.
 
 Indices are unsigned throughout: signed ones keep Python's negative indices in the loop. Bound by memory: each reads
 and writes every vertex's value once.
@@ -102,23 +102,6 @@ def apply_kernel(
                     word |= one << (v & u64(63))
                 sums = add_totals(sums, i64(v), new, before, out, into, own, at, ctx)
             next_bits[base >> u64(6)] = word
-        store_totals(partials, begin // u64(BLOCK), sums)
-
-
-@kernel
-def totals_kernel(value, value_first, degree, in_degree, own, partials, first, last, ints, floats, counter):
-    """The totals of [first, last) for programs that relax in place (their totals don't read v.before)."""
-    ctx = context(ints, floats)
-    stop = u64(last)
-    while True:
-        begin = u64(first) + u64(atomic_add(counter, 0, 1)) * u64(BLOCK)
-        if begin >= stop:
-            return 0
-        sums = NO_TOTALS
-        for v in range(begin, min(begin + u64(BLOCK), stop)):
-            at = v - u64(value_first)
-            out, into = degree_of(degree, at), in_degree_of(in_degree, at)
-            sums = add_totals(sums, i64(v), value[at], value[at], out, into, own, at, ctx)
         store_totals(partials, begin // u64(BLOCK), sums)
 
 
