@@ -87,6 +87,7 @@ def convert(
     reading = InputOptions(
         format=format,
         weights=not no_weights,
+        directed=directed,
         source_column=column(source_column),
         target_column=column(target_column),
         weight_column=column(weight_column),

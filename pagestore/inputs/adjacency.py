@@ -22,10 +22,8 @@ from pagestore.inputs.judge import BLANK_FIELD, LineRules, parse_vertex, parse_w
 from pagestore.inputs.linefile import LineFile
 from pagestore.inputs.linesource import handed_on, read_line
 from pagestore.inputs.listlines import SHORTEST_ENTRY, parse_lists
-from pagestore.inputs.sniff import BOM, check_text
 from pagestore.inputs.streams import ByteStream
 
-CHECK_BYTES = 1 << 12
 MOST_CONSTRAINTS = 1 << 20  # weights of a vertex
 FIX = "Fix the line."
 MIX = [np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)]  # odd constants of xxHash
@@ -61,9 +59,6 @@ class AdjacencySource(LineFile):
             self.vertices, self.id_base = options.num_vertices, options.id_base or 0
 
     def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
-        check_text(stream.name, stream.peek(CHECK_BYTES))
-        if stream.peek(len(BOM)) == BOM:
-            stream.read(len(BOM))
         ids = option_range(self.options)
         return LineRules(fields=0, low=ids.low, high_source=ids.high, limit=ids.limit), 1
 
@@ -163,7 +158,6 @@ class MetisSource(AdjacencySource):
         self.bad = BadLines("fail", workdir / "skipped_lines.txt", self.skipped)
 
     def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
-        check_text(stream.name, stream.peek(CHECK_BYTES))
         number, line = 0, b"%"
         while line.lstrip().startswith(b"%") or not line.strip():
             number += 1

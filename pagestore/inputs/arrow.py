@@ -19,9 +19,10 @@ import pyarrow.parquet as parquet
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions, split_chunk
-from pagestore.inputs.columnnames import INTEGER_WEIGHTS, SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES, asked_ends
+from pagestore.inputs.columnnames import asked_ends
 from pagestore.inputs.columns import checked_chunk, checked_weights, option_range
 from pagestore.inputs.linesource import NameChunk
+from pagestore.inputs.signatures import INTEGER_WEIGHTS, SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
 
 BATCH_ROWS = 1 << 17
 DAMAGE = (pyarrow.ArrowException, OSError, ValueError, KeyError)  # KeyError: of columns that have one name

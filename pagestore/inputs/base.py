@@ -47,15 +47,16 @@ class InputOptions:
     """What the user says about the input; None means "find out".
 
     `source_column`, `target_column` (both or none) and `weight_column` are a column's number, counted from 1, or its
-    name in the header. `num_vertices` promises the IDs
-    id_base..id_base+N-1. `skipped_path` is where --bad-lines skip lists the lines it left out. `header`: whether the
-    first line of a text names its columns. `comments`: characters that begin comment lines of a text, "none" for none,
-    `#` and `%` when None. `duplicates` False refuses duplicate entries where the format forbids them
+    name in the header. `directed`: the user's word, beside which the inputs' counts nothing. `num_vertices` promises
+    the IDs id_base..id_base+N-1. `skipped_path` is where --bad-lines skip lists the lines it left out. `header`:
+    whether the first line of a text names its columns. `comments`: characters that begin comment lines of a text,
+    "none" for none, `#` and `%` when None. `duplicates` False refuses duplicate entries where the format forbids them
     (Matrix Market).
     """
 
     format: str | None = None
     weights: bool = True
+    directed: bool | None = None
     source_column: int | str | None = None
     target_column: int | str | None = None
     weight_column: int | str | None = None

@@ -1,46 +1,29 @@
-"""Words that name columns, and whether line 1 of a text is made of such words.
+"""Whether line 1 of a text is made of words that name columns, and where columns of a name are.
 
 An edge that is taken for a header is lost, so a guess has to be sure: line 1 can't be an edge like those below it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from pagestore.errors import UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
-from pagestore.inputs.judge import INTEGER, NOT_FINITE, NUMBER
+from pagestore.inputs.signatures import (
+    COLUMN_NAMES,
+    INTEGER,
+    MISSING,
+    NOT_FINITE,
+    NUMBER,
+    SOURCE_NAMES,
+    TARGET_NAMES,
+    WEIGHT_NAMES,
+    WHOLE,
+    WORDS_OF_TEXT,
+)
 
-SOURCE_NAMES = (
-    "source", "src", "from", "fromnodeid", "source_id", "src_id", "from_id", "source_node", "from_node", "u", "tail",
-    "node1", "node_1", "id_1",
-)  # fmt: skip
-TARGET_NAMES = (
-    "target", "dst", "to", "tonodeid", "target_id", "dst_id", "to_id", "target_node", "to_node", "v", "head",
-    "node2", "node_2", "id_2", "dest",
-)  # fmt: skip
-WEIGHT_NAMES = ("weight", "w", "value", "wt")
-INTEGER_WEIGHTS = (  # a third column of integers is a weight by these names, too; others may be anything (years, IDs)
-    "weights", "cost", "costs", "distance", "dist", "length", "len", "capacity", "strength", "score", "amount", "count",
-    "frequency", "freq",
-)  # fmt: skip
-WORDS_OF_TEXT = ("u", "v", "from", "to", "tail", "head")  # vertices have such names, too
-OTHER_NAMES = (  # of columns beside the ends and weights, or of ends where a name alone doesn't say which
-    "id", "name", "label", "type", "kind", "date", "time", "timestamp", "year", "node", "user", "user_id", "person",
-    "friend", "friend_id", "follower", "followee", "following", "sender", "receiver", "recipient", "parent", "child",
-    "relation", "from_name", "to_name",
-)  # fmt: skip
-COLUMN_NAMES = {
-    name
-    for names in (SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES, INTEGER_WEIGHTS, OTHER_NAMES)
-    for name in names
-    if len(name) > 1  # letters are vertices' names as well
-}
 DOUBTFUL_NAMES = 2  # line 1 holds at least so many of them
-MISSING = ("na", "n/a", "nan", "none", "null", "nil")  # stand where a number is not known
-WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?\Z")  # 1.0 is what pandas makes of IDs beside a missing one
 
 
 def is_number(text: str) -> bool:

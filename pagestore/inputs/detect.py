@@ -17,57 +17,19 @@ from pathlib import Path
 from pagestore.convert.options import ProgressHook
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.base import EdgeSource, InputOptions
+from pagestore.inputs.foreign import refuse_archives, refuse_foreign
 from pagestore.inputs.identify import fingerprint
 from pagestore.inputs.ldbcfiles import ldbc_file, ldbc_stem
-from pagestore.inputs.streams import MAGIC as COMPRESSED
-from pagestore.inputs.streams import STDIN, SUFFIXES, ByteStream, check_file
+from pagestore.inputs.signatures import CONTENT, DIMACS_LINE, FORMATS, MAGIC, SEEKING, SUFFIXES, TEXTS
+from pagestore.inputs.streams import STDIN, ByteStream, check_file
 
-FORMATS = {  # name: (suffixes, what it is)
-    "text": ((".txt", ".edges", ".edgelist", ".snap", ".dat", ".ncol"), "source and target a line"),
-    "csv": ((".csv",), "text with commas or semicolons, header or none"),
-    "tsv": ((".tsv", ".tab"), "text with tabs"),
-    "el": ((".el",), "GAP edge list, 2 columns"),
-    "wel": ((".wel",), "GAP weighted edge list, 3 columns"),
-    "sg": ((".sg",), "GAP serialized graph"),
-    "wsg": ((".wsg",), "GAP serialized weighted graph"),
-    "mtx": ((".mtx", ".mm"), "Matrix Market, coordinate"),
-    "gr": ((".gr", ".col", ".dimacs"), "DIMACS"),
-    "tntp": ((".tntp",), "road networks; the weight is the length"),
-    "metis": ((".graph", ".metis", ".chaco"), "METIS"),
-    "adjacency": ((".adj", ".adjlist"), "a vertex and its neighbours a line"),
-    "ldbc": ((".e", ".v"), "LDBC Graphalytics, .v and .e"),
-    "graph500": ((".packed", ".g500"), "Graph500 packed edges, 12 bytes each"),
-    "graph500-int64": ((".int64",), "Graph500 edges, two int64 each"),
-    "parquet": ((".parquet", ".pq"), "Parquet"),
-    "arrow": ((".arrow", ".feather", ".ipc", ".arrows"), "Arrow IPC file or stream, Feather"),
-    "npy": ((".npy",), "NumPy array [n, 2], [n, 3] or with fields"),
-    "npz": ((".npz",), "NumPy archive: source and target, or a scipy.sparse matrix"),
-}
-SEEKING = ("sg", "wsg", "graph500", "graph500-int64", "parquet", "arrow", "npy", "npz")  # mapped, so plain files
-CONTENT = {
-    b"%%matrixmarket": "mtx",  # compared without case
-    b"<number of zones>": "tntp",
-    b"PAR1": "parquet",
-    b"ARROW1": "arrow",
-    b"\x93NUMPY": "npy",
-    b"PK\x03\x04": "npz",
-}
-ARCHIVES = {b"PK\x03\x04": "zip", b"PK\x05\x06": "zip", b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar"}
-ZIP_NAME, TAR_MARK = 30, 257  # bytes before the first member's name, and before "ustar"
-BZIP2_BLOCK = b"1AY&SY"  # stands behind its magic number of letters, which a vertex may be called, and a digit
-HDF5 = b"\x89HDF\r\n\x1a\n"
 HEAD_BYTES = 1 << 12
-NETWORKX = {".graphml": "read_graphml", ".gml": "read_gml", ".gexf": "read_gexf"}  # what reads these: no edge lists
 
 
 def detect_format(stream: ByteStream) -> str:
-    """Name of the format of what `stream` is about to give; consumes nothing. Raises InputError for an HDF5 file."""
+    """Name of the format of what `stream` is about to give; consumes nothing. InputError for what is no edge list."""
     name, head = stream.name, stream.peek(HEAD_BYTES)
-    _refuse_archives(stream, head)
-    if head.startswith(HDF5):
-        raise InputError(
-            f"{name}: is an HDF5 file, perhaps a store already; convert reads edge lists. Try gstream info."
-        )
+    refuse_archives(stream, head)
     for magic, kind in CONTENT.items():
         if head.startswith(magic) or head[: len(magic)].lower() == magic:
             return kind
@@ -76,37 +38,11 @@ def detect_format(stream: ByteStream) -> str:
     bare, suffix = os.path.splitext(name)
     if suffix.lower() in SUFFIXES:
         suffix = os.path.splitext(bare)[1]
-    if (other := suffix.lower()) in NETWORKX:
-        raise InputError(
-            f"{name}: is {other[1:].upper()}, which convert does not read. Make an edge list of it first: python3 -c "
-            f'\'import networkx as nx; nx.write_edgelist(nx.{NETWORKX[other]}("{name}"), "edges.tsv", '
-            'delimiter="\\t", data=["weight"])\'; of an undirected graph convert that with --undirected.'
-        )
     by_name = next((kind for kind, (suffixes, _) in FORMATS.items() if suffix.lower() in suffixes), None)
+    refuse_foreign(stream, head, suffix.lower(), by_name)
     if by_name is not None and by_name != "text":
         return by_name
     return "gr" if _looks_like_dimacs(head) else "text"
-
-
-def _refuse_archives(stream: ByteStream, head: bytes) -> None:
-    """InputError for files that hold files, and for what was compressed twice. NumPy's .npz are zip archives, too."""
-    kind = next((words for magic, words in ARCHIVES.items() if head.startswith(magic)), None)
-    first = head[ZIP_NAME : ZIP_NAME + int.from_bytes(head[26:28], "little")]
-    if kind == "zip" and (first.endswith(b".npy") or stream.name.lower().endswith(".npz")):
-        kind = None
-    if head[TAR_MARK : TAR_MARK + 5] == b"ustar" and b"\0" in head[:TAR_MARK]:
-        kind = "tar"
-    if kind is not None:
-        raise InputError(
-            f"{stream.name}: is a {kind} archive; an input is a file of edges. Unpack it first, and name the files."
-        )
-    twice = next((words for magic, words in COMPRESSED.items() if head.startswith(magic)), None)
-    if twice == "bzip2" and head[4:10] != BZIP2_BLOCK:
-        twice = None
-    if stream.compression is not None and twice is not None:
-        raise InputError(
-            f"{stream.name}: is {twice} data compressed once more, by {stream.compression}. Decompress it once first."
-        )
 
 
 def _identify(path: str | Path, options: InputOptions) -> tuple[str | Path | ByteStream, str]:
@@ -129,7 +65,7 @@ def _identify(path: str | Path, options: InputOptions) -> tuple[str | Path | Byt
 
 def _looks_like_dimacs(head: bytes) -> bool:
     for line in head.splitlines():
-        if line.startswith((b"p sp ", b"p edge ", b"p col ")):
+        if DIMACS_LINE.match(line):
             return True
         if line[:2] not in (b"c", b"c ", b""):
             return False
@@ -181,8 +117,12 @@ def open_source(
             _check_plain(path, kind)
     identity = fingerprint(inputs, [path for path, _ in found], options)
     opened = [_open_one(path, kind, options, workdir, memory_bytes) for path, kind in found]
-    if any(getattr(source, "strings", False) for source in opened):
+    if named := any(getattr(source, "strings", False) for source in opened):
         _read_as_names(found, opened, options, workdir, memory_bytes)
+    if options.directed is not None:
+        for one in opened:
+            one.directed = options.directed
+    if named:
         source = _named(opened, workdir, memory_bytes, progress, sample)
     elif len(opened) == 1:
         source = opened[0]
@@ -257,7 +197,7 @@ def _check_plain(path: str | Path, kind: str) -> None:
         raise InputError(f"{path}: a pipe of {kind} can't be read; the format needs a file. Save it to disk first.")
     with open(path, "rb") as file:
         head = file.read(8)
-    for magic, compression in COMPRESSED.items():
+    for magic, compression in MAGIC.items():
         if head.startswith(magic) and Path(path).suffix.lower() in SUFFIXES:
             raise InputError(f"{path}: {compression} data of {kind} can't be mapped. Decompress it first.")
 
@@ -265,7 +205,7 @@ def _check_plain(path: str | Path, kind: str) -> None:
 def _open_one(
     path: str | Path | ByteStream, kind: str, options: InputOptions, workdir: Path, memory_bytes: int
 ) -> EdgeSource:
-    if kind in ("text", "csv", "tsv", "el", "wel"):
+    if kind in TEXTS:
         from pagestore.inputs.text import TextSource
 
         return TextSource(path, options, workdir, memory_bytes, kind)

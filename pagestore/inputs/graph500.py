@@ -28,6 +28,7 @@ class PackedEdgeSource(RecordSource):
 
     def __init__(self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
         super().__init__(path, options, memory_bytes)
+        self._greatest: int | None = None  # looked for where nothing says how many vertices there are
         self.total_bytes, self.record_bytes = self._path.stat().st_size, self.record.itemsize
         self.edge_count, rest = divmod(self.total_bytes, self.record_bytes)
         if rest:
@@ -42,6 +43,15 @@ class PackedEdgeSource(RecordSource):
                 else 0
             )
             self.vertices = 1 << greatest.bit_length()
+            self._greatest = greatest
+
+    def assumed(self) -> str:
+        if self._greatest is None:
+            return ""
+        return (
+            f"vertices 0 to {self.vertices - 1}, a power of two as Graph500 has it: the greatest ID is "
+            f"{self._greatest}; --num-vertices says another number"
+        )
 
     def decode(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Source and target of records."""

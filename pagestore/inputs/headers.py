@@ -5,7 +5,7 @@ from __future__ import annotations
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import MAX_ID, InputOptions
-from pagestore.inputs.judge import INTEGER
+from pagestore.inputs.signatures import INTEGER
 
 MOST_DIGITS = 40  # of a count, leading zeros among them
 

@@ -14,13 +14,14 @@ import numpy as np
 from pagestore.inputs.badlines import SKIP_REMEDY, LineProblem, shown
 from pagestore.inputs.base import MAX_ID
 from pagestore.inputs.lines import RULES, Rule
+from pagestore.inputs.signatures import INTEGER, NOT_FINITE, NUMBER
 
-INTEGER = re.compile(r"[+-]?[0-9]+\Z")
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
-NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
 BLANK_FIELD = re.compile(rb"[^ \t]+")
+SLASHES = "//"  # begin a comment behind an edge, beside the marks that begin lines of comments
 ID_LIMIT = "IDs run from 0 to 2^63-1"
 WORD_REMEDY = "Fix the line, pass --string-ids to take all IDs as text, or pass --bad-lines skip."
+KIND_REMEDY = "Write each undirected edge in both directions and pass --directed; or pass --undirected."
+NUMBER_AND_BLANK = re.compile(rb"([+-]?[0-9.]+)[ \t]+")
 WEIGHT_REMEDY = "Fix the line, pass --no-weights, or pass --bad-lines skip."
 
 
@@ -30,6 +31,8 @@ class LineRules:
 
     `lead` is the letter a line begins with (DIMACS). `low`..`high_*` bound the IDs. `strings`: IDs are text.
     `integer_weights` is (least, greatest, type name) when the format declares an integer type.
+    `passed`: letters of lines that say nothing about edges (DIMACS). `kind`: the column that says of each edge whether
+    it is directed, which holds one of `kind_words`.
     `loops` False refuses edges from a vertex to itself, as `loop_reason` says. `due`: what a line holds, in words.
     """
 
@@ -49,6 +52,9 @@ class LineRules:
     due: str = "source and target"
     loops: bool = True
     loop_reason: str = ""
+    passed: str = ""
+    kind: int | None = None
+    kind_words: tuple[str, ...] = ()
 
     def array(self) -> np.ndarray:
         """The rules as the kernels of lines.py take them: int64[RULES]."""
@@ -203,9 +209,51 @@ def _not_text(text: bytes) -> LineProblem | None:
     return None
 
 
+def without_comment(line: bytes, separator: str | None, comments: str) -> bytes:
+    """`line` up to a comment behind its edge, which a mark of `comments` or // begins.
+
+    The mark begins a field from the third on, or stands behind a number and a blank.
+    """
+    marks = tuple(mark.encode() for mark in comments if not mark.isalpha())
+    if not marks or not any(mark in line for mark in (*marks, SLASHES.encode())):
+        return line
+    marks += (SLASHES.encode(),)
+    try:
+        fields = split_fields(line, separator)
+    except LineProblem:
+        begins = [match.start() for match in BLANK_FIELD.finditer(line)][2:]
+        begin = next((at for at in begins if line[at:].startswith(marks)), len(line))
+        return line[:begin].rstrip() if separator is None and b'"' not in line[:begin] else line
+    for at, (begin, value) in enumerate(fields):
+        if at >= 2 and line[begin:].startswith(marks):
+            return line[:begin].rstrip(b" \t" + (separator or "").encode())
+        if at >= 1 and separator and (found := NUMBER_AND_BLANK.match(value)):
+            if value[found.end() :].startswith(marks) and not line[begin:].startswith(b'"'):
+                return line[: begin + len(found[1])]
+    return line
+
+
 def judge(line: bytes, rules: LineRules) -> Edge | None:
-    """Read one line (without its line feed): an Edge, or None for a comment or blank line; raises LineProblem."""
+    """Read one line (without its line feed): an Edge, or None for a comment or blank line; raises LineProblem.
+
+    A comment behind an edge is left out where the line is no edge with it.
+    """
     line = line.rstrip(b"\r") if line.endswith(b"\r") else line
+    try:
+        return _judge_all(line, rules)
+    except LineProblem:
+        cut = without_comment(line, rules.separator, rules.comments)
+        if cut == line:
+            raise
+        try:
+            return _judge_all(cut, rules)
+        except LineProblem:
+            pass
+        raise
+
+
+def _judge_all(line: bytes, rules: LineRules) -> Edge | None:
+    """`judge` of all that a line holds."""
     stripped = line.lstrip(b" \t")
     if not stripped or chr(stripped[0]) in rules.comments:
         return None
@@ -216,6 +264,8 @@ def judge(line: bytes, rules: LineRules) -> Edge | None:
         raise not_text
     fields = split_fields(line, rules.separator)
     if rules.lead:
+        if rules.passed and fields[0][1].decode("utf-8", "replace") in {*rules.passed}:
+            return None
         if fields[0][1] != rules.lead.encode():
             raise LineProblem(
                 fields[0][0] + 1, f"a line begins with {shown(fields[0][1])!r}; edge lines begin with {rules.lead!r}"
@@ -230,6 +280,10 @@ def judge(line: bytes, rules: LineRules) -> Edge | None:
     used = [column for column in (rules.source, rules.target, rules.weight) if column is not None]
     if not_text and any(_not_text(fields[column][1]) for column in used):
         raise not_text  # columns that nobody reads may hold anything, as the kernels have it
+    if rules.kind is not None and fields[rules.kind][1].decode("utf-8", "replace").lower() not in rules.kind_words:
+        at, value = fields[rules.kind]
+        words = " or ".join(rules.kind_words)
+        raise LineProblem(at + 1, f"{shown(value)!r} stands where lines above have {words}", KIND_REMEDY)
     texts = [(begin + 1, value.decode("utf-8", "replace")) for begin, value in fields]
     weight = None if rules.weight is None else parse_weight(texts[rules.weight][1], texts[rules.weight][0], rules)
     (source_at, source), (target_at, target) = texts[rules.source], texts[rules.target]

@@ -16,20 +16,14 @@ from pagestore.inputs.base import InputOptions
 from pagestore.inputs.judge import LineRules
 from pagestore.inputs.ldbcfiles import ldbc_file, ldbc_stem
 from pagestore.inputs.linefile import LineFile
-from pagestore.inputs.sniff import BOM, check_text
 from pagestore.inputs.streams import ByteStream
 from pagestore.inputs.text import TextSource
-
-CHECK_BYTES = 1 << 12
 
 
 class VertexFile(LineFile):
     """A file of vertex IDs, one a line: they are the sources of its chunks."""
 
     def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
-        check_text(stream.name, stream.peek(CHECK_BYTES))
-        if stream.peek(len(BOM)) == BOM:
-            stream.read(len(BOM))
         return LineRules(fields=1, target=-1, due="a vertex ID"), 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pagestore.inputs.streams import SUFFIXES
+from pagestore.inputs.signatures import SUFFIXES
 
 
 def ldbc_file(stem: str, kind: str) -> str | None:

@@ -14,9 +14,12 @@ from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import BadLines
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions
 from pagestore.inputs.blocks import block_bytes
+from pagestore.inputs.foreign import check_text
 from pagestore.inputs.judge import LineRules
 from pagestore.inputs.linesource import NameChunk, edge_chunks, name_chunks
 from pagestore.inputs.streams import ByteStream
+
+CHECK_BYTES = 1 << 12  # a NUL byte in here means a binary file, later on a bad line
 
 
 class LineFile(EdgeSource):
@@ -40,6 +43,7 @@ class LineFile(EdgeSource):
         self.total_bytes = self._stream.total_bytes
         self.replayable = self._stream.replayable
         try:
+            check_text(self.name, self._stream.peek(CHECK_BYTES))
             self.rules, self.first_line = self.begin(self._stream)
         except BaseException:
             self.close()

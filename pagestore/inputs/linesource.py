@@ -59,6 +59,7 @@ def parse_block(block: Block, rules: LineRules, first_problem_only: bool) -> Par
         weight[hard[:, 0]] = hard_numbers(block.data, hard[:, 1], hard[:, 2])
     weights = weight[:edges] if rules.weight is not None else None
     fit = _weights_fit(weights, rules) and (rules.loops or not (source[:edges] == target[:edges]).any())
+    fit = fit and (rules.kind is None or _kinds_fit(block, rules.kind_words, edges))
     if not fit or (rules.strings and not _is_text(block)):
         return _judge_all(block, rules, lines, comments, first_problem_only)
     chunk: EdgeChunk | NameChunk
@@ -79,6 +80,13 @@ def _weights_fit(weights: np.ndarray | None, rules: LineRules) -> bool:
         least, greatest, _ = rules.integer_weights
         return bool(weights.min() >= least and weights.max() <= greatest and (weights == np.rint(weights)).all())
     return bool(np.isfinite(weights).all())
+
+
+def _kinds_fit(block: Block, words: tuple[str, ...], edges: int) -> bool:
+    """Whether a block has one word of direction an edge, the right one: at least if True."""
+    text = block.text().lower()
+    undirected, either = text.count(b"undirected"), text.count(b"directed")
+    return (undirected, either) == ((edges, edges) if words == ("undirected",) else (0, edges))
 
 
 def _is_text(block: Block) -> bool:

@@ -20,7 +20,6 @@ from pagestore.inputs.headers import header_error, integers, promised_vertices
 from pagestore.inputs.judge import LineRules
 from pagestore.inputs.linefile import LineFile
 from pagestore.inputs.linesource import read_line
-from pagestore.inputs.sniff import check_text
 from pagestore.inputs.streams import ByteStream
 
 FIELDS = ("pattern", "integer", "real")
@@ -32,7 +31,6 @@ INTEGER_TYPES = {
 }
 FLOAT_TYPES = ("float", "double")
 CHECKED_ENTRIES = 1 << 22  # duplicates among more entries than this are left to the consumer, which sorts them anyway
-CHECK_BYTES = 1 << 12
 
 
 class MatrixMarketSource(LineFile):
@@ -48,7 +46,6 @@ class MatrixMarketSource(LineFile):
         self._keys: list[np.ndarray] = []
 
     def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
-        check_text(stream.name, stream.peek(CHECK_BYTES))
         self._check_banner(stream.name, (read_line(stream) or b"").decode("utf-8", "replace"))
         number, size, kind = 1, None, None
         while size is None:

@@ -25,11 +25,11 @@ from pagestore.convert.buffers import Buffers
 from pagestore.errors import InputError, interruption
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import MAX_ID, EdgeChunk, EdgeSource, InputOptions
-from pagestore.inputs.columnnames import SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
 from pagestore.inputs.columns import IdRange, checked_chunk, option_range
 from pagestore.inputs.csr import csr_rows
 from pagestore.inputs.headers import promised_vertices
 from pagestore.inputs.records import RecordSource
+from pagestore.inputs.signatures import SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
 
 DAMAGE = (  # what NumPy and zipfile raise for bytes that they did not write
     OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, OverflowError, SyntaxError,

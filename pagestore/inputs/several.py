@@ -33,7 +33,7 @@ class SeveralSources(EdgeSource):
         first = self.sources[0]
         self.name = f"{first.name} and {len(self.sources) - 1} more"
         self.weighted = self._agreed("weighted", _weights, "Pass --no-weights.")
-        self.directed = self._agreed("directed", _direction, "Convert them one by one.")
+        self.directed = self._agreed("directed", _direction, "Pass --directed or --undirected.")
         self.vertices = self._agreed("vertices", _count, "They are not one graph.")
         self.id_base = self._agreed("id_base", "counts its vertices from {}".format, "Convert them one by one.")
         self.replayable = all(source.replayable for source in self.sources)

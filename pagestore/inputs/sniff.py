@@ -11,35 +11,26 @@ from dataclasses import dataclass, replace
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import LineProblem, shown
 from pagestore.inputs.base import InputOptions
-from pagestore.inputs.columnnames import (
-    SOURCE_NAMES,
-    TARGET_NAMES,
-    WEIGHT_NAMES,
-    asked_ends,
-    is_header,
-    is_number,
-    may_be_header,
-    named,
-    share_of_numbers,
-)
-from pagestore.inputs.judge import LineRules, split_fields
+from pagestore.inputs.columnnames import asked_ends, is_header, is_number, may_be_header, named, share_of_numbers
+from pagestore.inputs.direction import Direction, edges_in_comments, said_in_column, said_in_comments
+from pagestore.inputs.judge import SLASHES, LineRules, split_fields
+from pagestore.inputs.shapes import Shape, refuse_shape
+from pagestore.inputs.signatures import DECIMAL_COMMA, SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
 from pagestore.inputs.streams import ByteStream
 
 SAMPLE_BYTES, MOST_SAMPLE_BYTES = 1 << 16, 1 << 24
 SAMPLE_LINES = 50  # data lines that decide
-BINARY_BYTES = 1 << 12  # a NUL byte in here means a binary file, later on a bad line
 SEPARATORS = ("\t", ",", ";", "|")
-BOM = b"\xef\xbb\xbf"
-UTF16 = (b"\xff\xfe", b"\xfe\xff")
-DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+\Z")
+NUMBERS_AHEAD = re.compile(rb"[\d.,;|\t +\-eE\"]*?\d\"?[,;|]?(?=[ \t])")
 
 
 @dataclass(frozen=True)
 class TextLayout:
-    """What the first lines say: `skip_bytes`/`skip_lines` of BOM and header come before the data.
+    """What the first lines say: `skip_bytes`/`skip_lines` of the header come before the data.
 
     skip_comments: comment lines among those. empty: no line of data was found.
-    doubtful_line: one that was taken for data and may be a header, 0 where none is.
+    doubtful_line: one that was taken for data and may be a header, 0 where none is. doubt: another one, in words.
+    direction: what says whether the graph is directed. promised: edges, as comments count them.
     """
 
     rules: LineRules
@@ -49,42 +40,30 @@ class TextLayout:
     skip_comments: int = 0
     empty: bool = False
     doubtful_line: int = 0
-
-
-def check_text(name: str, head: bytes) -> None:
-    """Refuse what is no text at all: UTF-16, NUL bytes, carriage returns as line ends. `head`: the first bytes."""
-    if head.startswith(UTF16) or (len(head) >= 4 and head[1:4:2] == b"\0\0" and b"\0" not in head[0:4:2]):
-        raise InputError(f"{name}: is UTF-16 text; edge lists are UTF-8. Convert it: iconv -f UTF-16 -t UTF-8.")
-    nul = head.find(b"\0")
-    if nul >= 0:
-        line = head.count(b"\n", 0, nul) + 1
-        column = nul - head.rfind(b"\n", 0, nul)
-        raise InputError(
-            f"{name}:{line}:{column}: a NUL byte; text holds none. Name the format of a binary file with --format."
-        )
-    if b"\n" not in head and b"\r" in head.rstrip(b"\r"):
-        raise InputError(f"{name}: lines end in a carriage return alone. Convert them: tr '\\r' '\\n'.")
+    direction: Direction = Direction()
+    doubt: str = ""
+    promised: int | None = None
 
 
 @dataclass(frozen=True)
 class _Sample:
     """The first data lines: text, offset behind the line feed and number of lines up to and with it.
 
-    comments: comment lines above the first one.
+    comments: comment lines; those above the first data line are the first `above`. whole: nothing follows.
     """
 
     lines: list[bytes]
     ends: list[int]
     numbers: list[int]
-    last_comment: bytes
-    comments: int
+    comments: list[bytes]
+    above: int
+    whole: bool
 
 
 def _take_sample(stream: ByteStream, comments: str) -> _Sample:
     size = SAMPLE_BYTES
     while True:
         head = stream.peek(size)
-        check_text(stream.name, head[:BINARY_BYTES])
         sample = _split_sample(head, len(head) < size, comments)
         if sample.lines or len(head) < size:
             return sample
@@ -96,12 +75,13 @@ def _take_sample(stream: ByteStream, comments: str) -> _Sample:
         size *= 4
 
 
-def _split_sample(head: bytes, whole: bool, comments: str) -> _Sample:
-    sample = _Sample([], [], [], b"", 0)
-    last_comment, above = b"", 0
-    at = len(BOM) if head.startswith(BOM) else 0
-    number = 0
-    while at < len(head) and len(sample.lines) < SAMPLE_LINES:
+def _split_sample(head: bytes, whole: bool, marks: str) -> _Sample:
+    lines: list[bytes] = []
+    ends: list[int] = []
+    numbers: list[int] = []
+    comments: list[bytes] = []
+    above = at = number = 0
+    while at < len(head) and len(lines) < SAMPLE_LINES:
         end = head.find(b"\n", at)
         if end < 0 and not whole:
             break
@@ -112,14 +92,47 @@ def _split_sample(head: bytes, whole: bool, comments: str) -> _Sample:
         at, number = min(end + 1, len(head)), number + 1
         if not line:
             continue
-        if chr(line[0]) in comments:
-            last_comment = line
-            above += not sample.lines
+        if chr(line[0]) in marks:
+            comments.append(line)
+            above += not lines
             continue
-        sample.lines.append(kept)
-        sample.ends.append(at)
-        sample.numbers.append(number)
-    return _Sample(sample.lines, sample.ends, sample.numbers, last_comment, above)
+        lines.append(kept)
+        ends.append(at)
+        numbers.append(number)
+    return _Sample(lines, ends, numbers, comments, above, whole and at == len(head))
+
+
+def _cut(line: bytes, marks: tuple[bytes, ...]) -> bytes:
+    """`line` up to a comment behind an edge, as `judge.without_comment` without knowing the separator."""
+    if numbers := NUMBERS_AHEAD.match(line):
+        rest = line[numbers.end() :].lstrip()
+        while not rest.startswith(marks) and (more := NUMBERS_AHEAD.match(line, numbers.end() + 1)):
+            numbers, rest = more, line[more.end() :].lstrip()
+        if rest.startswith(marks) and len(re.findall(rb"\d+", line[: numbers.end()])) > 1:
+            return line[: numbers.end()]
+    for at, word in enumerate(re.finditer(rb"[^ \t]+", line)):
+        if at >= 2 and word[0].startswith(marks) and b'"' not in line[: word.start()]:
+            return line[: word.start()].rstrip()
+    return line
+
+
+def _without_comments(
+    sample: _Sample, forced: str | None, marks: str
+) -> tuple[list[bytes], str | None, list[list[str]]]:
+    """Lines, separator and rows of a sample: without comments behind edges where the lines agree better so."""
+    found = find_separator(sample.lines, forced)
+    rows = [_fields(line, found) for line in sample.lines]
+    signs = tuple(mark.encode() for mark in (*marks, SLASHES) if not mark.isalpha()) if marks else ()
+    cut = [_cut(line, signs) for line in sample.lines] if signs else sample.lines
+    if cut == sample.lines:
+        return sample.lines, found, rows
+    same = len({len(row) for row in rows}) == 1
+    lone = any(part.strip() in signs for line in sample.lines for part in re.findall(rb"[ \t]\S{1,2}(?=[ \t])", line))
+    within = any(sign.decode() in field for sign in signs for row in rows for field in row[:2])
+    if same and not (lone and (found is None or within)) and not (within and len(rows[0]) == 2 and found is not None):
+        return sample.lines, found, rows
+    found = find_separator(cut, forced)
+    return cut, found, [_fields(line, found) for line in cut]
 
 
 def _fields(line: bytes, separator: str | None) -> list[str]:
@@ -195,29 +208,41 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     """
     comments = options.comment_marks
     sample = _take_sample(stream, comments)
-    skip = len(BOM) if stream.peek(len(BOM)) == BOM else 0
     if not sample.lines:
-        return _no_data(stream.name, options, TextLayout(LineRules(fields=2), skip, 0, None))
-    found = find_separator(sample.lines, separator)
-    rows = [_fields(line, found) for line in sample.lines]
+        return _no_data(stream.name, options, TextLayout(LineRules(fields=2), 0, 0, None))
+    lines, found, rows = _without_comments(sample, separator, comments)
     header: tuple[str, ...] | None = None
-    skip_lines = 0
+    skip = skip_lines = 0
+    said = sample.comments[: sample.above]
     if is_header(rows, options):
         header, skip, skip_lines = tuple(rows[0]), sample.ends[0], sample.numbers[0]
         rows = rows[1:]
         if not rows:
-            alone = TextLayout(LineRules(fields=2), skip, skip_lines, header, sample.comments)
+            alone = TextLayout(LineRules(fields=2), skip, skip_lines, header, sample.above)
             return _no_data(stream.name, options, alone)
     else:
-        comment = tuple(_fields(sample.last_comment.lstrip(comments.encode() + b" \t"), found))
+        last = sample.comments[-1] if sample.comments else b""
+        comment = tuple(_fields(last.lstrip(comments.encode() + b" \t"), found))
         header = comment or None
     counts = [len(row) for row in rows]
     fields = max(counts, key=counts.count)  # a first line that is short or long is a bad line, not the layout
+    if skip_lines and len(header or ()) != fields:
+        said = [*said, sample.lines[0]]  # words above the edges, as good as a comment
+    direction = said_in_comments(said)
+    single = [words[1].decode("utf-8", "replace") for line in sample.comments if len(words := line.split()) == 2]
+    above = header if skip_lines else None
+    first_row = 1 if skip_lines else 0
+    doubt = refuse_shape(
+        Shape(
+            stream.name, lines, sample.numbers, above or (), first_row, rows, found, sample.whole,
+            single if sample.above == 1 else (),
+        ),
+        options,
+    )  # fmt: skip
     if fields < 2:
-        at = 1 if skip_lines else 0
         raise InputError(
-            f"{stream.name}:{sample.numbers[at]}:1: {shown(sample.lines[at])!r} is no edge; a line holds a source and "
-            f"a target. Check the separator, or name the format with --format."
+            f"{stream.name}:{sample.numbers[first_row]}:1: {shown(sample.lines[first_row])!r} is no edge; a line holds "
+            f"a source and a target. Check the separator, or name the format with --format."
         )
     if header is not None and len(header) != fields:
         header = None
@@ -230,13 +255,21 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         _refuse_dictionaries(stream.name, sample, found)
     strings = options.string_ids or not all(is_number(first[column]) for column in used)
     weight = _weight_column(stream.name, rows, first, header, used, options)
+    if skip_lines and header is not None and options.directed is None:
+        columns = (*used, *([] if weight is None else [weight]))
+        direction = said_in_column(stream.name, header, rows, columns, sample.numbers[1]) or direction
     due = "source and target" if fields == 2 else "as many as most lines have"
     if weight == 2 and fields == 3:
         due = "source, target and weight"
-    rules = LineRules(fields, found, used[0], used[1], weight, comments=comments, strings=strings, due=due)
+    rules = LineRules(
+        fields, found, used[0], used[1], weight, comments=comments, strings=strings, due=due, kind=direction.column,
+        kind_words=direction.words,
+    )  # fmt: skip
     doubtful = sample.numbers[0] if strings and not skip_lines and may_be_header(rows, options) else 0
-    above = sample.comments if skip_lines else 0
-    return TextLayout(rules, skip, skip_lines, header, above, doubtful_line=doubtful)
+    return TextLayout(
+        rules, skip, skip_lines, header, sample.above if skip_lines else 0, doubtful_line=doubtful,
+        direction=direction, doubt=doubt or direction.doubt, promised=edges_in_comments(said),
+    )  # fmt: skip
 
 
 def _refuse_dictionaries(name: str, sample: _Sample, separator: str | None) -> None:

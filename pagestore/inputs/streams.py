@@ -22,6 +22,7 @@ import zstandard
 
 from pagestore.errors import InputError
 from pagestore.faults import read_error
+from pagestore.inputs.signatures import MAGIC, SUFFIXES, UTF8_MARK
 
 try:
     from isal import isal_zlib as zlib
@@ -32,8 +33,6 @@ STDIN = "-"
 READ_BYTES = 1 << 18
 ZSTD_SLICE = 1 << 13  # input a call: a run-length frame grows at most 2^15-fold, so one call yields <= 256 MiB
 ZSTD_WINDOW = 1 << 31  # accepts `zstd --long=31`
-SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz"}
-MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
 MAGIC_BYTES = max(map(len, MAGIC))
 
 
@@ -122,7 +121,7 @@ def check_file(path: str | Path, may_be_empty: bool = False) -> os.stat_result:
 
 
 class ByteStream:
-    """Decompressed bytes of `path` ("-" is stdin), forward only, with a look ahead.
+    """Decompressed bytes of `path` ("-" is stdin), forward only, with a look ahead; without a UTF-8 byte order mark.
 
     name: as the user wrote it, "stdin" for a pipe.  compression: None or gzip, zstd, bzip2, xz.
     total_bytes: size of the file as stored, None for a pipe.  replayable: False for stdin and pipes.
@@ -172,7 +171,9 @@ class ByteStream:
                 f"{self._raw[:4]!r}. Rename it, or make it again if it was damaged."
             )
         self._decoder = _decoder(self.compression) if self.compression else None
-        if not self.peek(1) and not may_be_empty:
+        if self.peek(len(UTF8_MARK)) == UTF8_MARK:
+            self.read(len(UTF8_MARK))
+        elif not self.peek(1) and not may_be_empty:
             raise InputError(f"{self.name}: is empty (0 bytes); an input has at least one edge. Check how it was made.")
 
     def position(self) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columns import option_range
+from pagestore.inputs.direction import WORDS, Direction
 from pagestore.inputs.judge import LineRules
 from pagestore.inputs.linefile import LineFile
 from pagestore.inputs.sniff import TextLayout, sniff
@@ -35,6 +36,8 @@ class TextSource(LineFile):
         self.layout: TextLayout | None = None
         super().__init__(path, options, workdir, memory_bytes)
         self.strings = self.rules.strings
+        assert self.layout is not None  # of `begin`
+        self.directed = self.layout.direction.directed
         if options.num_vertices is not None:
             if self.strings:
                 raise UsageError(
@@ -55,11 +58,18 @@ class TextSource(LineFile):
             found.append("no weights" if rules.weight is None else f"column {rules.weight + 1} is the weight")
         if options.header is None:
             found.append(f"line {header} is a header" if header else "no header line")
+        direction = self.layout.direction if self.layout is not None else Direction()
+        if direction.directed is not None and options.directed in (None, direction.directed):
+            found.append(f"{WORDS[direction.directed]} {direction.said_by}")
+        elif direction.directed is not None:
+            found.append(f"{WORDS[not direction.directed]} as the option says, not {direction.said_by}")
         return ", ".join(found)
 
     def doubt(self) -> str:
-        line = self.layout.doubtful_line if self.layout is not None else 0
-        return f"line {line} may be a header; pass --header if it is" if line else ""
+        assert self.layout is not None  # of `begin`
+        line = self.layout.doubtful_line
+        doubt = f"line {line} may be a header; pass --header if it is" if line else self.layout.doubt
+        return "" if self.options.directed is not None and doubt == self.layout.direction.doubt else doubt
 
     def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
         layout = sniff(stream, self.options, "\t" if self._kind == "tsv" else None)

@@ -21,14 +21,12 @@ from pagestore.inputs.headers import header_error, integers, promised_vertices
 from pagestore.inputs.judge import LineRules
 from pagestore.inputs.linefile import LineFile
 from pagestore.inputs.linesource import read_line
-from pagestore.inputs.sniff import check_text
 from pagestore.inputs.streams import ByteStream
 
 COLUMNS = (
     "init_node", "term_node", "capacity", "length", "free_flow_time", "b", "power", "speed", "toll", "link_type",
 )  # fmt: skip
 END_MARK = ";"  # a field of its own at the end of each line
-CHECK_BYTES = 1 << 12
 NO_NETWORK = "Is this a TNTP network (NAME_net.tntp)? Other edge lists are read with --format text."
 
 
@@ -41,7 +39,6 @@ class TntpSource(LineFile):
         self.vertices = promised_vertices(self.name, self._count, options)
 
     def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
-        check_text(stream.name, stream.peek(CHECK_BYTES))
         found: dict[str, tuple[int, int]] = {}  # tag: its number, its line
         number, tag = 0, ""
         while tag != "END OF METADATA":

@@ -229,7 +229,7 @@ def test_options_that_do_not_fit(tmp_path, monkeypatch):
     write(tmp_path, "c.mtx", f"{head} general\n3 3 1\n2 1\n")
     one = "inputs of one graph agree."
     assert message(["a.mtx", "b.mtx"], tmp_path) == (
-        f"b.mtx: is undirected, but a.mtx does not say whether it is directed; {one} Convert them one by one."
+        f"b.mtx: is undirected, but a.mtx does not say whether it is directed; {one} Pass --directed or --undirected."
     )
     assert message(["a.mtx", "c.mtx"], tmp_path) == (
         f"c.mtx: has 3 vertices, but a.mtx has 2 vertices; {one} They are not one graph."

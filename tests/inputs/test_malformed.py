@@ -62,7 +62,7 @@ CASES = [
     ("a.csv", b"1,2\n3,\n", f"a.csv:2:3: a vertex ID is missing; {IDS}. {FIX}"),
     ("a.csv", b"1,2\n,3\n", f"a.csv:2:1: a vertex ID is missing; {IDS}. {FIX}"),
     ("a.csv", b"1,2\n3,4,\n", f"a.csv:2:5: 3 fields in '3,4,'; 2 are due: source and target. {FIX}"),
-    ("a.txt", b"1 2\n3 4 # five\n", f"a.txt:2:5: 4 fields in '3 4 # five'; 2 are due: source and target. {FIX}"),
+    ("a.txt", b"1 2\n3 4 # five\n5 x # y\n", f"a.txt:3:5: 4 fields in '5 x # y'; 2 are due: source and target. {FIX}"),
     (
         "a.txt",
         b"5\n6\n",
@@ -96,12 +96,12 @@ CASES = [
     (
         "a.txt",
         b"\xff\xfe1\x00 \x002\x00\n\x003\x00 \x004\x00\n\x00",
-        "a.txt: is UTF-16 text; edge lists are UTF-8. Convert it: iconv -f UTF-16 -t UTF-8.",
+        "a.txt: is UTF-16 text; edge lists are UTF-8. Convert it: iconv -f UTF-16 -t UTF-8 a.txt > NEW.",
     ),
     (
         "a.txt",
         b"1\x00 \x002\x00\n\x00",
-        "a.txt: is UTF-16 text; edge lists are UTF-8. Convert it: iconv -f UTF-16 -t UTF-8.",
+        "a.txt: is UTF-16LE text; edge lists are UTF-8. Convert it: iconv -f UTF-16LE -t UTF-8 a.txt > NEW.",
     ),
     ("a.txt", b"1 2\r3 4\r", "a.txt: lines end in a carriage return alone. Convert them: tr '\\r' '\\n'."),
     ("a.txt", b"1 2\n3\xc2\xa04\n", f"a.txt:2:5: 1 field in '3\\\\xa04'; 2 are due: source and target. {FIX}"),

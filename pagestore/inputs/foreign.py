@@ -1,0 +1,149 @@
+"""Files that convert does not read, found by the table of `signatures`: refused with what they are and what helps."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+
+from pagestore.errors import InputError
+from pagestore.inputs.signatures import (
+    ARCHIVES,
+    BZIP2_BLOCK,
+    EXCEL,
+    FOREIGN,
+    GALOIS,
+    HDF5,
+    MAGIC,
+    MARKS,
+    OFFICE_MEMBERS,
+    TAR_MARK,
+    TEXTS,
+    UNMARKED,
+    WEBGRAPH,
+    WIDE,
+    ZIP_NAME,
+    Foreign,
+)
+from pagestore.inputs.streams import STDIN, ByteStream
+
+WIDE_SAMPLE = 1 << 10
+MOST_ZEROS_SHORT = 0.2  # of the zero bytes that characters beyond Latin ones lack
+COMMENT_LINES = re.compile(rb"(?:[ \t]*(?:(?:[#%]|//)[^\n]*)?\n|/\*.*?\*/\s*)*", re.DOTALL)
+OPENINGS = [(re.compile(rb"\s*(?:" + kind.opening.encode() + rb")", re.I), kind) for kind in FOREIGN if kind.opening]
+COMMENTS = [(re.compile(kind.comment.encode(), re.I), kind) for kind in FOREIGN if kind.comment]
+
+
+def check_text(name: str, head: bytes) -> None:
+    """Refuse what is no UTF-8 text: wide characters, NUL bytes, carriage returns as line ends. `head`: first bytes."""
+    if encoding := _wide_encoding(head):
+        out = "NEW" if name == "stdin" else f"{shlex.quote(name)} > NEW"
+        raise InputError(
+            f"{name}: is {encoding} text; edge lists are UTF-8. Convert it: iconv -f {encoding} -t UTF-8 {out}."
+        )
+    nul = head.find(b"\0")
+    if nul >= 0:
+        line = head.count(b"\n", 0, nul) + 1
+        column = nul - head.rfind(b"\n", 0, nul)
+        raise InputError(
+            f"{name}:{line}:{column}: a NUL byte; text holds none. Name the format of a binary file with --format."
+        )
+    if b"\n" not in head and b"\r" in head.rstrip(b"\r"):
+        raise InputError(f"{name}: lines end in a carriage return alone. Convert them: tr '\\r' '\\n'.")
+
+
+def _wide_encoding(head: bytes) -> str:
+    """UTF-16 or UTF-32, with the order of bytes where no mark says it; "" for other text."""
+    for mark, encoding in MARKS.items():
+        if head.startswith(mark):
+            return encoding
+    sample = head[:WIDE_SAMPLE]
+    for encoding, zeros in WIDE.items():
+        width = 4 if "32" in encoding else 2
+        units = len(sample) // width
+        place = {at % width for at in zeros}
+        others = set(range(width)) - place
+        empty = sum(sample[at::width][:units].count(0) for at in place)
+        if (
+            units >= 2
+            and empty >= (1 - MOST_ZEROS_SHORT) * units * len(place)
+            and not any(sample[at::width][:units].count(0) for at in others)
+        ):
+            return encoding
+    return ""
+
+
+def refuse_archives(stream: ByteStream, head: bytes) -> None:
+    """InputError for files that hold files, and for what was compressed twice. NumPy's .npz are zip archives, too."""
+    kind = next((words for magic, words in ARCHIVES.items() if head.startswith(magic)), None)
+    first = head[ZIP_NAME : ZIP_NAME + int.from_bytes(head[26:28], "little")]
+    if kind == "zip" and first.startswith(OFFICE_MEMBERS):
+        raise _refusal(stream.name, EXCEL)
+    if kind == "zip" and (first.endswith(b".npy") or stream.name.lower().endswith(".npz")):
+        kind = None
+    if head[TAR_MARK : TAR_MARK + 5] == b"ustar" and b"\0" in head[:TAR_MARK]:
+        kind = "tar"
+    if kind is not None:
+        raise InputError(
+            f"{stream.name}: is a {kind} archive; an input is a file of edges. Unpack it first, and name the files."
+        )
+    twice = next((words for magic, words in MAGIC.items() if head.startswith(magic)), None)
+    if twice == "bzip2" and head[4:10] != BZIP2_BLOCK:
+        twice = None
+    if stream.compression is not None and twice is not None:
+        raise InputError(
+            f"{stream.name}: is {twice} data compressed once more, by {stream.compression}. Decompress it once first."
+        )
+    if head.startswith(HDF5):
+        raise InputError(
+            f"{stream.name}: is an HDF5 file, perhaps a store already; convert reads edge lists. Try gstream info."
+        )
+
+
+def refuse_foreign(stream: ByteStream, head: bytes, suffix: str, kind: str | None) -> None:
+    """InputError for a kind of the table. `suffix`: of the name, in small letters; `kind`: the format that it says."""
+    if kind in UNMARKED:
+        return
+    name = stream.name
+    for other in FOREIGN:
+        if head.startswith(other.magic or b"\0none"):
+            raise _refusal(name, other)
+    if _is_galois(head) and kind in (None, "gr", *TEXTS):
+        raise _refusal(name, GALOIS)
+    if kind == "metis" and _is_webgraph(name):
+        raise _refusal(name, WEBGRAPH)
+    if kind in (None, *TEXTS):
+        for pattern, other in COMMENTS:
+            if pattern.match(head.lstrip()):
+                raise _refusal(name, other)
+    text = head[COMMENT_LINES.match(head).end() :]  # type: ignore[union-attr]  # it matches nothing, too
+    if kind in (None, "gr", "metis", "adjacency", "ldbc", *TEXTS):
+        for pattern, other in OPENINGS:
+            if pattern.match(text):
+                raise _refusal(name, other)
+    if kind is None:
+        for other in FOREIGN:
+            if suffix in other.suffixes:
+                raise _refusal(name, other)
+
+
+def _refusal(name: str, kind: Foreign) -> InputError:
+    path = STDIN if name == "stdin" else name
+    advice = kind.advice.format(file=shlex.quote(path), path=path.replace("\\", "\\\\").replace('"', '\\"'))
+    return InputError(f"{name}: is {kind.name}, which convert does not read. {advice}")
+
+
+def _is_galois(head: bytes) -> bool:
+    """Version 1 or 2, the bytes of an edge's datum, vertices, edges, each int64."""
+    version, datum = (int.from_bytes(head[at : at + 8], "little") for at in (0, 8))
+    return len(head) >= 32 and version in (1, 2) and datum in (0, 4, 8)
+
+
+def _is_webgraph(name: str) -> bool:
+    """NAME.graph beside NAME.properties that speak of a class of graphs."""
+    properties = os.path.splitext(name)[0] + ".properties"
+    try:
+        with open(properties, "rb") as file:
+            return b"graphclass" in file.read(1 << 12)
+    except OSError:
+        return False

@@ -1,0 +1,279 @@
+"""What tells one kind of file from another: magic numbers, suffixes, first lines, words of headers and of comments.
+
+The one table of all of it. Other modules look here: `streams` finds compression, `detect` the format, `foreign` what
+convert does not read, `columnnames` the columns, `shapes` and `direction` what first lines of a text say.
+Patterns are matched without case, from their text's start, `SAID_*` anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+# How numbers are written, wherever a text or an option names a vertex or a number.
+INTEGER = re.compile(r"[+-]?[0-9]+\Z")
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
+NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
+WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?\Z")  # 1.0 is what pandas makes of IDs beside a missing one
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9][0-9.,']*[,'][0-9.]+\Z")  # 0,5 and 1,234.5
+THOUSANDS = re.compile(r"[0-9]{1,3}([,'][0-9]{3})+\Z")
+
+# Encodings of text, by byte order mark; the longer mark first.
+UTF8_MARK = b"\xef\xbb\xbf"
+MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+WIDE = {  # without a mark: bytes of an ASCII character's unit that are zero
+    "UTF-32LE": (1, 2, 3), "UTF-32BE": (0, 1, 2), "UTF-16LE": (1, 3), "UTF-16BE": (0, 2),
+}  # fmt: skip
+
+SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz"}
+MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
+BZIP2_BLOCK = b"1AY&SY"  # stands behind its magic number of letters, which a vertex may be called, and a digit
+HDF5 = b"\x89HDF\r\n\x1a\n"
+ARCHIVES = {b"PK\x03\x04": "zip", b"PK\x05\x06": "zip", b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar"}
+ZIP_NAME, TAR_MARK = 30, 257  # bytes before the first member's name, and before "ustar"
+
+FORMATS = {  # name: (suffixes, what it is)
+    "text": ((".txt", ".edges", ".edgelist", ".snap", ".dat", ".ncol"), "source and target a line"),
+    "csv": ((".csv",), "text with commas or semicolons, header or none"),
+    "tsv": ((".tsv", ".tab"), "text with tabs"),
+    "el": ((".el",), "GAP edge list, 2 columns"),
+    "wel": ((".wel",), "GAP weighted edge list, 3 columns"),
+    "sg": ((".sg",), "GAP serialized graph"),
+    "wsg": ((".wsg",), "GAP serialized weighted graph"),
+    "mtx": ((".mtx", ".mm"), "Matrix Market, coordinate"),
+    "gr": ((".gr", ".col", ".dimacs"), "DIMACS"),
+    "tntp": ((".tntp",), "road networks; the weight is the length"),
+    "metis": ((".graph", ".metis", ".chaco"), "METIS"),
+    "adjacency": ((".adj", ".adjlist"), "a vertex and its neighbours a line"),
+    "ldbc": ((".e", ".v"), "LDBC Graphalytics, .v and .e"),
+    "graph500": ((".packed", ".g500"), "Graph500 packed edges, 12 bytes each"),
+    "graph500-int64": ((".int64",), "Graph500 edges, two int64 each"),
+    "parquet": ((".parquet", ".pq"), "Parquet"),
+    "arrow": ((".arrow", ".feather", ".ipc", ".arrows"), "Arrow IPC file or stream, Feather"),
+    "npy": ((".npy",), "NumPy array [n, 2], [n, 3] or with fields"),
+    "npz": ((".npz",), "NumPy archive: source and target, or a scipy.sparse matrix"),
+}
+TEXTS = ("text", "csv", "tsv", "el", "wel")
+SEEKING = ("sg", "wsg", "graph500", "graph500-int64", "parquet", "arrow", "npy", "npz")  # mapped, so plain files
+UNMARKED = ("sg", "wsg", "graph500", "graph500-int64")  # any bytes may begin these
+CONTENT = {
+    b"%%matrixmarket": "mtx",  # compared without case
+    b"<number of zones>": "tntp",
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\x93NUMPY": "npy",
+    b"PK\x03\x04": "npz",
+}
+DIMACS_LINE = re.compile(rb"p[ \t]+[a-z]+[ \t]+[0-9]+[ \t]+[0-9]+[ \t]*\r?\Z")
+DIMACS_EDGES = {"sp": "a", "edge": "e", "col": "e"}  # problem: the letter of its edges' lines
+DIMACS_VALUES = {"a": "", "e": "ndvx"}  # by that letter: lines about vertices, which edges do without
+DIMACS_OTHERS = {
+    "max": "a maximum flow problem", "min": "a minimum cost flow problem", "asn": "an assignment problem",
+    "cnf": "a Boolean formula", "mat": "a matching problem",
+}  # fmt: skip
+
+
+class Foreign(NamedTuple):
+    """A kind of file that convert does not read: what shows it, and what makes an edge list of it.
+
+    advice: `{file}` is its quoted name for a shell. opening: of the first line that is no comment; comment: of the
+    file itself, comments and all.
+    """
+
+    name: str
+    advice: str
+    magic: tuple[bytes, ...] = ()
+    opening: str = ""
+    comment: str = ""
+    suffixes: tuple[str, ...] = ()
+
+
+def _networkx(reader: str) -> str:
+    return (
+        "Make an edge list of it first: python3 -c 'import networkx as nx; nx.write_edgelist(nx."
+        + reader
+        + '("{path}"), "edges.tsv", delimiter="\\t", data=["weight"])\'; of an undirected graph convert that with '
+        "--undirected."
+    )
+
+
+def _command(command: str, more: str = "") -> str:
+    return f"Make an edge list of it first: {command}{more}."
+
+
+_PANDAS = 'python3 -c \'import pandas; pandas.{call}("{{path}}").to_csv("edges.csv", index=False)\''
+_JSON = (
+    "python3 -c 'import json; g = json.load(open(\"{path}\")); [print(e[\"source\"], e[\"target\"], sep=\"\\t\") "
+    "for e in g.get(\"links\") or g[\"edges\"]]' > edges.tsv"
+)  # fmt: skip
+_JSON_LINES = (
+    "python3 -c 'import json; [print(e[\"source\"], e[\"target\"], sep=\"\\t\") "
+    "for e in map(json.loads, open(\"{path}\"))]' > edges.tsv"
+)  # fmt: skip
+_PBBS = (
+    "python3 -c 'import numpy as np; a = open(\"{path}\").read().split(); n, m = int(a[1]), int(a[2]); "
+    "first = np.array(a[3:3 + n] + [m], int); np.save(\"edges.npy\", "
+    "np.stack([np.repeat(np.arange(n), np.diff(first)), np.array(a[3 + n:3 + n + m], int)], 1))'"
+)  # fmt: skip
+_PAJEK = "awk '/^ *[*]/{{on = tolower($1) ~ /^[*](arcs|edges)$/; next}} on' {file} > edges.txt"
+_KONECT = "awk '!/^%/{{$1 = \"l\" $1; $2 = \"r\" $2; print}}' {file} > edges.txt"  # fmt: skip
+
+FOREIGN = (
+    Foreign("bipartite KONECT, whose left and right IDs are two sets that share numbers",
+            _command(_KONECT, "; convert that with --undirected. If no number stands for two vertices, pass "
+                     "--format text"),
+            comment=r"%\s*bip\b"),
+    Foreign("Pajek", _command(_PAJEK, "; convert that with --num-vertices N --id-base 1, N as after *Vertices, "
+                              "and with --undirected if it was *Edges; lists and matrices are left out"),
+            opening=r"\*\s*(vertices|arcs|edges|arcslist|edgeslist|matrix|network|partition|vector)\b"),
+    Foreign("a NetDraw file (VNA)", _command("awk '/^ *[*]/{{on = tolower($1) ~ /tie/; next}} on' {file} > edges.txt"),
+            opening=r"\*\s*(node|tie)s?[ _]"),
+    Foreign("SIF", _command("awk '{{for (i = 3; i <= NF; i++) print $1 \"\\t\" $i}}' {file} > edges.tsv",
+                            " (after awk, -F '\\t' if names hold blanks)"), suffixes=(".sif",)),
+    Foreign("GDF", _command("awk -F, '/^edgedef>/{{on = 1; next}} on{{print $1 \"\\t\" $2}}' {file} > edges.tsv",
+                            "; of an undirected graph convert that with --undirected"),
+            opening=r"(nodedef|edgedef)\s*>", suffixes=(".gdf",)),
+    Foreign("GML", _networkx("read_gml"), opening=r"((creator|version|comment)\b[^\n]*\n\s*)*graph\s*\[",
+            suffixes=(".gml",)),
+    Foreign("DOT", _command("gvpr 'E{{print($.tail.name, \"\\t\", $.head.name)}}' {file} > edges.tsv",
+                            " (gvpr is Graphviz's); if it begins with graph, convert that with --undirected"),
+            opening=r"(strict\s+)?(di)?graph(\s+([\w.]+|\"[^\"\n]*\"))?\s*\{", suffixes=(".dot", ".gv")),
+    Foreign("GRAPHML", _networkx("read_graphml"), opening=r"<graphml\b|<\?xml(?=[^\0]*<graphml\b)",
+            suffixes=(".graphml",)),
+    Foreign("GEXF", _networkx("read_gexf"), opening=r"<gexf\b|<\?xml(?=[^\0]*<gexf\b)", suffixes=(".gexf",)),
+    Foreign("a web page (HTML)", "Download the file itself: a page came in its place.",
+            opening=r"<!doctype\s+html|<html\b|<\?xml(?=[^\0]*<html\b)", suffixes=(".html", ".htm")),
+    Foreign("RDF (N-Triples or Turtle)",
+            _command("awk '{{print $1 \"\\t\" $3}}' {file} > edges.tsv",
+                     " of N-Triples; of Turtle make those first, with rapper -i turtle"),
+            opening=r"<[^>\s]*>\s+(<[^>\s]*>|a)\s+\S|_:\S+\s+<[^>\s]*>\s|@(prefix|base)\s|(prefix|base)\s+\S*\s*<",
+            suffixes=(".nt", ".nq", ".ttl", ".n3", ".rdf")),
+    Foreign("XML", "Make an edge list of it first: a source and a target a line.",
+            opening=r"<\?xml|<!doctype|<!--", suffixes=(".xml",)),
+    Foreign("a dictionary or tuples of Python", "Write an edge list: print(source, target, sep='\\t') for each edge.",
+            opening=r"\{\s*['\d]|\(\s*['\"\d-]"),
+    Foreign("JSON lines", _command(_JSON_LINES), opening=r"\{\s*\"[^\n]*\}[ \t]*\r?\n\s*\{",
+            suffixes=(".jsonl", ".ndjson")),
+    Foreign("JSON", _command(_JSON), opening=r"\{\s*(\"|\}|$)|\[\s*([\[{\"\]]|-?\d|$)", suffixes=(".json",)),
+    Foreign("YAML", "Make an edge list of it first: a source and a target a line.",
+            opening=r"---[ \t]*(#[^\n]*)?\r?\n|(nodes|edges|graph|links|vertices|directed)\s*:[ \t]*"
+                    r"(\r?\n|\[|true|false)|-[ \t]+[\[{]", suffixes=(".yaml", ".yml")),
+    Foreign("UCINET DL", _command("awk 'on; tolower($1) == \"data:\"{{on = 1}}' {file} > edges.txt",
+                                  " where its format is edgelist1; write another one as such first"),
+            opening=r"dl[\s,]+(n|nr|nc|nm|format)\s*=", suffixes=(".dl",)),
+    Foreign("LEDA", _networkx("read_leda"), opening=r"leda\.graph\b", suffixes=(".lgr", ".gw", ".leda")),
+    Foreign("sparse6", _networkx("read_sparse6"), opening=r">>sparse6<<", suffixes=(".s6",)),
+    Foreign("digraph6", "Make an edge list of it first, with listg of nauty.", opening=r">>digraph6<<",
+            suffixes=(".d6",)),
+    Foreign("graph6", _networkx("read_graph6"), opening=r">>graph6<<", suffixes=(".g6",)),
+    Foreign("LGL", _command("awk '/^#/{{u = $2; next}} {{print u, $0}}' {file} > edges.txt",
+                            "; convert that with --undirected"), suffixes=(".lgl",)),
+    Foreign("TGF", _command("awk '/^#/{{on = 1; next}} on{{print $1 \"\\t\" $2}}' {file} > edges.tsv"),
+            suffixes=(".tgf",)),
+    Foreign("an adjacency graph of PBBS or Ligra", _command(_PBBS, " (weights left out)"),
+            opening=r"(weighted)?adjacency(hyper)?graph\s*\n"),
+    Foreign("an edge array of PBBS", _command("tail -n +2 {file} > edges.txt"), opening=r"(weighted)?edgearray\s*\n"),
+    Foreign("the properties of a graph of WebGraph",
+            "Make an edge list of it first: java it.unimi.dsi.webgraph.ArcListASCIIGraph NAME edges.txt.",
+            comment=r"#\s*bvgraph\b|(#[^\n]*\n)*\s*graphclass\s*=", suffixes=(".properties",)),
+    Foreign("a hypergraph of hMETIS", "Make an edge list of it first: an edge there has any number of ends.",
+            suffixes=(".hgr", ".hmetis")),
+    Foreign("a pointer of Git LFS", "Get the file itself: git lfs pull.", opening=r"version https://git-lfs"),
+    Foreign("SQL", "Load it into its database, and export the table of edges as CSV.",
+            opening=r"(create\s+table|insert\s+into|drop\s+table|begin\s+transaction|pragma)\b", suffixes=(".sql",)),
+    Foreign("TSPLIB", "Make an edge list of it first: a source, a target and a weight a line.",
+            opening=r"name\s*:[^\n]*\n((comment|type|dimension)\s*:)", suffixes=(".tsp",)),
+    Foreign("SteinLib", _command("awk '$1 == \"E\" || $1 == \"A\"{{print $2, $3, $4}}' {file} > edges.txt"),
+            opening=r"33d32945\b", suffixes=(".stp",)),
+    Foreign("an Excel file", _command(_PANDAS.format(call="read_excel")), magic=(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",),
+            suffixes=(".xlsx", ".xls", ".ods")),
+    Foreign("an SQLite database",
+            _command("sqlite3 -csv {file} 'SELECT source, target FROM edges' > edges.csv", ", with its own names"),
+            magic=(b"SQLite format 3\0",), suffixes=(".sqlite", ".sqlite3", ".db")),
+    Foreign("a pickle of Python",
+            _command("python3 -c 'import pickle, networkx as nx; nx.write_edgelist(pickle.load(open(\"{path}\", "
+                     "\"rb\")), \"edges.tsv\", delimiter=\"\\t\", data=[\"weight\"])'",
+                     ", if you trust it and it is a graph of NetworkX"),
+            magic=tuple(bytes((0x80, version)) for version in range(2, 6)), suffixes=(".pkl", ".pickle", ".gpickle")),
+    Foreign("a MATLAB file",
+            _command("python3 -c 'import scipy.io; scipy.io.mmwrite(\"edges.mtx\", "
+                     "scipy.io.loadmat(\"{path}\")[\"A\"])'", ", with the matrix's own name"),
+            magic=(b"MATLAB 5.0 MAT-file",), suffixes=(".mat",)),
+    Foreign("a PDF", "Name the file with the edges.", magic=(b"%PDF-",)),
+    Foreign("a picture", "Name the file with the edges.", magic=(b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8")),
+    Foreign("a program", "Name the file with the edges.", magic=(b"\x7fELF",)),
+    Foreign("data of R", "Write it in R: write.csv(edges, 'edges.csv', row.names = FALSE).",
+            magic=(b"RDX2\n", b"RDX3\n", b"RDA2\n", b"X\n\0\0\0", b"A\n2\n", b"A\n3\n"), suffixes=(".rds", ".rdata")),
+    Foreign("ORC", _command(_PANDAS.format(call="read_orc")), magic=(b"ORC\n", b"ORC\x11"),
+            suffixes=(".orc",)),
+    Foreign("Avro", "Make a Parquet file of it first.", magic=(b"Obj\x01",), suffixes=(".avro",)),
+    Foreign("Feather of version 1", _command(_PANDAS.format(call="read_feather")), magic=(b"FEA1",)),
+    Foreign("a graph of graph-tool", "Write an edge list: numpy.save('edges.npy', g.get_edges()).",
+            magic=(b"\xe2\x9b\xbe gt",), suffixes=(".gt",)),
+    Foreign("a binary graph of NetworKit", "Write an edge list with networkit.writeGraph(g, 'edges.txt', "
+            "networkit.Format.EdgeListTabZero).", magic=(b"nkbg",), suffixes=(".nkbg",)),
+    Foreign("lz4 data", "Decompress it first: lz4 -d {file}.", magic=(b"\x04\x22\x4d\x18",), suffixes=(".lz4",)),
+    Foreign("lzip data", "Decompress it first: lzip -d {file}.", magic=(b"LZIP\x01",), suffixes=(".lz",)),
+    Foreign("data of compress", "Decompress it first: gunzip {file}.", magic=(b"\x1f\x9d",), suffixes=(".z",)),
+    Foreign("lzma data", "Decompress it first: xz -d {file}.", magic=(b"\x5d\0\0\x80\0", b"\x5d\0\0\0\x04"),
+            suffixes=(".lzma",)),
+    Foreign("snappy data", "Decompress it first.", magic=(b"\xff\x06\0\0sNaPpY",), suffixes=(".sz", ".snappy")),
+    Foreign("Brotli data", "Decompress it first: brotli -d {file}.", suffixes=(".br",)),
+)  # fmt: skip
+GALOIS = Foreign("a binary graph of Galois", "Make an edge list of it first: graph-convert --gr2edgelist IN OUT.")
+WEBGRAPH = Foreign("a graph of WebGraph", next(kind.advice for kind in FOREIGN if "WebGraph" in kind.name))
+EXCEL = next(kind for kind in FOREIGN if kind.name == "an Excel file")
+OFFICE_MEMBERS = (b"[Content_Types].xml", b"_rels/.rels", b"xl/", b"docProps/", b"mimetype")  # of .xlsx and .ods
+
+# Words of headers.
+SOURCE_NAMES = (
+    "source", "src", "from", "fromnodeid", "source_id", "src_id", "from_id", "source_node", "from_node", "u", "tail",
+    "node1", "node_1", "id_1", ":start_id", "_from", "from_node_id",
+)  # fmt: skip
+TARGET_NAMES = (
+    "target", "dst", "to", "tonodeid", "target_id", "dst_id", "to_id", "target_node", "to_node", "v", "head",
+    "node2", "node_2", "id_2", "dest", ":end_id", "_to", "to_node_id",
+)  # fmt: skip
+WEIGHT_NAMES = ("weight", "w", "value", "wt")
+INTEGER_WEIGHTS = (  # a third column of integers is a weight by these names, too; others may be anything (years, IDs)
+    "weights", "cost", "costs", "distance", "dist", "length", "len", "capacity", "strength", "score", "amount", "count",
+    "frequency", "freq",
+)  # fmt: skip
+WORDS_OF_TEXT = ("u", "v", "from", "to", "tail", "head")  # vertices have such names, too
+OTHER_NAMES = (  # of columns beside the ends and weights, or of ends where a name alone doesn't say which
+    "id", "name", "label", "type", "kind", "date", "time", "timestamp", "year", "node", "user", "user_id", "person",
+    "friend", "friend_id", "follower", "followee", "following", "sender", "receiver", "recipient", "parent", "child",
+    "relation", "from_name", "to_name",
+)  # fmt: skip
+COLUMN_NAMES = {
+    name
+    for names in (SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES, INTEGER_WEIGHTS, OTHER_NAMES)
+    for name in names
+    if len(name) > 1  # letters are vertices' names as well
+}
+MISSING = ("na", "n/a", "nan", "none", "null", "nil")  # stand where a number is not known
+VERTEX_TABLE = (("id", "label"), ("id", "name"), ("nodes", "id"), ("node", "label"))  # first columns of Gephi's nodes
+DIRECTION_COLUMNS = {  # a column of this name with these words says of each edge whether it is directed
+    "type": {"directed": True, "undirected": False},
+    "directed": {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False, "t": True, "f": False},
+}
+
+# Words of comments that say whether the graph is directed.
+SAID_UNDIRECTED = re.compile(
+    r"^%\s*sym\b|\b(?<!not )(?:un|non|non-|un-)directed\b(?!\s*[:=]\s*(?:false|no|0)\b)"
+    r"|\bdirected\s*[:=]\s*(?:false|no|0)\b|\bnot directed\b",
+    re.IGNORECASE,
+)
+SAID_DIRECTED = re.compile(
+    r"^%\s*asym\b|(?<![\w-])(?<!not )directed\b(?!\s*[:=]\s*(?:false|no|0)\b)|\bundirected\s*[:=]\s*(?:false|no|0)\b"
+    r"|\bnot undirected\b",
+    re.IGNORECASE,
+)
+SAID_EDGES = re.compile(r"\bedges\s*[:=]\s*([0-9]+)", re.IGNORECASE)  # SNAP's count
+
+# What stands in a line that is no edge list's.
+ARROW = re.compile(r"[<]?[-=~.]+[>]?\Z|[\u2190-\u21ff]\Z|:\Z")
+INNER_ARROW = re.compile(r"<?[-=~]+>|<[-=~]+|[\u2190-\u21ff]")
+OTHER_COMMENTS = ("//", "/*", "! ", "; ", ";;", "-- ", "' ", "REM ", "rem ")  # marks of programs that write lists
+WEIGHTED_NEIGHBOUR = re.compile(r"[0-9]+:[+-]?[0-9.]+\Z")  # LibSVM's
+KEYED = re.compile(r"[A-Za-z_]\w*=\S")
