@@ -1,10 +1,11 @@
 """A store back to an edge list by the user's IDs: `gstream export`.
 
 Formats by the file's name: .csv, .parquet, .el (two columns), .wel (three), .txt and .tsv (text with a tab), ending in
-.gz or .zst when compressed; "-" is text on stdout. Edges come in page order. An undirected edge is written once. A page
-and its translation are in memory at a time; besides them 8 bytes a vertex when IDs are sparse or reordered, or the
-names. Vertices without edges can't be told in an edge list: the report counts them. The file appears whole under its
-name (pagestore/replacing.py).
+.gz or .zst when compressed; "-" is text on stdout. Edges come in page order, which --order changes: sort the lines to
+compare two exports. An undirected edge is written once, from the lesser of its user IDs. Names are in quotes where text
+would be read as something else. A page and its translation are in memory at a time; besides them 8 bytes a vertex when
+IDs are sparse or reordered, or the names. Vertices without edges can't be told in an edge list: the report counts them.
+The file appears whole under its name (pagestore/replacing.py).
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ from pagestore.store import Store
 
 FORMATS = ("text", "el", "wel", "csv", "parquet")
 _ENDINGS = {".txt": "text", ".tsv": "text", ".el": "el", ".wel": "wel", ".csv": "csv", ".parquet": "parquet"}
-COMMENTS = ("#", "%")
+QUOTED = {  # names that a reader of text would take for something else, by separator: beginnings of comments, parts
+    "\t": r"^[#% ]| $|[\"\t\n\r]",
+    " ": r"^[#%]|[\" \t\n\r,;|]",
+}
 MOST_WHOLE = 2.0**63
 _COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
 
@@ -50,7 +54,7 @@ def export_edges(
     """Write all edges of `store` to `destination`; `format` overrides what the name says.
 
     `progress(pages done, pages in all)`. The file appears under its name when it is complete. Raises UsageError for
-    contradictory options and for names that a text format can't hold, StoreError for a damaged page, ResourceError
+    contradictory options, StoreError for a damaged page, ResourceError
     when the disk is full.
     """
     kind, compression = _kind_of(destination, format)
@@ -69,7 +73,7 @@ def export_edges(
             if topology.name == "in":
                 source, target = target, source
             if not store.meta.directed:
-                once = source <= target
+                once = names.ascend(source, target)
                 source, target = source[once], target[once]
                 weight = None if weight is None else weight[once]
             sink.write(source, target, weight)
@@ -139,6 +143,12 @@ class _Names:
                 last = min(first + BLOCK_BYTES, meta.vertices)
                 self._table[store.store_ids(first, last)] = store.user_ids(first, last)
 
+    def ascend(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """bool[n]: where the source's ID, of the user, is the lesser one, or the target's: the same in any order."""
+        if isinstance(self._table, np.ndarray):
+            return self._table[source] <= self._table[target]
+        return self._store.natural_of(source) <= self._store.natural_of(target)
+
     def of(self, store_ids: np.ndarray) -> Any:
         import pyarrow as pa
 
@@ -149,19 +159,18 @@ class _Names:
         return self._table.take(pa.array(self._store.natural_of(store_ids)))
 
 
-def _refuse_comments(columns: list[Any]) -> None:
-    """UsageError for a name that readers of plain text would take for the beginning of a comment."""
+def _in_quotes(names: Any, pattern: str) -> Any:
+    """Names of which those that match `pattern` are in quotes, `""` for a quote; the array itself where none is."""
+    import pyarrow as pa
     import pyarrow.compute as compute
 
-    for names in columns:
-        for mark in COMMENTS:
-            comment = compute.starts_with(names, mark)
-            if compute.any(comment).as_py():
-                name = names[compute.index(comment, True).as_py()].as_py()
-                raise UsageError(
-                    f"vertex {name!r}: in text, {mark} at the beginning makes a comment of it. "
-                    f"Export to .csv or .parquet."
-                )
+    odd = compute.match_substring_regex(names, pattern)
+    if not compute.any(odd).as_py():
+        return names
+    doubled = compute.replace_substring(names, '"', '""')
+    mark, nothing = (pa.scalar(text, pa.large_string()) for text in ('"', ""))
+    quoted = compute.binary_join_element_wise(mark, doubled, mark, nothing)
+    return compute.if_else(odd, quoted, names)
 
 
 def _in_digits(weight: np.ndarray) -> Any:
@@ -193,7 +202,6 @@ class _Sink:
         if weight_dtype is not None:
             columns.append(("weight", pa.from_numpy_dtype(weight_dtype)))
         self._schema, self._names = pa.schema(columns), names
-        self._plain_names = kind in ("text", "el", "wel") and names.type == pa.large_string()
         if kind == "parquet":
             import pyarrow.parquet
 
@@ -207,9 +215,11 @@ class _Sink:
         if kind == "csv":  # pyarrow would put the names in quotes
             self._file.write((",".join(self._schema.names) + "\n").encode())
         self._writer = None
+        self._separator = {"csv": ",", "text": "\t"}.get(kind, " ")
+        self._quoted = QUOTED[self._separator] if kind != "csv" and names.type == pa.large_string() else ""
         self._options = pyarrow.csv.WriteOptions(
             include_header=False,
-            delimiter={"csv": ",", "text": "\t"}.get(kind, " "),
+            delimiter=self._separator,
             quoting_style="needed" if kind == "csv" else "none",
         )
 
@@ -217,23 +227,25 @@ class _Sink:
         import pyarrow as pa
 
         columns = [self._names.of(source), self._names.of(target)]
-        if self._plain_names:
-            _refuse_comments(columns)
         if len(self._schema) == 3 and weight is not None:
             columns.append(pa.array(weight) if self._writer is not None else _in_digits(weight))
         if self._writer is not None:
             self._writer.write(pa.record_batch(columns, schema=self._schema))
             return
-        try:
-            import pyarrow.csv
+        import pyarrow.csv
 
-            pyarrow.csv.write_csv(pa.record_batch(columns, names=self._schema.names), self._file, self._options)
-        except pa.ArrowInvalid as error:
-            name = str(error).rpartition("Invalid value: ")[2]
-            what = "quotes" if '"' in name else "a separator or a line's end"
-            raise UsageError(
-                f"vertex {name!r}: text has no way to tell {what} inside a name. Export to .csv or .parquet."
-            ) from error
+        if self._quoted:
+            import pyarrow.compute as compute
+
+            ends = [_in_quotes(column, self._quoted) for column in columns[:2]]
+            if ends[0] is not columns[0] or ends[1] is not columns[1]:  # pyarrow would put all names in quotes, or none
+                texts = [*ends, *(column.cast(pa.large_string()) for column in columns[2:])]
+                between, nothing, end = (pa.scalar(text, pa.large_string()) for text in (self._separator, "", "\n"))
+                lines = compute.binary_join_element_wise(*texts, between)
+                lines = compute.binary_join_element_wise(lines, nothing, end)
+                self._file.write(lines.buffers()[2])
+                return
+        pyarrow.csv.write_csv(pa.record_batch(columns, names=self._schema.names), self._file, self._options)
 
     def __enter__(self) -> _Sink:
         return self

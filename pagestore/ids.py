@@ -7,7 +7,6 @@ User IDs that are base + 0..V-1 take no space; others are kept sorted, so a look
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import numpy as np
 
 from pagestore.arrays import BLOCK_BYTES
 from pagestore.errors import GstreamError, StoreError, UsageError, plain
+from pagestore.inputs.signatures import INTEGER
 from pagestore.meta import REBUILD, scrub_first
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ BLOCK_IDS = BLOCK_BYTES // 8  # IDs a step of the search: one checked block of i
 SEARCHED = 1 << 20  # store IDs that are in memory at once while one is looked for
 FEW_SHIFT = 6  # up to 1/64 of a block's names are searched for one by one
 UNREADABLE = (GstreamError, OSError, ValueError, IndexError)  # what is damaged, or closed
-WHOLE = re.compile("-?[0-9]+")
 MANY = 1 << 16  # from here on whole arrays are gathered from, not single elements
 
 
@@ -159,7 +158,7 @@ class UserIds:
     def _number(self, value: Any, what: str, error: type[GstreamError], where: Where, at: int) -> int:
         try:
             text = value.decode() if isinstance(value, bytes) else value
-            odd = isinstance(text, str) and not WHOLE.fullmatch(text)  # Python's int takes "1_000", too
+            odd = isinstance(text, str) and not INTEGER.match(text)  # Python's int takes "1_000", too
             number = None if odd else int(text)
         except (TypeError, ValueError, OverflowError):
             number = None

@@ -11,12 +11,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 
 from pagestore.errors import InputError
+from pagestore.inputs.lines import Rule
+from pagestore.inputs.quotes import HIDDEN, MOST_QUOTED, find_breaks
 from pagestore.inputs.streams import ByteStream
 
 PAD = 16
@@ -54,19 +56,42 @@ class Block:
     """Whole lines: `data` uint8[size + PAD], of which `size` are lines; `offset` bytes of the input came before.
 
     end: bytes of the stored (compressed) file up to the last of these lines; exact unless it is compressed.
+    breaks: int64[] places of line feeds in quoted fields, where `data` has HIDDEN.
     """
 
     data: np.ndarray
     size: int
     offset: int
     end: int = 0
+    breaks: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
 
     def text(self) -> bytes:
         return self.data[: self.size].tobytes()
 
+    def told(self, begin: int, line: bytes) -> tuple[bytes, int]:
+        """The line at `begin`, its line feeds as they were, and how many of them stand before it in this block."""
+        first, last = np.searchsorted(self.breaks, (begin, begin + len(line)))
+        if first == last:
+            return line, int(first)
+        told = bytearray(line)
+        for at in self.breaks[first:last].tolist():
+            told[at - begin] = LINE_FEED
+        return bytes(told), int(first)
 
-def line_blocks(stream: ByteStream, size: int) -> Iterator[Block]:
-    """Cut what is left of `stream` at line ends; raises LongLineError for one of more than LONGEST_LINE_BYTES."""
+    def whole(self) -> np.ndarray:
+        """`data` with its line feeds as they were."""
+        if not len(self.breaks):
+            return self.data
+        data = self.data.copy()
+        data[self.breaks] = LINE_FEED
+        return data
+
+
+def line_blocks(stream: ByteStream, size: int, rules: np.ndarray | None = None) -> Iterator[Block]:
+    """Cut what is left of `stream` at line ends; raises LongLineError for one of more than LONGEST_LINE_BYTES.
+
+    rules: of the lines (LineRules.array), where fields may be quoted.
+    """
     carry = np.empty(0, dtype=np.uint8)
     offset, begin = 0, stream.given
     while True:
@@ -79,19 +104,35 @@ def line_blocks(stream: ByteStream, size: int) -> Iterator[Block]:
             if data[filled - 1] != LINE_FEED:
                 data[filled] = LINE_FEED
                 filled += 1
+        breaks, whole = _hide_breaks(data, filled, rules, ended, min(MOST_QUOTED, size // 4))
+        if ended:
             cut = filled
         else:
             longest = min(LONGEST_LINE_BYTES, size // 2)
-            cut = _last_line_end(data, filled, longest)
+            cut = min(_last_line_end(data, filled, longest), whole)
             if cut == 0:
                 raise LongLineError(longest, int((data[:filled] == LINE_FEED).sum()))
+            data[breaks[breaks >= cut]] = LINE_FEED
+            breaks = breaks[breaks < cut]
         carry = data[cut:filled].copy()
         data[cut : cut + PAD] = 0
         end = stream.position() if ended else stream.stored_before(begin + offset + cut)
-        yield Block(data, cut, offset, end)
+        yield Block(data, cut, offset, end, breaks)
         offset += cut
         if ended:
             return
+
+
+def _hide_breaks(
+    data: np.ndarray, filled: int, rules: np.ndarray | None, ended: bool, limit: int
+) -> tuple[np.ndarray, int]:
+    """Put HIDDEN for the line feeds in quoted fields of data[:filled]: their places, and where a line is not whole."""
+    if rules is None:
+        return np.empty(0, np.int64), filled
+    comments = int(rules[Rule.COMMENT]), int(rules[Rule.COMMENT2])
+    breaks, whole = find_breaks(data, filled, int(rules[Rule.SEPARATOR]), comments, ended, limit)
+    data[breaks] = HIDDEN
+    return breaks, whole
 
 
 def _fill(stream: ByteStream, data: np.ndarray, filled: int, limit: int) -> tuple[int, bool]:

@@ -64,7 +64,7 @@ def parse_block(block: Block, rules: LineRules, first_problem_only: bool) -> Par
         return _judge_all(block, rules, lines, comments, first_problem_only)
     chunk: EdgeChunk | NameChunk
     if rules.strings:
-        chunk = _name_chunk(block, places[:edges], weights)
+        chunk = _name_chunk(block.whole(), places[:edges], weights)
     else:
         chunk = EdgeChunk(source[:edges], target[:edges], weights)
     parsed = Parsed(chunk, lines, comments)
@@ -103,9 +103,9 @@ def _is_text(block: Block) -> bool:
     return True
 
 
-def _name_chunk(block: Block, places: np.ndarray, weights: np.ndarray | None) -> NameChunk:
-    source = string_array(*gather_names(block.data, places[:, 0], places[:, 1]))
-    target = string_array(*gather_names(block.data, places[:, 2], places[:, 3]))
+def _name_chunk(data: np.ndarray, places: np.ndarray, weights: np.ndarray | None) -> NameChunk:
+    source = string_array(*gather_names(data, places[:, 0], places[:, 1]))
+    target = string_array(*gather_names(data, places[:, 2], places[:, 3]))
     return NameChunk(source, target, weights)
 
 
@@ -126,7 +126,8 @@ def _judge_some(block: Block, rules: LineRules, odd: np.ndarray, parsed: Parsed,
         step = 256
         while (at := text[end : end + step].tobytes().find(b"\n")) < 0:
             end += step
-        line = text[begin : end + at].tobytes()
+        line, before = block.told(begin, text[begin : end + at].tobytes())
+        number += before
         try:
             edge = judge(line, rules)
         except LineProblem as problem:
@@ -143,7 +144,11 @@ def _judge_some(block: Block, rules: LineRules, odd: np.ndarray, parsed: Parsed,
 def _judge_all(block: Block, rules: LineRules, lines: int, comments: int, first_problem_only: bool) -> Parsed:
     edges: list[Edge] = []
     problems: list[tuple[int, LineProblem, bytes]] = []
-    for number, line in enumerate(block.text().split(b"\n")[:-1]):
+    begin = 0
+    for number, text in enumerate(block.text().split(b"\n")[:-1]):
+        line, before = block.told(begin, text)
+        begin += len(text) + 1
+        number += before
         try:
             edge = judge(line, rules)
         except LineProblem as problem:
@@ -183,6 +188,7 @@ def _joined(chunk: EdgeChunk | NameChunk, edges: list[Edge], rules: LineRules) -
 def parsed_blocks(
     stream: ByteStream,
     parse: Callable[[Block], Parsed],
+    rules: LineRules,
     first_line: int,
     bad: BadLines,
     threads: int,
@@ -194,10 +200,10 @@ def parsed_blocks(
     """
     line = first_line
     try:
-        for block, parsed in parse_in_order(line_blocks(stream, size), parse, threads):
+        for block, parsed in parse_in_order(line_blocks(stream, size, rules.array()), parse, threads):
             for number, problem, text in parsed.problems:
                 bad.report(stream.name, line + number, problem, text)
-            line += parsed.lines
+            line += parsed.lines + len(block.breaks)
             bad.pass_comments(parsed.comments)
             yield block, parsed
     except LongLineError as error:
@@ -215,7 +221,7 @@ def edge_chunks(
 ) -> Iterator[EdgeChunk]:
     """The edges of the lines left in `stream`, whose IDs are integers, at most `chunk_edges` a chunk."""
     parse = partial(parse_block, rules=rules, first_problem_only=not bad.skips)
-    for block, parsed in parsed_blocks(stream, parse, first_line, bad, threads, size):
+    for block, parsed in parsed_blocks(stream, parse, rules, first_line, bad, threads, size):
         assert isinstance(parsed.chunk, EdgeChunk)
         yield from handed_on(stream, block.end, parsed.chunk, chunk_edges)
 
@@ -235,7 +241,7 @@ def name_chunks(
 ) -> Iterator[NameChunk]:
     """The same for IDs that are text."""
     parse = partial(parse_block, rules=rules, first_problem_only=not bad.skips)
-    for block, parsed in parsed_blocks(stream, parse, first_line, bad, threads, size):
+    for block, parsed in parsed_blocks(stream, parse, rules, first_line, bad, threads, size):
         assert isinstance(parsed.chunk, NameChunk)
         stream.reached = block.end
         if len(parsed.chunk.source):

@@ -8,12 +8,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import LineProblem, shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columnnames import asked_ends, is_header, is_number, may_be_header, named, share_of_numbers
 from pagestore.inputs.direction import Direction, edges_in_comments, said_in_column, said_in_comments
 from pagestore.inputs.judge import SLASHES, LineRules, split_fields
+from pagestore.inputs.quotes import ANY, HIDDEN, find_breaks
 from pagestore.inputs.shapes import Shape, refuse_shape
 from pagestore.inputs.signatures import DECIMAL_COMMA, SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
 from pagestore.inputs.streams import ByteStream
@@ -81,15 +84,16 @@ def _split_sample(head: bytes, whole: bool, marks: str) -> _Sample:
     numbers: list[int] = []
     comments: list[bytes] = []
     above = at = number = 0
+    cuttable = _breaks_hidden(head, whole, marks)
     while at < len(head) and len(lines) < SAMPLE_LINES:
-        end = head.find(b"\n", at)
+        end = cuttable.find(b"\n", at)
         if end < 0 and not whole:
             break
         end = len(head) if end < 0 else end
         line = head[at:end].strip(b" \t\r")
         # keep leading separators: a tab at the start of a TSV line is an empty field
         kept = head[at:end].rstrip(b"\r")
-        at, number = min(end + 1, len(head)), number + 1
+        at, number = min(end + 1, len(head)), number + 1 + kept.count(b"\n")
         if not line:
             continue
         if chr(line[0]) in marks:
@@ -98,8 +102,18 @@ def _split_sample(head: bytes, whole: bool, marks: str) -> _Sample:
             continue
         lines.append(kept)
         ends.append(at)
-        numbers.append(number)
+        numbers.append(number - kept.count(b"\n"))
     return _Sample(lines, ends, numbers, comments, above, whole and at == len(head))
+
+
+def _breaks_hidden(head: bytes, whole: bool, marks: str) -> bytes:
+    """`head` with blanks for the line feeds in quoted fields, whatever parts the fields."""
+    if b'"' not in head:
+        return head
+    data = np.frombuffer(head, np.uint8).copy()
+    first, last = [ord(mark) for mark in (marks[:1], marks[-1:])] if marks else (-1, -1)
+    data[find_breaks(data, len(data), ANY, (first, last), whole)[0]] = HIDDEN
+    return data.tobytes()
 
 
 def _cut(line: bytes, marks: tuple[bytes, ...]) -> bytes:
@@ -215,7 +229,8 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     skip = skip_lines = 0
     said = sample.comments[: sample.above]
     if is_header(rows, options):
-        header, skip, skip_lines = tuple(rows[0]), sample.ends[0], sample.numbers[0]
+        header, skip = tuple(rows[0]), sample.ends[0]
+        skip_lines = sample.numbers[0] + sample.lines[0].count(b"\n")
         rows = rows[1:]
         if not rows:
             alone = TextLayout(LineRules(fields=2), skip, skip_lines, header, sample.above)

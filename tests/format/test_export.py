@@ -14,6 +14,7 @@ import zstandard
 from small_stores import Edges, random_edges, write_store
 
 from pagestore import open_store
+from pagestore.convert import ConvertOptions, convert
 from pagestore.errors import StoreError, UsageError
 from pagestore.export import export_edges
 from pagestore.info import store_info
@@ -129,35 +130,47 @@ def test_names_and_isolated_vertices(tmp_path):
         assert export_edges(store, str(tmp_path / "e.csv")).isolated == 1
         back = pyarrow.csv.read_csv(tmp_path / "e.csv").to_pydict()
         assert back == {"source": ["a", 'b "quoted"'], "target": ['b "quoted"', "c d"]}
-        with pytest.raises(UsageError) as caught:
-            export_edges(store, str(tmp_path / "e.el"))
-        assert str(caught.value) == (
-            "vertex 'b \"quoted\"': text has no way to tell quotes inside a name. Export to .csv or .parquet."
-        )
         with pytest.raises(UsageError, match="known are .txt"):
             export_edges(store, str(tmp_path / "e"))
-    assert not (tmp_path / "e.el").exists() and not (tmp_path / "e.el.partial").exists()
 
 
-@pytest.mark.parametrize("mark", ["#", "%"])
-@pytest.mark.parametrize("edge", [(0, 1), (1, 0)])
-def test_names_that_text_would_take_for_comments(tmp_path, mark, edge):
-    names = sorted([f"{mark}main", "node"])
-    path = str(tmp_path / "g.gs")
-    write_store(path, Edges(np.array(edge[:1], "u8"), np.array(edge[1:], "u8"), 2), ids=names)
+NASTY = [
+    '"', '""x', "#main", "%", " ahead", "behind ", "New York", "a\tb", 'say "hi"', "one,two", "a;b", "a|b", "x #y",
+    "two\nlines", "plain", "é", "it's",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["e.txt", "e.tsv", "e.el", "e.wel", "e.csv", "e.txt.gz"])
+def test_names_are_read_back(tmp_path, name):
+    """Whatever is in them: in text those are in quotes that would be read as something else."""
+    names = sorted(NASTY, key=str.encode)
+    count = len(names)
+    path, weight = str(tmp_path / "g.gs"), np.arange(1, count + 1, dtype="u1") if name == "e.wel" else None
+    ring = Edges(np.arange(count, dtype="u8"), (np.arange(count, dtype="u8") + 1) % count, count, weight)
+    write_store(path, ring, ids=names)
     with open_store(path) as store:
-        for name in ("e.txt", "e.el", "e.tsv"):
-            with pytest.raises(UsageError) as caught:
-                export_edges(store, str(tmp_path / name))
-            assert str(caught.value) == (
-                f"vertex '{mark}main': in text, {mark} at the beginning makes a comment of it. "
-                f"Export to .csv or .parquet."
-            )
-            assert not (tmp_path / name).exists()
-        for name in ("e.csv", "e.parquet"):
-            assert export_edges(store, str(tmp_path / name)).edges == 1
-    source = open_source(tmp_path / "e.csv", InputOptions(), tmp_path, 1 << 24)
-    assert [source.names[vertex] for vertex in range(2)] == names
+        assert export_edges(store, str(tmp_path / name)).edges == count
+    source = open_source(tmp_path / name, InputOptions(), tmp_path, 1 << 24)
+    found = {(source.names[int(a)], source.names[int(b)])
+             for chunk in source.chunks() for a, b in zip(chunk.source, chunk.target, strict=True)}  # fmt: skip
+    assert found == {(names[at], names[(at + 1) % count]) for at in range(count)}
+
+
+@pytest.mark.parametrize("ids", [np.array([7, 5, 40, 1, 3]), list("zaqxb")])
+def test_an_undirected_edge_begins_at_its_lesser_id(tmp_path, ids):
+    """In any order of the store, also where its own numbers go the other way."""
+    edges = [(0, 1), (0, 2), (2, 3), (2, 4), (3, 3)]
+    text = tmp_path / "a.tsv"
+    text.write_text("".join(f"{ids[a]}\t{ids[b]}\t{a}\n" for a, b in edges))
+    wanted = sorted((*sorted([ids[a], ids[b]]), a) for a, b in edges)
+    for order in ("natural", "degree"):
+        source = open_source(text, InputOptions(), tmp_path, 1 << 24)
+        convert(source, tmp_path / "g.gs", ConvertOptions(directed=False, order=order))
+        with open_store(str(tmp_path / "g.gs")) as store:
+            export_edges(store, str(tmp_path / "e.tsv"))
+        rows = [line.split("\t") for line in (tmp_path / "e.tsv").read_text().splitlines()]
+        kind = type(wanted[0][0])
+        assert sorted((kind(a), kind(b), int(w)) for a, b, w in rows) == wanted
 
 
 def test_refusals_leave_no_file(store, tmp_path):
