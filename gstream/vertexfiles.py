@@ -1,8 +1,9 @@
 """Vertices that a user lists in a file: one a line (--nodes), or with a number each (--personalization, --initial).
 
-UTF-8 text, compressed or not as `gstream convert` takes it; lines that begin with # or % are comments. A number stands
+UTF-8 text, compressed or not as `gstream convert` takes it, names and numbers as in its edge lists. Lines that begin
+with # or % are comments; so is what follows a number, or a quoted name, a blank and one of those or //. A number stands
 behind its vertex, after a tab, a comma or blanks: the last tab of a line if it has one, else its last comma. A vertex
-may stand in quotes ("" is a quote inside). Whatever is wrong in a file is named by its line.
+may stand in quotes, with blanks and line feeds ("" is a quote inside). What is wrong in a file is named by its line.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import numpy as np
 
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
+from pagestore.inputs.foreign import check_encoding
+from pagestore.inputs.signatures import INTEGER
 from pagestore.inputs.streams import STDIN, ByteStream
 
 if TYPE_CHECKING:
@@ -25,8 +28,15 @@ if TYPE_CHECKING:
 
 READ_BYTES = 1 << 20
 NEWLINE = b"\n"
+CHECK_BYTES = 1 << 12
+_TWICE = "{} stands there for the second time. Keep one line a vertex."
+BLANKS = " \t"
+COMMENT = r"[ \t]+(?:[#%]|//).*"
 QUOTED = re.compile(r'"((?:[^"]|"")*)"')
-QUOTED_PAIR = re.compile(QUOTED.pattern + r"(?:\s*,\s*|\s+)(.*)")
+QUOTED_PAIR = re.compile(QUOTED.pattern + r"(?:[ \t]*,[ \t]*|[ \t]+)(.*)")
+COMMENTED = re.compile(rf"({QUOTED.pattern}){COMMENT}", re.DOTALL)
+COMMENTED_NUMBER = re.compile(rf"([+-]?[0-9]+()){COMMENT}")  # a number of a vertex; of names it may be a part
+COMMENTED_PAIR = re.compile(rf"(.*[ \t,][+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?){COMMENT}", re.DOTALL)
 MOST_SHOWN = 60  # characters of a line that is refused
 
 
@@ -34,14 +44,17 @@ def find_vertices(store: Store, path: str | os.PathLike, what: str) -> np.ndarra
     """Store IDs (u8[n]) of the vertices of a file with one a line. Raises InputError naming the line."""
     lines: list[int] = []
     names: Any = []
+    numbers = store.meta.id_kind != "strings"
     for number, line in _lines(path, "a vertex a line"):
         lines.append(number)
+        if commented := COMMENTED.fullmatch(line) or (numbers and COMMENTED_NUMBER.fullmatch(line)):
+            line = commented[1]
         names.append(_unquoted(quoted[1]) if (quoted := QUOTED.fullmatch(line)) else line)
-    if store.meta.id_kind != "strings":
+    if numbers and all(map(INTEGER.match, names)):
         try:
             names = np.array(names, dtype=object).astype(np.int64)  # as str all would be as long as the longest
         except (ValueError, OverflowError):
-            pass  # the look-up names the one that is no number
+            pass  # the look-up names the one that is none
     return store.lookup(names, what, InputError, lambda index: f"{path}:{lines[index]}: ")
 
 
@@ -67,7 +80,12 @@ def find_numbers(
     values = np.zeros(len(vertices))
     for index, text in enumerate(texts):
         values[index] = _number(where(index), vertices[index], text, word, least)
-    return store.lookup(vertices, f"{option} vertex", InputError, where), values
+    found = store.lookup(vertices, f"{option} vertex", InputError, where)
+    first = np.unique(found, return_index=True)[1]
+    if len(first) < len(found):
+        again = int(np.setdiff1d(np.arange(len(found)), first)[0])  # as 7 and 007
+        raise InputError(f"{where(again)}{_TWICE.format(shown(str(vertices[again]), MOST_SHOWN))}")
+    return found, values
 
 
 def _number(where: str, vertex: Any, text: Any, word: str, least: float) -> float:
@@ -92,22 +110,21 @@ def _read_pairs(path: str | os.PathLike, word: str) -> tuple[Sequence[str], Sequ
             raise InputError(
                 f"{path}:{number}: `{shown(line, MOST_SHOWN)}` has one field; a line is `vertex {word}`. Fix the line."
             )
-        vertex = parts[0].strip()
+        vertex = parts[0]
         if vertex in found:
-            raise InputError(
-                f"{path}:{number}: {shown(vertex, MOST_SHOWN)} stands there for the second time. "
-                "Keep one line a vertex."
-            )
-        found[vertex] = parts[1].strip()
+            raise InputError(f"{path}:{number}: {_TWICE.format(shown(vertex, MOST_SHOWN))}")
+        found[vertex] = parts[1].strip(BLANKS)
         lines.append(number)
     return list(found), list(found.values()), lines
 
 
 def _parted(line: str) -> list[str]:
     """Vertex and number of a line; fewer where nothing parts them."""
+    if commented := COMMENTED_PAIR.fullmatch(line):
+        line = commented[1]
     if quoted := QUOTED_PAIR.fullmatch(line):
         return [_unquoted(quoted[1]), quoted[2]]
-    return line.rsplit("\t" if "\t" in line else "," if "," in line else None, 1)
+    return [part.strip(BLANKS) for part in line.rsplit("\t" if "\t" in line else "," if "," in line else None, 1)]
 
 
 def _unquoted(text: str) -> str:
@@ -124,12 +141,26 @@ def _lines(path: str | os.PathLike, holds: str) -> Iterator[tuple[int, str]]:
         data = b"".join(iter(lambda: stream.read(READ_BYTES), b""))
     finally:
         stream.close()
+    check_encoding(str(path), data[:CHECK_BYTES])
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         place = f"{path}:{data.count(NEWLINE, 0, error.start) + 1}"
         raise InputError(f"{place}: is not UTF-8 text; the file holds {holds}. Convert it to UTF-8.") from None
-    for number, line in enumerate(text.split("\n"), 1):
-        said = line.strip()
+    for number, line in enumerate(text.split("\n"), 1) if '"' not in text else _quoted_lines(data):
+        said = line.strip(BLANKS + "\r")
         if said and not said.startswith(("#", "%")):
             yield number, said
+
+
+def _quoted_lines(data: bytes) -> Iterator[tuple[int, str]]:
+    """(number, text) of the lines of UTF-8 text, some of which have line feeds in quotes."""
+    from pagestore.inputs.quotes import ANY, HIDDEN, find_breaks
+
+    cut = np.frombuffer(data, np.uint8).copy()
+    cut[find_breaks(cut, len(cut), ANY, (ord("#"), ord("%")), True)[0]] = HIDDEN
+    number, begin = 1, 0
+    for piece in cut.tobytes().split(NEWLINE):
+        line = data[begin : begin + len(piece)]
+        yield number, line.decode()
+        number, begin = number + 1 + line.count(NEWLINE), begin + len(piece) + 1

@@ -36,11 +36,7 @@ COMMENTS = [(re.compile(kind.comment.encode(), re.I), kind) for kind in FOREIGN 
 
 def check_text(name: str, head: bytes) -> None:
     """Refuse what is no UTF-8 text: wide characters, NUL bytes, carriage returns as line ends. `head`: first bytes."""
-    if encoding := _wide_encoding(head):
-        out = "NEW" if name == "stdin" else f"{shlex.quote(name)} > NEW"
-        raise InputError(
-            f"{name}: is {encoding} text; edge lists are UTF-8. Convert it: iconv -f {encoding} -t UTF-8 {out}."
-        )
+    check_encoding(name, head)
     nul = head.find(b"\0")
     if nul >= 0:
         line = head.count(b"\n", 0, nul) + 1
@@ -50,6 +46,13 @@ def check_text(name: str, head: bytes) -> None:
         )
     if b"\n" not in head and b"\r" in head.rstrip(b"\r"):
         raise InputError(f"{name}: lines end in a carriage return alone. Convert them: tr '\\r' '\\n'.")
+
+
+def check_encoding(name: str, head: bytes) -> None:
+    """InputError for UTF-16 and UTF-32, with the command that makes UTF-8 of it."""
+    if encoding := _wide_encoding(head):
+        command = f"iconv -f {encoding} -t UTF-8" + ("" if name == "stdin" else f" {shlex.quote(name)} > NEW")
+        raise InputError(f"{name}: is {encoding} text; it must be UTF-8. Convert it: {command}.")
 
 
 def _wide_encoding(head: bytes) -> str:

@@ -8,6 +8,7 @@ matrices are no weighted graphs and are refused, and so is whatever contradicts 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,11 @@ INTEGER_TYPES = {
     **{f"uint{bits}_t": (0, (1 << bits) - 1) for bits in (8, 16, 32, 64)},
 }
 FLOAT_TYPES = ("float", "double")
+SQUARED = "awk '/^%/{print; next} !n++{r = $1; $1 = $2 = $1 + $2; print; next} {$2 += r; print}'"
+SPARSE = (
+    "python3 -c 'import scipy.io, scipy.sparse; "
+    'scipy.io.mmwrite("sparse.mtx", scipy.sparse.coo_array(scipy.io.mmread("{}")))\''
+)
 CHECKED_ENTRIES = 1 << 22  # duplicates among more entries than this are left to the consumer, which sorts them anyway
 
 
@@ -64,6 +70,8 @@ class MatrixMarketSource(LineFile):
                 stream.name,
                 number,
                 f"the matrix has {rows} rows and {columns} columns; the matrix of a graph is square",
+                f"If rows and columns are two sets of vertices, number the columns behind the rows first: {SQUARED} "
+                f"{shlex.quote(stream.name)} > square.mtx; convert that with --undirected.",
             )
         self._rows, self._size_line = rows, number
         return self._rules(kind), number + 1
@@ -80,7 +88,12 @@ class MatrixMarketSource(LineFile):
         if what != "matrix":
             raise header_error(name, 1, f"{what!r} in the banner is unknown; it is 'matrix'")
         if shape == "array":
-            raise header_error(name, 1, "'array' is a dense matrix; a graph is a 'coordinate' one")
+            raise header_error(
+                name,
+                1,
+                "'array' is a dense matrix; a graph is a 'coordinate' one",
+                f"Convert it first: {SPARSE.format(name)}.",
+            )
         if shape != "coordinate":
             raise header_error(name, 1, f"{shape!r} in the banner is unknown; it is 'coordinate'")
         if self._field == "complex":

@@ -160,6 +160,8 @@ def _refuse_thousands(shape: Shape) -> None:
 def _refuse_matrix(shape: Shape) -> None:
     """InputError for a dense adjacency matrix, with labels or without."""
     rows, header = shape.rows, [word.strip() for word in shape.header]
+    if not header and len(rows) > 1 and not all(map(is_number, filter(None, rows[0]))):
+        header, rows = [word.strip() for word in rows[0]], rows[1:]
     width = len(rows[0]) if rows else 0
     if width < LEAST_MATRIX or any(len(row) != width for row in rows):
         return

@@ -96,12 +96,12 @@ CASES = [
     (
         "a.txt",
         b"\xff\xfe1\x00 \x002\x00\n\x003\x00 \x004\x00\n\x00",
-        "a.txt: is UTF-16 text; edge lists are UTF-8. Convert it: iconv -f UTF-16 -t UTF-8 a.txt > NEW.",
+        "a.txt: is UTF-16 text; it must be UTF-8. Convert it: iconv -f UTF-16 -t UTF-8 a.txt > NEW.",
     ),
     (
         "a.txt",
         b"1\x00 \x002\x00\n\x00",
-        "a.txt: is UTF-16LE text; edge lists are UTF-8. Convert it: iconv -f UTF-16LE -t UTF-8 a.txt > NEW.",
+        "a.txt: is UTF-16LE text; it must be UTF-8. Convert it: iconv -f UTF-16LE -t UTF-8 a.txt > NEW.",
     ),
     ("a.txt", b"1 2\r3 4\r", "a.txt: lines end in a carriage return alone. Convert them: tr '\\r' '\\n'."),
     ("a.txt", b"1 2\n3\xc2\xa04\n", f"a.txt:2:5: 1 field in '3\\\\xa04'; 2 are due: source and target. {FIX}"),

@@ -10,7 +10,7 @@ import pytest
 from gstream.vertexfiles import find_numbers, find_vertices
 from pagestore import open_store
 from pagestore.convert import convert
-from pagestore.errors import InputError
+from pagestore.errors import InputError, UsageError
 from pagestore.inputs import InputOptions, open_source
 from pagestore.memory import convert_arrays
 
@@ -60,6 +60,52 @@ def test_names_with_separators_and_numbers(named, tmp_path, text):
     assert {name: found[number] for number, name in enumerate(sorted(NAMES, key=str.encode))} == {
         name: float(number) for number, name in enumerate(NAMES, 1)
     }
+
+
+BLANKS = [" n", "n", "#n", "two\nlines", "x "]
+
+
+def test_names_are_read_as_in_edge_lists(tmp_path):
+    """Blanks and line feeds in quotes are the name's; those around are nobody's; comments stand behind it."""
+    (tmp_path / "g.csv").write_text("".join(f'"{a}","{b}"\n' for a, b in zip(BLANKS, BLANKS[1:], strict=False)))
+    convert(open_source(tmp_path / "g.csv", InputOptions(header=False), tmp_path, 1 << 26), tmp_path / "g.gs")
+    order = sorted(BLANKS, key=str.encode)
+    with open_store(tmp_path / "g.gs") as named:
+        assert [str(name) for name in named.user_ids()] == order
+        (tmp_path / "v.txt").write_text('\ufeff" n" # first\n\t n \n"#n"\n# no vertex\n"two\nlines"\r\n"x " // x\n')
+        found = find_vertices(named, tmp_path / "v.txt", "vertex")
+        assert found.tolist() == [order.index(name) for name in (" n", "n", "#n", "two\nlines", "x ")]
+        for separator in (",", "\t", " ", " , "):
+            pairs = "".join(f'"{name}"{separator}{n} # {n}\n' for n, name in enumerate(BLANKS, 1))
+            (tmp_path / "p.txt").write_text(pairs)
+            vertices, numbers = find_numbers(named, tmp_path / "p.txt", "--initial", "value")
+            assert dict(zip(vertices.tolist(), numbers.tolist(), strict=True)) == {
+                order.index(name): n for n, name in enumerate(BLANKS, 1)
+            }
+
+
+def test_numbers_are_read_as_in_edge_lists(store, tmp_path):
+    (tmp_path / "v.txt").write_text("+5\n007 # seven\n-0\n")
+    assert find_vertices(store, tmp_path / "v.txt", "vertex").tolist() == [5, 7, 0]
+    assert store.lookup(["+5", "007", "-0"]).tolist() == [5, 7, 0]
+    for word in ("1_0", "\u0663", "5.0", "1e0", "0x1", " 5"):
+        with pytest.raises(UsageError, match="whose IDs are whole numbers"):
+            store.lookup([word])
+        (tmp_path / "v.txt").write_text(f'"{word}"\n')
+        with pytest.raises(InputError, match=r"v\.txt:1: vertex .* is not a vertex of .*, whose IDs are whole numbers"):
+            find_vertices(store, tmp_path / "v.txt", "vertex")
+    for text in ("7 1\n007 2\n", "7,1\n+7,2\n"):
+        (tmp_path / "v.txt").write_text(text)
+        with pytest.raises(InputError, match=r"v\.txt:2: .*7 stands there for the second time"):
+            find_numbers(store, tmp_path / "v.txt", "--initial", "value")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "utf-32-be"])
+def test_wide_text_is_named(store, tmp_path, encoding):
+    (tmp_path / "v.txt").write_bytes("3\n5\n".encode(encoding))
+    name = encoding.upper().replace("-LE", "LE").replace("-BE", "BE")
+    with pytest.raises(InputError, match=rf"v\.txt: is {name} text; .*iconv -f {name} -t UTF-8 "):
+        find_vertices(store, tmp_path / "v.txt", "vertex")
 
 
 def test_names_in_quotes(named, tmp_path):
