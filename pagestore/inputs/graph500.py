@@ -46,7 +46,7 @@ class PackedEdgeSource(RecordSource):
             self._greatest = greatest
 
     def assumed(self) -> str:
-        if self._greatest is None:
+        if self._greatest is None or self.vertices is None:
             return ""
         return (
             f"vertices 0 to {self.vertices - 1}, a power of two as Graph500 has it: the greatest ID is "

@@ -165,7 +165,7 @@ CASES = [
     (
         "a.mtx",
         MTX + b"pattern general\n3 4 1\n1 2\n",
-        f"a.mtx:2:1: the matrix has 3 rows and 4 columns; the matrix of a graph is square. {HEADER}",
+        "a.mtx:2:1: the matrix has 3 rows and 4 columns; the matrix of a graph is square. If rows and columns are two sets of vertices, number the columns behind the rows first: awk '/^%/{print; next} !n++{r = $1; $1 = $2 = $1 + $2; print; next} {$2 += r; print}' a.mtx > square.mtx; convert that with --undirected.",
     ),
     (
         "a.mtx",
@@ -190,7 +190,7 @@ CASES = [
     (
         "a.mtx",
         b"%%MatrixMarket matrix array real general\n1 1\n5\n",
-        f"a.mtx:1:1: 'array' is a dense matrix; a graph is a 'coordinate' one. {HEADER}",
+        "a.mtx:1:1: 'array' is a dense matrix; a graph is a 'coordinate' one. Convert it first: python3 -c 'import scipy.io, scipy.sparse; scipy.io.mmwrite(\"sparse.mtx\", scipy.sparse.coo_array(scipy.io.mmread(\"a.mtx\")))'.",
     ),
     (
         "a.mtx",
