@@ -20,7 +20,7 @@ from bench import corruptions, corruptions_told
 from bench.corruptions import Answer, Corruption
 from bench.ordeals import Bad, Cases, Property
 from gstream.algorithms import subgraphs
-from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.registry import ALGORITHMS
 from gstream.algorithms.session import Session
 from pagestore.decode import decode_edges

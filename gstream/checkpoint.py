@@ -178,7 +178,7 @@ def make_keeper(options: Any, meta: Any, code: Any, limit: int | None, asked: As
     another store, program or parameter, or whose supersteps a limit can't count), InputError (damaged), ResourceError
     (no room for a checkpoint).
     """
-    if options.checkpoint is None:
+    if options.checkpoint is None or not asked.kept:
         yield None
         return
     program: Program = code.program

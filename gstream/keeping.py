@@ -44,12 +44,13 @@ class Asked:
     """What a run is in its user's words: an algorithm, or a program of the user's own, and its options by name.
 
     options: None where they are the program's parameters. exactly: as many supersteps as its limit says, though nothing
-    may change any more.
+    may change any more. kept: whether it reads and writes the checkpoints that the options ask for.
     """
 
     name: str
     options: dict[str, Any] | None = None
     exactly: bool = False
+    kept: bool = True
 
 
 class RunStopped(GstreamError):

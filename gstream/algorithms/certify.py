@@ -3,7 +3,8 @@
 Distances are right when (1) sources, and only they, have no predecessor among the reached and stand at 0, (2) no edge
 u -> v from a reached u leads to a v farther than distance[u] + weight, and (3) every other reached vertex has a
 predecessor over an edge that is exactly as long as the difference, without cycles. (2) bounds the distance from above
-by every path, (3) gives a path that reaches it; both in the arithmetic of the answer.
+by every path, (3) gives a path that reaches it; both in the arithmetic of the answer. How far rounded sums
+are off is proven apart (gstream.algorithms.floatproof).
 Components are right when no edge joins two labels, there are as many labels as trees of an independent union-find over
 all edges, and each label is the least member of its class.
 PageRank x is within residual / (1 - alpha) of the fixed point in L1, as one iteration shrinks every error by alpha.
@@ -19,21 +20,18 @@ import numpy as np
 
 from gstream.algorithms import bothways, proofs
 from gstream.algorithms.bfs import source_ids
+from gstream.algorithms.floatproof import distance_error
 from gstream.algorithms.pagerank import preference_of
 from gstream.algorithms.predecessors import find_predecessors, limit_of, unreached
+from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.bitmaps import bitmap, list_bits
 from gstream.hostcode.generate import BLOCK
 from gstream.results import Column
-from pagestore.errors import GstreamError
 from pagestore.sizes import show_things
 
 # Rounding errors of one iteration in L1: of each rank, of its last multiplication and addition, and of what is read.
 ROUNDINGS = 4.0
-
-
-class CertificateError(GstreamError):
-    """An answer that is not right: a fault of gstream or of the machine, never of the input (exit 1)."""
 
 
 def certify_bfs(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
@@ -75,6 +73,7 @@ def certify_sssp(session: Session, columns: list[Column], options: dict[str, Any
 
 
 def _certify_distances(session: Session, columns: list[Column], options: dict[str, Any], weighted: bool) -> dict:
+    """Prove distances in their own arithmetic, and of floats how far off they are."""
     distance = columns[0].values
     none = unreached(distance.dtype)
     sources = np.unique(session.store.lookup(source_ids(options.get("source"), "certificate")))
@@ -100,7 +99,11 @@ def _certify_distances(session: Session, columns: list[Column], options: dict[st
     if cyclic < len(distance):
         raise refuse(f"the predecessors of vertex {session.user_ids([cyclic])[0]} go in a circle")
     paths = " and every predecessor on a shortest path" if len(columns) > 1 else ""
-    return {"holds": True, "proves": f"every distance is least{paths}"}
+    if distance.dtype.kind != "f":
+        return {"holds": True, "proves": f"every distance is least{paths}"}
+    bound = distance_error(session, distance, predecessor, sources, limit)
+    sums = f"least in {distance.dtype} sums, off by at most {bound:.2g} of itself"
+    return {"holds": True, "proves": f"every distance is {sums}{paths.replace(' and', ', and')}", "error_bound": bound}
 
 
 def _check_ends(
@@ -194,10 +197,3 @@ def pagerank_residual(session: Session, rank: np.ndarray, alpha: float, preferen
     received += (1 - alpha) * spread
     received -= x
     return float(np.abs(received).sum())
-
-
-def refuse(what: str) -> CertificateError:
-    """The error of an answer that is not right."""
-    return CertificateError(
-        f"certificate: {what}. The answer is not right and was not kept; please report this with `gstream doctor`."
-    )

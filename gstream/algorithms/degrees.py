@@ -52,7 +52,7 @@ def _count(into: dict[int, int], degrees: np.ndarray) -> None:
 def certify_degrees(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Count each vertex's edges in the pages, both ways, which `run_degrees` never looks at, and the vertices of each
     degree from that. Raises CertificateError where a row is another, too many or missing; ResourceError."""
-    from gstream.algorithms.certify import refuse
+    from gstream.algorithms.refusal import refuse
     from gstream.algorithms.residuals import spread
 
     session.foresee(16 * (1 + session.meta.directed) * session.meta.vertices)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import dag
-from gstream.algorithms.certify import refuse
+from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.sssp import need_weights
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where

@@ -168,3 +168,27 @@ def unsettled(predecessor, bits, remain, counter):
                         word |= u64(1) << (v & u64(63))
                         found += u64(1)
             remain[index] = word
+
+
+@kernel
+def find_deep(predecessor, depth, most, counter):
+    """Vertices with more than `most` others above them; each thread ends at the first one. depth: u1[V], zero; 1 + the
+    vertices above v where that was found, the same from any thread. No cycles; most <= 254.
+    """
+    none = ~predecessor.dtype.type(0)
+    while True:
+        begin = claim(counter) * u64(BLOCK)
+        if begin >= u64(len(predecessor)):
+            return u64(0)
+        for v in range(begin, min(begin + u64(BLOCK), u64(len(predecessor)))):
+            top, steps = v, u64(0)
+            while depth[top] == 0 and predecessor[top] != none and steps <= u64(most):
+                top, steps = u64(predecessor[top]), steps + u64(1)
+            above = steps + max(u64(depth[top]), u64(1))
+            if above > u64(most) + u64(1):
+                return u64(1)
+            below = v
+            while below != top:
+                depth[below] = above
+                below, above = u64(predecessor[below]), above - u64(1)
+            depth[top] = above

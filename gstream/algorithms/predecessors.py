@@ -61,7 +61,8 @@ def limit_of(dtype: np.dtype, most: float | None) -> Any:
         return None
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
-            return dtype.type(np.float32(most))
+            rounded = np.float32(most)
+            return dtype.type(rounded if np.isfinite(rounded) else most)
     top = int(np.iinfo(dtype).max) - 1
     return dtype.type(top if most >= top else math.floor(most))
 

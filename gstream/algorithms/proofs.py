@@ -62,6 +62,15 @@ def check_paths(record, distance, none, last, predecessor, proven, pull, failure
             check_step(distance, none, last, predecessor, proven, u, v, reach, failure)
 
 
+@record_kernel(failure="note")
+def check_lengths(record, score, pull, failure):
+    """No edge u -> v has score[v] > score[u] + weight; score: float64[V], inf where there is no path."""
+    for other in record.neighbours():
+        u, v = (other, record.vertex) if pull else (record.vertex, other)
+        if onward(score, u, record.weight()) < score[v]:
+            note(failure, u, v)
+
+
 @kernel
 def find_cycle(predecessor, distance, seen):
     """A vertex on a cycle of predecessors of equal distance, or V. seen: u1[V], zero.

@@ -1,11 +1,15 @@
-"""What a certificate of a page kernel raises when an answer is not right."""
+"""What a certificate raises when an answer is not right."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from gstream.algorithms.certify import CertificateError
 from gstream.algorithms.session import Session
+from pagestore.errors import GstreamError
+
+
+class CertificateError(GstreamError):
+    """An answer that is not right: a fault of gstream or of the machine, never of the input (exit 1)."""
 
 
 def refuse(what: str) -> CertificateError:

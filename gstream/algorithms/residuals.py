@@ -18,7 +18,8 @@ import numpy as np
 
 from gstream.algorithms import proofs
 from gstream.algorithms.centralities import restarts
-from gstream.algorithms.certify import certify_pagerank, refuse
+from gstream.algorithms.certify import certify_pagerank
+from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.results import Column
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gstream.algorithms.resident import Resident
+from gstream.algorithms.sharedkernel import SharedKernel
 from gstream.devices.base import DeviceMemoryError
 from gstream.direction import LISTED
 from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
@@ -32,45 +33,6 @@ LONG_EDGES = 1 << 18  # of fewer, lists are joined with lists in some 0.1 s
 LIST_BYTES = 5000  # that are copied to a GPU and back while the host's cores find and read a list: some 200 ns
 # Heads are kept where they take at most this part of the memory cap, else read by parts a tenth as large.
 HEADS_SHARE = 4
-
-
-@dataclass(frozen=True)
-class SharedKernel:
-    """A page kernel (gstream.sweep) whose devices all work on the same arrays: `function` changes them by atomics only.
-
-    function(words, parts, counter, *arrays), with weights after words if needs_weights, compiled and without the GIL;
-    a RecordKernel, where GPUs are to run it, too. listed: vertices, if it need not be called for lists of others.
-    """
-
-    function: Callable[..., int]
-    arrays: tuple[Any, ...]
-    needs_weights: bool = False
-    join: Callable[[dict[str, Any], list[dict[str, Any]]], None] | None = None  # of a RecordKernel's "own" arrays
-    listed: np.ndarray | None = None
-
-    def make_state(self) -> tuple[Any, ...]:
-        if isinstance(self.function, RecordKernel):  # made by this thread alone, before others call it
-            self.function.host if self.listed is None else self.function.host_listed  # noqa: B018
-        return self.arrays
-
-    def run(
-        self, words: np.ndarray, weights: np.ndarray | None, parts: np.ndarray, counter: np.ndarray, state: Any
-    ) -> int:
-        return self._call(self.function, words, weights, parts, counter, state)
-
-    def run_listed(
-        self, words: np.ndarray, weights: np.ndarray | None, records: np.ndarray, counter: np.ndarray, state: Any
-    ) -> int:
-        assert isinstance(self.function, RecordKernel), "only record kernels are called for chosen lists"
-        return self._call(self.function.host_listed, words, weights, records, counter, state)
-
-    def _call(self, function: Callable[..., int], words: Any, weights: Any, work: Any, counter: Any, state: Any) -> int:
-        if self.needs_weights:
-            return function(words, weights, work, counter, *state)
-        return function(words, work, counter, *state)
-
-    def merge(self, states: list[Any]) -> Any:
-        return states[0] if states else self.arrays
 
 
 class Session:
@@ -117,6 +79,12 @@ class Session:
         """The opposite of `hold`, for arrays that are given back before the call ends."""
         self.engine.note_peak()
         self.engine.beside_bytes -= sum(array.nbytes for array in arrays)
+
+    def begin_again(self) -> None:
+        """The opposite of `hold` for all arrays so far."""
+        self.engine.note_peak()
+        self.engine.beside_bytes = self.engine.beside_device_bytes = 0
+        self._needed.clear()
 
     def foresee(self, swept: int, alone: int = 0, weights: bool = False, enough: int = 0) -> None:
         """Raise ResourceError, before any work, where the memory cap is less than a call is known to take.
@@ -188,13 +156,13 @@ class Session:
         return self.store.layout.none
 
     def run(
-        self, program: Any, max_supersteps: int | None = None, watch: Any = None, exactly: bool = False, later: int = 0
+        self, program: Any, max_supersteps: int | None = None, watch: Any = None, later: int = 0, **own: bool
     ) -> RunOutcome:
-        """engine.run; its figures are added to the session's. exactly: all max_supersteps, whatever changes in them.
+        """engine.run; its figures are added to the session's. own: `exactly`, `kept` of gstream.keeping.Asked.
 
         later: bytes that the call will take in all after the run; too little for them is said before it.
         """
-        asked = replace(self.asked or Asked(type(program).__name__), exactly=exactly)
+        asked = replace(self.asked or Asked(type(program).__name__), **own)
         self.engine.later_bytes = max(later, self.proof_bytes)
         outcome = self.engine.run(program, max_supersteps, watch, asked)
         self.stats = outcome.stats.after(self.stats)
@@ -279,8 +247,7 @@ class Session:
 
     def _send_back(self, arrays: tuple[Any, ...]) -> int:
         """Note arrays that the GPUs had no room for; their bytes."""
-        needed = bytes_of(arrays)
-        self._sent_back = max(self._sent_back, needed)
+        self._sent_back = max(self._sent_back, needed := bytes_of(arrays))
         return needed
 
     def shape_of(self, name: str, kernel: SharedKernel) -> Any:
@@ -382,19 +349,24 @@ class Session:
     def prove(self, certificate: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
         """certificate(self, *arguments) with its seconds; what it moves is not counted as the run's."""
         began = time.perf_counter()
-        self.engine.beside_bytes = self.engine.beside_device_bytes = self.proof_bytes = 0
-        self._needed.clear()  # by the run
+        self.proof_bytes = 0
+        self.begin_again()
         self.engine.any_way = True  # a certificate's program may have to pull where the run pushed
         proof = certificate(self, *arguments)
         return {**proof, "seconds": time.perf_counter() - began}
 
-    def finish(self, supersteps: int, converged: bool) -> dict[str, Any]:
-        """The summary of the call: supersteps, converged, figures with those of all sweeps."""
+    def finish(self, supersteps: int, converged: bool, note: str = "") -> dict[str, Any]:
+        """The summary of the call: supersteps, converged, figures with those of all sweeps, and what is to be noted."""
         self.engine.add_counts(self.stats)
         self.stats.bytes_read_disk = self.engine.bytes_read() - self._read_before
         self.stats.seconds = time.perf_counter() - self._began
         found = {"supersteps": supersteps, "converged": converged, "stats": self.stats.as_dict()}
+        lacking = ""
         if self._sent_back:
-            lacking = f"{self._sent_back} bytes of attributes had no room beside pages in the GPUs' memory"
-            found["note"] = f"{lacking}, so the host's cores did the work"
+            lacking = (
+                f"{self._sent_back} bytes of attributes had no room beside pages in the GPUs' memory, so the host's "
+                "cores did the work"
+            )
+        if lacking or note:
+            found["note"] = "; ".join(filter(None, (lacking, note)))
         return found

@@ -1,8 +1,9 @@
 """Shortest paths as a user calls them: the arithmetic fits the weights, so whole-number distances are exact.
 
 distance(v) = least sum of weights of a path along out-edges from the nearest source (networkx's multi-source Dijkstra).
-Integer weights: sums in u32 where no path can reach 2^32 - 1, else in i64. Float weights: float32, or float64 on
-request; then a distance is the least sum in that arithmetic.
+Integer weights: sums in u32 where no path can reach 2^32 - 1, else in i64. Float weights: float32, and again in float64
+where that holds no such sums (gstream.algorithms.floatsums), or at once on request; then a distance is the least sum in
+that arithmetic.
 
 Runs gstream.programs.sssp; needs weights of 0 or more; holds 8 to 12 bytes a vertex, of predecessors 8 more;
 certificate: gstream.algorithms.certify.
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms import floatsums
 from gstream.algorithms.bfs import count_reached, distance_column, predecessor_column, source_ids
 from gstream.algorithms.predecessors import find_predecessors, limit_of, predecessor_bytes, unreached
 from gstream.algorithms.session import Session
@@ -22,6 +24,9 @@ from gstream.programs.sssp import SSSP, SSSP64, SSSPInteger, SSSPLong
 from gstream.results import LDBC_NO_PATH, Column
 from pagestore.errors import InputError, UsageError
 from pagestore.meta import Meta
+from pagestore.sizes import show_things
+
+EXACT = 1 << 53  # whole numbers up to this one are float64s
 
 
 def run_sssp(
@@ -42,16 +47,36 @@ def run_sssp(
     program = program_for(session.meta, float64)
     later = predecessor_bytes(session, program.value.dtype, weighted=True) if predecessors else 0
     outcome = session.run(program(source=ids), later=later)
-    distance, limit = outcome.value, limit_of(outcome.value.dtype, cutoff)
+    supersteps, distance, note = outcome.supersteps, outcome.value, ""
+    above = find_predecessors(session, distance, sources, weighted=True) if predecessors else None
+    if program is SSSP and (why := floatsums.why_wider(session, distance, sources, above)):
+        note = f"distances are summed in float64, as --float64 does: {why}"
+        session.begin_again()
+        outcome = session.run(SSSP64(source=ids), later=later, kept=False)
+        supersteps, distance = supersteps + outcome.supersteps, outcome.value
+        above = find_predecessors(session, distance, sources, weighted=True) if predecessors else None
+    limit = limit_of(distance.dtype, cutoff)
     if limit is not None:
-        distance[distance > limit] = unreached(distance.dtype)
+        far = distance > limit
+        distance[far] = unreached(distance.dtype)
+        if above is not None:
+            above[far] = session.none
     # Tables hold float64 for whole-number sums: exact up to 2^53, and "not reached" is inf in every .npy.
     column = distance_column(distance, LDBC_NO_PATH)
     columns = [column if column.dtype.kind == "f" else replace(column, dtype=np.dtype(np.float64))]
-    if predecessors:
-        columns.append(predecessor_column(session, find_predecessors(session, distance, sources, weighted=True)))
-    found = session.finish(outcome.supersteps, outcome.converged)
+    if above is not None:
+        columns.append(predecessor_column(session, above))
+    found = session.finish(supersteps, outcome.converged, note or _digits_lost(distance))
     return columns, found | {"reached": count_reached(distance)}
+
+
+def _digits_lost(distance: np.ndarray) -> str:
+    """A note where whole-number distances are greater than the float64 of tables counts."""
+    if distance.dtype.itemsize < 8 or distance.dtype.kind == "f":
+        return ""
+    lost = int(np.count_nonzero((distance > EXACT) & (distance != unreached(distance.dtype))))
+    verb = "is" if lost == 1 else "are"
+    return f"{show_things(lost, 'distance')} past 2^53 {verb} shown rounded, to 16 digits" if lost else ""
 
 
 def program_for(meta: Meta, float64: bool = False) -> type[SSSP]:
@@ -59,6 +84,8 @@ def program_for(meta: Meta, float64: bool = False) -> type[SSSP]:
     if meta.weight_dtype == "f4":
         return SSSP64 if float64 else SSSP
     longest = (meta.vertices - 1) * int(meta.max_weight or 0)
+    if longest >= 2**63 - 1:
+        return SSSP64
     return SSSPInteger if longest < 2**32 - 1 else SSSPLong
 
 

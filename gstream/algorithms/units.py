@@ -69,7 +69,7 @@ RUNS: dict[str, tuple[str, ...]] = {
 PROOFS: dict[str, tuple[str, ...]] = {  # what certificates compile beside what their runs do
     "bfs": ("proofs: check_hops",),
     "pagerank": RANKS,
-    "sssp": ("proofs: check_paths",),
+    "sssp": ("proofs: check_paths", "programs.sssp: SSSP64", "proofs: check_lengths"),
     "rwr": RANKS,
     "katz": RANKS,
     "eigenvector": RANKS,

@@ -15,7 +15,7 @@ import numpy as np
 
 from gstream.algorithms import widths
 from gstream.algorithms.bfs import source_ids
-from gstream.algorithms.certify import refuse
+from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.sssp import check_weights
 from gstream.hostcode.bitmaps import bitmap, set_bits

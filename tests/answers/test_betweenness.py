@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import gstream
 from gstream.algorithms.betweenness import certify_betweenness, run_betweenness
-from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.session import Session
 from pagestore.errors import GstreamError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example

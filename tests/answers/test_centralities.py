@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import gstream
 from gstream.algorithms.centralities import run_eigenvector, run_hits, run_katz
-from gstream.algorithms.certify import CertificateError
 from gstream.algorithms.degrees import certify_degrees, run_degrees
+from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.residuals import certify_eigenvector, certify_hits, certify_katz
 from gstream.algorithms.session import Session
 from pagestore.errors import UsageError

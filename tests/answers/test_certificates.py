@@ -10,8 +10,8 @@ import pytest
 import gstream
 from gstream.algorithms import certify
 from gstream.algorithms.bfs import run_bfs, run_khop
-from gstream.algorithms.certify import CertificateError
 from gstream.algorithms.pagerank import run_pagerank
+from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.session import Session
 from gstream.algorithms.sssp import run_sssp
 from gstream.algorithms.wcc import run_wcc

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 import gstream
-from gstream.algorithms.certify import CertificateError
 from gstream.algorithms.coloring import certify_coloring, run_coloring
 from gstream.algorithms.mis import certify_mis, run_mis
+from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.session import Session
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices, simple

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 import gstream
 from gstream.algorithms import reach, simulations, spots, stepproof, triangles
-from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.session import Session
 from tests.answers.graphs import Example, examples, hub_example
 from tests.answers.simple_graphs import big_example, devices

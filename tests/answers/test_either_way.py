@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import gstream
 from gstream.algorithms.bfs import run_khop
-from gstream.algorithms.certify import CertificateError, certify_khop
+from gstream.algorithms.certify import certify_khop
+from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.session import Session
 from pagestore.errors import UsageError
 from tests.answers.graphs import Example, column, examples, hub_example

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms.certify import CertificateError
 from gstream.algorithms.kcore import certify_kcore, run_kcore
+from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.session import Session
 from pagestore.errors import GstreamError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example

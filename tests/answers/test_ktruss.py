@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms.certify import CertificateError
 from gstream.algorithms.ktruss import run_ktruss
+from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.session import Session
 from gstream.algorithms.triangles import HigherLists
 from gstream.algorithms.trussproof import certify_ktruss

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms.certify import CertificateError
 from gstream.algorithms.levels import certify_levels, run_levels
+from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.session import Session
 from gstream.algorithms.widest import certify_widest, run_widest
 from pagestore.errors import InputError, UsageError

@@ -15,11 +15,11 @@ import gstream
 from gstream.algorithms import certify
 from gstream.algorithms.bfs import run_bfs
 from gstream.algorithms.centralities import run_eigenvector, run_hits, run_katz, run_rwr
-from gstream.algorithms.certify import CertificateError
 from gstream.algorithms.kcore import certify_kcore, run_kcore
 from gstream.algorithms.ktruss import run_ktruss
 from gstream.algorithms.mis import certify_mis, run_mis
 from gstream.algorithms.msf import certify_msf, run_msf
+from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.residuals import certify_eigenvector, certify_hits, certify_katz, certify_rwr
 from gstream.algorithms.session import Session
 from gstream.algorithms.trussproof import certify_ktruss

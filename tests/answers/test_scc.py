@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import gstream
 from gstream.algorithms import scc
-from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.scc import certify_scc, run_scc
 from gstream.algorithms.session import Session
 from tests.answers.graphs import Example, column, examples

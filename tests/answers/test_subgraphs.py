@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gstream
 from gstream import edgetable
-from gstream.algorithms.certify import CertificateError
+from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.session import Session
 from gstream.algorithms.subgraphs import (
     certify_cross,
