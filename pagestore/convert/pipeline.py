@@ -40,6 +40,7 @@ from pagestore.convert.survey import Tally, weight_dtype
 from pagestore.convert.workfolder import WorkFolder
 from pagestore.errors import InputError, UsageError
 from pagestore.replacing import refuse_replacing
+from pagestore.sizes import show_things
 from pagestore.sortcost import SortCost
 
 FIRST = "first"  # name of the shuffle that reads the source; then come "ordered" and "turned"
@@ -114,6 +115,8 @@ class _Conversion:
             SortCost(self.report.sort_seconds, self.report.renumber_seconds).keep(self.path)
         if finished.rounded:
             self.report.notes.append(self._rounding(finished.rounded))
+        if self.weighted and self.tally.tiny_weights:
+            self.report.notes.append(self._vanishing())
         self.report.seconds = time.perf_counter() - started
         self.report.peak_memory_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         return self.report
@@ -151,6 +154,14 @@ class _Conversion:
         self.report.work_bytes = max(self.report.work_bytes, self.work.used_bytes())
         with self._phase("pack"):
             return write_store(self, first, sorted_edges, degrees, place)
+
+    def _vanishing(self) -> str:
+        """What to tell of weights that are too small for 4-byte floats."""
+        count, weight = self.tally.tiny_weights, self.tally.tiny_example
+        return (
+            f"{self.source.name}: {show_things(count, 'weight')} below 1.2e-38 lost digits, {weight:g} is stored as "
+            f"{float(np.float32(weight)):g}: weights are stored as 4-byte floats. Scale the weights if that matters."
+        )
 
     def _rounding(self, count: int) -> str:
         """What to tell of integer weights that are stored as other numbers."""

@@ -16,6 +16,7 @@ from pagestore.inputs.base import EdgeChunk
 from pagestore.jit import compiled
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
+FLOAT_LEAST = float(np.finfo(np.float32).tiny)  # lesser numbers lose digits as float32, below 1.4e-45 all of them
 DOUBLE_EXACT = float(1 << 53)  # greater integers were perhaps rounded when they became float64 here
 U0 = np.uint64(0)
 
@@ -40,8 +41,9 @@ def _histogram(source, target, shift, counts):
 
 @compiled
 def _weights(weight):
-    """Least and greatest weight, how many are no integers, how many integers float32 can't hold, one of these."""
-    least, most, broken, inexact, example = weight[0], weight[0], 0, 0, 0.0
+    """Least and greatest weight, how many are no integers, how many integers float32 can't hold, one of these, and how
+    many are too small for float32, one of these."""
+    least, most, broken, inexact, example, tiny, small = weight[0], weight[0], 0, 0, 0.0, 0, 0.0
     for i in range(weight.size):
         w = weight[i]
         least, most = min(least, w), max(most, w)
@@ -51,7 +53,12 @@ def _weights(weight):
         inexact += rounded or (whole and abs(w) > DOUBLE_EXACT)
         if rounded and example == 0:
             example = w
-    return least, most, broken, inexact, example
+        if abs(w) < FLOAT_LEAST and w != 0:
+            lost = np.float64(np.float32(w)) != w
+            tiny += lost
+            if lost and (small == 0 or abs(w) < abs(small)):
+                small = w
+    return least, most, broken, inexact, example, tiny, small
 
 
 @dataclass
@@ -67,6 +74,8 @@ class Tally:
     broken_weights: int = 0  # weights that are not integers
     inexact_weights: int = 0  # integer weights that float32 rounds, or that are too large to know
     inexact_example: float = 0.0  # one that is rounded, 0 when none is known
+    tiny_weights: int = 0  # weights that float32 stores as 0, or with fewer digits than others
+    tiny_example: float = 0.0  # one of them
     shift: int = 0
     counts: np.ndarray = field(default_factory=lambda: np.zeros((2, BINS), np.uint64))
 
@@ -81,11 +90,14 @@ class Tally:
         self._widen(self._shift_for(self.max_id))
         _histogram(chunk.source, chunk.target, np.uint64(self.shift), self.counts)
         if weighted and chunk.weight is not None:
-            low, high, broken, inexact, example = _weights(np.ascontiguousarray(chunk.weight, np.float64))
+            found = _weights(np.ascontiguousarray(chunk.weight, np.float64))
+            low, high, broken, inexact, example, tiny, small = found
             self.min_weight, self.max_weight = min(self.min_weight, float(low)), max(self.max_weight, float(high))
             self.broken_weights += int(broken)
             self.inexact_example = self.inexact_example or float(example)
             self.inexact_weights += int(inexact)
+            self.tiny_weights += int(tiny)
+            self.tiny_example = self.tiny_example or float(small)
         return int(most)
 
     @staticmethod
@@ -109,6 +121,8 @@ class Tally:
         self.max_weight = max(self.max_weight, other.max_weight)
         self.broken_weights += other.broken_weights
         self.inexact_weights += other.inexact_weights
+        self.tiny_weights += other.tiny_weights
+        self.tiny_example = self.tiny_example or other.tiny_example
         self.inexact_example = self.inexact_example or other.inexact_example
         self._widen(other.shift)
         other._widen(self.shift)
