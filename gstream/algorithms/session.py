@@ -156,7 +156,7 @@ class Session:
         return self.store.layout.none
 
     def run(
-        self, program: Any, max_supersteps: int | None = None, watch: Any = None, later: int = 0, **own: bool
+        self, program: Any, max_supersteps: int | None = None, watch: Any = None, later: int = 0, **own: Any
     ) -> RunOutcome:
         """engine.run; its figures are added to the session's. own: `exactly`, `kept` of gstream.keeping.Asked.
 
