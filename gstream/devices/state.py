@@ -205,7 +205,8 @@ class VertexState:
         vertices = table.first_vertex[numbers[order]]
         inside = (vertices >= np.uint64(part[0])) & (vertices < np.uint64(part[1]))
         at = (vertices[inside] - np.uint64(self.chunk[0])).astype(np.int64)
-        np.add.at(self.got, at, sums[order][inside])
+        with np.errstate(over="ignore", invalid="ignore"):  # sums that diverge are told at the end of the run
+            np.add.at(self.got, at, sums[order][inside])
 
     def reduce(self, part: Range, peers: Sequence[VertexState]) -> None:
         combine = COMBINE[type(self.code.program).combine.name]
@@ -214,7 +215,8 @@ class VertexState:
         for peer in peers:
             if peer is not self:
                 theirs = peer.value if self.code.in_place else peer.got
-                combine(mine[window], theirs[window], out=mine[window])
+                with np.errstate(over="ignore", invalid="ignore"):  # as in add_hubs
+                    combine(mine[window], theirs[window], out=mine[window])
                 self.next[bit_words(part)] |= peer.next[bit_words(part)]
 
     def apply(self, part: Range) -> None:

@@ -327,3 +327,16 @@ def test_degrees_exchanged_in_a_column_are_refused(directed, tmp_path):
             forged = [replace(c, values=wrong) if i == at else c for i, c in enumerate(columns)]
             with pytest.raises(CertificateError, match=f"column {columns[at].name} has"):
                 certify_degrees(session, forged, {}, found)
+
+
+@pytest.mark.filterwarnings("error:overflow", "error:invalid value")
+@pytest.mark.parametrize("devices", ["host", "host:2", "fake:1:2"])
+def test_sums_of_hubs_that_grow_past_all_numbers_warn_of_nothing_else(devices, tmp_path):
+    random = np.random.default_rng(1)
+    source, target = random.integers(0, 5, (2, 1500))
+    ends = np.append(source, np.zeros(1500, np.int64)), np.append(np.zeros(1500, np.int64), target)
+    Example(5, *ends).convert(tmp_path / "hub.gs")  # lists of large pages
+    with gstream.open(tmp_path / "hub.gs") as graph:
+        for alpha in np.geomspace(1.0, 1000.0, 16):  # in some the sums of pages are finite, and their sum is not
+            with pytest.raises(UsageError, match="grow without end"):
+                graph.katz(alpha=alpha, devices=devices)
