@@ -6,6 +6,7 @@
 #   make bench-cliffs    how every algorithm's time grows on long, flat and dense graphs, for hours (BENCH_ARGS: options)
 #   make torture    break stores, disks, memory, processes, GPUs and inputs for 10 minutes, and count (TORTURE_ARGS: options)
 #   make fuzz    feed the parsers and the store reader what a fuzzer makes of their inputs (FUZZ_ARGS: options)
+#   make differential    hold all algorithms against references on random graphs (DIFFERENTIAL_ARGS: options)
 #   make examples    try every property of the tests on 10,000 examples, for hours (EXAMPLES_ARGS: options)
 #   make coverage    count the branches that tests take, and fail below 95 % of pagestore's, 90 % of gstream's
 #   make clean   remove what these made
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 TEST_WORKERS ?= 2
 DEMO := demo
 
-.PHONY: demo test lint types bench bench-gpu bench-cliffs torture fuzz examples coverage clean install
+.PHONY: demo test lint types bench bench-gpu bench-cliffs torture fuzz differential examples coverage clean install
 .DEFAULT_GOAL := demo
 
 install: $(VENV)/.installed
@@ -70,6 +71,9 @@ fuzz: $(VENV)/.installed-fuzz
 
 torture: $(VENV)/.installed-test
 	$(BIN)/python bench/torture.py $(TORTURE_ARGS)
+
+differential: $(VENV)/.installed-test
+	$(BIN)/python tests/differential/run.py $(DIFFERENTIAL_ARGS)
 
 examples: $(VENV)/.installed-test
 	$(BIN)/python bench/examples.py $(EXAMPLES_ARGS)

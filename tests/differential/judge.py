@@ -61,11 +61,11 @@ def judge(graph: Graph, name: str, own: dict[str, Any], answer: Answer) -> Told:
         return found
     found = CHECKS[name](graph, own, answer)
     others = set(answer.columns) - set(found) - {"vertex"}
-    return found | {other: "a column that nobody looked at" for other in sorted(others)}
+    return found | dict.fromkeys(sorted(others), "a column that nobody looked at")
 
 
 def differ(given: np.ndarray, wanted: np.ndarray, bound: Any = 0.0) -> str:
-    """The first value that is farther off than its bound; "" where none is. inf and NaN must stand where they should."""
+    """The first value that is farther off than its bound; "" where none is. inf and NaN stand where they must."""
     given, wanted = np.asarray(given), np.asarray(wanted)
     if given.shape != wanted.shape:
         return f"{len(given)} values, {len(wanted)} are right"

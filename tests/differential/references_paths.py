@@ -164,7 +164,9 @@ def radii(graph: Graph, sketches: int, max_iter: int, seed: int) -> np.ndarray:
 
 def _lowest_zeros(bits: np.ndarray) -> np.ndarray:
     """int64[V]: the positions of the lowest bit that is 0, of both rows added up."""
-    return np.array([sum((~int(word) & (int(word) + 1)).bit_length() - 1 for word in pair) for pair in bits.T], np.int64)
+    return np.array(
+        [sum((~int(word) & (int(word) + 1)).bit_length() - 1 for word in pair) for pair in bits.T], np.int64
+    )
 
 
 def dependencies(graph: Graph, source: int) -> tuple[np.ndarray, float]:

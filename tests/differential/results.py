@@ -33,7 +33,7 @@ class Result:
         """Of a file; of none an empty one."""
         if path.exists():
             return cls(json.loads(path.read_text()))
-        empty: dict[str, Any] = {name: 0 for name in SUMS} | {name: {} for name in TABLES}
+        empty: dict[str, Any] = dict.fromkeys(SUMS, 0) | {name: {} for name in TABLES}
         return cls({"machine": {}, **empty, "parts": [], "failures": []})
 
     @property

@@ -34,7 +34,9 @@ def _plain(trial: Any, problem: Callable[[Any], str], says: str, until: float) -
     """Store and run as plain as they can be: one option at a time takes its default."""
     for name, value in StoreOptions().as_dict.items():
         if getattr(trial.store, name) != value:
-            trial, says = _better(trial, replace(trial, store=replace(trial.store, **{name: value})), problem, says, until)
+            trial, says = _better(
+                trial, replace(trial, store=replace(trial.store, **{name: value})), problem, says, until
+            )
     for name, value in PLAIN_RUN.items():
         if trial.run.options[name] != value:
             options = {**trial.run.options, name: value}

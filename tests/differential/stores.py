@@ -70,9 +70,8 @@ def names_of(graph: Graph, naming: str) -> np.ndarray:
         return np.arange(count)
     if naming == "from 1":
         return np.arange(1, count + 1)
-    start, step = {"gaps": (3, 9), "listed": (5, 7), "31 bits": (2**31 - 3 * count, 5), "32 bits": (2**32 - 2 * count, 4)}.get(
-        naming, (2**63 - 1 - 6 * count, 6)
-    )  # fmt: skip
+    starts = {"gaps": (3, 9), "listed": (5, 7), "31 bits": (2**31 - 3 * count, 5), "32 bits": (2**32 - 2 * count, 4)}
+    start, step = starts.get(naming, (2**63 - 1 - 6 * count, 6))
     return start + step * np.arange(count) + np.array([random.randrange(step) for _ in range(count)], np.int64)
 
 

@@ -23,7 +23,7 @@ from tester import Tester, of_json
 
 from gstream.algorithms.registry import ALGORITHMS
 
-SEED, GRAPHS = 5, 7  # of the share in make test
+SEED, GRAPHS = 5, 6  # of the share in make test
 
 
 @pytest.mark.parametrize("number", range(GRAPHS))

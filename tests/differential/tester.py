@@ -89,7 +89,9 @@ class Counts:
 
 class Tester:
     """folder: for stores. judged: what compares answers (tests put a wrong one in its place). devices: those of all
-    runs; none: host and fake ones. names: of the algorithms that are tried; none: all."""
+    runs; none: host and fake ones. names: of the algorithms that are tried; none: all. strict: as Runner's."""
+
+    __test__ = False  # is no test of pytest's
 
     def __init__(
         self, seed: int, folder: Path, devices: tuple[str, ...] = (), names: tuple[str, ...] = (),
