@@ -55,6 +55,7 @@ class Engine:
     def __init__(self, store: Any, options: RunOptions | None = None) -> None:
         self.store, self.options = store, options or RunOptions()
         self.specs = parse_devices(self.options.devices)
+        self.device_counts = len(self.specs), sum(spec.kind == "host" for spec in self.specs)  # the latter: hosts
         self.graph = graph_of(store, len(self.specs))
         self.devices: list[Device] = make_devices(self.specs, self.options)
         self.graph = replace(self.graph, apart=max(device.apart(self.devices) for device in self.devices))
@@ -225,8 +226,8 @@ class Engine:
         self.swept[table.name] = known[table.name] = table
         if not self._fits(table, kernel.needs_weights):
             left = self.host_memory - self.beside_bytes - self.arrays.nbytes
-            cap, devices = self.host_memory, len(self.devices)
-            plans = plan_sources({table.name: table}, kernel.needs_weights, self.options, devices, left, cap, {})
+            cap, given = self.host_memory, (kernel.needs_weights, self.options, self.device_counts)
+            plans = plan_sources({table.name: table}, *given, left, cap, {})
             self._sources.prepare(plans, {table.name: table})
         pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)
         while True:

@@ -8,9 +8,13 @@ from functools import cached_property
 import numpy as np
 
 from gstream.cudacode.worklists import count_parts
+from gstream.hostcode.parts import EDGES_A_PART
 from gstream.options import times_longer
 from gstream.ownership import stretch_pages
 from pagestore.layout import PageLayout
+
+LEAST_GROUPS = 2  # ring groups in host memory: one is read while one is used
+PART_BYTES = 24  # of gstream.hostcode.parts
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,23 @@ class PageTable:
         """Parts of a GPU's work lists, and how many of them carry sums: at most."""
         large = np.arange(self.pages) >= self.small_pages
         return count_parts(large, self.records, self.edges, self.page_layout)
+
+    @property
+    def host_parts_bytes(self) -> int:
+        """Bytes of the work lists that a host device keeps of pages which stay in memory: at most."""
+        words = self.page_bytes // self.layout.id_dtype.itemsize
+        return self.pages * (words // EDGES_A_PART + 1) * PART_BYTES
+
+    def least_bytes(self, weights: bool, devices: int, hosts: int) -> int:
+        """The fewest bytes of host memory that do for the pages: rings of LEAST_GROUPS pages a device, or all pages.
+
+        hosts: how many of the devices are the host's cores.
+        """
+        return min(devices * LEAST_GROUPS * self.bytes_of(1, weights), self.whole_bytes(weights, hosts))
+
+    def whole_bytes(self, weights: bool, hosts: int) -> int:
+        """Bytes of host memory that all pages take, with the work lists that host devices keep of them."""
+        return self.bytes_of(self.pages, weights) + hosts * self.host_parts_bytes
 
     def words_of(self, pages: np.ndarray) -> np.ndarray:
         """id[n, W]: pages uint8[n, page_bytes] seen as words."""

@@ -33,11 +33,9 @@ from gstream.fit import (
 from gstream.options import DeviceSpec, RunOptions
 from gstream.ownership import cut_batches, share, slices
 from gstream.pages import SourcePlan
-from gstream.pagetable import PageTable
+from gstream.pagetable import LEAST_GROUPS, PageTable
 from pagestore.errors import ResourceError, UsageError
 from pagestore.layout import HEAD_NEIGHBOURS
-
-LEAST_GROUPS = 2  # ring groups in host memory: one is read while one is used
 
 
 @dataclass(frozen=True)
@@ -204,13 +202,22 @@ def make_plan(
     page = max(table.bytes_of(1, weights) for table in tables.values())
     largest = min(table.stretch for table in tables.values())
     largest = max(1, min(options.batch_on(len(specs)) // page, largest, max(table.pages for table in tables.values())))
-    own = not copies  # host devices live in host memory: both caps bind
+    own, hosts = not copies, 0 if copies else len(specs)  # host devices live in host memory: both caps bind
     cap = options.device_memory if options.device_memory is not None else 1 << 62
 
-    def capacity(layout: Layout) -> int:
-        beside = _beside_bytes(code, graph, layout, len(specs), page, options)
-        return min(cap, (host_memory - taken - beside) // len(specs)) if own else cap
+    def beside(layout: Layout) -> int:
+        """Host memory that is needed beside what host devices hold: all vertices' arrays, and the fewest pages."""
+        page_sets = {graph.tables[name].name: graph.tables[name] for name in topologies(layout)}
+        pages = sum(table.least_bytes(weights, len(specs), hosts) for table in page_sets.values())
+        return taken + sum(_host_bytes(code, graph, layout, copies, options).values()) + pages
 
+    def capacity(layout: Layout) -> int:
+        return min(cap, (host_memory - beside(layout)) // len(specs)) if own else cap
+
+    if copies and not any(beside(layout) <= host_memory for layout in candidates):
+        least = min(candidates, key=beside)
+        raise _too_little("--host-memory", host_memory, max(beside(least), later), graph, least, taken)
+    candidates = [layout for layout in candidates if own or beside(layout) <= host_memory]
     reach = graph.tables["out"].reach if "out" in graph.tables else 0
     ring = Ring(options.streams if copies else 0, largest, page, reach)
     try:
@@ -218,8 +225,7 @@ def make_plan(
     except TooLittleError as error:
         need, layout = error.bytes_needed, error.layout
         if own and capacity(layout) < cap:
-            beside = _beside_bytes(code, graph, layout, len(specs), page, options)
-            whole = max(taken + beside + len(specs) * need, later)
+            whole = max(beside(layout) + len(specs) * need, later)
             raise _too_little("--host-memory", host_memory, whole, graph, layout, taken) from None
         raise _too_little("--device-memory", cap, need, graph, layout) from None
     if options.host_memory is not None and later > host_memory:
@@ -229,9 +235,11 @@ def make_plan(
     left = host_memory - taken - sum(host.values())
     caches = copies and options.cache_policy is not None
     cached = slots_of_run(used, known or {}, fit.spare, len(specs), weights) if caches else {}
-    sources = plan_sources(used, weights, options, len(specs), left, host_memory, cached)
+    sources = plan_sources(used, weights, options, (len(specs), hosts), left, host_memory, cached)
     host |= {f"pages ({name})": plan.bytes_held(tables[name]) * (1 if plan.resident else len(specs))
              for name, plan in sources.items()}  # fmt: skip
+    lists = sum(hosts * tables[name].host_parts_bytes for name, plan in sources.items() if plan.resident)
+    host |= {"work lists": lists} if lists else {}
     device = DevicePlan(
         resident=fit.layout.resident, message=takes_message(code, fit.layout),
         source_copy=copies_source(code, fit.layout), chunk=fit.chunk, reach=reach, heads=fit.layout.heads,
@@ -325,13 +333,6 @@ def _host_bytes(code: Any, graph: Graph, layout: Layout, copies: bool, options: 
     return {name: size for name, size in held.items() if size}
 
 
-def _beside_bytes(code: Any, graph: Graph, layout: Layout, devices: int, page: int, options: RunOptions) -> int:
-    """Host memory that is needed beside what host devices hold: arrays of all vertices, and the smallest rings."""
-    held = _host_bytes(code, graph, layout, False, options)
-    page_sets = {graph.tables[name].name for name in topologies(layout)}
-    return sum(held.values()) + devices * LEAST_GROUPS * page * len(page_sets)
-
-
 def _too_little(option: str, cap: int, need: int, graph: Graph, layout: Layout, held: int = 0) -> ResourceError:
     beside = f"; {held} of them for what the algorithm holds beside the program" if held else ""
     return ResourceError(
@@ -351,23 +352,28 @@ def out_of_memory(host_bytes: dict[str, int]) -> ResourceError:
 
 
 def plan_sources(
-    tables: dict[str, PageTable], weights: bool, options: RunOptions, devices: int, left: int, cap: int,
+    tables: dict[str, PageTable], weights: bool, options: RunOptions, counts: tuple[int, int], left: int, cap: int,
     on_device: dict[str, int],
 ) -> dict[str, SourcePlan]:  # fmt: skip
     """How host memory holds the pages: all of them where they fit in `left` bytes, else a ring and a cache.
 
-    on_device: slots of each device's own cache, by topology; pages that these keep are not kept here, too. Raises
-    ResourceError, naming the bytes needed, when not even a ring of two one-page groups a device fits.
+    counts: of devices, and of host devices. on_device: slots of each device's own cache, by topology; pages that these
+    keep are not kept here, too. Raises ResourceError, naming the bytes needed, where PageTable.least_bytes do not fit.
     """
     plans: dict[str, SourcePlan] = {}
-    waiting = sorted(tables.values(), key=lambda table: table.pages)
+    (devices, hosts), waiting = counts, sorted(tables.values(), key=lambda table: table.pages)
+    least = [table.least_bytes(weights, *counts) for table in waiting]
+    if sum(least) > left:
+        raise ResourceError(
+            f"--host-memory {cap} bytes: too little; {cap - left + sum(least)} bytes are needed at least, of which "
+            f"{cap - left} for attributes of vertices. Raise --host-memory."
+        )
     for index, table in enumerate(waiting):
-        page = table.bytes_of(1, weights)
-        others = sum(devices * LEAST_GROUPS * other.bytes_of(1, weights) for other in waiting[index + 1 :])
+        page, whole = table.bytes_of(1, weights), table.whole_bytes(weights, hosts)
         batch = max(1, min(options.batch_on(devices) // page, table.stretch))
-        if table.pages * page + others <= left:
+        if whole + sum(least[index + 1 :]) <= left:
             plans[table.name] = SourcePlan(True, weights, batch)
-            left -= table.pages * page
+            left -= whole
             continue
         budget = left // (len(waiting) - index) // devices
         groups, policy = options.read_threads + 2, options.cache_policy
@@ -375,12 +381,7 @@ def plan_sources(
         while batch > 1 and groups * batch * page > max(most, LEAST_GROUPS * page):
             batch //= 2
         groups = max(LEAST_GROUPS, min(groups, budget // (batch * page)))
-        if groups * batch * page > budget:
-            need = cap - left + devices * LEAST_GROUPS * page * (len(waiting) - index)
-            raise ResourceError(
-                f"--host-memory {cap} bytes: too little; {need} bytes are needed at least, of which "
-                f"{cap - left} for attributes of vertices. Raise --host-memory."
-            )
+        assert groups * batch * page <= budget, "tables come by size: where all of one has no room, others are as large"
         skip = on_device.get(table.name, 0) if policy == "pinned" else 0
         cache = min((budget - groups * batch * page) // page, max(0, table.pages - skip)) if policy else 0
         plans[table.name] = SourcePlan(False, weights, batch, groups, cache, policy, skip)

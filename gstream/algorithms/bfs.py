@@ -34,7 +34,8 @@ def run_bfs(
     """
     program = program_of_bfs(source, depth_limit)
     sources = session.store.lookup(program.source)
-    later = predecessor_bytes(session, BFS.value.dtype, weighted=False) if predecessors else 0
+    finds = predecessors or session.proof_bytes  # a certificate looks for predecessors that are not there
+    later = predecessor_bytes(session, BFS.value.dtype, weighted=False) if finds else 0
     outcome = session.run(program, max_supersteps=depth_limit, later=later)
     columns = [distance_column(outcome.value, LDBC_NO_HOPS)]
     if predecessors:

@@ -80,9 +80,9 @@ def _certify_distances(session: Session, columns: list[Column], options: dict[st
     limit = limit_of(distance.dtype, options.get("cutoff" if weighted else "depth_limit"))
     if len(columns) > 1:
         predecessor = columns[1].values
+        session.hold(distance, predecessor)
     else:
-        predecessor = find_predecessors(session, distance, sources, weighted)
-    session.hold(distance, predecessor)
+        predecessor = find_predecessors(session, distance, sources, weighted)  # which holds both
     _check_ends(session, distance, none, predecessor, sources, limit)
     name, pull = session.gathers()
     proven, failure = bitmap(len(distance)), np.zeros(3, np.int64)

@@ -19,7 +19,6 @@ from gstream.devices.base import DeviceMemoryError
 from gstream.direction import LISTED
 from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
 from gstream.keeping import Asked
-from gstream.plan import LEAST_GROUPS
 from gstream.records import ItemKernel, RecordKernel, bytes_of
 from gstream.stats import RunOutcome, RunStats
 from pagestore.errors import ResourceError
@@ -97,9 +96,9 @@ class Session:
             raise self._too_little(max(need, enough), max(swept, alone))
 
     def least_pages(self, weights: bool = False) -> int:
-        """The fewest bytes of pages beside which a sweep works: rings of two, or all where there are fewer."""
-        tables, devices = self.engine.graph.tables.values(), len(self.engine.devices)
-        return max(table.bytes_of(min(table.pages, devices * LEAST_GROUPS), weights) for table in tables)
+        """The fewest bytes of pages beside which a sweep works."""
+        counts = self.engine.device_counts
+        return max(table.least_bytes(weights, *counts) for table in self.engine.graph.tables.values())
 
     def _make_room(self) -> None:
         """Drop arrays that this call has not asked for, and pages, where memory is over its cap."""

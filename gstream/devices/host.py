@@ -88,6 +88,11 @@ class HostDevice(MemoryDevice):
         assert value is not None
         return state.push(words, weights, work, value, 0, state.job.host.degree, step.listed is not None)
 
+    def _forget_parts(self, name: str, pages: weakref.ref[np.ndarray]) -> None:
+        """The pages are gone; those of another run may be there already."""
+        if name in self._all_parts and self._all_parts[name][0] is pages:
+            del self._all_parts[name]
+
     def _parts(self, words: np.ndarray, batch: Batch) -> np.ndarray:
         """Parts of a batch; those of a page set that lies in memory whole are made once."""
         table, numbers = batch.table, batch.numbers
@@ -95,7 +100,8 @@ class HostDevice(MemoryDevice):
         if known is None or known[0]() is not batch.pages:
             parts = make_parts(words, batch.rows)
             if len(numbers) == table.pages and batch.rows is numbers:
-                self._all_parts[table.name] = (weakref.ref(batch.pages), parts)
+                pages = weakref.ref(batch.pages, lambda gone: self._forget_parts(table.name, gone))
+                self._all_parts[table.name] = (pages, parts)
             return parts
         if len(numbers) == table.pages:
             return known[1]

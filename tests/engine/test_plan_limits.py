@@ -15,7 +15,8 @@ from gstream.costs import Constants
 from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.ownership import share
-from gstream.plan import LEAST_GROUPS, make_sweep_plan
+from gstream.pagetable import LEAST_GROUPS
+from gstream.plan import make_sweep_plan
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from pagestore.errors import ResourceError
@@ -114,7 +115,7 @@ def test_host_memory_is_used_up_and_no_more(store, program, devices, cache):
 )  # fmt: skip
 def test_half_of_what_is_left_is_read_ahead(store, pages, found):
     """Five groups, of the four pages that were asked for or fewer; the rest is a cache, as long as there is any."""
-    attributes = held(planned(store, PageRank(), "host").host_bytes) - store.topology("in").pages * PAGE
+    attributes = held(planned(store, PageRank(), "host").host_bytes) - store.topology("in").pages * (PAGE + 24)
     asked = {"batch_bytes": 4 * PAGE, "read_threads": 3}
     for more in (0, PAGE - 1):
         source = planned(store, PageRank(), "host", host_memory=attributes + pages * PAGE + more, **asked).sources["in"]

@@ -80,6 +80,7 @@ def test_what_host_memory_holds(store):
     assert planned(store, PageRank(), "host:2").host_bytes == {
         "degrees": 4 * V, "bitmaps of 2 device(s)": 2 * 2 * BITMAP, "totals of 2 device(s)": 2 * 8 * 2 * BLOCKS,
         "RA (messages) of 2 device(s)": 2 * 4 * V, "WA of 2 device(s)": 2 * 12 * V, "pages (in)": pages * PAGE,
+        "work lists": 2 * pages * 24,
     }  # fmt: skip
     assert planned(store, BFS(source=3), "fake:1:2").host_bytes == {
         "degrees": 4 * V, "heads": 16 * store.topology("in").head_rows, "values": 4 * V,
