@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from gstream.algorithms.records import u64
 from gstream.algorithms.shared import is_set, raise_to, set_bit
+from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, trailing_zeros
+from gstream.hostcode.jit import kernel
 from gstream.records import item_kernel, record_kernel
 
 ROW = 32  # words of bitmaps that are an item: one for each lane
 
 
 @item_kernel(following="own", bits="own", level="own", last="own")
-def take_level(item, number, following, bits, level, last):
-    """The vertices of `following` are those of `bits` now, and their level is number - 1, counted from 0. last: u64[1],
-    the last round that had any. An item is ROW words of bits."""
+def take_level(item, number, passed, following, bits, level, last):
+    """The vertices of `following` are those of `bits` now, and their level is number - 1 + passed, counted from 0.
+    last: u64[1], the last round that had any. An item is ROW words of bits."""
     begin, end = item.part(item.number * u64(ROW), min((item.number + u64(1)) * u64(ROW), u64(len(bits))))
     for index in range(begin, end):
         word = following[index]
@@ -25,7 +28,7 @@ def take_level(item, number, following, bits, level, last):
         if word != u64(0):
             last[0] = u64(number)
         while word != u64(0):
-            level[(index << u64(6)) + trailing_zeros(word)] = number - 1
+            level[(index << u64(6)) + trailing_zeros(word)] = number - 1 + passed
             word &= word - u64(1)
 
 
@@ -37,6 +40,41 @@ def peel(record, bits, left, following):
     for v in record.neighbours():
         if atomic_add(left, v, left.dtype.type(-1)) == 1:
             set_bit(following, v)
+
+
+@kernel
+def peel_alone(words, weights, places, left, level, distance, queue, ends, most, counter):
+    """Whole levels by one thread: peel and reach_out of the queued vertices, then of those that fall to 0.
+
+    words, places: gstream.hostcode.adjacency; weights: those of words, or of no rows: distance (float64[V]) stays.
+    queue: id[V]; ends: int64[3], where the vertices that are due begin in it, where they end, and their level; they may
+    be more than `most` in the end. Returns the edges looked at.
+    """
+    begin, end, number, edges = u64(ends[0]), u64(ends[1]), ends[2], u64(0)
+    weighted = len(weights) > 0
+    while begin != end and end - begin <= u64(most) and not is_stopped(counter):
+        after = end
+        for index in range(begin, end):
+            u, k = u64(queue[index]), u64(0)
+            level[u] = number
+            while True:
+                row, word, more, stride = stretch(words, places, u, k)
+                if more == u64(0):
+                    break
+                for step in range(more):
+                    place = word + step * stride
+                    v = u64(words[row, place])
+                    if weighted:
+                        distance[v] = max(distance[v], distance[u] + weights[row, place])
+                    left[v] -= left.dtype.type(1)
+                    if left[v] == 0:
+                        queue[after] = v
+                        after += u64(1)
+                k += more
+            edges += k
+        begin, end, number = end, after, number + 1
+    ends[0], ends[1], ends[2] = begin, end, number
+    return edges
 
 
 @record_kernel(distance="max")

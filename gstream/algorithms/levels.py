@@ -2,8 +2,9 @@
 
 Vertices without in-edges are level 0 and are taken away, then those that are left without, and so on: a vertex's level
 is the number of edges of the longest path that ends there (its place in NetworkX's topological_generations). Every page
-is looked at where it holds a vertex of the level, every edge once. Where vertices are left over, they hold a cycle, and
-it is named. A page kernel, not a program: counts need a SUM, and a program with SUM would sweep all pages a level.
+is looked at where it holds a vertex of the level, every edge once. Where few vertices are due at a time, as along long
+paths, one of the host's threads goes on from level to level. Where vertices are left over, they hold a cycle, and it is
+named. A page kernel, not a program: counts need a SUM, and a program with SUM would sweep all pages a level.
 With `weighted`, distance is the greatest total weight of a path that ends at v, one vertex alone weighing 0 (NetworkX's
 dag_longest_path_length).
 
@@ -18,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import dag
+from gstream.algorithms.lists import OneThread
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.sssp import need_weights
-from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, set_bits
 from gstream.results import Column
 from pagestore.errors import InputError, UsageError
 
@@ -47,22 +49,44 @@ def run_levels(session: Session, weighted: bool = False) -> tuple[list[Column], 
     distance = np.zeros(vertices if weighted else 0)
     bits, following, last = bitmap(vertices), bits_where(left == 0), np.zeros(1, np.uint64)
     session.hold(left, level, distance, bits, following)
-    items = -(-len(bits) // dag.ROW)
-    with session.resident(left, level, distance, bits, following, last) as resident:
+    items, ahead = -(-len(bits) // dag.ROW), 0
+    alone = OneThread(session, ["out"], vertices * session.id_dtype.itemsize, weighted)
+    with alone, session.resident(left, level, distance, bits, following, last) as resident:
         for number in resident.rounds(last):
-            resident.each(dag.take_level, items, number, following, bits, level, last, items=len(bits))
+            resident.each(dag.take_level, items, number, ahead, following, bits, level, last, items=len(bits))
             if weighted:
                 resident.sweep("out", SharedKernel(dag.reach_out, (bits, distance), True), bits)
             resident.sweep("out", SharedKernel(dag.peel, (bits, left, following), join=join_falls), bits)
+            if not resident.on_gpu:
+                ahead += _go_on_alone(session, alone, number + ahead, left, level, distance, following)
         resident.forget(bits, following)
     if left.any():
         raise _cycle(session, left)
-    rounds = int(last[0])
+    rounds = int(last[0]) + ahead
     longest = float(distance.max(initial=0.0)) if weighted else max(0, rounds - 1)
     columns = [Column("level", level)]
     if weighted:
         columns.append(Column("distance", distance, dtype=distance.dtype))
     return columns, {"levels": rounds, "longest": longest} | session.finish(rounds, True)
+
+
+def _go_on_alone(
+    session: Session, alone: OneThread, number: int, left: np.ndarray, level: np.ndarray, distance: np.ndarray,
+    following: np.ndarray,
+) -> int:  # fmt: skip
+    """Peel levels from `number` on as long as few vertices are due (`following`); how many."""
+    due = alone.take(following)
+    if due is None:
+        return 0
+    assert alone.lists is not None
+    lists, queue = alone.lists[0], np.empty(len(level), session.id_dtype)
+    weights = np.empty((0, 0), np.uint8) if lists.weights is None else lists.weights
+    queue[: len(due)] = due
+    ends, following[:] = np.array([0, len(due), number]), 0
+    given = (lists.words, weights, lists.places, left, level, distance, queue, ends, alone.most)
+    session.look(dag.peel_alone, *given, items=0, long=True)
+    set_bits(following, queue[ends[0] : ends[1]].astype(np.uint64))
+    return int(ends[2]) - number
 
 
 def join_falls(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:

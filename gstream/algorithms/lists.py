@@ -7,16 +7,19 @@ list instead: depth-first search, or peeling by a queue, in a time that is linea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.records import claim, u64
-from gstream.algorithms.session import Session, SharedKernel
+from gstream.algorithms.session import Session
 from gstream.hostcode.adjacency import find_places
-from gstream.hostcode.jit import kernel
+from gstream.hostcode.bitmaps import count_bits, list_bits
+
+FIRST_ROUNDS = 16  # made by sweeps: most graphs have no more, and `places` takes as long as some of them
+MOST_DUE = 1 << 14  # vertices: some 20 ns each, beside what two sweeps take
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,20 @@ class Lists:
     places: np.ndarray
 
 
-@kernel
-def pass_over(words, parts, counter):
-    """Nothing: pages are read, and counted."""
-    claim(counter)
-    return u64(0)
+@dataclass(frozen=True)
+class PassOver:
+    """A page kernel (gstream.sweep) that does nothing: pages are read, and counted."""
+
+    needs_weights: bool
+
+    def make_state(self) -> None:
+        return None
+
+    def run(self, *given: Any) -> int:
+        return 0
+
+    def merge(self, states: list[Any]) -> None:
+        return None
 
 
 @contextmanager
@@ -56,9 +68,54 @@ def lists_of(session: Session, name: str, beside: int, weights: bool = False) ->
 def _read(session: Session, name: str, weights: bool, places: np.ndarray) -> Lists | None:
     """The lists, once all pages have been read; None where these come and go, by what was planned before."""
     engine, table = session.engine, session.engine.graph.tables[name]
-    engine.sweep(name, SharedKernel(pass_over, (), weights))
+    engine.sweep(name, PassOver(weights))
     if not engine.holds(name):
         return None
     there = engine.in_memory(table, weights)
     session.each(find_places, there.words, places, items=8 * table.pages)
     return Lists(there.words, there.weights, places)
+
+
+class OneThread:
+    """The host's thread that goes on alone with rounds that have little to do; a context manager.
+
+    with OneThread(session, ["out"], beside) as alone:
+        ...                                         a round, after which the vertices of the bitmap `due` are due
+        if (vertices := alone.take(due)) is not None:
+            ...                                     a kernel over alone.lists, until none is due, or too many are
+    """
+
+    def __init__(self, session: Session, names: Sequence[str], beside: int, weights: bool = False) -> None:
+        """beside: bytes that the kernel's own arrays take."""
+        self._session, self._names, self._beside, self._weights = session, names, beside, weights
+        self._rounds, self._undo, self.most = 0, ExitStack(), MOST_DUE
+        self.lists: list[Lists] | None = None  # by topology, once they were asked for; of none where there is no room
+
+    def __enter__(self) -> OneThread:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._undo.close()
+
+    def take(self, due: np.ndarray) -> np.ndarray | None:
+        """The vertices of a bitmap, uint64[k], ascending; None where it has none or too many, or lists have no room."""
+        self._rounds += 1
+        if self._rounds < FIRST_ROUNDS or self.lists == [] or not 0 < count_bits(due) <= self.most:
+            return None
+        if self.lists is None:
+            self.lists = self._open()
+        return list_bits(due, 0, self._session.meta.vertices) if self.lists else None
+
+    def _open(self) -> list[Lists]:
+        """The lists of all topologies, or of none: under a cap one topology's pages may go for the other's."""
+        capped = self._session.engine.options.host_memory is not None
+        if len(self._names) > 1 and capped:
+            return []
+        found = []
+        for name in self._names:
+            lists = self._undo.enter_context(lists_of(self._session, name, self._beside, self._weights))
+            if lists is None:
+                self._undo.close()
+                return []
+            found.append(lists)
+        return found

@@ -61,7 +61,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     ),
     "mis": ("independent: hold_up push_out",),
     "coloring": ("palette: count_ahead give_colors tell_behind",),
-    "scc": ("programs.bfs: BFS BFSBack", "strong: mark_ends spread_colors collect"),
+    "scc": (COMPONENTS, "programs.bfs: BFS BFSBack", "strong: mark_ends spread_colors collect"),
     "msf": ("boruvka: scan_lists settle_shared",),
     "ktruss": (LISTS, "truss: count_supports mark_dying mark_next list_dying lose_triangles take_dying"),
     "lcc": (LISTS, "joins: close_triangles"),

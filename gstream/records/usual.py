@@ -28,7 +28,7 @@ TYPES = {
     "predecessor source support target two two_low_places two_support up",
     "weight[]": "least weight",
     "width[]": "width",
-    "int64": "level number root small_pages way",
+    "int64": "level number passed root small_pages way",
     "uint64": "count end first one_first room two_first",
     "uint32": "limit none",
     "float64": "amount each",

@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
+from gstream.algorithms import lists
 from gstream.algorithms.levels import certify_levels, run_levels
 from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.session import Session
 from gstream.algorithms.widest import certify_widest, run_widest
+from gstream.driver import Engine
 from pagestore.errors import InputError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 
@@ -88,11 +90,32 @@ def check_levels(graph, example):
 
 
 @settings(max_examples=200)
-@given(example=examples("integers") | examples("floats") | examples())
-def test_levels(example, tmp_path_factory):
+@given(
+    example=examples("integers") | examples("floats") | examples(), first=st.sampled_from([1, 3, 99]),
+    most=st.sampled_from([1, 4, 999]),
+)  # fmt: skip
+def test_levels(example, first, most, tmp_path_factory):
+    """By sweeps, by one thread, and from one to the other and back."""
     example, path = stored(acyclic(example), tmp_path_factory.mktemp("levels"))
-    with gstream.open(path) as graph:
+    with gstream.open(path) as graph, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lists, "FIRST_ROUNDS", first)
+        patch.setattr(lists, "MOST_DUE", most)
         check_levels(graph, example)
+
+
+@pytest.mark.parametrize("weight", [None, np.ones(20_000)])
+def test_levels_of_a_long_path_take_few_sweeps(weight, tmp_path, monkeypatch):
+    """20,001 levels, in any order of IDs: sweeps make the first ones, and one reads the pages for the thread."""
+    order = np.random.default_rng(6).permutation(20_001)
+    example = Example(20_001, order[:-1], order[1:], weight, topology="out")
+    swept, sweep = [], Engine.sweep
+    monkeypatch.setattr(Engine, "sweep", lambda *given: (swept.append(given[1]), sweep(*given))[1])
+    with gstream.open(example.stored(tmp_path)) as graph:
+        result = graph.levels(weighted=weight is not None)
+    found = result.to_numpy()
+    assert np.array_equal(found["level"][order], np.arange(20_001)) and result.summary["levels"] == 20_001
+    assert weight is None or np.array_equal(found["distance"][order], np.arange(20_001))
+    assert len(swept) <= 1 + (lists.FIRST_ROUNDS + 1) * (1 if weight is None else 2)  # the last one finds nobody due
 
 
 @settings(max_examples=60)
