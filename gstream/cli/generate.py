@@ -107,7 +107,7 @@ def refuse_unused(context: typer.Context, kind: str, edge_list: Path | None) -> 
             flag = f"--{name.replace('_', '-')}"
             raise UsageError(
                 f"{flag}: {edge_list} is an edge list, which holds the edges as they come; the option is for stores "
-                f"(.gs). Leave it out."
+                f"(.gs). Leave it out, or make a store and export it: gstream export NAME.gs {edge_list}."
             )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pagestore.errors import InputError
 from pagestore.inputs.badlines import shown
-from pagestore.inputs.signatures import DIRECTION_COLUMNS, SAID_DIRECTED, SAID_EDGES, SAID_UNDIRECTED
+from pagestore.inputs.signatures import DIRECTION_COLUMNS, SAID_DIRECTED, SAID_UNDIRECTED
 
 WORDS = {True: "directed", False: "undirected"}
 
@@ -35,12 +35,6 @@ def said_in_comments(comments: Sequence[bytes]) -> Direction:
     if not undirected and not directed:
         return Direction()
     return Direction(directed, "as its comments say")
-
-
-def edges_in_comments(comments: Sequence[bytes]) -> int | None:
-    """The number of edges that comments promise, as SNAP's `# Nodes: 3 Edges: 2`; None where they don't."""
-    found = [match for line in comments if (match := SAID_EDGES.search(line.decode("utf-8", "replace")))]
-    return int(found[0][1]) if len(found) == 1 and len(found[0][1]) < 20 else None
 
 
 def said_in_column(

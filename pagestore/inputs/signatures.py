@@ -269,7 +269,6 @@ SAID_DIRECTED = re.compile(
     r"|\bnot undirected\b",
     re.IGNORECASE,
 )
-SAID_EDGES = re.compile(r"\bedges\s*[:=]\s*([0-9]+)", re.IGNORECASE)  # SNAP's count
 
 # What stands in a line that is no edge list's.
 ARROW = re.compile(r"[<]?[-=~.]+[>]?\Z|[\u2190-\u21ff]\Z|:\Z")

@@ -14,7 +14,7 @@ from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import LineProblem, shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columnnames import asked_ends, is_header, is_number, may_be_header, named, share_of_numbers
-from pagestore.inputs.direction import Direction, edges_in_comments, said_in_column, said_in_comments
+from pagestore.inputs.direction import Direction, said_in_column, said_in_comments
 from pagestore.inputs.judge import SLASHES, LineRules, split_fields
 from pagestore.inputs.quotes import ANY, HIDDEN, find_breaks
 from pagestore.inputs.shapes import Shape, refuse_shape
@@ -33,7 +33,7 @@ class TextLayout:
 
     skip_comments: comment lines among those. empty: no line of data was found.
     doubtful_line: one that was taken for data and may be a header, 0 where none is. doubt: another one, in words.
-    direction: what says whether the graph is directed. promised: edges, as comments count them.
+    direction: what says whether the graph is directed.
     """
 
     rules: LineRules
@@ -45,7 +45,6 @@ class TextLayout:
     doubtful_line: int = 0
     direction: Direction = Direction()
     doubt: str = ""
-    promised: int | None = None
 
 
 @dataclass(frozen=True)
@@ -283,7 +282,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     doubtful = sample.numbers[0] if strings and not skip_lines and may_be_header(rows, options) else 0
     return TextLayout(
         rules, skip, skip_lines, header, sample.above if skip_lines else 0, doubtful_line=doubtful,
-        direction=direction, doubt=doubt or direction.doubt, promised=edges_in_comments(said),
+        direction=direction, doubt=doubt or direction.doubt,
     )  # fmt: skip
 
 

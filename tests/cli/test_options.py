@@ -13,7 +13,10 @@ from gstream.algorithms.registry import ALGORITHMS
 from gstream.cli.asked import OWN_OPTIONS, flag
 from tests.cli.command import EDGES, Command
 
-LIST = "x.txt is an edge list, which holds the edges as they come; the option is for stores (.gs). Leave it out.\n"
+LIST = (
+    "x.txt is an edge list, which holds the edges as they come; the option is for stores (.gs). Leave it out, or make "
+    "a store and export it: gstream export NAME.gs x.txt.\n"
+)
 
 
 @pytest.mark.parametrize(
