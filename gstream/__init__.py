@@ -65,7 +65,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'gstream' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_WHERE[name]), "open_graph" if name == "open" else name)
+    from pagestore.concurrency import LOADING
+
+    with LOADING:
+        return getattr(import_module(_WHERE[name]), "open_graph" if name == "open" else name)
 
 
 def __dir__() -> list[str]:

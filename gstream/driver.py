@@ -13,7 +13,6 @@ from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,9 @@ from gstream.sources import Sources
 from gstream.stats import RunOutcome, RunStats
 from gstream.superstep import Run, Watch
 from gstream.sweep import PageKernel
+from gstream.turns import Turn
 from gstream.vertexarrays import VertexArrays
+from pagestore.concurrency import cached_property
 from pagestore.io import aligned_empty
 
 ROOM_SECONDS = 1.0  # what is free is asked no more often: that takes 0.4 ms
@@ -52,8 +53,8 @@ SPARE = 0.85  # of the memory that is free at the start: what a run may take whe
 class Engine:
     """Runs programs and page kernels over `store` with one set of options. Use from one thread; close it."""
 
-    def __init__(self, store: Any, options: RunOptions | None = None) -> None:
-        self.store, self.options = store, options or RunOptions()
+    def __init__(self, store: Any, options: RunOptions | None = None, turn: Turn | None = None) -> None:
+        self.store, self.options, self.turn = store, options or RunOptions(), turn or Turn(store.path)
         self.specs = parse_devices(self.options.devices)
         self.device_counts = len(self.specs), sum(spec.kind == "host" for spec in self.specs)  # the latter: hosts
         self.graph = graph_of(store, len(self.specs))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import fields
@@ -19,11 +19,15 @@ from gstream.methods import Methods
 from gstream.options import RunOptions
 from gstream.program import Program
 from gstream.results import Column, Result, count_not_finite
+from gstream.turns import GRAPHS, Turn, in_turn
 from gstream.wording import in_python
-from pagestore import open_store
+from pagestore import Store, open_store
+from pagestore.concurrency import LOADING
 from pagestore.errors import UsageError
+from pagestore.storefile import StoreFile
 
 RUN_OPTIONS = {entry.name for entry in fields(RunOptions)}
+OWN_OF_PROCESS = {"progress", "stop", "trace"}  # options that another process has no use for
 
 
 def open_graph(path: str | os.PathLike, **options: Any) -> Graph:
@@ -40,16 +44,25 @@ class Graph(Methods):
     """An open store. Pages that were read stay in memory, as far as the options allow, until `close`.
 
     Every method that runs something takes RunOptions by name beside its own (devices, host_memory, threads, ...).
-    Use from one thread.
+
+    Threads may share a graph: one call works at a time, the others wait for it. A call from within a callback of
+    another one (progress) is refused: UsageError. Several graphs work at the same time, also of one store.
+
+    A forked child may use the graph, and begins with no page in memory; not on GPUs that its parent has used.
+    Pickled or copied, a graph opens its store again, with the same options but progress, stop and trace: StoreError
+    where another store is there since.
     """
 
     def __init__(self, path: str | os.PathLike, **options: Any) -> None:
         self._defaults = options
         self._options(options)
         self._store = open_store(path)
-        self._engine: Any = None
+        self._turn = Turn(self._store.path)
+        self._taken = _Taken(self._store)
+        self._finalizer = weakref.finalize(self, self._taken.give_back)
         self._stop = StopRequest()
         self._closed = False
+        GRAPHS.add(self)
 
     def __enter__(self) -> Graph:
         return self
@@ -61,10 +74,28 @@ class Graph(Methods):
         meta = self._store.meta
         return f"<Graph {self._store.path}: {meta.vertices} vertices, {meta.edges} stored edges>"
 
+    @in_turn
     def close(self) -> None:
-        """Give pages, threads and devices back; results stay readable."""
-        self._drop_engine()
+        """Give pages, threads, devices and the file back, after the call that another thread makes.
+
+        Results stay readable: where IDs of many vertices, or edges, lie in the store, they open it for as long as they
+        read from it.
+        """
+        self._taken.give_back()
         self._closed = True
+
+    def begin_again(self) -> None:
+        """What a forked child does first: the parent's threads and devices are left to it, and nobody waits."""
+        self._turn, self._stop = Turn(self._store.path), StopRequest()
+        self._taken.leave_engine()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._closed:
+            raise UsageError(
+                f"{self._store.path}: the graph was closed, and is copied or pickled only while it is open."
+            )
+        options = {name: value for name, value in self._defaults.items() if name not in OWN_OF_PROCESS}
+        return _open_again, (self._store.file, options)
 
     @property
     def info(self) -> dict[str, Any]:
@@ -132,9 +163,7 @@ class Graph(Methods):
         """Run an algorithm by name with its own options and RunOptions; what the methods above call."""
         found = find_algorithm(algorithm)
         _check_names(options, found.options, f"{algorithm} has {', '.join(found.options) or 'none of its own'}")
-        engine = self.engine(**options)
-        with self._interrupts(engine):
-            return found.execute(engine, own, certify)
+        return self._work(options, lambda engine: found.execute(engine, own, certify))
 
     @in_python()
     def run(self, program: type[Program] | Program | str, **given: Any) -> Result:
@@ -160,39 +189,81 @@ class Graph(Methods):
             own = [name for name in given if name in program.parameters or name not in RUN_OPTIONS]
             parameters = {name: given.pop(name) for name in own}
             program = program(**parameters)
-        engine = self.engine(**given)
+        return self._work(
+            given, lambda engine: run_program_on(engine, in_store_order(program, self._store), parameters)
+        )
+
+    @in_turn
+    def _work(self, options: dict[str, Any], call: Callable[[Any], Result]) -> Result:
+        """call(engine) with the engine for these RunOptions."""
+        engine = self._engine_for(options)
         with self._interrupts(engine):
-            return run_program_on(engine, in_store_order(program, self._store), parameters)
+            return call(engine)
 
     @in_python()
+    @in_turn
     def engine(self, **options: Any) -> Any:
-        """The engine for these RunOptions; the last one is kept, with its pages, while the options stay the same."""
+        """The engine for these RunOptions; the last one is kept, with its pages, while the options stay the same.
+
+        One thread may use it, while no other uses the graph.
+        """
+        return self._engine_for(options)
+
+    def _engine_for(self, options: dict[str, Any]) -> Any:
         if self._closed:
             raise UsageError(f"{self._store.path}: the graph was closed. Open it again with gstream.open.")
         wanted = self._options({**self._defaults, **options})
         if wanted.checkpoint is not None and wanted.stop is None:
             wanted.stop = self._stop
-        if self._engine is None or self._engine.options != wanted:
-            from gstream.driver import Engine
+        engine = self._taken.engine
+        if engine is None or engine.options != wanted:
+            with LOADING:
+                from gstream.driver import Engine
 
-            self._drop_engine()
-            self._engine = Engine(self._store, wanted)
-            self._finalizer = weakref.finalize(self, self._engine.close)
-        return self._engine
+            self._taken.close_engine()
+            engine = self._taken.engine = Engine(self._store, wanted, self._turn)
+        return engine
 
     def _interrupts(self, engine: Any) -> AbstractContextManager[None]:
         """What a call that keeps checkpoints does about Ctrl-C, unless the caller's own request to stop does."""
         return interrupts_keep(self._stop) if engine.options.stop is self._stop else nullcontext()
 
-    def _drop_engine(self) -> None:
-        if self._engine is not None:
-            self._finalizer()
-            self._engine = None
-
     @staticmethod
     def _options(options: dict[str, Any]) -> RunOptions:
         _check_names(options, (), "algorithms have their own")
         return RunOptions(**options)
+
+
+class _Taken:
+    """What a graph has taken, to be given back when it is closed or dropped: its store's file and an engine."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.engine: Any = None
+
+    def give_back(self) -> None:
+        self.close_engine()
+        self._store.let_go()
+
+    def close_engine(self) -> None:
+        """End the engine's threads, free its pages and devices."""
+        engine, self.engine = self.engine, None
+        if engine is not None:
+            engine.close()
+
+    def leave_engine(self) -> None:
+        """Forget the parent's engine. What it has on GPUs can't be freed in a forked child."""
+        engine, self.engine = self.engine, None
+        if engine is not None and any(spec.kind == "cuda" for spec in engine.specs):
+            from gstream.devices.cuda import never_free
+
+            never_free(engine)
+
+
+def _open_again(file: StoreFile, options: dict[str, Any]) -> Graph:
+    """A graph that was pickled or copied. Raises StoreError where its store is not there any more."""
+    file.opened()
+    return Graph(file.place, **options)
 
 
 def _check_names(given: Iterable[str], own: Iterable[str], which: str) -> None:

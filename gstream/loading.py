@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import sys
+import threading
 import traceback
 from pathlib import Path
 from types import ModuleType
 
 from gstream.program import Program
 from pagestore.errors import GstreamError, InputError, UsageError
+
+# One thread runs a file of a user's at a time: its module is looked up by its name until it has run. A fork does not
+# wait for the file, whose end is the user's matter: the child begins with a lock of its own.
+_RUNNING = [threading.RLock()]
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _RUNNING.__setitem__(0, threading.RLock()))
 
 
 def is_program_path(name: str) -> bool:
@@ -59,10 +67,11 @@ def _run_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None and spec.loader is not None, "a .py file has a loader"
     module = importlib.util.module_from_spec(spec)
-    # Where the text of methods and the types of their annotations are looked up.
-    sys.modules[module_name] = module
     try:
-        spec.loader.exec_module(module)
+        with _RUNNING[0]:
+            # Where the text of methods and the types of their annotations are looked up.
+            sys.modules[module_name] = module
+            spec.loader.exec_module(module)
     except GstreamError:
         raise
     except SyntaxError as error:

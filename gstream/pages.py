@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
@@ -145,7 +146,7 @@ class PageSource:
     ) -> None:  # fmt: skip
         self.table, self._trace = table, trace
         self.plan = plan
-        self.bytes_read = 0
+        self.bytes_read, self._process = 0, os.getpid()
         self.poison = poison
         rows = plan.rows(table)
         self.pages = page_rows(rows, table.page_bytes)
@@ -261,7 +262,7 @@ class PageSource:
                 self._pin_rows(int(part[0]), int(part[-1]) + 1)
                 yield Batch(self.table, part, part, self.pages, weights)
         finally:
-            _settle(read for _, read in reads)
+            _settle((read for _, read in reads), self._process)
 
     def _streamed_batches(
         self, numbers: np.ndarray, whole: bool, make_room: Callable[[], None], weights: bool, again: bool
@@ -315,7 +316,7 @@ class PageSource:
 
         The cache has given slots to their pages already: pages that were not read after all are when they are wanted.
         """
-        _settle(read for _, read in reads)
+        _settle((read for _, read in reads), self._process)
         for batch, read in reads:
             if self.cache is not None and read is not None and (read.cancelled() or read.exception() is not None):
                 self._unread[batch.rows[batch.rows < self.plan.cache_pages]] = True
@@ -378,8 +379,11 @@ class PageSource:
             self.bytes_read += self.table.bytes_of(len(numbers), self.weights is not None)
 
 
-def _settle(reads: Iterable[Future[None] | None]) -> None:
-    """Cancel what has not begun and wait for the rest, so that no thread writes into rows afterwards."""
-    for read in list(reads):
+def _settle(reads: Iterable[Future[None] | None], process: int) -> None:
+    """Cancel what has not begun and wait for the rest, so that no thread writes into rows afterwards.
+
+    process: whose threads they are; none is there to wait for in a child that it forked.
+    """
+    for read in list(reads) if os.getpid() == process else []:
         if read is not None and not read.cancel():
             read.exception()

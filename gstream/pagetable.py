@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from gstream.cudacode.worklists import count_parts
 from gstream.hostcode.parts import EDGES_A_PART
 from gstream.options import times_longer
 from gstream.ownership import stretch_pages
+from pagestore.concurrency import cached_property
 from pagestore.layout import PageLayout
 
 LEAST_GROUPS = 2  # ring groups in host memory: one is read while one is used

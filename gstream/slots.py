@@ -62,7 +62,7 @@ class SlotFolder:
     def __init__(self, folder: str | os.PathLike) -> None:
         self.folder = Path(folder)
         self._slots = [self.folder / name for name in SLOTS]
-        self._lock, self._made = -1, not self.folder.is_dir()
+        self._lock, self._made, self._process = -1, not self.folder.is_dir(), os.getpid()
         self._damaged: set[Path] = set()  # slots whose arrays fail their checksums
         try:
             self.folder.mkdir(exist_ok=True)
@@ -111,7 +111,7 @@ class SlotFolder:
         """Let other processes have the folder; one that was made for this run, and holds nothing, goes."""
         if self._lock >= 0:
             with suppress(OSError):
-                if self._made:
+                if self._made and os.getpid() == self._process:  # not a forked child
                     self.folder.rmdir()
             os.close(self._lock)
             self._lock = -1

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from pagestore.concurrency import LOADING
 from pagestore.errors import UsageError
 
 # The methods of a program and their arguments, by position; a total has TOTAL_SIGNATURE.
@@ -57,7 +58,8 @@ def read_method(program: str, name: str, function: Callable[..., Any]) -> Method
         raise ProgramError(f"{program}.{name}: {function!r} is no plain method. Write it with def.")
     where = f"{code.co_filename}:{code.co_firstlineno}"
     try:
-        lines, first_line = inspect.getsourcelines(function)
+        with LOADING:  # linecache, which reads them, is made for one thread
+            lines, first_line = inspect.getsourcelines(function)
     except OSError:
         raise ProgramError(
             f"{where}: the text of {program}.{name} can't be read, and programs are compiled from their text. "

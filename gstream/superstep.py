@@ -30,6 +30,7 @@ from gstream.plan import Plan
 from gstream.sending import Sending
 from gstream.small import small_steps
 from gstream.stats import RunStats, StepStats
+from gstream.turns import Turn
 
 
 class Streamer(Protocol):
@@ -37,6 +38,7 @@ class Streamer(Protocol):
 
     devices: list[Device]
     options: RunOptions
+    turn: Turn
 
     def each(self, call: Callable[[int], None]) -> None:
         """call(device number) for every device, side by side where they allow it; then a barrier (Device.meet)."""
@@ -231,7 +233,8 @@ class Run:
         """Figures of a superstep, which whoever asked is told."""
         self.stats.per_superstep.append(step)
         if self.engine.options.progress is not None:
-            self.engine.options.progress(self.began_at + len(self.stats.per_superstep), step)
+            number = self.began_at + len(self.stats.per_superstep)
+            self.engine.turn.tell(self.engine.options.progress, number, step)
 
     def nested_loops(self, step: Step, demand: Demand, frontier: Frontier) -> None:
         """Every chunk of WA with its pages, and what they came to merged."""

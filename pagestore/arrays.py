@@ -7,9 +7,8 @@ MiB of the array's bytes, computed as for a page with number k. The CRC of the c
 from __future__ import annotations
 
 import math
-import threading
 from collections import OrderedDict
-from io import FileIO
+from contextlib import suppress
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from pagestore.hdf5 import Extent
 from pagestore.io import read_into
 from pagestore.layout import DIRECTORY, HEAD_NEIGHBOURS, PageLayout
 from pagestore.meta import META_BYTES, REBUILD, Meta, scrub_first
+from pagestore.storefile import StoreFile
 
 BLOCK_BYTES = 1 << 20
 CACHED_BLOCKS = 8  # checked blocks that one array keeps: a binary search comes back to the first few
@@ -73,16 +73,23 @@ def datasets_of(meta: Meta, pages: dict[str, int], head_rows: dict[str, int], na
 
 
 class CheckedArray:
-    """An array of the store, read by element ranges; each read checks the CRCs of the blocks it touches."""
+    """An array of the store, read by element ranges; each read checks the CRCs of the blocks it touches.
 
-    def __init__(self, path: str, name: str, file: FileIO, extent: Extent, crcs: np.ndarray):
+    Threads may share it. It has no lock, which a forked child might find held: each step on the cache is one of the
+    interpreter's.
+    """
+
+    def __init__(self, path: str, name: str, file: StoreFile, extent: Extent, crcs: np.ndarray):
         self.path, self.name, self.dtype = path, name, extent.dtype
         self.rows = extent.shape[0]
         self._file, self._extent, self._crcs = file, extent, crcs
         self._row_shape = extent.shape[1:]
         self._row_bytes = extent.dtype.itemsize * math.prod(self._row_shape)
         self._cache: OrderedDict[int, np.ndarray] = OrderedDict()
-        self._lock = threading.Lock()
+        self._kept = False
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_cache": OrderedDict(self._cache) if self._kept else OrderedDict()}
 
     def read(self, first: int = 0, last: int | None = None) -> np.ndarray:
         """Rows [first, last) as a new array. Raises StoreError on a wrong CRC."""
@@ -95,28 +102,38 @@ class CheckedArray:
         elif begin // BLOCK_BYTES == (end - 1) // BLOCK_BYTES:
             start = begin // BLOCK_BYTES * BLOCK_BYTES
             data = self._block(begin // BLOCK_BYTES)[begin - start : end - start].copy()
+        elif self._kept:
+            blocks = range(begin // BLOCK_BYTES, -(-end // BLOCK_BYTES))
+            data = np.concatenate([self._block(number) for number in blocks])
+            data = data[begin - blocks[0] * BLOCK_BYTES : end - blocks[0] * BLOCK_BYTES]
         else:
             start = begin // BLOCK_BYTES * BLOCK_BYTES
             data = self._blocks(begin // BLOCK_BYTES, -(-end // BLOCK_BYTES))[begin - start : end - start]
         return data.view(self.dtype).reshape(last - first, *self._row_shape)
 
     def _block(self, number: int) -> np.ndarray:
-        with self._lock:
-            if number in self._cache:
-                self._cache.move_to_end(number)
-                return self._cache[number]
-        block = self._blocks(number, number + 1)
-        with self._lock:
-            self._cache[number] = block
+        block = self._cache.get(number)
+        if block is None:
+            block = self._cache[number] = self._blocks(number, number + 1)
+        with suppress(KeyError):  # another thread may have dropped it, or the last one that is too many
+            self._cache.move_to_end(number)
             while len(self._cache) > CACHED_BLOCKS:
                 self._cache.popitem(last=False)
         return block
+
+    def keep(self) -> None:
+        """Have the array in memory, for when the file is not there, if it is CACHED_BLOCKS long at most."""
+        if len(self._crcs) <= CACHED_BLOCKS:
+            for number in range(len(self._crcs)):
+                self._block(number)
+            self._kept = True
 
     def _blocks(self, first: int, last: int) -> np.ndarray:
         """Bytes of blocks [first, last), checked."""
         begin = first * BLOCK_BYTES
         data = np.empty(min(last * BLOCK_BYTES, self._extent.nbytes) - begin, np.uint8)
-        read_into(self._file.fileno(), self._extent.offset + begin, data, f"{self.path}: {self.name}")
+        opened = self._file.opened()
+        read_into(opened.fileno(), self._extent.offset + begin, data, f"{self.path}: {self.name}")
         wrong = np.flatnonzero(block_crcs(data, first, BLOCK_BYTES) != self._crcs[first:last])
         if len(wrong):
             number = first + int(wrong[0])

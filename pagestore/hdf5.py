@@ -16,7 +16,6 @@ import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
-from io import FileIO
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ import numpy as np
 from pagestore.errors import StoreError, interruption
 from pagestore.faults import FAILING, number_of, read_error, reason_of, shortage
 from pagestore.meta import REBUILD
+from pagestore.storefile import Descriptor
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
@@ -92,7 +92,7 @@ def locate(path: str) -> dict[str, Extent]:
     return extents
 
 
-def open_located(path: str) -> tuple[FileIO, dict[str, Extent]]:
+def open_located(path: str) -> tuple[Descriptor, dict[str, Extent]]:
     """A file opened to be read, and the extents of all its datasets.
 
     The descriptor is HDF5's own, duplicated: opened by its name a second time, it could be another store, which has
@@ -105,7 +105,7 @@ def open_located(path: str) -> tuple[FileIO, dict[str, Extent]]:
     with ExitStack() as until_located:
         try:
             with h5py.File(h5py.h5f.open(os.fsencode(path), h5py.h5f.ACC_RDONLY, _read_options())) as file:
-                opened = until_located.enter_context(FileIO(os.dup(file.id.get_vfd_handle())))
+                opened = until_located.enter_context(Descriptor(os.dup(file.id.get_vfd_handle())))
                 size = os.fstat(opened.fileno()).st_size
                 extents = _extents(path, file, size)
         except StoreError:

@@ -43,6 +43,10 @@ class UserIds:
         self._inverse: np.ndarray | None = None
         self._block: tuple[tuple[int, int], _Names] | None = None  # the block of names looked into last
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is made again when it is asked for."""
+        return {"_store": self._store, "_inverse": None, "_block": None}
+
     def user_ids(self, first: int, last: int) -> Any:
         """User IDs of natural indices [first, last): int64[n], or a pyarrow large_string array."""
         meta = self._store.meta
@@ -231,9 +235,10 @@ class UserIds:
         return array
 
     def _string_block(self, first: int, last: int) -> _Names:
-        if self._block is None or self._block[0] != (first, last):
-            self._block = ((first, last), _Names(self._strings(first, last)))
-        return self._block[1]
+        block = self._block  # another thread may put another one there
+        if block is None or block[0] != (first, last):
+            block = self._block = ((first, last), _Names(self._strings(first, last)))
+        return block[1]
 
 
 class _Names:

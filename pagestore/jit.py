@@ -18,7 +18,7 @@ import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
-from functools import cached_property, partial
+from functools import partial
 from threading import RLock
 from types import CodeType, FunctionType
 from typing import Any
@@ -27,9 +27,11 @@ import numba
 import numpy as np
 from numba.core.caching import IndexDataCacheFile
 
+from pagestore.concurrency import cached_property, fork_waits_for
+
 CONSTANTS = (int, float, complex, str, bytes, type(None), np.generic, np.dtype, numba.types.Type)
 STAMPS: dict[FunctionType, str] = {}  # found so far
-STAMPING = RLock()
+STAMPING = fork_waits_for(RLock())
 
 
 class CacheFile(IndexDataCacheFile):

@@ -24,6 +24,7 @@ VERSIONS = VERSION, COLUMN_VERSION = 1, 2  # without column pages, and with some
 META_BYTES = 1 << 16
 _PREFIX = b'{"crc32":"'
 _DIGITS = slice(len(_PREFIX), len(_PREFIX) + 8)
+SEAL_BYTES = _DIGITS.stop  # from the first on: with the CRC, which tells one store from another
 _SPACES = b" " * META_BYTES
 _LIMIT = 1 << 63  # no count or ID reaches it
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ from pagestore.hdf5 import Extent
 from pagestore.ids import UserIds, Where, nowhere
 from pagestore.io import read_into
 from pagestore.layout import PageLayout
-from pagestore.meta import META_BYTES, REBUILD, Meta, decode_meta
+from pagestore.meta import META_BYTES, REBUILD, SEAL_BYTES, Meta, decode_meta
+from pagestore.storefile import StoreFile
 from pagestore.topology import Topology, open_topology
+
+ID_ARRAYS = {"vertices/ids", "vertices/names/offsets", "vertices/names/bytes", "vertices/store_of"}
 
 
 def open_store(path: str | os.PathLike) -> Store:
@@ -26,14 +30,17 @@ def open_store(path: str | os.PathLike) -> Store:
 
 
 class Store:
-    """A store opened for reading; use it as a context manager or call `close`.
+    """A store opened for reading; use it as a context manager or call `close`. Threads may share it.
 
+    Pickled, it is what it says of itself and where it lies: a copy opens the file when it reads from it. So do results.
     path: as given. meta: Meta. layout: PageLayout. Vertices inside are store IDs 0..V-1; see pagestore/ids.py.
     """
 
     def __init__(self, path: str):
         self.path = path
-        self._file, self._extents = hdf5.open_located(path)
+        file, self._extents = hdf5.open_located(path)
+        self.file = StoreFile(path, file, self._extents["meta"].offset if "meta" in self._extents else 0)
+        self.file_bytes = os.fstat(file.fileno()).st_size
         try:
             self.meta, checksums = self._read_meta()
             self.layout = PageLayout(self.meta.page_bytes, self.meta.id_bytes)
@@ -41,7 +48,7 @@ class Store:
             self._arrays = self._open_arrays(checksums)
             self._ids = UserIds(self)
             self._topologies = {
-                name: open_topology(path, name, self.meta, self._extents, self._arrays, self._file, self._ids.names)
+                name: open_topology(path, name, self.meta, self._extents, self._arrays, self.file, self._ids.names)
                 for name in self.meta.topologies
             }
         except BaseException:
@@ -56,7 +63,31 @@ class Store:
 
     def close(self) -> None:
         """Close the file. Readers made before keep working: they hold descriptors of their own."""
-        self._file.close()
+        self.file.close()
+
+    def let_go(self) -> None:
+        """Close the file until something is read from it again, which opens it for as long as that takes.
+
+        IDs of up to CACHED_BLOCKS MiB an array are kept, so that results of small graphs need no file.
+        """
+        self._keep_ids()
+        self.file.let_go()
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._keep_ids()
+        return vars(self).copy()
+
+    def __copy__(self) -> Store:
+        """The same: a store does not change."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Store:
+        return self
+
+    def _keep_ids(self) -> None:
+        with suppress(GstreamError, OSError, ValueError):  # what can't be read says so when it is asked for
+            for name in ID_ARRAYS & self._arrays.keys():
+                self._arrays[name].keep()
 
     def has(self, name: str) -> bool:
         """True when topology `name` ("out" or "in") is there; an undirected store has both in one."""
@@ -118,16 +149,13 @@ class Store:
         """Where each dataset lies in the file."""
         return dict(self._extents)
 
-    @property
-    def file_bytes(self) -> int:
-        return os.fstat(self._file.fileno()).st_size
-
     def _read_meta(self) -> tuple[Meta, dict[str, int]]:
         extent = self._extents.get("meta")
         if extent is None or extent.nbytes != META_BYTES:
             raise StoreError(f"{self.path}: is an HDF5 file but no gstream store. Make one with `gstream convert`.")
         data = np.empty(META_BYTES, np.uint8)
-        read_into(self._file.fileno(), extent.offset, data, self.path)
+        read_into(self.file.opened().fileno(), extent.offset, data, self.path)
+        self.file.seal = data[:SEAL_BYTES].tobytes()
         return decode_meta(data.tobytes(), self.path)
 
     def _check_datasets(self) -> None:
@@ -153,8 +181,8 @@ class Store:
             crcs = np.empty(block_count(extent.nbytes), "<u4")
             if sums.nbytes != crcs.nbytes:
                 raise StoreError(f"{self.path}: {checksum_name(name)} has {sums.count} entries. {REBUILD}")
-            read_into(self._file.fileno(), sums.offset, crcs, self.path)
+            read_into(self.file.opened().fileno(), sums.offset, crcs, self.path)
             if checksums.get(name) != crc32(crcs.tobytes()):
                 raise StoreError(f"{self.path}: {checksum_name(name)} fails its checksum. {REBUILD}")
-            arrays[name] = CheckedArray(self.path, name, self._file, extent, crcs)
+            arrays[name] = CheckedArray(self.path, name, self.file, extent, crcs)
         return arrays

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import FileIO
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from pagestore.hdf5 import Extent
 from pagestore.layout import GROUP_SIZES, LARGE, ROW, SLOT_WORDS, SMALL, PageLayout
 from pagestore.meta import REBUILD, Meta, scrub_first
 from pagestore.reader import PageReader
+from pagestore.storefile import StoreFile
 
 CHECKED = ("layout", "group", "records", "first_vertex", "last_vertex", "edges", "edges_before", "position")
 KNOWN_GROUP = np.isin(np.arange(256), GROUP_SIZES)  # bool[256]: by the directory's u1
@@ -38,7 +38,7 @@ class Topology:
     weight_dtype: np.dtype | None
     weight_page_bytes: int
     weights_offset: int
-    _file: FileIO
+    _file: StoreFile
     _heads: CheckedArray | None
     _in_order: bool  # store IDs follow the order of the user's
     _user_ids: Callable[[list[int], bool], list[str]]
@@ -81,7 +81,8 @@ class Topology:
 
     def reader(self, direct: bool = False) -> PageReader:
         """A reader of this topology's pages; `direct` reads past the page cache (O_DIRECT) where the disk can."""
-        return PageReader(self, self._file.fileno(), direct)
+        opened = self._file.opened()
+        return PageReader(self, opened.fileno(), direct)
 
     def name_page(self, number: int, search: bool = False) -> str:
         """How messages name a page: topology, number, vertices by store IDs, and by the user's where they differ.
@@ -114,7 +115,7 @@ class Topology:
 
 
 def open_topology(
-    path: str, name: str, meta: Meta, extents: dict[str, Extent], arrays: dict[str, CheckedArray], file: FileIO,
+    path: str, name: str, meta: Meta, extents: dict[str, Extent], arrays: dict[str, CheckedArray], file: StoreFile,
     user_ids: Callable[[list[int], bool], list[str]],
 ) -> Topology:  # fmt: skip
     """Read and check the directory of topology `name`. user_ids: UserIds.names. Raises StoreError."""

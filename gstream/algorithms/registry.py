@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gstream import given
 from gstream.algorithms.entries import ENTRIES, EXTRACTS
+from pagestore.concurrency import LOADING
 from pagestore.errors import UsageError
 
 if TYPE_CHECKING:
@@ -157,7 +158,8 @@ def _flag(name: str) -> str:
 
 def _function(path: str) -> Callable[..., Any]:
     module, name = path.split(":")
-    return getattr(import_module(f"gstream.algorithms.{module}"), name)
+    with LOADING:
+        return getattr(import_module(f"gstream.algorithms.{module}"), name)
 
 
 def _shown(options: dict[str, Any]) -> dict[str, Any]:

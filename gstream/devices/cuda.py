@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,12 @@ UNTRUSTED = (
     "There is no answer. Run it again in a new process; if that fails, too, pass --devices host, and report it with "
     "the output of gstream doctor."
 )
+FORKED = (
+    "--devices cuda: this process was forked from one that has used GPUs, and CUDA works in no such child. Start it in "
+    'another way (multiprocessing.get_context("spawn")), or pass --devices host.'
+)
 NO_DRIVER = "--devices cuda: this machine has no NVIDIA driver. Leave out --devices or --gpus to run on its cores."
+_STARTED: dict[str, int] = {}  # the process that first used CUDA: this one, or one that it was forked from
 PINNED = 1 | 2  # CU_MEMHOSTREGISTER_PORTABLE: pinned for all GPUs; _DEVICEMAP: their kernels may read it
 USES_HOST_ADDRESSES = 91  # CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM; pycuda has no name for it
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: does not wait for the default stream
@@ -62,6 +68,8 @@ def driver() -> Any:
             raise DeviceMissingError(NO_DRIVER) from error
         raise DeviceMissingError(f"--devices cuda: pycuda can't be imported ({error}). {REMEDY}") from error
     os.environ.setdefault(*CONNECTIONS)
+    if _STARTED.setdefault("process", os.getpid()) != os.getpid():
+        raise DeviceMissingError(FORKED)
     try:
         cuda.init()
     except cuda.Error as error:
@@ -332,15 +340,17 @@ class Gpu:
     def load(self, unit: Any) -> dict[str, Launcher]:
         """The kernels by name of a gstream.cudacode.generate.Unit, compiled where need be; loaded once a process."""
         key = (self.context, unit)
-        if key not in _LOADED:
-            cubin = unit.compile(self.architecture)
-            try:
-                module = self.cuda.module_from_file(str(cubin))
-            except self.cuda.Error:  # a file that a crash of the system left cut short, say
-                cubin.unlink(missing_ok=True)
-                module = self.cuda.module_from_file(str(unit.compile(self.architecture)))
-            _LOADED[key] = {n: Launcher(self, module, kernel, unit.context_bytes) for n, kernel in unit.kernels.items()}
-        return _LOADED[key]
+        with _LOADING:
+            if key not in _LOADED:
+                cubin = unit.compile(self.architecture)
+                try:
+                    module = self.cuda.module_from_file(str(cubin))
+                except self.cuda.Error:  # a file that a crash of the system left cut short, say
+                    cubin.unlink(missing_ok=True)
+                    module = self.cuda.module_from_file(str(unit.compile(self.architecture)))
+                made = {n: Launcher(self, module, kernel, unit.context_bytes) for n, kernel in unit.kernels.items()}
+                _LOADED[key] = made
+            return _LOADED[key]
 
 
 def suspects(queued: Sequence[str]) -> str:
@@ -357,6 +367,7 @@ def never_free(what: object) -> None:
 
 
 _LOADED: dict[tuple[Any, Any], dict[str, Launcher]] = {}  # (context, unit): kernels by name
+_LOADING = RLock()  # of threads that work with several graphs
 
 
 class Launcher:
@@ -382,7 +393,8 @@ class Launcher:
 
     def __call__(self, stream: Any, blocks: int, *arguments: Any, shared: int = 0) -> None:
         if shared > self._allowed:
-            self._function.set_attribute(self._attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
-            self._allowed = shared
+            with _LOADING:
+                self._allowed = max(shared, self._allowed)
+                self._function.set_attribute(self._attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self._allowed)
         if blocks > 0:
             self._function.prepared_async_call((blocks, 1), self._block, stream, *arguments, shared_size=shared)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +17,7 @@ from gstream.devices.gpupool import GpuTable, PagePool
 from gstream.devices.streams import Placement, cut_by_reach
 from gstream.pages import Batch
 from gstream.pagetable import PageTable
+from pagestore.concurrency import cached_property
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ from typing import Any
 import numba
 
 from gstream.emit import ARGUMENTS, TOTAL_ARGUMENTS, Emitter
+from pagestore.concurrency import LOADING
 
+_MODULES: dict[str, ModuleType] = {}  # loaded whole
 BLOCK = 8192  # vertices whose totals are summed together, and that a thread claims at a time
 HERE = Path(__file__).parent
 MARK = "\n# kernels\n"
@@ -119,9 +121,14 @@ def _identity(program: Any, kind: str) -> str:
     return f"{kind}({text})"
 
 
-@lru_cache(maxsize=1)
 def cache_folder() -> Path:
     """Where generated modules live: $XDG_CACHE_HOME/gstream/programs, else ~/.cache/...; else a temporary folder."""
+    with LOADING:  # one temporary folder a process
+        return _cache_folder()
+
+
+@lru_cache(maxsize=1)
+def _cache_folder() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     folder = Path(base) / "gstream" / "programs"
     try:
@@ -130,8 +137,14 @@ def cache_folder() -> Path:
             return folder
     except OSError:
         folder = Path(tempfile.mkdtemp(prefix="gstream-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        atexit.register(_remove, folder, os.getpid())
         return folder
+
+
+def _remove(folder: Path, owner: int) -> None:
+    """Remove the temporary folder, unless this is a forked child: its parent goes on with it."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @lru_cache(maxsize=1)
@@ -151,10 +164,17 @@ def load_text(name: str, text: str) -> ModuleType:
     """Import a generated module whose name begins with `name`, writing it first where it is not in the cache folder."""
     digest = hashlib.sha256(text.encode() + _helpers_hash()).hexdigest()[:16]
     name = f"{name}_{digest}"
-    if name in sys.modules:
-        return sys.modules[name]
+    with LOADING:
+        if name not in _MODULES:
+            _MODULES[name] = _load(name, text)
+        return _MODULES[name]
+
+
+def _load(name: str, text: str) -> ModuleType:
     path = cache_folder() / f"{name}.py"
     if not path.exists() or path.read_text() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)  # somebody may have emptied the cache meanwhile
+        path.parent.mkdir(parents=True, exist_ok=True)  # somebody may have emptied the cache meanwhile
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
         with os.fdopen(handle, "w") as file:
             file.write(text)
@@ -162,7 +182,7 @@ def load_text(name: str, text: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # before it runs: Numba's cached code looks its module up by name
+    sys.modules[name] = module  # before it has run: Numba's cached code looks its module up by name
     try:
         spec.loader.exec_module(module)
     except BaseException:

@@ -7,10 +7,11 @@ import builtins
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
+
+from pagestore.concurrency import LOADING, cached_property
 
 MERGES = ("or", "min", "max", "sum", "one", "note", "own")
 INTRINSICS = "gstream.hostcode.intrinsics"
@@ -107,7 +108,9 @@ class Names:
 
 def tree_of(function: Callable[..., Any]) -> ast.FunctionDef:
     """A function's text, without decorators and docstring."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    with LOADING:  # linecache, which reads it, is made for one thread
+        text = inspect.getsource(function)
+    tree = ast.parse(textwrap.dedent(text)).body[0]
     assert isinstance(tree, ast.FunctionDef)
     tree.decorator_list = []
     if ast.get_docstring(tree) is not None:
