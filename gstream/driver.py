@@ -42,10 +42,11 @@ from gstream.superstep import Run, Watch
 from gstream.sweep import PageKernel
 from gstream.turns import Turn
 from gstream.vertexarrays import VertexArrays
-from pagestore.concurrency import cached_property
+from pagestore.concurrency import cached_property, wait_ahead_of_others
 from pagestore.io import aligned_empty
 
 ROOM_SECONDS = 1.0  # what is free is asked no more often: that takes 0.4 ms
+wait_ahead_of_others()  # all code that takes part is loaded
 LESS = 0.75  # of what a device had no room for: the next try
 SPARE = 0.85  # of the memory that is free at the start: what a run may take where no cap is given
 

@@ -10,6 +10,7 @@ from functools import wraps
 from typing import Any, TypeVar
 from weakref import WeakSet
 
+from pagestore.concurrency import is_half_made
 from pagestore.errors import GstreamError, UsageError
 
 M = TypeVar("M", bound=Callable[..., Any])
@@ -38,6 +39,11 @@ class Turn:
         Raises UsageError where this thread has it already: what the call of a callback did would change what its caller
         works on. And where the thread that has it stays in a callback, which may wait for this very call.
         """
+        if is_half_made():
+            raise GstreamError(
+                f"{self._path}: this process was forked while another thread loaded gstream's code, which is cut short "
+                'here. Start it in another way (multiprocessing.get_context("spawn")), or fork before.'
+            )
         lock, me = self._lock, threading.current_thread()
         if self.owner is me:
             raise UsageError(

@@ -10,40 +10,72 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from threading import RLock
+from threading import RLock, get_ident
 from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
 
-LOADING = RLock()  # held while a module of gstream is imported at its first use, or made and loaded
-_INNER: list[Any] = []  # locks that are taken inside Numba's
-_held: list[Any] = []  # by the thread that forks
+FORK_SECONDS = 60.0  # that a fork waits for a lock: who holds it may wait for a lock of other code that forks take
+LOADING: Any = RLock()  # held while a module of gstream is imported at its first use, or made and loaded
+_inner: list[Any] = []  # locks that are taken inside Numba's
+_forking: dict[int, tuple[list[Any], list[Any]]] = {}  # threads that fork: locks they want, and those they hold
+_half_made: list[bool] = []  # True: code was being made in another thread as this process was forked
 
 
 def fork_waits_for(lock: Any) -> Any:
     """The lock, which whoever holds it lets go of before the process forks. Its holder takes no other lock."""
-    _INNER.append(lock)
+    _inner.append(lock)
     return lock
 
 
-def _before_fork() -> None:
+def is_half_made() -> bool:
+    """Whether code of this process, a forked child, can't be trusted: its fork could not wait until it was whole."""
+    return bool(_half_made)
+
+
+def _locks() -> list[Any]:
+    """In the order in which threads take them."""
     numba = sys.modules.get("numba.core.compiler_lock")
-    inside = [] if numba is None else [numba.global_compiler_lock]
-    for lock in (LOADING, *inside, *_INNER):  # in the order in which threads take them
-        lock.acquire()
-        _held.append(lock)
+    inside = getattr(getattr(numba, "global_compiler_lock", None), "_lock", None)
+    return [LOADING, *([] if inside is None else [inside]), *_inner]
+
+
+def _before_fork() -> None:
+    me = get_ident()
+    if me not in _forking:  # else the handler that was registered later has been called
+        wanted, held = _forking[me] = _locks(), []
+        for lock in wanted:
+            if lock.acquire(timeout=FORK_SECONDS):
+                held.append(lock)
 
 
 def _after_fork() -> None:
-    while _held:
-        _held.pop().release()
+    _, held = _forking.pop(get_ident(), ([], []))
+    for lock in reversed(held):
+        lock.release()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+def _in_child() -> None:
+    wanted, held = _forking.get(get_ident(), ([], []))
+    for lock in wanted:
+        if lock not in held:
+            lock._at_fork_reinit()
+            _half_made.append(True)
+    _after_fork()
+    _forking.clear()
 
 
-class cached_property(Generic[T]):  # noqa: N801: stands for the one of functools
+def wait_ahead_of_others() -> None:
+    """Have forks wait before the handlers run that other code has registered by now: what was registered last runs
+    first, and a handler that holds a lock meanwhile may be what a thread that loads code waits for."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
+
+
+wait_ahead_of_others()
+
+
+class cached_property(Generic[T]):
     """functools.cached_property as it is from Python 3.12 on: without a lock, which a forked child may find held.
 
     Two threads may both make the value; the last one's stays.
