@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import standin
 from compilers import needs_gxx
-from drawn import IN_STEP, PAGE, Drawn, run_components
+from drawn import IN_STEP, LIMITS, PAGE, Drawn, run_components
 
 import gstream
 from gstream.devices.gpu import GpuDevice
@@ -80,6 +80,6 @@ def test_devices_hold_what_was_planned(graphs, monkeypatch, seed):
         program = drawn.graph.programs[drawn.names[0]]
         drawn.give_memory(engine, drawn.names[0])
         planned = sum(engine.plan(program).device_bytes.values())
-        engine.run(program, 3)
+        engine.run(program, LIMITS.get(drawn.names[0]))
     small = 20_000  # bytes of buffers that don't grow with the graph: hubs' sums, maps of rows, sets of vertices
     assert 0 < max(held) <= planned + small, drawn
