@@ -83,12 +83,13 @@ def find_level(item, level, distance, here):
 @item_kernel(distance="own", paths="own", depends="own", between="own")
 def close_source(item, root, each, distance, paths, depends, between):
     """between += depends (+ each where reached), and each for every one of them to the root's own; they are made
-    ready for the next source. An item is RUN vertices."""
+    ready for the next source. NaN where paths are inf. An item is RUN vertices."""
     begin, end = item.part(item.number * u64(RUN), min((item.number + u64(1)) * u64(RUN), u64(len(distance))))
     others = u64(0)
     for v in range(begin, end):
         if v != u64(root) and distance[v] != FAR:
-            between[v] += depends[v] + each
+            beyond = paths[v] - paths[v]  # NaN where there are more paths than a double counts, else 0
+            between[v] += depends[v] + each + beyond
             others += u64(1)
         distance[v] = FAR
         paths[v] = 0.0

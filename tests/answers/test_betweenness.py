@@ -145,3 +145,15 @@ def test_out_pages_are_needed(tmp_path):
     with gstream.open(Example(2, np.array([0]), np.array([1]), topology="in").stored(tmp_path)) as graph:
         with pytest.raises(GstreamError, match="topology"):
             graph.betweenness()
+
+
+def test_paths_past_doubles_at_the_end_of_a_chain_of_diamonds(tmp_path):
+    """2^1100 paths: dividing by inf gives 0, which is no answer either."""
+    first = 3 * np.arange(1100)
+    source, target = (
+        np.concatenate([first, first, first + 1, first + 2]),
+        np.concatenate([first + 1, first + 2] + 2 * [first + 3]),
+    )
+    with gstream.open(Example(3301, source, target).stored(tmp_path)) as graph:
+        with pytest.raises(UsageError, match=r"more than 1\.8e308 shortest paths"):
+            graph.betweenness(source=0)
