@@ -15,7 +15,7 @@ import stat
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache
+from io import RawIOBase
 from typing import Any
 
 import numpy as np
@@ -92,21 +92,51 @@ def locate(path: str) -> dict[str, Extent]:
     return extents
 
 
+class _Stream(RawIOBase):
+    """The file as HDF5 reads it. The descriptor is not its own: h5py keeps streams that failed for ever."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor, self._at = descriptor, 0
+
+    def readinto(self, buffer: Any) -> int:
+        count = os.preadv(self._descriptor, [buffer], self._at)
+        self._at += count
+        return count
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at}
+        self._at = offset + (start[whence] if whence in start else os.fstat(self._descriptor).st_size)
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+
 def open_located(path: str) -> tuple[Descriptor, dict[str, Extent]]:
     """A file opened to be read, and the extents of all its datasets.
 
-    The descriptor is HDF5's own, duplicated: opened by its name a second time, it could be another store, which has
-    replaced this one. Raises StoreError for anything that is no intact HDF5 file, ResourceError for a disk that fails
-    and where files run out, MemoryError.
+    HDF5 reads by the returned descriptor, through a Python stream. So the store can't be replaced in between, and
+    nothing hinders that somebody else has open: HDF5 compares its own descriptors only, and takes no locks here.
+    Raises StoreError for anything that is no intact HDF5 file, ResourceError for a disk that fails and where files run
+    out, MemoryError.
     """
-    size, handled = _check_file(path), sys.exc_info()[1]
+    opened, handled = _open_file(path), sys.exc_info()[1]
     import h5py
 
     with ExitStack() as until_located:
+        until_located.enter_context(opened)
+        size = os.fstat(opened.fileno()).st_size
         try:
-            with h5py.File(h5py.h5f.open(os.fsencode(path), h5py.h5f.ACC_RDONLY, _read_options())) as file:
-                opened = until_located.enter_context(Descriptor(os.dup(file.id.get_vfd_handle())))
-                size = os.fstat(opened.fileno()).st_size
+            fapl = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+            fapl.set_fileobj_driver(h5py.h5fd.fileobj_driver, _Stream(opened.fileno()))
+            with h5py.File(h5py.h5f.open(os.fsencode(path), h5py.h5f.ACC_RDONLY, fapl)) as file:
                 extents = _extents(path, file, size)
         except StoreError:
             raise
@@ -145,35 +175,29 @@ def _extents(path: str, file: Any, size: int) -> dict[str, Extent]:
     return extents
 
 
-@cache
-def _read_options() -> Any:
-    """How files are opened to be read: without locks, which network file systems lack."""
-    import h5py
-
-    fapl = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
-    fapl.set_file_locking(False, True)
-    return fapl
-
-
-def _check_file(path: str) -> int:
-    """Size of the file at `path`; plain words for what is no store at all."""
+def _open_file(path: str) -> Descriptor:
+    """The file at `path`, opened to be read; plain words for what is no store at all."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):  # to open a FIFO would wait for ever
             raise StoreError(f"{path}: is a pipe or a device; a store is a file. Name the file.")
-        with open(path, "rb") as file:
-            start = file.read(len(_SIGNATURE))
-            size = os.fstat(file.fileno()).st_size
+        file = Descriptor(path)
+        try:
+            start, size = os.pread(file.fileno(), len(_SIGNATURE), 0), os.fstat(file.fileno()).st_size
+            if size == 0:
+                raise StoreError(f"{path}: is empty; a store is never empty. {REBUILD}")
+            if start != _SIGNATURE:
+                remedy = f"Convert it: `gstream convert {path} STORE`."
+                raise StoreError(f"{path}: is not a store (no HDF5 signature). {remedy}")
+        except BaseException:
+            file.close()
+            raise
+        return file
     except FileNotFoundError:
         raise StoreError(f"{path}: no such file. Make a store with `gstream convert INPUT {path}`.") from None
     except IsADirectoryError:
         raise StoreError(f"{path}: is a folder; a store is one file. Name the file.") from None
     except OSError as error:
         raise read_error(error, f"{path}: can't be opened", "Check its permissions.", StoreError) from error
-    if size == 0:
-        raise StoreError(f"{path}: is empty; a store is never empty. {REBUILD}")
-    if start != _SIGNATURE:
-        raise StoreError(f"{path}: is not a store (no HDF5 signature). Convert it: `gstream convert {path} STORE`.")
-    return size
 
 
 def _extent(path: str, name: str, dataset: Any, size: int) -> Extent:

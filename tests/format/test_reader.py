@@ -261,6 +261,6 @@ def test_a_store_that_can_not_be_opened_for_want_of_handles(store, monkeypatch, 
     def fail(*arguments, **named):
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr("builtins.open", fail)
+    monkeypatch.setattr("pagestore.hdf5.Descriptor", fail)
     with pytest.raises(ResourceError, match=remedy):
         open_store(store.path)
