@@ -1,35 +1,54 @@
-"""Values of options as a call from Python may give them, of any type: taken where they mean a number, else refused."""
+"""Values of options as a call from Python may give them, of any type: taken where they mean a number, else refused.
+
+Text is taken as the command line takes it: `iterations="10"`. True and False are no numbers.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
-from pagestore.errors import UsageError
+from pagestore.errors import UsageError, plain
 
 
 def whole(option: str, value: Any) -> int:
-    """A whole number: 3, NumPy's, or 3.0. Raises UsageError naming the option, as do the others here."""
+    """A whole number: 3, NumPy's, 3.0 or "3". Raises UsageError naming the option, as do the others here."""
+    value = _scalar(value, int)
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value)
     if isinstance(value, Real) and not isinstance(value, bool) and value % 1 == 0:
         return int(math.floor(value))
-    raise UsageError(f"{option} {value!r}: must be a whole number. Pass one, as 3.")
+    raise UsageError(f"{option} {plain(repr(value))}: must be a whole number. Pass one, as 3.")
 
 
 def number(option: str, value: Any) -> float:
-    """A number of any kind; whether inf and NaN are right is the option's business."""
+    """A number of any kind, or its text; whether inf and NaN are right is the option's business."""
+    value = _scalar(value, float)
     if isinstance(value, Real) and not isinstance(value, bool):
         try:
             return float(value)
         except OverflowError:
             raise UsageError(f"{option}: is past 1.8e308, the largest number. Pass a smaller one.") from None
-    raise UsageError(f"{option} {value!r}: must be a number. Pass one, as 0.5.")
+    raise UsageError(f"{option} {plain(repr(value))}: must be a number. Pass one, as 0.5.")
 
 
 def switch(option: str, value: Any) -> bool:
     """True or False, NumPy's, too."""
     if str(value) in ("True", "False") and not isinstance(value, str):
         return bool(value)
-    raise UsageError(f"{option} {value!r}: must be True or False. Pass one of them.")
+    raise UsageError(f"{option} {plain(repr(value))}: must be True or False. Pass one of them.")
+
+
+def _scalar(value: Any, read: Callable[[str], float]) -> Any:
+    """Text as the number that it is, an array of no dimension as its element; anything else stays."""
+    if isinstance(value, str):
+        try:
+            return read(value)
+        except ValueError:
+            return value
+    if isinstance(value, Decimal):
+        return float(value) if value % 1 else int(value)
+    return value.item() if getattr(value, "shape", None) == () else value

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
 
-from gstream.given import whole
+from gstream.given import switch, whole
 from gstream.keeping import StopRequest, parse_every
 from gstream.machine import total_memory
-from gstream.stats import StepStats
+from gstream.showing import ShowSteps
 from gstream.trace import Trace
 from gstream.wording import in_python
 from pagestore.cores import checked_threads, usable_cores
-from pagestore.errors import UsageError
+from pagestore.errors import UsageError, plain
 from pagestore.sizes import parse_size, show_bytes
 
 BATCH_BYTES = 16 << 20  # at 16 MiB a link reaches 55.0 of its 55.4 GB/s
@@ -21,6 +22,7 @@ CACHE_POLICIES = ("auto", "lru", "pinned", "0")
 DIRECTIONS = ("auto", "push", "pull")
 MICRO = ("vertex", "edge", "hybrid", "1", "2", "4", "8", "16", "32")  # numbers: of pagestore.layout, which takes NumPy
 SIZES = ("device_memory", "host_memory", "batch_bytes")
+SWITCHES = ("use_heads", "zero_copy", "resume", "replace_checkpoint")
 LEAST = {
     "device_memory": 1, "host_memory": 1, "batch_bytes": 1, "streams": 1, "chunk_vertices": 1, "max_supersteps": 0,
     "read_threads": 1,
@@ -54,7 +56,7 @@ class RunOptions:
     batch_bytes: pages of one copy and one launch, at most one stretch of them; None: 16 MiB, more on many devices
     streams: streams of a device that copies (host devices read pages where they lie); None: as many as keep a link busy
         with batches of that size, up to 32
-    cache: policy of both page caches, host memory over disk and device memory over the link; "auto" pins
+    cache: policy of both page caches, host memory over disk and device memory over the link; "auto" pins, 0 has none
     direction: "auto" chooses in every superstep
     micro: lanes of a GPU that share a vertex's list (thesis 4.1): one ("vertex"), a warp ("edge"), so many ("1", "2",
         "4", "8", "16", "32"), or at least what each page's directory entry says; lists of column pages have one
@@ -67,7 +69,7 @@ class RunOptions:
         supersteps (10), or a time ("30s", "5m"); None: a minute. resume: go on from the checkpoint that is there, on
         any devices; replace_checkpoint: start afresh though there is one; stop: gstream.keeping.StopRequest
     trace: takes what happened when; no device makes supersteps by itself then (gstream.ahead)
-    progress: called after each superstep with its number, from 1, and figures
+    progress: called after each superstep with its number, from 1, and its StepStats; True shows them on standard error
     """
 
     devices: list[str] = field(default_factory=lambda: ["host"])
@@ -90,7 +92,7 @@ class RunOptions:
     replace_checkpoint: bool = False
     stop: StopRequest | None = None
     trace: Trace | None = None
-    progress: Callable[[int, StepStats], None] | None = None
+    progress: Any = None
 
     @in_python()
     def __post_init__(self) -> None:
@@ -108,10 +110,26 @@ class RunOptions:
                 f"--host-memory {show_bytes(self.host_memory)}: more than the {show_bytes(total)} that this machine, "
                 "or its container, has. Pass less, or leave it out: a run takes most of what is free."
             )
+        for name in SWITCHES:
+            setattr(self, name, switch(_flag(name), getattr(self, name)))
+        for name in ("cache", "micro"):  # their numbers may be given as numbers
+            value = getattr(self, name)
+            if isinstance(value, Integral) and not isinstance(value, bool):
+                setattr(self, name, str(int(value)))
         _check_choice("--cache", self.cache, CACHE_POLICIES)
         _check_choice("--direction", self.direction, DIRECTIONS)
         _check_choice("--micro", self.micro, MICRO)
         self._check_checkpoint()
+        self._check_progress()
+
+    def _check_progress(self) -> None:
+        if self.progress is True:
+            self.progress = ShowSteps()
+        elif self.progress is False:
+            self.progress = None
+        elif self.progress is not None and not callable(self.progress):
+            raise UsageError(f"progress {self.progress!r}: must be True, or a function of a superstep's number and "
+                             "figures.")  # fmt: skip
 
     def _check_devices(self) -> None:
         if isinstance(self.devices, str):
@@ -214,5 +232,5 @@ def _check_limits(flag: str, value: int | None, least: int, most: int | None, is
 
 
 def _check_choice(flag: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise UsageError(f"{flag}: {value!r} is unknown; it must be one of {', '.join(choices)}.")
+    if not isinstance(value, str) or value not in choices:
+        raise UsageError(f"{flag}: {plain(repr(value))} is unknown; it must be one of {', '.join(choices)}.")

@@ -1,13 +1,15 @@
-"""Results as files: Parquet, Arrow, CSV, NumPy, and LDBC Graphalytics' text; complete or absent, never half-written.
+"""Results as files: Parquet, Arrow, text, NumPy, and LDBC Graphalytics' text; complete or absent, never half-written.
 
-Parquet, Arrow (IPC file, what Feather v2 is) and CSV hold what Result.to_arrow holds: null, in CSV an empty field,
-where there is no value. `.npy` is a structured array, as Result.to_numpy. Graphalytics: `vertex value` a line, the
-first column only, with the benchmark's own words for "not reached".
+Parquet, Arrow (IPC file, what Feather v2 is) and text (pagestore.rowtext has its endings; "-" is CSV on standard
+output) hold what Result.to_arrow holds: null, in text an empty field, where there is no value. `.npy` is a structured
+array, as Result.to_numpy. Graphalytics: `vertex value` a line, the first column only, with the benchmark's own words
+for "not reached".
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -15,18 +17,27 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from pagestore.errors import UsageError
+from pagestore.faults import disk_error
 from pagestore.replacing import refuse_replacing, replacing
+from pagestore.rowtext import ENDINGS, STDOUT, RowText, parted_name
 
 if TYPE_CHECKING:
     from gstream.results import Result
 
 
-def check_output(path: str | os.PathLike, ldbc: bool = False) -> None:
-    """Raise, before anything is computed, what `write_result` would raise about the path."""
-    target = Path(path)
-    if not ldbc and target.suffix.lower() not in WRITERS:
-        known = ", ".join(WRITERS)
+def check_output(path: str | os.PathLike, ldbc: bool = False, edges: bool = True) -> None:
+    """Raise, before anything is computed, what `write_result` would raise about the path. edges: what rows are."""
+    name, target = os.fspath(path), Path(path)
+    if name == STDOUT:
+        return
+    ending, compression = parted_name(name)
+    if not ldbc and ending not in KNOWN:
+        known = f"{', '.join(KNOWN)}, text also with .gz or .zst"
         raise UsageError(f"{path}: the ending says the format; known are {known}. Rename it, or pass --ldbc for text.")
+    if not ldbc and compression and ending in BINARY:
+        raise UsageError(f"{path}: {ending} is not compressed from outside. Write to NAME{ending}, or NAME.csv.gz.")
+    if not ldbc and ending in EDGE_COLUMNS and not edges:
+        raise UsageError(f"{path}: {ending} is for edges, which this answer's rows are not. Write to NAME.csv.")
     if target.is_dir():
         raise UsageError(f"{path}: is a folder; a result is one file. Name a file in it.")
     folder = target.parent
@@ -39,15 +50,40 @@ def check_output(path: str | os.PathLike, ldbc: bool = False) -> None:
 def write_result(result: Result, path: str | os.PathLike, ldbc: bool = False, force: bool = False) -> None:
     """Write `result` to `path` in the format that its ending names, or as Graphalytics' text; force: over what exists.
 
-    Raises UsageError, ResourceError.
+    "-": CSV, or Graphalytics' text, on standard output. Raises UsageError, ResourceError.
     """
-    check_output(path, ldbc)
-    refuse_replacing(Path(path), force)
+    check_output(path, ldbc, result.columns[0] == "source")
     if ldbc and result.columns[0] != "vertex":
         raise UsageError("--ldbc: is for answers with a row a vertex, which this one's are not. Leave it out.")
-    writer = _write_ldbc if ldbc else WRITERS[Path(path).suffix.lower()]
+    name = os.fspath(path)
+    ending, compression = parted_name(name)
+    if name == STDOUT:
+        try:
+            _write_ldbc(result, sys.stdout.buffer) if ldbc else _write_text(result, STDOUT, "csv", None)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise disk_error(error, STDOUT) from error
+        return
+    refuse_replacing(Path(path), force)
     with replacing(path) as stream:
-        writer(result, stream)
+        if ldbc:
+            _write_ldbc(result, stream)
+        elif ending in BINARY:
+            BINARY[ending](result, stream)
+        else:
+            _write_text(result, stream.name, ENDINGS[ending], compression)
+
+
+def _write_text(result: Result, path: str, kind: str, compression: str | None) -> None:
+    chosen = result.columns[: EDGE_COLUMNS.get(f".{kind}")]
+    if kind == "wel" and len(chosen) < EDGE_COLUMNS[".wel"]:
+        raise UsageError(f".wel has a number for each edge, this answer has {', '.join(chosen)}. Write to NAME.el.")
+    schema = result._schema()
+    schema = schema.remove(len(chosen)) if len(chosen) < len(schema) else schema
+    with RowText(path, kind, compression, schema) as text:
+        for batch in result._batches():
+            text.write(batch.select(schema.names))
 
 
 def _write_parquet(result: Result, stream: IO[bytes]) -> None:
@@ -62,16 +98,6 @@ def _write_arrow(result: Result, stream: IO[bytes]) -> None:
     import pyarrow as pa
 
     with pa.ipc.new_file(stream, result._schema()) as writer:
-        for batch in result._batches():
-            writer.write_batch(batch)
-
-
-def _write_csv(result: Result, stream: IO[bytes]) -> None:
-    from pyarrow import csv
-
-    options = csv.WriteOptions(include_header=False, quoting_style="needed")
-    stream.write((",".join(result.columns) + "\n").encode())
-    with csv.CSVWriter(stream, result._schema(), write_options=options) as writer:
         for batch in result._batches():
             writer.write_batch(batch)
 
@@ -99,9 +125,10 @@ def _write_ldbc(result: Result, stream: IO[bytes]) -> None:
         stream.write("\n".join(lines.to_pylist()).encode() + b"\n")
 
 
-WRITERS: dict[str, Callable[[Any, IO[bytes]], None]] = {
+BINARY: dict[str, Callable[[Any, IO[bytes]], None]] = {
     ".parquet": _write_parquet,
-    ".csv": _write_csv,
     ".npy": _write_npy,
     ".arrow": _write_arrow,
 }
+KNOWN = (*BINARY, *ENDINGS)
+EDGE_COLUMNS = {".el": 2, ".wel": 3}

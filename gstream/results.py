@@ -17,6 +17,7 @@ import numpy as np
 from gstream.given import whole
 from gstream.naming import Naming, plain
 from gstream.wording import in_python
+from pagestore.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas
@@ -82,6 +83,7 @@ class Result:
     def __repr__(self) -> str:
         return f"<Result of {self.summary.get('algorithm', 'a program')}: {len(self)} rows, {', '.join(self.columns)}>"
 
+    @in_python()
     def to_arrow(self) -> pyarrow.Table:
         """Arrow table: vertex IDs int64 or string, the other columns as `to_numpy`, null where there is no value."""
         import pyarrow as pa
@@ -89,6 +91,7 @@ class Result:
         batches = list(self._batches())
         return pa.Table.from_batches(batches, schema=self._schema())
 
+    @in_python()
     def to_pandas(self) -> pandas.DataFrame:
         """DataFrame; integer columns that can be null have pandas' Int64, so that IDs stay whole numbers."""
         import pandas as pd
@@ -101,6 +104,7 @@ class Result:
             {name: frame[name].dtype.numpy_dtype for name in full if hasattr(frame[name].dtype, "numpy_dtype")}
         )
 
+    @in_python()
     def to_numpy(self) -> np.ndarray:
         """Structured array, one field a column: "none" is -1 in integers, inf in floats and "" in string IDs."""
         table = np.empty(len(self), self._numpy_dtype())
@@ -113,10 +117,10 @@ class Result:
         """The `count` rows that matter most, as dictionaries (None where there is no value), best first.
 
         Ranks: the largest; distances: the nearest; components: the largest, as {"component", "vertices"}. Ties go by
-        ascending vertex. Raises UsageError where `count` is no whole number.
+        ascending vertex. Raises UsageError where `count` is no whole number of at least 0.
         """
-        count = whole("count", count)
-        if not self._columns or count <= 0:
+        count = row_count(count)
+        if not self._columns or count == 0:
             return []
         if self._groups:
             return self._largest_groups(count)
@@ -239,6 +243,14 @@ class Result:
         labels = np.flatnonzero(sizes)  # natural indices, as all that name groups
         chosen = labels[_least(-sizes[labels].astype(np.float64), count)]
         return [{column.name: naming.one(column, label), "vertices": int(sizes[label])} for label in chosen]
+
+
+def row_count(count: Any) -> int:
+    """How many rows `top` is asked for. Raises UsageError where it is no number of rows."""
+    count = whole("count", count)
+    if count < 0:
+        raise UsageError(f"count {count}: must be 0 or more: top gives the first rows. Pass a number of rows.")
+    return count
 
 
 def _missing_number(dtype: np.dtype) -> float | int:

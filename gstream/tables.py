@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gstream.given import whole
 from gstream.naming import Naming, plain
-from gstream.results import Column, Result
+from gstream.results import Column, Result, row_count
+from gstream.wording import in_python
 
 if TYPE_CHECKING:
     import pandas
@@ -29,13 +29,15 @@ class Table(Result):
     def __len__(self) -> int:
         return len(self._columns[0].values)
 
+    @in_python()
     def to_pandas(self) -> pandas.DataFrame:
         """DataFrame of the columns."""
         return self.to_arrow().to_pandas()
 
+    @in_python()
     def top(self, count: int = 20) -> list[dict[str, Any]]:
-        """The first `count` rows as dictionaries. Raises UsageError where `count` is no whole number."""
-        count = whole("count", count)
+        """The first `count` rows as dictionaries. Raises UsageError where `count` is no whole number of at least 0."""
+        count = row_count(count)
         found: list[dict[str, Any]] = []
         for _, rows in self._rows():
             found += [{name: plain(row[name]) for name in self.columns} for row in rows[: max(0, count - len(found))]]

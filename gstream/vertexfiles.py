@@ -68,8 +68,8 @@ def find_numbers(
     """
     if isinstance(given, (str, os.PathLike)):
         vertices, texts, lines = _read_pairs(given, word)
-    elif isinstance(given, Mapping):
-        vertices, texts = list(given), list(given.values())
+    elif isinstance(given, Mapping) or (hasattr(given, "items") and hasattr(given, "index")):  # pandas' Series
+        vertices, texts = map(list, zip(*given.items(), strict=True)) if len(given) else ([], [])
         lines = []
     else:
         raise UsageError(f"{option}: must be a mapping from vertices to numbers, or a file with such lines.")

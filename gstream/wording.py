@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 
 from pagestore.errors import GstreamError
+from pagestore.faults import library_error
 
 OTHERS = {"force": "replace_checkpoint", "batch": "batch_bytes", "node": "nodes", "target": "targets"}
 SWITCHES = ("resume", "replace_checkpoint", "force", "certify", "float64", "weighted", "ldbc", "endpoints")
@@ -21,7 +22,7 @@ NO_KEYWORD = " or --gpus"  # Python has devices for it
 
 @contextmanager
 def in_python(**others: str) -> Iterator[None]:
-    """For what Python calls: errors that leave the block speak of keywords.
+    """For what Python calls: errors that leave the block speak of keywords, and a library that is missing is one.
 
     others: options that the call names otherwise than most, as force="force" where files are written.
     """
@@ -30,6 +31,10 @@ def in_python(**others: str) -> Iterator[None]:
     except GstreamError as error:
         error.spoken = say_in_python(error.line, OTHERS | others)
         raise
+    except ImportError as error:
+        if (lacking := library_error(error)) is None:
+            raise
+        raise lacking from error
 
 
 def say_in_python(line: str, others: dict[str, str] = OTHERS) -> str:

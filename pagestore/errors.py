@@ -5,7 +5,8 @@
          gstream itself
     2    UsageError: change the command line. An option, name or program that can't be, by itself or for this graph; a
          file that can't be written, or is there already
-    3    DeviceMissingError: a GPU, its driver or its compiler is not there
+    3    DeviceMissingError: a GPU, its driver or its compiler is not there; LibraryMissingError: a package of Python's
+         is not, or can't be loaded
     4    InputError: change the file. An input or a store that is missing, unreadable, damaged, or not what it should be
     5    ResourceError: memory, disk or open files ran out, or would under the caps that were given; a disk that fails
     130, 143, 141    SIGINT, SIGTERM, and SIGPIPE (whoever read standard output has seen enough): 128 + the signal
@@ -15,6 +16,12 @@ Message form: where, offending text, limit, remedy. Example:
 """
 
 from __future__ import annotations
+
+import re
+
+MOST_SHOWN = 80  # characters of a name in messages and tables
+LONG_WORD = re.compile(r"\S{501,}")  # in a message: no path is that long that could be opened
+MOST_LINE = 4000  # characters of a message
 
 
 class GstreamError(Exception):
@@ -31,8 +38,9 @@ class GstreamError(Exception):
 
     @property
     def line(self) -> str:
-        """The message with options as the command line has them."""
-        return super().__str__()
+        """The message with options as the command line has them; what is far too long to read is cut."""
+        text = LONG_WORD.sub(lambda word: cut(word[0], 200), super().__str__())
+        return cut(text, MOST_LINE)
 
 
 class UsageError(GstreamError):
@@ -43,6 +51,12 @@ class UsageError(GstreamError):
 
 class DeviceMissingError(GstreamError):
     """A device that was asked for is not there."""
+
+    exit_code = 3
+
+
+class LibraryMissingError(GstreamError):
+    """A package of Python's that is needed is not installed, or can't be loaded."""
 
     exit_code = 3
 
@@ -64,9 +78,16 @@ class ResourceError(GstreamError):
 
 
 def plain(value: object) -> str:
-    """A value for a message of one line: text with control characters in Python's notation."""
-    text = str(value)
+    """A value for a message or a table, on one line: control characters in Python's notation, long names cut."""
+    text = cut(str(value), MOST_SHOWN)
     return text if text.isprintable() else repr(text)
+
+
+def cut(text: str, most: int) -> str:
+    """`text`, of which about `most` characters are left: its beginning, what was left out, and its end."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]}...({len(text):,} characters)...{text[-(most // 4) :]}"
 
 
 def interruption(error: BaseException | None, handled: BaseException | None) -> BaseException | None:

@@ -10,11 +10,9 @@ The file appears whole under its name (pagestore/replacing.py).
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,16 +22,12 @@ from pagestore.decode import decode_topology
 from pagestore.errors import UsageError
 from pagestore.faults import disk_error
 from pagestore.replacing import replacing
+from pagestore.rowtext import ENDINGS, STDOUT, RowText, parted_name
 from pagestore.store import Store
 
 FORMATS = ("text", "el", "wel", "csv", "parquet")
-_ENDINGS = {".txt": "text", ".tsv": "text", ".el": "el", ".wel": "wel", ".csv": "csv", ".parquet": "parquet"}
-QUOTED = {  # names that a reader of text would take for something else, by separator: beginnings of comments, parts
-    "\t": r"^[#% ]| $|[\"\t\n\r]",
-    " ": r"^[#%]|[\" \t\n\r,;|]",
-}
+_ENDINGS = {**ENDINGS, ".parquet": "parquet"}
 MOST_WHOLE = 2.0**63
-_COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
 
 
 @dataclass(frozen=True)
@@ -86,7 +80,7 @@ def export_edges(
 @contextmanager
 def _written(destination: str) -> Iterator[str]:
     """What to write to: "-" for stdout, else a file that becomes `destination` when the block ends well."""
-    if destination != "-":
+    if destination != STDOUT:
         with replacing(destination) as stream:
             yield stream.name  # Arrow opens it itself: its streams in C++ close what they are given
         return
@@ -100,9 +94,8 @@ def _written(destination: str) -> Iterator[str]:
 
 def _kind_of(destination: str, format: str | None) -> tuple[str, str | None]:
     """Format and compression by name, for example ("csv", "gzip") for edges.csv.gz."""
-    suffixes = [suffix.lower() for suffix in Path(destination).suffixes]
-    compression = _COMPRESSION.get(suffixes.pop()) if suffixes and suffixes[-1] in _COMPRESSION else None
-    kind = format or ("text" if destination == "-" else _ENDINGS.get("".join(suffixes[-1:])))
+    ending, compression = parted_name(destination)
+    kind = format or ("text" if destination == STDOUT else _ENDINGS.get(ending))
     if kind is None:
         raise UsageError(
             f"{destination}: the ending says the format; known are {', '.join(_ENDINGS)}, also with .gz or .zst. "
@@ -110,7 +103,7 @@ def _kind_of(destination: str, format: str | None) -> tuple[str, str | None]:
         )
     if kind not in FORMATS:
         raise UsageError(f"--format {kind}: unknown; it is one of {', '.join(FORMATS)}.")
-    if kind == "parquet" and (compression or destination == "-"):
+    if kind == "parquet" and (compression or destination == STDOUT):
         raise UsageError(
             f"{destination}: parquet compresses itself and needs a plain file name. Export to NAME.parquet."
         )
@@ -159,20 +152,6 @@ class _Names:
         return self._table.take(pa.array(self._store.natural_of(store_ids)))
 
 
-def _in_quotes(names: Any, pattern: str) -> Any:
-    """Names of which those that match `pattern` are in quotes, `""` for a quote; the array itself where none is."""
-    import pyarrow as pa
-    import pyarrow.compute as compute
-
-    odd = compute.match_substring_regex(names, pattern)
-    if not compute.any(odd).as_py():
-        return names
-    doubled = compute.replace_substring(names, '"', '""')
-    mark, nothing = (pa.scalar(text, pa.large_string()) for text in ('"', ""))
-    quoted = compute.binary_join_element_wise(mark, doubled, mark, nothing)
-    return compute.if_else(odd, quoted, names)
-
-
 def _in_digits(weight: np.ndarray) -> Any:
     """Weights as an array that pyarrow writes exactly: float32 by the fewest digits that tell it, but integers whole.
 
@@ -196,64 +175,30 @@ class _Sink:
     def __init__(self, path: str, kind: str, compression: str | None, names: _Names, weight_dtype: np.dtype | None):
         import pyarrow as pa
 
-        self._stdout = path == "-"
-
         columns = [("source", names.type), ("target", names.type)]
         if weight_dtype is not None:
             columns.append(("weight", pa.from_numpy_dtype(weight_dtype)))
         self._schema, self._names = pa.schema(columns), names
+        self._digits = kind != "parquet"
+        self._writer: Any
         if kind == "parquet":
             import pyarrow.parquet
 
-            self._writer: Any = pyarrow.parquet.ParquetWriter(path, self._schema, compression="zstd")
-            self._file: Any = None
-            return
-        import pyarrow.csv
-
-        plain: Any = pa.PythonFile(sys.stdout.buffer, "w") if path == "-" else pa.OSFile(path, "wb")
-        self._file = pa.CompressedOutputStream(plain, compression) if compression else plain
-        if kind == "csv":  # pyarrow would put the names in quotes
-            self._file.write((",".join(self._schema.names) + "\n").encode())
-        self._writer = None
-        self._separator = {"csv": ",", "text": "\t"}.get(kind, " ")
-        self._quoted = QUOTED[self._separator] if kind != "csv" and names.type == pa.large_string() else ""
-        self._options = pyarrow.csv.WriteOptions(
-            include_header=False,
-            delimiter=self._separator,
-            quoting_style="needed" if kind == "csv" else "none",
-        )
+            self._writer = pyarrow.parquet.ParquetWriter(path, self._schema, compression="zstd")
+        else:
+            self._writer = RowText(path, kind, compression, self._schema)
 
     def write(self, source: np.ndarray, target: np.ndarray, weight: np.ndarray | None) -> None:
         import pyarrow as pa
 
         columns = [self._names.of(source), self._names.of(target)]
         if len(self._schema) == 3 and weight is not None:
-            columns.append(pa.array(weight) if self._writer is not None else _in_digits(weight))
-        if self._writer is not None:
-            self._writer.write(pa.record_batch(columns, schema=self._schema))
-            return
-        import pyarrow.csv
-
-        if self._quoted:
-            import pyarrow.compute as compute
-
-            ends = [_in_quotes(column, self._quoted) for column in columns[:2]]
-            if ends[0] is not columns[0] or ends[1] is not columns[1]:  # pyarrow would put all names in quotes, or none
-                texts = [*ends, *(column.cast(pa.large_string()) for column in columns[2:])]
-                between, nothing, end = (pa.scalar(text, pa.large_string()) for text in (self._separator, "", "\n"))
-                lines = compute.binary_join_element_wise(*texts, between)
-                lines = compute.binary_join_element_wise(lines, nothing, end)
-                self._file.write(lines.buffers()[2])
-                return
-        pyarrow.csv.write_csv(pa.record_batch(columns, names=self._schema.names), self._file, self._options)
+            columns.append(_in_digits(weight) if self._digits else pa.array(weight))
+        names = self._schema.names if self._digits else None
+        self._writer.write(pa.record_batch(columns, names=names, schema=None if self._digits else self._schema))
 
     def __enter__(self) -> _Sink:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._writer is not None:
-            self._writer.close()
-        if self._stdout:
-            self._file.flush()  # stdout belongs to the process: closing it would break whoever writes next
-        elif self._file is not None and not self._file.closed:
-            self._file.close()
+        self._writer.__exit__(*error)

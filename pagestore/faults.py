@@ -4,6 +4,7 @@
     shortage(error)       what else a machine or its limits lack (memory, open files); None for anything else
     disk_error(error)     the error to raise where something was written or made
     read_error(error)     the error to raise where something was opened or read
+    library_error(error)  the error to raise where a library is missing; None where an import failed otherwise
 
 Full disks, limits and devices that fail are ResourceError (exit 5): neither the command line nor the file is wrong.
 """
@@ -14,7 +15,7 @@ import errno
 import os
 import re
 
-from pagestore.errors import GstreamError, InputError, ResourceError, UsageError, plain
+from pagestore.errors import GstreamError, InputError, LibraryMissingError, ResourceError, UsageError, plain
 
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 FAILING = (errno.EIO, errno.EREMOTEIO, errno.ENXIO, errno.ENODEV, errno.ETIMEDOUT, errno.ESTALE)  # of devices, servers
@@ -85,6 +86,18 @@ def read_error(error: Exception, what: str, remedy: str, kind: type[InputError] 
     if number_of(error) in FAILING:
         return ResourceError(f"{what} ({reason}). Check the disk, then run again.")
     return kind(f"{what} ({reason}). {remedy}")
+
+
+def library_error(error: ImportError) -> GstreamError | None:
+    """LibraryMissingError for a package that is not installed or can't be loaded; None for modules of ours."""
+    package = (error.name or "").partition(".")[0]
+    if package in ("gstream", "pagestore"):
+        return None
+    if isinstance(error, ModuleNotFoundError) and package:
+        needed = f"{package}: is not installed, and gstream needs it for this."
+        return LibraryMissingError(f"{needed} Install it: pip install {package}")
+    again = f"Install it again: pip install --force-reinstall {package}" if package else "Install gstream again."
+    return LibraryMissingError(f"{package or 'a library'}: can't be loaded ({reason_of(error)}). {again}")
 
 
 def reason_of(error: Exception) -> str:

@@ -52,6 +52,7 @@ def create(path: str, datasets: dict[str, tuple[np.dtype, tuple[int, ...]]], att
     fapl = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     fapl.set_libver_bounds(h5py.h5f.LIBVER_V110, h5py.h5f.LIBVER_V110)
     fapl.set_alignment(alignment, alignment)
+    fapl.set_fapl_sec2()
     fapl.set_file_locking(False, True)
     fcpl = h5py.h5p.create(h5py.h5p.FILE_CREATE)
     fcpl.set_obj_track_times(False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pagestore.errors import UsageError
+from pagestore.errors import UsageError, plain
 
 BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([kmgtp]?)(i?b?)\s*", re.IGNORECASE)
@@ -30,12 +30,12 @@ def parse_size(given: str | int | None, option: str = "size") -> int | None:
         about = min(float(number) * unit, 2.0 * MOST_BYTES)  # a number of a thousand digits is infinite
         exact = "." not in number and about <= MOST_BYTES
         size = int(number.lstrip("0") or 0) * unit if exact else int(about)
-    elif isinstance(given, int):  # a negative one: its own limits refuse it
+    elif isinstance(given, int) and not isinstance(given, bool):  # a negative one: its own limits refuse it
         return given
     else:
-        raise UsageError(f"{option} {text}: not a size. Write a number with a unit, as 512MiB or 2GiB.")
+        raise UsageError(f"{option} {plain(text)}: not a size. Write a number with a unit, as 512MiB or 2GiB.")
     if size > MOST_BYTES:
-        raise UsageError(f"{option} {text}: too much; the limit is {show_bytes(MOST_BYTES)}. Pass less.")
+        raise UsageError(f"{option} {plain(text)}: too much; the limit is {show_bytes(MOST_BYTES)}. Pass less.")
     return size
 
 

@@ -21,7 +21,7 @@ from gstream.algorithms.predecessors import find_predecessors, predecessor_bytes
 from gstream.algorithms.session import Session
 from gstream.programs.bfs import BFS
 from gstream.results import LDBC_NO_HOPS, Column
-from pagestore.errors import UsageError
+from pagestore.errors import UsageError, plain
 
 
 def run_bfs(
@@ -86,10 +86,13 @@ def source_ids(source: Any, algorithm: str) -> tuple[Any, ...]:
     if source is None:
         given: tuple[Any, ...] = ()
     else:
+        source = source.item() if getattr(source, "shape", None) == () else source  # NumPy's scalars are iterable
         given = (source,) if isinstance(source, (str, bytes)) or not isinstance(source, Iterable) else tuple(source)
     for vertex in given:
         if not isinstance(vertex, (str, Integral)) or isinstance(vertex, bool):
-            raise UsageError(f"source {vertex!r} is no vertex ID: those are whole numbers or names. Pass --source ID.")
+            raise UsageError(
+                f"source {plain(repr(vertex))} is no vertex ID: those are whole numbers or names. Pass --source ID."
+            )
     ids = tuple(dict.fromkeys(given))
     if not ids:
         raise UsageError(f"{algorithm}: no source was given. Pass --source ID, or several.")

@@ -29,7 +29,9 @@ RUN_OPTIONS = {  # of the driver: name here -> in gstream.options.RunOptions
 def _declared(
     algorithm: str = typer.Argument(..., metavar="ALGORITHM", help=f"{', '.join(ALGORITHMS)} or my.py:MyProgram."),
     store: Path = typer.Argument(..., metavar="STORE", readable=False),
-    output: Path = typer.Option(None, "-o", "--output", metavar="FILE", help=".parquet, .csv, .npy or .arrow."),
+    output: Path = typer.Option(
+        None, "-o", "--output", metavar="FILE", help=".csv .tsv .txt (.gz, .zst) .parquet .npy .arrow; - is stdout."
+    ),
     force: bool = typer.Option(False, "--force", help="Replace what exists (-o, --trace, --checkpoint)."),
     source: list[str] = typer.Option(
         None, metavar="ID", help="bfs, khop, egonet, rwr, sssp, widest, betweenness: start here; repeatable."

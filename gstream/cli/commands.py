@@ -23,6 +23,8 @@ app = typer.Typer(
 )
 for register in (convert, generate, run, plan, info, doctor, show):
     register.add_to(app)
+for command in app.registered_commands:
+    command.help = getattr(command.callback, "__doc__", None) or command.short_help  # python -OO strips docstrings
 
 
 def _version(wanted: bool) -> None:

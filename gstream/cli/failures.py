@@ -17,7 +17,7 @@ from typing import Any
 
 from gstream.keeping import RunStopped, StopRequest
 from pagestore.errors import GstreamError, interruption
-from pagestore.faults import FAILING, no_space, number_of, reason_of, shortage
+from pagestore.faults import FAILING, library_error, no_space, number_of, reason_of, shortage
 
 EXIT_INTERNAL, EXIT_USAGE, EXIT_INPUT, EXIT_RESOURCE = 1, 2, 4, 5
 NO_PROCESSES = "no further process or thread can be started. Raise the limit with `ulimit -u`, or pass fewer --threads."
@@ -164,7 +164,8 @@ def _describe_os(error: Any) -> tuple[int, str]:
         what = f" ({error.strerror})" if getattr(error, "strerror", None) else ""
         return EXIT_RESOURCE, f"{where}{short[0]}{what}. {short[1]}."
     if isinstance(error, ImportError):
-        return _internal(error)
+        lacking = library_error(error)
+        return _internal(error) if lacking is None else (lacking.exit_code, lacking.line)
     if error.errno == errno.EAGAIN and not where:  # of fork
         return EXIT_RESOURCE, NO_PROCESSES
     if number_of(error) in FAILING:

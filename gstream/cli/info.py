@@ -10,8 +10,9 @@ import typer
 
 from gstream.cli.paths import refuse_existing, refuse_overwriting
 from gstream.cli.quick import skip_blas
+from gstream.cli.surroundings import refuse_closed
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
-from pagestore.errors import StoreError, UsageError
+from pagestore.errors import StoreError, UsageError, plain
 from pagestore.sizes import show_bytes, show_seconds, show_things
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("graph", f"{show_things(facts['vertices'], 'vertex')}, {show_things(facts['edges'], 'edge')} stored, "
                   f"{direction}"),
         ("weights", f"{weights['dtype']}, {weights['least']:g} to {weights['greatest']:g}" if weights else "none"),
-        ("IDs", f"{ids['kind']}, {ids['first']} to {ids['last']}" if facts["vertices"] else ids["kind"]),
+        ("IDs", f"{ids['kind']}, {plain(ids['first'])} to {plain(ids['last'])}" if facts["vertices"] else ids["kind"]),
         ("degrees", f"mean {facts['mean_degree']:.3g}, greatest out {facts['max_out_degree']:,}, "
                     f"in {facts['max_in_degree']:,}; eta {facts['eta']:.1%} (in-degree 2 or more)"),
         ("repeated", f"{show_things(facts['duplicates'], 'duplicate edge')}, "
@@ -171,7 +172,9 @@ def export(
     if out != "-":
         refuse_overwriting([Path(out)], [store])
         refuse_existing(Path(out), force, example="edges.txt")
-    elif json:
+    else:
+        refuse_closed(out)
+    if out == "-" and json:
         raise UsageError("--json and - both want standard output. Export to a file.")
     with open_store(store) as opened, ProgressBar() as bar:
         report = export_edges(

@@ -28,7 +28,10 @@ def main() -> NoReturn:
 
     import gc
 
-    from gstream.cli.commands import run_command_line
+    from gstream.cli import surroundings
+
+    surroundings.prepare()
+
     from gstream.cli.failures import address_space_limited, exit_code_of, install_signals
 
     install_signals()
@@ -39,7 +42,13 @@ def main() -> NoReturn:
         from gstream.cli.scarce import prepare
 
         code = exit_code_of(prepare)
-    end(code or run_command_line())
+    end(code or exit_code_of(_run))
+
+
+def _run() -> int:
+    from gstream.cli.commands import run_command_line
+
+    return run_command_line()
 
 
 def _leave_on_signals(leave: Callable[[int, FrameType | None], object]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +25,9 @@ from gstream.cli.failures import stops_when_kept
 from gstream.cli.paths import refuse_existing, refuse_overwriting, refuse_twice
 from gstream.cli.quick import skip_blas_for
 from gstream.cli.supervisor import Link, Task, supervise
+from gstream.cli.surroundings import refuse_closed
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
+from gstream.showing import step_line
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_count, show_seconds, show_things
 
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from gstream.trace import ChromeTrace
 
 TOP_ROWS = 20
+TO_STDOUT = Path("-")
 FOUND = (
     "reached",
     "components",
@@ -76,7 +80,7 @@ def run(**given: Any) -> int:
     if not numbers or given["no_restart"]:
         carry_out(given, Task(tuple(numbers)), Link())
         return 0
-    files = [given[name] for name in ("output", "trace", "plot") if given[name] is not None]
+    files = [given[name] for name in ("output", "trace", "plot") if given[name] not in (None, TO_STDOUT)]
     keeps = given["checkpoint"] is not None
     return supervise(numbers, files, keeps, lambda task, link: carry_out(given_to(given, task), task, link))
 
@@ -103,6 +107,10 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
     check_kept(algorithm, options)
     inputs = [given[name] for name in ("personalization", "initial", "nodes", "targets")]
     force = given["force"] or task.replace
+    if output == TO_STDOUT and given["json"]:
+        raise UsageError("--json and -o - both want standard output. Write the answer to a file.")
+    if output == TO_STDOUT:
+        refuse_closed(output)
     check_written(store, algorithm, inputs, output, trace, given["plot"], given["ldbc"], force)
     check_plot(algorithm, given["plot"], force)
     link.tell("checked")
@@ -159,14 +167,16 @@ def check_written(
 
     program = Path(algorithm.rpartition(":")[0] or algorithm)
     read = [path for path in (store, program, *inputs) if path is not None]
-    written = [path for path in (output, trace, plot) if path is not None]
+    written = [path for path in (output, trace, plot) if path not in (None, TO_STDOUT)]
     refuse_overwriting(written, read)
     refuse_twice(written)
     if output is not None:
-        check_output(output, ldbc)
+        of_edges = not is_program_path(algorithm) and bool(find_algorithm(algorithm).table) and algorithm != "degrees"
+        check_output(output, ldbc, of_edges)
         if ldbc and not is_program_path(algorithm) and find_algorithm(algorithm).table:
             raise UsageError(f"--ldbc: is for answers with a row a vertex, which {algorithm}'s are not. Leave it out.")
-        refuse_existing(output, force, example="answer.csv")
+        if output != TO_STDOUT:
+            refuse_existing(output, force, example="answer.csv")
     elif ldbc:
         raise UsageError("--ldbc says how a file is written. Pass -o FILE too.")
     if trace is not None:
@@ -207,10 +217,7 @@ class StepLine:
     def __call__(self, number: int, step: StepStats) -> None:
         self.link.tell("stepped")
         self.pages += step.pages
-        self.bar.say(
-            f"superstep {number}: {show_count(step.frontier)} vertices active, {show_things(step.pages, 'page')} in "
-            f"{show_seconds(step.seconds)}; {show_things(self.pages, 'page')} in all"
-        )
+        self.bar.say(step_line(number, step, self.pages))
 
 
 def start(graph: Graph, algorithm: str, own: dict[str, Any], parameters: dict[str, str], certify: bool) -> Result:
@@ -249,7 +256,7 @@ def show(summary: dict[str, Any], result: Result, output: Path | None, json: boo
     if output is None and top:
         print_table(list(top[0]), [list(row.values()) for row in top])
         print()
-    print_pairs(summary_lines(summary, output, len(result)))
+    print_pairs(summary_lines(summary, output, len(result)), sys.stderr if output == TO_STDOUT else None)
 
 
 def apart(summary: dict[str, Any], seconds: float, compile_seconds: float) -> dict[str, Any]:
@@ -294,7 +301,7 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
         lines.append(("definition", summary["definition"]))
     if summary.get("certificate"):
         lines.append(("certificate", certificate_text(summary["certificate"])))
-    if output is not None:
+    if output not in (None, TO_STDOUT):
         lines.append(("written", f"{output}: {show_things(rows, 'row')}"))
     return lines
 

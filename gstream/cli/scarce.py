@@ -55,8 +55,10 @@ def _keep_room_for_libraries() -> None:
 
     def short() -> None:
         if space.closed:
-            write(2, LINE)
-            leave(code)
+            try:
+                write(2, LINE)
+            finally:
+                leave(code)
         give_up()
 
     handler = ctypes.CFUNCTYPE(None)(short)

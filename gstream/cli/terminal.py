@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+from pagestore.errors import plain
 from pagestore.sizes import show_bytes, show_count, show_seconds
 
 PLAIN_SECONDS = 30.0  # between progress lines where standard error is no terminal
@@ -70,7 +71,7 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:.0f}" if value.is_integer() and abs(value) < LARGEST_WHOLE else f"{value:.6g}"
-    return str(value)
+    return plain(value)
 
 
 def _is_number(text: str) -> bool:

@@ -18,8 +18,6 @@ import threading
 from pathlib import Path
 from typing import Any, Protocol
 
-import zstandard
-
 from pagestore.errors import InputError
 from pagestore.faults import read_error
 from pagestore.inputs.signatures import MAGIC, SUFFIXES, UTF8_MARK
@@ -73,6 +71,8 @@ class _ZstdDecoder:
     """A zstd frame. One call may return more than `max_length`; ZSTD_SLICE bounds by how much."""
 
     def __init__(self) -> None:
+        import zstandard
+
         self._inner = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW).decompressobj()
         self.kept = b""
 
