@@ -111,7 +111,9 @@ class Graph(Methods):
         """Fewest edges from the nearest source along out-edges: columns vertex, distance, predecessor.
 
         source: a user ID or several. depth_limit: vertices farther away count as not reached. predecessors=False
-        leaves that column, and its pass, out. certify: prove the answer (CertificateError if it is not right).
+        leaves that column, and its pass, out. Of several predecessors that are as near, the one of least store ID is
+        taken, so --order may change which (never the distances). certify: prove the answer
+        (CertificateError if it is not right).
         """
         own = {"source": source, "depth_limit": depth_limit, "predecessors": predecessors}
         return self.execute("bfs", own, certify, **options)

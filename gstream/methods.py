@@ -135,7 +135,7 @@ class Methods(ABC):
         return self.execute("betweenness", own, certify, **options)
 
     def mis(self, certify: bool = False, **options: Any) -> Result:
-        """A maximal independent set, always the same one: columns vertex, in_set (1 or 0)."""
+        """A maximal independent set, the same one in any order of the store: columns vertex, in_set (1 or 0)."""
         return self.execute("mis", {}, certify, **options)
 
     def coloring(self, certify: bool = False, **options: Any) -> Result:

@@ -1,16 +1,16 @@
 """Greedy colouring: a vertex gets the least colour, from 0, that no neighbour before it has.
 
-The order is that of networkx.greedy_color's strategy `largest_first`, ties by a hash of the store ID, so that equal
-degrees make no long chains. A vertex waits until all neighbours before it have a colour (Jones and Plassmann 1993);
-then it has its own, and tells those behind it. So there are as many rounds as vertices on the longest way along which
-the order ascends, and an edge is looked at three times. Neighbours are those in either direction; self-loops don't
-count.
+The order is that of networkx.greedy_color's strategy `largest_first`, ties by a hash of the natural index, so that
+equal degrees make no long chains and the colours are the same whatever the order of the store. A vertex waits until all
+neighbours before it have a colour (Jones and Plassmann 1993); then it has its own, and tells those behind it. So there
+are as many rounds as vertices on the longest way along which the order ascends, and an edge is looked at three times.
+Neighbours are those in either direction; self-loops don't count.
 
 A vertex that can't have any of the first 64 colours looks for the next 64 in another round, and so on.
 
-Holds 16 bytes and 3 bits a vertex, and a degree at the beginning (past 2^32 edges 4 bytes more). A
-round visits the lists of the vertices that it colours; of a directed store with one topology, the pages of all that
-have no colour, and all where somebody looks for one past the first 64.
+Holds 16 bytes and 3 bits a vertex, and at the beginning a degree (past 2^32 edges 4 bytes more) and, reordered, a
+natural index. A round visits the lists of the vertices that it colours; of a directed store with one topology, the
+pages of all that have no colour, and all where somebody looks for one past the first 64.
 
 Runs gstream.algorithms.palette; needs any topology; holds 17 bytes a vertex; certificate: by its definition, one sweep
 over all edges.
@@ -25,6 +25,7 @@ import numpy as np
 from gstream.algorithms import palette
 from gstream.algorithms.blocks import degrees_bytes, neighbours, neighbours_dtype
 from gstream.algorithms.levels import join_falls
+from gstream.algorithms.msf import natural_bytes, natural_names
 from gstream.algorithms.refusal import refuse, refuse_edge
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
@@ -38,13 +39,15 @@ def run_coloring(session: Session) -> tuple[list[Column], dict[str, Any]]:
     names = [name for name in ("out", "in")[: 1 + directed] if session.store.has(name)]
     single = directed and len(names) == 1
     a_vertex = 2 * neighbours_dtype(session).itemsize + palette.NO_COLOR.itemsize + 8  # bytes, window of 64 bits
-    session.foresee(vertices * a_vertex + 3 * bitmap_bytes(vertices), degrees_bytes(session))
+    swept = vertices * a_vertex + 3 * bitmap_bytes(vertices) + natural_bytes(session)
+    session.foresee(swept, max(degrees_bytes(session), swept))
     size = neighbours(session)
     color, window, left = np.full(vertices, palette.NO_COLOR), np.zeros(vertices, np.uint64), np.zeros_like(size)
     ready, following = bitmap(vertices), bitmap(vertices)
     open, last = bits_where(np.ones(vertices, np.bool_)), np.zeros(2, np.uint64)
     session.hold(size, color, window, left, ready, following, open)
-    session.sweep(names[0], SharedKernel(palette.count_ahead, (directed, size, left)))
+    session.sweep(names[0], SharedKernel(palette.count_ahead, (directed, size, natural_names(session), left)))
+    session.names_done()
     session.let_go(size)
     following[:] = bits_where(left == 0)
     items = -(-len(ready) // palette.ROW)

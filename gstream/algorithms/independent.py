@@ -2,7 +2,8 @@
 
 A vertex joins when no undecided neighbour is ahead of it; then its neighbours are out (Luby 1986; Blelloch, Fineman,
 Shun 2012: the same set as the walk's, in O(log^2 V) rounds where the order is random). The order: by `size`, the least
-first, then by a hash of the store ID, so that equal sizes make no long chains.
+first, then by a hash of the natural index, so that equal sizes make no long chains and no order of the store tells.
+natural: id[V], natural indices; of none where store IDs are natural indices.
 
 state: u1[V]. An edge is met in the list of either end: both, where `single`, are told of it from that one list; an
 undirected edge is in two, and each tells its own vertex. Self-loops are passed over.
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.boruvka import named
 from gstream.algorithms.nearest import BLOCK
 from gstream.algorithms.proofs import note
 from gstream.algorithms.records import claim, u64
@@ -35,15 +37,15 @@ def mixed(v):
 
 
 @helper
-def is_ahead(size, descending, u, v):
+def is_ahead(size, natural, descending, u, v):
     """Whether u comes before v: it is smaller, or larger where the order descends."""
     if size[u] != size[v]:
         return (size[u] > size[v]) == descending
-    return mixed(u) < mixed(v)
+    return mixed(named(natural, u)) < mixed(named(natural, v))
 
 
 @record_kernel(held="or")
-def hold_up(record, single, state, size, held):
+def hold_up(record, single, state, size, natural, held):
     """held: bits of undecided vertices that have an undecided neighbour ahead of them."""
     v = record.vertex
     if state[v] != UNDECIDED:
@@ -52,7 +54,7 @@ def hold_up(record, single, state, size, held):
     for u in record.neighbours():
         if u == v or state[u] != UNDECIDED:
             continue
-        if is_ahead(size, False, u, v):
+        if is_ahead(size, natural, False, u, v):
             behind = True
             if not single:
                 break

@@ -2,12 +2,12 @@
 
 No two vertices of the set are neighbours, and every other vertex has a neighbour in it
 (networkx.maximal_independent_set, which draws one). Neighbours are those in either direction; self-loops don't count.
-Vertices of equal degree come by a hash of the store ID.
+Vertices of equal degree come by a hash of the natural index, so the set is the same whatever the order of the store.
 
 A round takes two sweeps over undecided vertices.
 
-Runs gstream.algorithms.independent; needs any topology; holds 5 bytes a vertex and 2 bits; certificate: by its
-definition, one sweep over all edges.
+Runs gstream.algorithms.independent; needs any topology; holds 5 bytes a vertex and 2 bits, reordered an ID more;
+certificate: by its definition, one sweep over all edges.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from gstream.algorithms import independent
 from gstream.algorithms.blocks import degrees_bytes, neighbours, neighbours_dtype
+from gstream.algorithms.msf import natural_bytes, natural_names
 from gstream.algorithms.refusal import refuse, refuse_edge
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes
@@ -28,14 +29,16 @@ def run_mis(session: Session) -> tuple[list[Column], dict[str, Any]]:
     """Column in_set: 1 for vertices of the set, else 0."""
     vertices, name, single = session.meta.vertices, session.meta.topologies[0], session.meta.directed
     narrow = vertices * (1 + neighbours_dtype(session).itemsize) + 2 * bitmap_bytes(vertices)
-    session.foresee(narrow, degrees_bytes(session))
+    named = natural_bytes(session)
+    session.foresee(narrow + named, max(degrees_bytes(session), narrow + named))
     state, size = np.zeros(vertices, np.uint8), neighbours(session)
     held, undecided, rounds = bitmap(vertices), bitmap(vertices), 0
     session.hold(state, size, held, undecided)
+    natural = natural_names(session)
     while session.each(independent.settle, state, undecided, items=vertices):
         rounds += 1
         held[:] = 0
-        session.sweep_among(name, SharedKernel(independent.hold_up, (single, state, size, held)), undecided)
+        session.sweep_among(name, SharedKernel(independent.hold_up, (single, state, size, natural, held)), undecided)
         session.each(independent.join, state, held, items=vertices)
         session.sweep_among(name, SharedKernel(independent.push_out, (single, state)), undecided)
     inside = (state == independent.INSIDE).astype(np.uint8)

@@ -67,7 +67,7 @@ def _foresee(session: Session) -> None:
     """Too little memory is said before any work, and what all of a call takes with it."""
     vertices, ids = session.meta.vertices, session.id_dtype.itemsize
     weights = np.dtype(session.engine.graph.tables["out"].weight_dtype).itemsize
-    named = 0 if session.meta.order == "natural" else ids * vertices
+    named = natural_bytes(session)
     answer = vertices * (3 * ids + 2 * weights + 16)
     session.foresee(named + vertices * (6 * ids + 2 * weights) + bitmap_bytes(vertices), named + answer, weights=True)
 
@@ -110,6 +110,11 @@ def _join_ends(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
 
     for copy in copies:
         np.copyto(other, copy["other"], where=named(copy["other"]) < named(other))
+
+
+def natural_bytes(session: Session) -> int:
+    """What `natural_names` take."""
+    return 0 if session.meta.order == "natural" else session.id_dtype.itemsize * session.meta.vertices
 
 
 def natural_names(session: Session) -> np.ndarray:

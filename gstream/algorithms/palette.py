@@ -29,13 +29,13 @@ ROW = 32  # words of bitmaps that are an item: one for each lane
 
 
 @record_kernel(left="sum")
-def count_ahead(record, directed, size, left):
+def count_ahead(record, directed, size, natural, left):
     """left: what vertices will be told. directed: an edge in an out-list will be told to whichever end is behind."""
     v, ahead = record.vertex, u64(0)
     for u in record.neighbours():
         if u == v:
             continue
-        if is_ahead(size, True, u, v):
+        if is_ahead(size, natural, True, u, v):
             ahead += u64(1)
         elif directed:
             atomic_add(left, u, left.dtype.type(1))

@@ -32,9 +32,10 @@ def walks(example, graph):
     stored = dict(zip(nodes, (int(x) for x in store.store_ids(0, len(nodes))), strict=True))
     size = store.out_degree().astype(int) + (store.in_degree().astype(int) if example.directed else 0)
     inside, color = dict.fromkeys(nodes, 0), {}
-    for v in sorted(nodes, key=lambda v: (size[stored[v]], mixed(stored[v]))):
+    rank = {v: at for at, v in enumerate(nodes)}  # natural indices
+    for v in sorted(nodes, key=lambda v: (size[stored[v]], mixed(rank[v]))):
         inside[v] = int(not any(inside[u] for u in undirected[v]))
-    for v in sorted(nodes, key=lambda v: (-size[stored[v]], mixed(stored[v]))):
+    for v in sorted(nodes, key=lambda v: (-size[stored[v]], mixed(rank[v]))):
         used = {color[u] for u in undirected[v] if u in color}
         color[v] = min(set(range(len(used) + 1)) - used)
     return inside, color

@@ -50,7 +50,8 @@ def edges_of(store: Store) -> int:
 @pytest.mark.parametrize(
     ("step", "before", "edges"),
     [
-        ("open_located", True, NEW), ("_open_file", True, NEW), ("_open_file", False, OLD), ("_extents", True, OLD), ("_extents", False, OLD),
+        ("open_located", True, NEW), ("_open_file", True, NEW), ("_open_file", False, OLD), ("_extents", True, OLD),
+        ("_extents", False, OLD),
         ("open_located", False, OLD), ("_read_meta", True, OLD),
     ],
 )  # fmt: skip
