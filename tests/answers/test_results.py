@@ -131,7 +131,7 @@ def test_top_is_a_stable_sort(tmp_path, monkeypatch):
 def test_refused_paths(computed, tmp_path):
     result = computed[1]["bfs"]
     for path, error, message in (
-        (tmp_path / "out.txt", UsageError, r"known are \.parquet, \.csv, \.npy, \.arrow"),
+        (tmp_path / "out.xls", UsageError, r"known are \.parquet, \.npy, \.arrow, \.txt"),
         (tmp_path / "out", UsageError, "the ending says the format"),
         (tmp_path / "none" / "out.csv", UsageError, "its folder .* does not exist"),
     ):
