@@ -221,7 +221,9 @@ class Graph(Methods):
         if engine is None or engine.options != wanted:
             with LOADING:
                 from gstream.driver import Engine
+                from gstream.hostcode.jit import check_compiler
 
+                check_compiler()
             self._taken.close_engine()
             engine = self._taken.engine = Engine(self._store, wanted, self._turn)
         return engine

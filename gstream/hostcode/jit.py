@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit
+from numba import config, njit
 
+from pagestore.errors import UsageError
 from pagestore.jit import compiled
 
 # error_model numpy: x / 0 is inf or nan and n // 0 is 0, as on a GPU; no fastmath: push and pull give the same bits.
@@ -22,3 +23,11 @@ def helper(function: Callable[..., Any]) -> Any:
     """A function that only kernels call: it lives in their machine code, so nothing of it is cached, and without an
     entry from Python, which takes a third of the compile time."""
     return njit(nogil=True, no_cpython_wrapper=True, **OPTIONS)(function)
+
+
+def check_compiler() -> None:
+    """UsageError where Numba is switched off: kernels would be Python, which has none of their atomics."""
+    if config.DISABLE_JIT:
+        raise UsageError(
+            "NUMBA_DISABLE_JIT: is set, and gstream's kernels have to be compiled. Unset it, then start again."
+        )

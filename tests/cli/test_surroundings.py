@@ -125,6 +125,12 @@ def test_a_library_that_is_missing_is_named(folder: Path, monkeypatch: pytest.Mo
         found.to_pandas()
 
 
+def test_numba_switched_off_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
+    with gstream.open(folder / "n.gs") as graph, pytest.raises(UsageError, match="NUMBA_DISABLE_JIT"):
+        graph.wcc()
+
+
 def test_json_is_ascii(folder: Path) -> None:
     done = command("gstream run pagerank n.gs --json", folder, **LATIN)
     assert {row["vertex"] for row in json.loads(done.stdout.decode("ascii"))["top"]} == {"ü", "日本", "z"}
