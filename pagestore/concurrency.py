@@ -7,6 +7,9 @@ nothing half made. Other locks of this project are made anew in the child by who
 
 from __future__ import annotations
 
+# Both take locks ahead of a fork, too; registered first, they take them after ours.
+import concurrent.futures.thread  # noqa: F401
+import logging  # noqa: F401
 import os
 import sys
 from collections.abc import Callable
