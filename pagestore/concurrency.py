@@ -66,6 +66,20 @@ def _in_child() -> None:
             _half_made.append(True)
     _after_fork()
     _forking.clear()
+    _import_anew()
+
+
+def _import_anew() -> None:
+    """In a forked child: forget the modules that other threads were importing, which would be waited for for ever.
+
+    Functions import what few need at their first use, pandas for example, and Python has a lock a module for that.
+    """
+    locks = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
+    for name, reference in list(locks.items()):
+        if getattr(reference(), "owner", None) not in (None, get_ident()):
+            locks.pop(name)
+            if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
+                sys.modules.pop(name)
 
 
 def wait_ahead_of_others() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -85,6 +87,23 @@ def test_a_forked_child_uses_the_graph(path):
         right = other.result().to_numpy()
         assert os.waitpid(child, 0)[1] == 0
         assert np.array_equal(graph.pagerank(iterations=1).to_numpy(), right)
+
+
+def test_a_module_that_another_thread_imports_is_imported_anew_by_a_child(tmp_path, monkeypatch):
+    (tmp_path / "imported_slowly.py").write_text("import os, sys, time\ntime.sleep(0.5 * sys.slow)\nWHOLE = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "slow", True, raising=False)
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(importlib.import_module, "imported_slowly")
+        while "imported_slowly" not in sys.modules:
+            time.sleep(0.01)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            sys.slow = False
+            os._exit(0 if importlib.import_module("imported_slowly").WHOLE else 1)
+        assert os.waitpid(child, 0)[1] == 0 and other.result().WHOLE
+    del sys.modules["imported_slowly"]
 
 
 def test_a_run_does_not_go_on_in_a_child_of_its_callback(path):
