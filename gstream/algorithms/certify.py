@@ -13,7 +13,6 @@ The residual must be what the run promises, beside rounding: alpha * tol where i
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -166,10 +165,10 @@ def certify_pagerank(session: Session, columns: list[Column], options: dict[str,
     alpha, tol = options.get("alpha", 0.85), options.get("tol", 1e-6)
     residual = pagerank_residual(session, rank, alpha, preference_of(session, options.get("personalization")))
     converged = found["converged"] and options.get("iterations") is None
-    # A rank is rounded a few times; a hub's sum of d terms, in float64, is off by some sqrt(d) roundings of its value;
-    # what vertices without edges give to all, which is summed by blocks, by half a rounding a term, as these are equal.
+    # A rank is rounded a few times; a hub's sum of d terms, in float64, is off by half a rounding a term, as these may be
+    # equal (repeated edges); so is what vertices without edges give to all, which is summed by blocks.
     blocks, last = divmod(session.meta.vertices, BLOCK)
-    terms = math.sqrt(session.meta.max_in_degree) + (blocks + (BLOCK if blocks else last)) / 2
+    terms = (session.meta.max_in_degree + blocks + (BLOCK if blocks else last)) / 2
     rounding = ROUNDINGS * float(np.finfo(rank.dtype).eps) + terms * float(np.finfo(np.float64).eps)
     # Without convergence ranks may swing between roundings that each step repeats: those add up to 1 / (1 - alpha).
     allowed = alpha * tol + rounding if converged else 2 * alpha ** found["supersteps"] + rounding / (1 - alpha)

@@ -194,3 +194,16 @@ def test_numbers_out_of_range(options, message, tmp_path):
     with gstream.open(Example(2, np.array([0]), np.array([1])).stored(tmp_path)) as graph:
         with pytest.raises(UsageError, match=message):
             graph.pagerank(**options)
+
+
+@pytest.mark.parametrize("seed", range(1481, 1498, 4))
+def test_sums_of_equal_terms_are_certified(seed, tmp_path):
+    """A hub of repeated edges: every rounding of its sum may go the same way."""
+    random = np.random.default_rng(seed)
+    edges, vertices = int(random.integers(500, 3000)), int(random.integers(2, 10))
+    into = random.integers(0, vertices, edges)
+    other = random.integers(0, vertices, (2, vertices))
+    example = Example(vertices, np.append(into, other[0]), np.append(np.zeros(edges, np.int64), other[1]))
+    with gstream.open(example.stored(tmp_path)) as graph:
+        for alpha in (0.5, 0.99):
+            assert graph.pagerank(alpha=alpha, tol=0.0, float64=True, certify=True).summary["certificate"]["holds"]
