@@ -165,8 +165,8 @@ def certify_pagerank(session: Session, columns: list[Column], options: dict[str,
     alpha, tol = options.get("alpha", 0.85), options.get("tol", 1e-6)
     residual = pagerank_residual(session, rank, alpha, preference_of(session, options.get("personalization")))
     converged = found["converged"] and options.get("iterations") is None
-    # A rank is rounded a few times; a hub's sum of d terms, in float64, is off by half a rounding a term, as these may be
-    # equal (repeated edges); so is what vertices without edges give to all, which is summed by blocks.
+    # A rank is rounded a few times; a hub's sum of d terms, in float64, is off by half a rounding a term, as these may
+    # be equal (repeated edges); so is what vertices without edges give to all, which is summed by blocks.
     blocks, last = divmod(session.meta.vertices, BLOCK)
     terms = (session.meta.max_in_degree + blocks + (BLOCK if blocks else last)) / 2
     rounding = ROUNDINGS * float(np.finfo(rank.dtype).eps) + terms * float(np.finfo(np.float64).eps)
