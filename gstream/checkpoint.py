@@ -31,6 +31,7 @@ from pagestore.errors import InputError, UsageError, plain
 
 DEFAULT_SECONDS = 60.0
 TRIAL_BYTES = 16 << 20  # written and synced to see how fast the folder's disk is
+MOMENT = 0.1  # seconds; calls that make several supersteps (gstream.small) take less
 SHARE = 0.05  # of a run's time, at most, goes into checkpoints that nobody asked a number of
 MOST_SHOWN = 80  # characters of a parameter; longer ones are told apart by their hash
 VERSION = 3
@@ -131,6 +132,12 @@ class Keeper:
             self.write(lambda: run.state(superstep))
         if stop:
             raise RunStopped(superstep, self.slots.folder)
+
+    def supersteps_left(self, superstep: int) -> int | None:
+        """How many may be made after that one before a checkpoint is due; None: as many as a moment allows."""
+        if self.every.supersteps is not None:
+            return max(1, self._last_superstep + self.every.supersteps - superstep)
+        return 1 if self.every.seconds is not None and self.every.seconds < MOMENT else None
 
     def _due(self, superstep: int) -> bool:
         if self.every.supersteps is not None:

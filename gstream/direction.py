@@ -117,26 +117,41 @@ class Chooser:
         rate = constants.c2 if self.plan.copies else constants.disk
         return demand.seconds(constants, self.plan.weights, zero_copy, rate)
 
+    @property
+    def chooses(self) -> bool:
+        """Whether both directions can be."""
+        return len(self.plan.directions) > 1 and not self.near
+
+    @property
+    def most_pushed(self) -> int:
+        """Edges of a frontier that a push is for, where they alone decide."""
+        return int(self.plan.graph.edges / PUSH_COST) if self.chooses and not self.has_done else 1 << 62
+
     def choose(self, frontier: Frontier, forced: str | None = None) -> str:
         """ "push" or "pull" for this superstep; forced: it was chosen elsewhere, by the same rules."""
-        directions = self.plan.directions
-        if len(directions) == 1:
-            return directions[0]
-        if self.near:
-            return "push"
-        if forced is not None:
-            pull = forced == "pull"
-        elif not self.has_done:
-            pull = frontier.edges * PUSH_COST > self.plan.graph.edges
-        elif self.streamed and (moving := self._seconds(self.pushed(frontier))) > 0:
-            pull = self._pull_may_move_less(moving)
-        elif self.pulled:
-            pull = frontier.vertices >= self.last_vertices or frontier.vertices > self.plan.graph.vertices // BETA
-        else:
-            pull = frontier.edges > self.unexplored // ALPHA
+        if not self.chooses:
+            return self.plan.directions[0] if len(self.plan.directions) == 1 else "push"
+        pull = self.pulls(frontier) if forced is None else forced == "pull"
         self.unexplored = max(0, self.unexplored - frontier.edges)
         self.pulled, self.last_vertices = pull, frontier.vertices
         return "pull" if pull else "push"
+
+    def pulls(self, frontier: Frontier) -> bool:
+        """Whether the superstep is better a pull."""
+        if not self.chooses:
+            return self.plan.directions == ("pull",)
+        if not self.has_done:
+            return frontier.edges > self.most_pushed
+        if self.streamed and (moving := self._seconds(self.pushed(frontier))) > 0:
+            return self._pull_may_move_less(moving)
+        if self.pulled:
+            return frontier.vertices >= self.last_vertices or frontier.vertices > self.plan.graph.vertices // BETA
+        return frontier.edges > self.unexplored // ALPHA
+
+    def pushed_on(self, unexplored: int, last_vertices: int) -> None:
+        """Pushes were made that `choose` was not asked for: edges that no frontier had, vertices of the last one."""
+        if self.chooses:
+            self.unexplored, self.pulled, self.last_vertices = unexplored, False, last_vertices
 
     def _pull_may_move_less(self, pushed: float) -> bool:
         """By heads: when looking at all of them takes less time than moving for a push does; else by pages."""

@@ -21,14 +21,19 @@ FEWEST_EDGES = 300_000
 GROWTH = 1.5
 
 
+def first_step(plan: Plan) -> float:
+    """How far above the least value vertices may send at first."""
+    table = plan.table("push")
+    mean = plan.graph.edges / max(1, int(table.records[: table.small_pages].sum()))
+    return plan.graph.max_weight / (4 * max(1.0, mean))
+
+
 class Near:
     """How far above the least value vertices may send; for plans with `device.held_bits`."""
 
     def __init__(self, plan: Plan) -> None:
         self.least_edges = max(plan.graph.edges // CUT_FROM, FEWEST_EDGES)
-        table = plan.table("push")
-        mean = plan.graph.edges / max(1, int(table.records[: table.small_pages].sum()))
-        self.first = self.step = plan.graph.max_weight / (4 * max(1.0, mean))
+        self.first = self.step = first_step(plan)
         self.cut = self.first  # the step that the present frontier was cut with
 
     def note(self, held: int) -> None:

@@ -116,7 +116,7 @@ def lessons(stats: RunStats, plan: Plan, gpus: bool) -> list[tuple[str, float]]:
     if plan.copies and not gpus:
         return []
     least = GPU_EDGES * plan.devices if gpus else HOST_EDGES
-    merge = stats.merge_seconds / max(1, len(stats.per_superstep)) if plan.devices > 1 else 0.0
+    merge = stats.merge_seconds / max(1, stats.supersteps) if plan.devices > 1 else 0.0
     found = []
     for direction in ("pull", "push"):
         if direction == "pull" and plan.device.open_bits:

@@ -1,28 +1,36 @@
 """Supersteps of small frontiers on the host's cores: one thread pushes along the lists of some vertices.
 
-A road network is searched in hundreds of supersteps of some thousand vertices, a history of commits in thousands, and
-the first and last ones of most graphs have few. The driver takes 0.2 to 0.4 ms for one: it looks at bitmaps, asks for
-pages, cuts work into parts and wakes threads. One thread pushes along thousands of edges in that time. The values are
-the same, and directions but where the driver estimates a frontier's edges from a part of it, of 4 Mi vertices and more.
+A road network is searched in hundreds of supersteps of some thousand vertices, a history of commits in thousands, a
+path in as many as it has vertices. The driver takes 0.2 to 0.4 ms for one: it looks at bitmaps, asks for pages, cuts
+work into parts and wakes threads. One thread pushes along thousands of edges in that time, and goes on from superstep
+to superstep in compiled code as long as frontiers stay small (hostcode/templates/onward.py). The values are the same,
+and directions but where the driver estimates a frontier's edges from a part of it, of 4 Mi vertices and more.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gstream.devices.host import HostDevice
-from gstream.direction import Frontier
-from gstream.hostcode.listed import are_read, list_active, list_following, pages_of
-from gstream.hostcode.parts import RECORD_STRETCH, find_lists
+from gstream.direction import ALPHA, Frontier
+from gstream.emit import FIXED_INTS
+from gstream.hostcode.listed import list_active
+from gstream.hostcode.parts import RECORD_STRETCH
+from gstream.near import first_step
 from gstream.stats import StepStats
 
 if TYPE_CHECKING:
     from gstream.superstep import Run
 
 MOST_EDGES = 16384  # of a frontier, where many threads share other ones: at 20 ns an edge the driver is through, too
+WORK = 1 << 20  # vertices and edges of a call, about: 20 to 60 ms, in which no signal is heeded and no progress told
+MOST_WAITING = 1 << 20  # vertices, 8 bytes each
+TOLD = 1024  # supersteps whose figures a run keeps one by one; of later ones those of a call are summed up
+NO_LIMIT = 1 << 62
 
 
 def small_steps(run: Run) -> SmallSteps | None:
@@ -49,64 +57,109 @@ class SmallSteps:
         self._there = run.engine.in_memory(self._table, run.plan.weights)
         self._rows, self._degree = self._table.all_pages(), run.job.host.degree
         self._most = most_edges(run.engine.options.host_threads)
-        self._listed = np.empty(min(self._most // 2, run.plan.graph.vertices), np.uint64)
+        between = run.watch is not None or "halt" in type(run.code.program).methods
+        vertices, ordered = run.plan.graph.vertices, run.code.uses_edge and not run.code.has_done and not between
+        self._lists = np.empty((2, min(self._most // 2, vertices)), np.uint64)
+        self._listed = self._lists[0]
+        self._waiting = np.empty(min(MOST_WAITING, vertices) if ordered else 0, np.uint64)
+        self._sent = np.empty(len(self._listed), run.code.value_dtype)
         self._records = np.empty((len(self._listed) + self._most // RECORD_STRETCH + 1, 5), np.int64)
-        self._found = (0, 0)  # vertices and edges of the frontier that is listed
-        self._frontier: Frontier | None = None
+        self._stamps, self._stamp = np.zeros(len(self._rows), np.int64), 1
+        step = first_step(run.plan) if ordered else math.inf
+        self._steps = np.array([step, step, math.inf])  # as the kernel has it
+        self._frontier: Frontier | None = None  # which is listed:
+        self._found = (0, 0, 0)  # vertices that send and their edges; vertices that wait
+        self._at_once = 1 if between else NO_LIMIT
 
-    def push(self, frontier: Frontier, began: float) -> Frontier | None:
-        """Make a superstep that began then; the next frontier. None: the driver has to, and nothing was done."""
-        if frontier.held or frontier.vertices > len(self._listed) or frontier.edges > self._most:
-            return None
-        state, run = self._device.state, self._run
+    def go_on(self, frontier: Frontier, supersteps: int, limit: int | None) -> tuple[int, Frontier]:
+        """Make supersteps while frontiers are small: (how many, the next frontier). After 0, the driver has to.
+
+        supersteps: those made so far; limit: of all.
+        """
+        began = time.perf_counter()
+        if (
+            frontier.held
+            or frontier.vertices == 0
+            or self._run.chooser.pulls(frontier)
+            or not self._list(frontier, limit)
+        ):
+            return 0, frontier
+        most = min(self._at_once, NO_LIMIT if limit is None else limit - supersteps, self._until_kept(supersteps))
+        told = np.zeros((max(1, min(TOLD - self._run.made, most)), 4), np.int64)
+        made, looked = self._push(most if self._run.made >= TOLD else len(told), told)
+        if made == 0:
+            return 0, frontier
+        self._run.stale = True
+        pages = int(told[:, 1].sum())
+        moved = self._table.bytes_of(1, self._there.weights is not None)
+        self._device.count(looked, pages, pages * moved)
+        self._frontier = self._look()
+        self._note(told[:made], made, moved, began, time.perf_counter())
+        return made, self._frontier
+
+    def _list(self, frontier: Frontier, limit: int | None) -> bool:
+        """Whether the frontier is listed: the last superstep here did, or it is small."""
         if frontier is not self._frontier:
-            self._found = list_active(state.active, self._degree, self._listed)
-        vertices, edges = self._found
-        records = self._find(self._listed[:vertices]) if edges <= self._most else None
-        if records is None:
-            return None
-        weights = state.code.no_weights if self._there.weights is None else self._there.weights
-        state.counter[0] = 0
-        looked = state.code.push_records(
-            self._there.words, weights, records, state.counter, state.value, 0, self._degree, state.active,
-            state.value, *state.chunk, state.next, state.code.ints, state.code.floats,
-        )  # fmt: skip
-        self._found = list_following(state.active, state.next, vertices, self._degree, self._listed)
-        state.active, state.next, run.stale = state.next, state.active, True
-        following, pages = self._look(), int(pages_of(records, self._table.small_pages))
-        self._frontier = following
-        moved = self._table.bytes_of(pages, self._there.weights is not None)
-        self._device.count(int(looked), pages, moved)
-        ended = time.perf_counter()
-        if run.trace is not None:
-            run.trace.span("driver", "supersteps", f"push by one thread, {vertices} active", began, ended)
-        run.note(
-            StepStats(
-                direction="push", frontier=vertices, pages=pages, bytes_moved=moved, edges_visited=int(looked),
-                seconds=ended - began,
-            )
-        )  # fmt: skip
-        return following
+            self._frontier = None
+            if frontier.vertices > len(self._listed) or frontier.edges > self._most:
+                return False
+            vertices, edges = list_active(self._device.state.active, self._degree, self._listed)
+            self._found, self._frontier, self._steps[2] = (int(vertices), int(edges), 0), frontier, math.inf
+            if limit is None and vertices <= min(len(self._listed), len(self._waiting)):  # all wait at first
+                self._waiting[:vertices] = self._listed[:vertices]
+                self._found, self._steps[1:] = (0, 0, int(vertices)), (self._steps[0], math.nan)
+        vertices, edges, waiting = self._found
+        return vertices <= len(self._listed) and waiting <= len(self._waiting) and edges <= self._largest()
 
-    def _find(self, listed: np.ndarray) -> np.ndarray | None:
-        """The lists (int64[n, 5]) of vertices; None where a page of them has not been read, or there is no room (as in
-        a store whose degrees lie)."""
-        table, there = self._table, self._there
-        first, last, small = table.first_vertex, table.last_vertex, table.small_pages
-        if not (there.read.all() or are_read(there.read, first, last, small, listed)):
-            return None
-        count = find_lists(there.words, self._rows, first, last, small, listed, 0, RECORD_STRETCH, self._records)
-        return self._records[:count] if count <= len(self._records) else None
+    def _until_kept(self, supersteps: int) -> int:
+        """Supersteps after which a checkpoint may be due."""
+        left = None if self._run.keeper is None else self._run.keeper.supersteps_left(supersteps)
+        return NO_LIMIT if left is None else left
+
+    def _push(self, most: int, told: np.ndarray) -> tuple[int, int]:
+        """(supersteps made, edges looked at)."""
+        run, table, there, state = self._run, self._table, self._there, self._device.state
+        code, chooser, (vertices, edges, waiting) = state.code, run.chooser, self._found
+        weights = code.no_weights if there.weights is None else there.weights
+        share = ALPHA if chooser.has_done and chooser.chooses else 0
+        numbers = np.array(
+            [vertices, edges, chooser.unexplored, self._largest(), share, most, WORK, self._stamp, waiting]
+        )
+        looked = code.push_onward(
+            there.words, weights, self._rows, table.first_vertex, table.last_vertex, table.small_pages, there.read,
+            self._degree, state.value, state.active, self._lists, self._waiting, self._sent, self._records,
+            self._stamps, RECORD_STRETCH, self._steps, numbers, told, FIXED_INTS.index("superstep"), code.ints,
+            code.floats,
+        )  # fmt: skip
+        made = int(numbers[5])
+        self._found = (int(numbers[0]), int(numbers[1]), int(numbers[8]))
+        if made:
+            self._stamp += made
+            chooser.pushed_on(int(numbers[2]), int(numbers[6]))
+        return made, int(looked)
+
+    def _largest(self) -> int:
+        """Edges of a frontier that one thread pushes along, as the driver would."""
+        return min(self._most, self._run.chooser.most_pushed)
 
     def _look(self) -> Frontier:
-        """The next frontier, cut where it is to be."""
-        run, near, (vertices, edges) = self._run, self._run.near, self._found
-        if near is None:
-            return run.chooser.frontier_of(vertices, edges)
-        if edges < near.least_edges:
-            following = run.chooser.frontier_of(vertices, edges)
-        else:
-            self._device.hold_back(near.step, near.least_edges)
-            following = run.look()
-        near.note(following.held)
-        return following
+        """The next frontier: it is listed, or only the bits say who is active."""
+        vertices, edges, waiting = self._found
+        if vertices > len(self._listed) or waiting > len(self._waiting):
+            return self._run.look()
+        return self._run.chooser.frontier_of(vertices + waiting, edges)
+
+    def _note(self, told: np.ndarray, made: int, page_bytes: int, began: float, ended: float) -> None:
+        """Figures of supersteps, each with a share of the time by its work; of many, in one."""
+        run, work = self._run, told[:, 0] + told[:, 2]
+        ends = began + np.cumsum(work) / max(1, int(work.sum())) * (ended - began)
+        for (vertices, pages, looked, held), end in zip(told.tolist(), ends.tolist(), strict=True):
+            if run.trace is not None:
+                run.trace.span("driver", "supersteps", f"push by one thread, {vertices} active", began, end)
+            run.note(
+                StepStats(
+                    direction="push", frontier=vertices, pages=pages, bytes_moved=pages * page_bytes,
+                    edges_visited=looked, held=held, seconds=end - began, supersteps=made - len(told) + 1,
+                )
+            )  # fmt: skip
+            began = end

@@ -17,8 +17,11 @@ SUMMED = (
 
 @dataclass
 class StepStats:
-    """One superstep. `frontier`: vertices active at its beginning, `held`: others that were held back (gstream.near);
-    `pages`: pages given to kernels, cached or not.
+    """One superstep, or several: those past a run's first 1,024 that one thread makes in a row are summed up
+    (gstream.small), and `supersteps` says how many they are.
+
+    `frontier`: vertices active at its beginning, `held`: others that were held back (gstream.near); `pages`: pages
+    given to kernels, cached or not.
 
     bytes_moved: to devices, none from their own caches; bytes_read: from the store's file meanwhile, ahead of use too.
     """
@@ -31,6 +34,7 @@ class StepStats:
     edges_visited: int = 0
     held: int = 0
     seconds: float = 0.0
+    supersteps: int = 1
 
 
 @dataclass
@@ -101,6 +105,11 @@ class RunStats:
         moved, own = before.device_bytes_moved, self.device_bytes_moved
         self.device_bytes_moved = [a + b for a, b in zip(moved, own, strict=True)] if moved and own else own or moved
         return self
+
+    @property
+    def supersteps(self) -> int:
+        """Those that per_superstep tells of."""
+        return sum(step.supersteps for step in self.per_superstep)
 
     @property
     def edges_per_second(self) -> float:

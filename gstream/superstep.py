@@ -90,6 +90,7 @@ class Run:
         self.small = small_steps(self)
         self.began_at = 0  # the superstep that was restored; 0: this run started
         self.in_place = not code.synchronous  # or a run was that this one goes on from
+        self.made = 0  # supersteps since then
 
     def _spread(self) -> bool:
         """Whether pulls write what a vertex got to the device whose slice has it."""
@@ -115,6 +116,11 @@ class Run:
                 made, frontier, ended = run_ahead(self, frontier, supersteps, max_supersteps)
                 supersteps += made
                 if ended:
+                    continue
+            if self.small is not None:
+                made, frontier = self.small.go_on(frontier, supersteps, max_supersteps)
+                supersteps += made
+                if made:
                     continue
             supersteps += 1
             self.last = supersteps == max_supersteps
@@ -198,8 +204,6 @@ class Run:
         """One nested-loop join: every chunk of WA with the pages that matter to it. Returns the next frontier."""
         began, self.seconds_in_vain = time.perf_counter() - self.seconds_in_vain, 0.0
         direction = self.chooser.choose(frontier, self.forced)
-        if direction == "push" and self.small is not None and (made := self.small.push(frontier, began)) is not None:
-            return made
         before = self.overlap.counts()
         begun = self.overlap.take()
         step, demand = begun or self.demand(direction, frontier)
@@ -230,11 +234,11 @@ class Run:
         return following
 
     def note(self, step: StepStats) -> None:
-        """Figures of a superstep, which whoever asked is told."""
+        """Figures of a superstep, or of several, which whoever asked is told."""
         self.stats.per_superstep.append(step)
+        self.made += step.supersteps
         if self.engine.options.progress is not None:
-            number = self.began_at + len(self.stats.per_superstep)
-            self.engine.turn.tell(self.engine.options.progress, number, step)
+            self.engine.turn.tell(self.engine.options.progress, self.began_at + self.made, step)
 
     def nested_loops(self, step: Step, demand: Demand, frontier: Frontier) -> None:
         """Every chunk of WA with its pages, and what they came to merged."""

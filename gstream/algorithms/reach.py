@@ -108,7 +108,7 @@ def search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndarr
             session.each(levelcounts.count_new, *given, items=4 * vertices)
 
         session.run(Reach(bit=bit), watch=watch)
-    return score, reached, len(session.stats.per_superstep)
+    return score, reached, session.stats.supersteps
 
 
 def _by_rounds(session: Session) -> bool:
@@ -179,7 +179,7 @@ def run_radius(session: Session, sketches: int = 32, max_iter: int = 256, seed: 
         session.each(levelcounts.add_lowest_zeros, outcome.value, finals)
     radius, diameter = effective(levels, sketches)
     found = {"effective_diameter": diameter, "hops": max(0, len(levels) - 1)}
-    return [Column("radius", radius)], found | session.finish(len(session.stats.per_superstep), converged)
+    return [Column("radius", radius)], found | session.finish(session.stats.supersteps, converged)
 
 
 def program_of_radius(session: Session, sketches: int, max_iter: int, seed: int) -> Sketches:

@@ -339,8 +339,8 @@ def device_lines(stats: dict[str, Any]) -> list[tuple[str, str]]:
     moved = stats["device_bytes_moved"]
     even = f"{stats['d_skew']:.0%} balanced, " if any(moved) else ""
     each = (
-        f", {show_seconds(stats['merge_seconds'] / len(steps))} a superstep"
-        if (steps := stats["per_superstep"])
+        f", {show_seconds(stats['merge_seconds'] / steps)} a superstep"
+        if (steps := sum(step["supersteps"] for step in stats["per_superstep"]))
         else ""
     )
     return [("devices", f"{stats['devices']}, {even}merges {show_seconds(stats['merge_seconds'])}{each}")]

@@ -41,6 +41,7 @@ Kernels (attributes of `code`; each returns the edges it looked at, or 0)
           out-pages; sources with their active bit set (SUM: all of them); atomics on dst (value when in_place, else
           got: got_dtype[dst_last - dst_first], filled with code.identity beforehand). next_bits: in_place only.
     push_records(words, weights, records, counter, ...as push)           # sparse: no active test
+    push_onward                               # in_place only: supersteps in a row by one thread (templates/onward.py)
     pull(words, weights, parts, counter, source, source_first, degree, active_bits, dst, dst_first, dst_last,
           next_bits, open_bits, carry, ints, floats)
           in-pages; source = msg when premessage, else value. Vertices outside [dst_first, dst_last) are passed over,
@@ -67,7 +68,7 @@ Kernels of no program (gstream.hostcode.parts, gstream.hostcode.bitmaps), compil
           neighbours of each list are left out (heads were looked at). Slots are found by interpolation, so no index
           is held: in degree order the first guess is right.
     find_lists(..., out) -> count: the same into `out`, as far as there is room
-    list_active, list_following, are_read, pages_of (gstream.hostcode.listed): small frontiers as lists, for one thread
+    list_active (gstream.hostcode.listed): a small frontier as a list
     bitmap(vertices); list_bits(bits, first, last) -> uint64[k] ascending; count_bits(bits) -> int;
     set_bits(bits, vertices)
     count_pages(bits, first_vertex, last_vertex, lists) -> count of rows that hold a vertex of `bits`, and how many each

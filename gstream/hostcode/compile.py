@@ -75,6 +75,7 @@ class HostCode:
         self.start, self.reopen = module.start_kernel, module.reopen_kernel
         self.message, self.apply = module.message_kernel, module.apply_kernel
         self.push, self.push_records, self.pull = module.push_kernel, module.push_records_kernel, module.pull_kernel
+        self.push_onward = getattr(module, "push_onward_kernel", None)
         self.pull_records = getattr(module, "pull_records_kernel", None)
         self.pull_heads = None if self.uses_edge else getattr(module, "pull_heads_kernel", None)
 

@@ -11,7 +11,7 @@ from pagestore.errors import UsageError
 from pagestore.jit import compiled
 
 # error_model numpy: x / 0 is inf or nan and n // 0 is 0, as on a GPU; no fastmath: push and pull give the same bits.
-OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True}
+OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
 
 
 def kernel(function: Callable[..., Any]) -> Any:

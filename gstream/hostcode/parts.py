@@ -16,9 +16,12 @@ from gstream.hostcode.search import lower_bound
 from gstream.hostcode.strides import stride_of
 from pagestore.layout import HEADER_BYTES
 
-__all__ = ["EDGES_A_PART", "RECORD_STRETCH", "find_lists", "find_records", "make_parts"]
+__all__ = [
+    "EDGES_A_PART", "RECORD_STRETCH", "UNREAD", "add_stretches", "find_lists", "find_records", "make_parts", "place_of",
+]  # fmt: skip
 
 EDGES_A_PART = 16384  # 64 KiB of neighbours: 10 us or more a claim, and enough parts to share out a small graph
+UNREAD = u64(2**64 - 1)  # instead of a page's number, or of a count
 RECORD_STRETCH = 4096  # edges of one record that one claim takes: a hub is no tail
 
 
@@ -89,41 +92,76 @@ def _slot_of(words: Any, row: Any, width: Any, records: Any, first: Any, last: A
     return low if u64(words[row, width - u64(2) * low - u64(2)]) == v else records
 
 
+@helper
+def place_of(
+    words: Any, rows: Any, first_vertex: Any, last_vertex: Any, small_rows: Any, read: Any, v: Any, hint: Any
+) -> Any:
+    """(page, slot) where the list of v begins: a small page, or the first of v's large ones, of which slot is 0.
+
+    The page's number is len(rows) or that of another vertex's page where v has none, and UNREAD where one that has to
+    be looked at was not read (read: bool[pages], or empty: all were). hint: a small page to look at first.
+    """
+    index, small, pages = u64(hint), u64(small_rows), u64(len(rows))
+    if not (index < small and u64(first_vertex[index]) <= v and v <= u64(last_vertex[index])):
+        index = lower_bound(last_vertex, u64(0), small, v)
+    if index < small and u64(first_vertex[index]) <= v:
+        if len(read) > 0 and not read[index]:
+            return UNREAD, u64(0)
+        row = u64(rows[index])
+        records = u64(words[row, 0]) >> u64(32) if words.itemsize == 8 else u64(words[row, 1])
+        width = u64(words.shape[1])
+        slot = _slot_of(words, row, width, records, u64(first_vertex[index]), u64(last_vertex[index]), v)
+        if slot < records:
+            return index, slot
+    return lower_bound(last_vertex, small, pages, v), u64(0)
+
+
+@helper
+def add_stretches(
+    words: Any, rows: Any, first_vertex: Any, small_rows: Any, read: Any, v: Any, index: Any, slot: Any, skip: Any,
+    step: Any, name: Any, count: Any, out: Any,
+) -> Any:  # fmt: skip
+    """Add the stretches of a list that begins at `place_of` to the first `count` rows of out, as far as there is room.
+
+    name: what stands for v in them. Returns how many there are then, or UNREAD.
+    """
+    width, small, pages, wide = u64(words.shape[1]), u64(small_rows), u64(len(rows)), words.itemsize == 8
+    while index < pages and u64(first_vertex[index]) <= v:
+        if len(read) > 0 and not read[index]:
+            return UNREAD
+        row = u64(rows[index])
+        head, stride = u64(words[row, width - u64(2) * slot - u64(1)]), stride_of(words, row)
+        length = u64(words[row, head])
+        # word 6 (or 3 of 8 bytes) of a header: the stretch's place in its list; heads are at place 0
+        place = u64(words[row, 3]) if wide else u64(words[row, 6]) | u64(words[row, 7]) << u64(32)
+        begin = min(u64(skip), length) if place == u64(0) else u64(0)
+        while begin < length:
+            taken = min(step, length - begin)
+            if count < u64(len(out)):
+                out[count, 0], out[count, 1], out[count, 2] = row, head + (begin + u64(1)) * stride, taken
+                out[count, 3], out[count, 4] = name, stride
+            count += u64(1)
+            begin += taken
+        if index < small:
+            break
+        index += u64(1)
+    return count
+
+
 @kernel
 def find_lists(
     words: Any, rows: Any, first_vertex: Any, last_vertex: Any, small_rows: Any, vertices: Any, skip: Any, stretch: Any,
     out: Any,
 ) -> Any:  # fmt: skip
     """What find_records does, as far as `out` has room; returns how many stretches there are."""
-    count, width, small, pages = u64(0), u64(words.shape[1]), u64(small_rows), u64(len(rows))
-    step = u64(stretch)
-    wide = words.itemsize == 8
+    count, hint, read = u64(0), u64(0), first_vertex[:0]
     for v in vertices:
-        index = lower_bound(last_vertex, u64(0), small, v)
-        slot, records = u64(0), u64(0)
-        if index < small and u64(first_vertex[index]) <= v:
-            row = u64(rows[index])
-            records = u64(words[row, 0]) >> u64(32) if wide else u64(words[row, 1])
-            slot = _slot_of(words, row, width, records, u64(first_vertex[index]), u64(last_vertex[index]), v)
-        if slot == records:  # not in a small page
-            index, slot = lower_bound(last_vertex, small, pages, v), u64(0)
-        while index < pages and u64(first_vertex[index]) <= v:
-            row = u64(rows[index])
-            head, stride = u64(words[row, width - u64(2) * slot - u64(1)]), stride_of(words, row)
-            length = u64(words[row, head])
-            # word 6 (or 3 of 8 bytes) of a header: the stretch's place in its list; heads are at place 0
-            place = u64(words[row, 3]) if wide else u64(words[row, 6]) | u64(words[row, 7]) << u64(32)
-            begin = min(u64(skip), length) if place == u64(0) else u64(0)
-            while begin < length:
-                taken = min(step, length - begin)
-                if count < u64(len(out)):
-                    out[count, 0], out[count, 1], out[count, 2] = row, head + (begin + u64(1)) * stride, taken
-                    out[count, 3], out[count, 4] = v, stride
-                count += u64(1)
-                begin += taken
-            if index < small:
-                break
-            index += u64(1)
+        index, slot = place_of(words, rows, first_vertex, last_vertex, small_rows, read, v, hint)
+        if index < u64(small_rows):
+            hint = index
+        count = add_stretches(
+            words, rows, first_vertex, small_rows, read, v, index, slot, skip, u64(stretch), v, count, out
+        )
     return count
 
 

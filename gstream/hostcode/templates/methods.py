@@ -39,6 +39,12 @@ def merged(old, new):
 
 
 @helper
+def key(value):
+    """What least values send first by: smaller is better, the same for all where values have no order (OR)."""
+    return f64(value)
+
+
+@helper
 def degree_of(degree, at):
     """Degree of the vertex at index `at`; 0 where the program reads none."""
     return i64(0)

@@ -1,0 +1,247 @@
+"""Supersteps of small frontiers by one thread, one after the other without leaving compiled code (gstream.small).
+
+A superstep takes as long as its vertices and edges do, and nothing of it grows with the graph: the frontier is a list,
+and the bitmap of active vertices says who is in one already. Values that a superstep sends are copied before any is
+changed, so that they are those from before it, as on any device.
+
+Where nobody can tell, the least values of the frontier send first (the greatest of MAX), as in gstream.near: those up
+to a limit. Others wait in a list of their own, with their active bits set, so that what is active when the kernel ends
+is all that has to send. A vertex that waits and improves past the limit goes over to the frontier: a stale entry stays
+behind, which is told by its value. The step from limit to limit grows while little comes of looking through the list.
+"""
+
+from __future__ import annotations
+
+import math
+
+from gstream.hostcode.casts import i64, u64
+from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.parts import UNREAD, add_stretches, place_of
+from gstream.hostcode.templates.methods import (
+    USES_EDGE,
+    better,
+    context,
+    degree_of,
+    empty,
+    key,
+    merged,
+    send,
+    weight_of,
+)
+from gstream.hostcode.templates.push import is_set
+
+# kernels
+
+SHARE, GROWTH = 8, 2.0  # the step doubles where less than an eighth of those that wait come in
+
+
+@helper
+def insert(lists, row, count, vertex):
+    """Append to a list as far as there is room; its new length."""
+    if count < u64(lists.shape[1]):
+        lists[row, count] = vertex
+    return count + u64(1)
+
+
+@helper
+def wait(held, count, vertex):
+    """Append to those that wait as far as there is room; their new number."""
+    if count < u64(len(held)):
+        held[count] = vertex
+    return count + u64(1)
+
+
+@helper
+def regrouped(lists, row, held, waiting, value, active_bits, limit, above):
+    """Those that wait with keys up to `above` go to list `row`, where nobody is; (how many, how many wait still).
+
+    Entries with keys up to `limit` are stale.
+    """
+    found, left = u64(0), u64(0)
+    for number in range(waiting):
+        v = held[number]
+        rank = key(value[v])
+        if not rank <= limit and is_set(active_bits, v):
+            if rank <= above:
+                found = insert(lists, row, found, v)
+            else:
+                left = wait(held, left, v)
+    return found, left
+
+
+@helper
+def least_key(held, waiting, value, active_bits, limit):
+    """Of those that wait; infinite where nobody does."""
+    least = math.inf
+    for number in range(waiting):
+        v = held[number]
+        rank = key(value[v])
+        if not rank <= limit and rank < least and is_set(active_bits, v):
+            least = rank
+    return least
+
+
+@helper
+def edges_of(lists, row, count, degree):
+    """Sum of the degrees of a list's vertices."""
+    edges = i64(0)
+    for number in range(min(count, u64(lists.shape[1]))):
+        edges += i64(degree[lists[row, number]])
+    return edges
+
+
+@helper
+def lists_of_all(
+    words, rows, first_vertex, last_vertex, small, read, lists, side, vertices, stretch, records, stamps, stamp
+):
+    """(stretches, pages) of the first `vertices` of a list, in `records`; UNREAD stretches where a page was not read.
+
+    records[i, 3] is a place in the list.
+    """
+    count, pages, hint = u64(0), i64(0), u64(0)
+    for number in range(vertices):
+        v = lists[side, number]
+        index, slot = place_of(words, rows, first_vertex, last_vertex, small, read, v, hint)
+        if index == UNREAD:
+            return UNREAD, pages
+        if index < u64(small):
+            hint = index
+        before = count
+        count = add_stretches(
+            words, rows, first_vertex, small, read, v, index, slot, u64(0), u64(stretch), number, count, records
+        )
+        if count == UNREAD:
+            return UNREAD, pages
+        for record in range(before, min(count, u64(len(records)))):
+            row = records[record, 0]
+            if stamps[row] != stamp:
+                stamps[row] = stamp
+                pages += i64(1)
+    return count, pages
+
+
+@kernel
+def push_onward_kernel(
+    words,
+    weights,
+    rows,
+    first_vertex,
+    last_vertex,
+    small,
+    read,
+    degree,
+    value,
+    active_bits,
+    lists,
+    held,
+    sent,
+    records,
+    stamps,
+    stretch,
+    steps,
+    state,
+    told,
+    superstep_at,
+    ints,
+    floats,
+):
+    """Supersteps from a frontier on, until it is too large, empty, or has a page that was not read.
+
+    lists: uint64[2, most]; those of the frontier that send are in row 0, and again at the end, others in held:
+    uint64[most that wait]. sent: value[most]; records: int64[most stretches, 5]; stamps: int64[pages], changed.
+    steps: float64[3], from the least key to the limit of those that send at first (infinite: all do), now; the limit,
+    NaN where all wait. told: int64[n, 4], (vertices, pages, edges looked at, vertices that wait) of each superstep; a
+    last row sums up those past n - 1. Returns the edges looked at. state: int64[9]:
+    0 vertices that send, 1 their edges, 8 vertices that wait, before and after; 2 edges that no frontier had so far
+    3 so many edges don't make a frontier too large, and neither does 4 one in so many of those left (0: they don't
+    matter)
+    5 supersteps to make at most, then made; 6 vertices and edges to look at in all, about; then the vertices of the
+    last frontier before the present one; 7 the first stamp
+    """
+    vertices, edges, unexplored, waiting = u64(state[0]), state[1], state[2], u64(state[8])
+    most, share, most_steps, rest, room = state[3], state[4], state[5], state[6], u64(lists.shape[1])
+    made, looked_at, last, here, limit = i64(0), u64(0), i64(0), u64(0), steps[2]
+    while made < most_steps and rest > 0:
+        if vertices == u64(0):
+            above = least_key(held, waiting, value, active_bits, limit) + steps[1]
+            rest -= i64(waiting)
+            vertices, left = regrouped(lists, here, held, waiting, value, active_bits, limit, above)
+            steps[1] = steps[1] * GROWTH if vertices * u64(SHARE) < waiting else steps[0]
+            waiting, limit = left, above
+            edges = edges_of(lists, here, vertices, degree)
+            if vertices == u64(0) or vertices > room or edges > most:
+                break
+        ints[superstep_at] += 1
+        count, pages = lists_of_all(
+            words,
+            rows,
+            first_vertex,
+            last_vertex,
+            small,
+            read,
+            lists,
+            here,
+            vertices,
+            stretch,
+            records,
+            stamps,
+            state[7] + made,
+        )
+        if count > u64(len(records)):  # or UNREAD
+            ints[superstep_at] -= 1
+            break
+        for number in range(vertices):
+            v = lists[here, number]
+            sent[number] = value[v]
+            active_bits[v >> u64(6)] &= ~(u64(1) << (v & u64(63)))
+        ctx = context(ints, floats)
+        found, looked, waited = u64(0), u64(0), waiting
+        for record in range(count):
+            row, begin, length = u64(records[record, 0]), u64(records[record, 1]), u64(records[record, 2])
+            place, stride = u64(records[record, 3]), u64(records[record, 4])
+            u, u_value = lists[here, place], sent[place]
+            if empty(u_value):
+                continue
+            out = degree_of(degree, u)
+            looked += length
+            message = send(i64(u), u_value, out, weight_of(weights, row, begin), ctx)
+            for k in range(length):
+                word = begin + k * stride
+                target = u64(words[row, word])
+                if target >= u64(len(value)):
+                    continue
+                if USES_EDGE:
+                    message = send(i64(u), u_value, out, weight_of(weights, row, word), ctx)
+                old = value[target]
+                if not better(message, old):
+                    continue
+                new = merged(old, message)
+                value[target] = new
+                before = is_set(active_bits, target)
+                active_bits[target >> u64(6)] |= u64(1) << (target & u64(63))
+                if key(new) > limit:
+                    if not before:
+                        waiting = wait(held, waiting, target)
+                elif not before or key(old) > limit:
+                    found = insert(lists, here ^ u64(1), found, target)
+        at = min(made, i64(len(told)) - i64(1))
+        told[at, 0] += i64(vertices)
+        told[at, 1] += pages
+        told[at, 2] += i64(looked)
+        told[at, 3] += i64(waited)
+        made += i64(1)
+        looked_at += looked
+        rest -= i64(vertices) + i64(looked)
+        unexplored = max(i64(0), unexplored - edges)
+        last, vertices, here = i64(vertices), found, here ^ u64(1)
+        edges = edges_of(lists, here, vertices, degree)
+        if vertices + waiting == u64(0) or vertices > room or waiting > u64(len(held)) or edges > most:
+            break
+        if share > 0 and edges > unexplored // share:
+            break
+    if here != u64(0):
+        for number in range(min(vertices, room)):
+            lists[0, number] = lists[1, number]
+    state[0], state[1], state[2], state[5], state[6] = i64(vertices), edges, unexplored, made, last
+    state[8], steps[2] = i64(waiting), limit
+    return looked_at
