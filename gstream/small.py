@@ -37,7 +37,7 @@ def small_steps(run: Run) -> SmallSteps | None:
     """None where not one host device alone has all values and pages, or a superstep does more than push."""
     device, code = run.devices[0], run.code
     here = len(run.devices) == 1 and run.plan.device.resident and not run.chooser.streamed
-    simple = code.in_place and "push" in run.plan.directions
+    simple = code.push_onward is not None and "push" in run.plan.directions
     return SmallSteps(run, device) if here and simple and isinstance(device, HostDevice) else None
 
 
@@ -57,8 +57,9 @@ class SmallSteps:
         self._there = run.engine.in_memory(self._table, run.plan.weights)
         self._rows, self._degree = self._table.all_pages(), run.job.host.degree
         self._most = most_edges(run.engine.options.host_threads)
-        between = run.watch is not None or "halt" in type(run.code.program).methods
-        vertices, ordered = run.plan.graph.vertices, run.code.uses_edge and not run.code.has_done and not between
+        vertices, code = run.plan.graph.vertices, run.code
+        # A run with checkpoints makes as many supersteps wherever it was resumed: it keeps no limit of who sends.
+        ordered = code.in_place and code.uses_edge and not code.has_done and run.keeper is None
         self._lists = np.empty((2, min(self._most // 2, vertices)), np.uint64)
         self._listed = self._lists[0]
         self._waiting = np.empty(min(MOST_WAITING, vertices) if ordered else 0, np.uint64)
@@ -69,6 +70,7 @@ class SmallSteps:
         self._steps = np.array([step, step, math.inf])  # as the kernel has it
         self._frontier: Frontier | None = None  # which is listed:
         self._found = (0, 0, 0)  # vertices that send and their edges; vertices that wait
+        between = run.watch is not None or "halt" in type(run.code.program).methods
         self._at_once = 1 if between else NO_LIMIT
 
     def go_on(self, frontier: Frontier, supersteps: int, limit: int | None) -> tuple[int, Frontier]:
@@ -77,12 +79,7 @@ class SmallSteps:
         supersteps: those made so far; limit: of all.
         """
         began = time.perf_counter()
-        if (
-            frontier.held
-            or frontier.vertices == 0
-            or self._run.chooser.pulls(frontier)
-            or not self._list(frontier, limit)
-        ):
+        if frontier.held or frontier.vertices == 0 or self._run.chooser.pulls(frontier) or not self._list(frontier):
             return 0, frontier
         most = min(self._at_once, NO_LIMIT if limit is None else limit - supersteps, self._until_kept(supersteps))
         told = np.zeros((max(1, min(TOLD - self._run.made, most)), 4), np.int64)
@@ -97,7 +94,7 @@ class SmallSteps:
         self._note(told[:made], made, moved, began, time.perf_counter())
         return made, self._frontier
 
-    def _list(self, frontier: Frontier, limit: int | None) -> bool:
+    def _list(self, frontier: Frontier) -> bool:
         """Whether the frontier is listed: the last superstep here did, or it is small."""
         if frontier is not self._frontier:
             self._frontier = None
@@ -105,7 +102,7 @@ class SmallSteps:
                 return False
             vertices, edges = list_active(self._device.state.active, self._degree, self._listed)
             self._found, self._frontier, self._steps[2] = (int(vertices), int(edges), 0), frontier, math.inf
-            if limit is None and vertices <= min(len(self._listed), len(self._waiting)):  # all wait at first
+            if vertices <= min(len(self._listed), len(self._waiting)):  # all wait at first
                 self._waiting[:vertices] = self._listed[:vertices]
                 self._found, self._steps[1:] = (0, 0, int(vertices)), (self._steps[0], math.nan)
         vertices, edges, waiting = self._found

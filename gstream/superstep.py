@@ -88,9 +88,8 @@ class Run:
         self.seconds_in_vain = 0.0  # before it, of a device that could not make it
         self._whole: dict[str, Demand] = {}
         self.small = small_steps(self)
-        self.began_at = 0  # the superstep that was restored; 0: this run started
+        self.began_at = self.made = 0  # the superstep that was restored (0: this run started), supersteps since then
         self.in_place = not code.synchronous  # or a run was that this one goes on from
-        self.made = 0  # supersteps since then
 
     def _spread(self) -> bool:
         """Whether pulls write what a vertex got to the device whose slice has it."""

@@ -41,7 +41,7 @@ Kernels (attributes of `code`; each returns the edges it looked at, or 0)
           out-pages; sources with their active bit set (SUM: all of them); atomics on dst (value when in_place, else
           got: got_dtype[dst_last - dst_first], filled with code.identity beforehand). next_bits: in_place only.
     push_records(words, weights, records, counter, ...as push)           # sparse: no active test
-    push_onward                               # in_place only: supersteps in a row by one thread (templates/onward.py)
+    push_onward                               # no apply, no totals: supersteps in a row (templates/onward.py)
     pull(words, weights, parts, counter, source, source_first, degree, active_bits, dst, dst_first, dst_last,
           next_bits, open_bits, carry, ints, floats)
           in-pages; source = msg when premessage, else value. Vertices outside [dst_first, dst_last) are passed over,

@@ -48,10 +48,15 @@ def module_text(program: Any, emitter: Emitter, in_place: bool) -> str:
     names = ["push.py", "vertices.py", "pull_least.py" if program.combine.idempotent else "pull_sum.py"]
     if "done" in program.methods and in_place:
         names.append("heads.py")
-    if is_in_place(program, emitter):
+    if goes_on(program):
         names.append("onward.py")
     kernels = [(HERE / "templates" / name).read_text().split(MARK, 1)[1] for name in names]
     return "\n".join([HEADER.format(program=program.__name__), methods_text(program, emitter, in_place), *kernels])
+
+
+def goes_on(program: Any) -> bool:
+    """Whether messages are all that changes values, so that one thread may make supersteps in a row (onward.py)."""
+    return program.combine.idempotent and "apply" not in program.methods and not program.totals
 
 
 def premakes_messages(program: Any, emitter: Emitter) -> bool:
