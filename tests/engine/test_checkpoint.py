@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from engine_graphs import Balance, Least, make_store, skewed_edges
 
+from gstream import small
 from gstream.checkpoint import Keeper, hash_of
 from gstream.devices.base import DeviceMemoryError
 from gstream.driver import Engine
@@ -59,14 +60,17 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(store):
-    """What runs give that nothing ends."""
+    """What runs give that nothing ends; in as many supersteps as one with checkpoints, which has nobody wait in
+    gstream.small."""
 
     def run(name):
         program, limit = PROGRAMS[name]
         with Engine(store, RunOptions(threads=1)) as engine:
             return engine.run(program(), limit)
 
-    return {name: run(name) for name in PROGRAMS}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(small, "MOST_WAITING", 0)
+        return {name: run(name) for name in PROGRAMS}
 
 
 def run(store, name, folder, **options):
