@@ -11,7 +11,7 @@ from gstream.algorithms.listsort import new_stack, sort_range
 from gstream.algorithms.records import claim, u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add
-from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.jit import helper, kernel, kernel_with_arrays
 from gstream.records import item_kernel, record_kernel
 
 RUN = 64  # vertices that one claim takes
@@ -58,7 +58,7 @@ def gather_higher(record, first, end, cursor, way, both, size, entries):
             entries[place] = entries.dtype.type((v << u64(2)) | back)
 
 
-@kernel
+@kernel_with_arrays
 def tidy(starts, entries, top, after, counter):
     """Sort each list and let a neighbour stand in it once, with all its arcs; after: uint64[n], where lists end."""
     stack, vertices = new_stack(), u64(len(starts)) - u64(1)

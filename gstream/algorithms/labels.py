@@ -7,7 +7,7 @@ import numpy as np
 from gstream.algorithms.listsort import new_stack, sort_range
 from gstream.algorithms.records import claim, u64
 from gstream.hostcode.intrinsics import atomic_add
-from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.jit import helper, kernel_with_arrays
 from gstream.records import record_kernel
 
 RUN = 64  # vertices that one claim takes
@@ -77,7 +77,7 @@ def mode_of_sorted(entries, low, high):
     return best
 
 
-@kernel
+@kernel_with_arrays
 def take_modes(starts, entries, first, top, label, fresh, changed, counter):
     """fresh[first + k] = the most frequent of entries[starts[k]:starts[k + 1]], the least of several; without entries
     the label stays. changed: int64[1], labels that are new. Entries, whose bits are `top` at most, may be sorted.

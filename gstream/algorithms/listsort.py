@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from gstream.algorithms.records import u64
-from gstream.hostcode.jit import helper
+from gstream.hostcode.jit import helper, helper_with_arrays
 
 SHORT = 24  # entries that are sorted by insertion
 DEEP = 130  # entries of the stack: two for each bit of a key, and the first two
@@ -50,7 +50,7 @@ def sort_range(keys, first, end, top, stack):
             depth += u64(1)
 
 
-@helper
+@helper_with_arrays
 def new_stack():
     """A stack for `sort_range`."""
     return np.empty((DEEP, 3), np.uint64)

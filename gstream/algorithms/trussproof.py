@@ -22,7 +22,7 @@ from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.simple import both_ways, simple_degrees
 from gstream.hostcode.intrinsics import atomic_add
-from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.jit import helper, kernel, kernel_with_arrays
 from gstream.records import record_kernel
 from gstream.results import Column
 
@@ -39,7 +39,7 @@ def copy_lists(record, hubs, ends, cursor, entries):
             entries[atomic_add(cursor, v, u64(1))] = u
 
 
-@kernel
+@kernel_with_arrays
 def sort_lists(starts, lists, bits, counter):
     """Sort each list: hubs' stretches are copied in any order. bits: of a vertex's number."""
     stack = new_stack()

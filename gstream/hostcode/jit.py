@@ -11,17 +11,33 @@ from pagestore.errors import UsageError
 from pagestore.jit import compiled
 
 # error_model numpy: x / 0 is inf or nan and n // 0 is 0, as on a GPU; no fastmath: push and pull give the same bits.
-OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
+OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True}
+# Nothing is allocated, so references need no counts: an atomic for each array that a call is given took three quarters
+# of a superstep of one vertex.
+BORROWED = {**OPTIONS, "_nrt": False}
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile at the first call, without the GIL, and keep the machine code on disk where a folder can be written."""
-    return compiled(function, **OPTIONS)
+    """Compile at the first call, without the GIL, and keep the machine code on disk where a folder can be written.
+
+    It may not make arrays.
+    """
+    return compiled(function, **BORROWED)
 
 
 def helper(function: Callable[..., Any]) -> Any:
     """A function that only kernels call: it lives in their machine code, so nothing of it is cached, and without an
-    entry from Python, which takes a third of the compile time."""
+    entry from Python, which takes a third of the compile time. It may not make arrays."""
+    return njit(nogil=True, no_cpython_wrapper=True, **BORROWED)(function)
+
+
+def kernel_with_arrays(function: Callable[..., Any]) -> Any:
+    """A kernel that makes arrays for itself."""
+    return compiled(function, **OPTIONS)
+
+
+def helper_with_arrays(function: Callable[..., Any]) -> Any:
+    """A helper that makes arrays, for such kernels."""
     return njit(nogil=True, no_cpython_wrapper=True, **OPTIONS)(function)
 
 
