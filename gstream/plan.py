@@ -214,6 +214,8 @@ def make_plan(
     def capacity(layout: Layout) -> int:
         return min(cap, (host_memory - beside(layout)) // len(specs)) if own else cap
 
+    if options.chunk_vertices is not None and options.chunk_vertices < graph.vertices:
+        candidates = [layout for layout in candidates if not layout.resident] or candidates
     if copies and not any(beside(layout) <= host_memory for layout in candidates):
         least = min(candidates, key=beside)
         raise _too_little("--host-memory", host_memory, max(beside(least), later), graph, least, taken)

@@ -149,7 +149,7 @@ def open_located(path: str) -> tuple[Descriptor, dict[str, Extent]]:
             if not isinstance(error, MemoryError) and (shortage(error) or number_of(error) in FAILING):
                 raise read_error(error, f"{path}: can't be opened", REBUILD, StoreError) from error
             reason = reason_of(error)
-            whole = re.search(r"truncated file: .*stored_eof = (\d+)", reason)
+            whole = re.search(r"truncated file: .*stored_eof = (\d+)", str(error), re.DOTALL)
             if whole:
                 raise StoreError(f"{path}: is cut: {size} of its {whole[1]} bytes are there. {REBUILD}") from error
             raise StoreError(f"{path}: HDF5 can't read it ({reason}). {REBUILD}") from error

@@ -32,9 +32,8 @@ def main() -> NoReturn:
 
     surroundings.prepare()
 
-    from gstream.cli.failures import address_space_limited, exit_code_of, install_signals
+    from gstream.cli.failures import address_space_limited, exit_code_of
 
-    install_signals()
     gc.set_threshold(GC_THRESHOLD)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code = 0
@@ -47,7 +46,9 @@ def main() -> NoReturn:
 
 def _run() -> int:
     from gstream.cli.commands import run_command_line
+    from gstream.cli.failures import install_signals
 
+    install_signals()
     return run_command_line()
 
 

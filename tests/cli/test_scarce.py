@@ -108,7 +108,7 @@ def test_a_thread_that_memory_ends_is_told() -> None:
 def test_libraries_that_are_not_loaded(error: Exception) -> None:
     said = "out of memory: a library can't be loaded. Raise the limit of the address space (ulimit -v)."
     assert describe(error) == (5, said)
-    assert describe(ImportError("No module named 'a'"))[0] == 1
+    assert describe(ImportError("No module named 'a'"))[0] == 3
 
 
 def test_codecs_without_memory() -> None:

@@ -46,7 +46,7 @@ def test_all_kernels_compile(tmp_path, monkeypatch, ids, weight):
         flattened(
             "tests",
             ["records.cuh"],
-            program_text(SSSP, cuda_emitter_of(SSSP, {"f4": "f32", "u1": "u8"}[weight]), shape),
+            program_text(SSSP, cuda_emitter_of(SSSP, {"f4": "f32", "u1": "u8"}[weight]), shape, True),
         )
     ]
     kernels = shipped()
