@@ -22,11 +22,11 @@ def graph(tmp_path_factory):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda g: g.bfs(1, depth_limit="2"), "depth_limit '2': must be a whole number. Pass one, as 3."),
+        (lambda g: g.bfs(1, depth_limit="two"), "depth_limit 'two': must be a whole number. Pass one, as 3."),
         (lambda g: g.bfs(1, depth_limit=1.5), "depth_limit 1.5: must be a whole number."),
         (lambda g: g.bfs(1, depth_limit=True), "depth_limit True: must be a whole number."),
         (lambda g: g.bfs(1, predecessors="no"), "predecessors 'no': must be True or False. Pass one of them."),
-        (lambda g: g.pagerank(alpha="0.5"), "alpha '0.5': must be a number. Pass one, as 0.5."),
+        (lambda g: g.pagerank(alpha="half"), "alpha 'half': must be a number. Pass one, as 0.5."),
         (lambda g: g.pagerank(tol=None), "tol None: must be a number."),
         (lambda g: g.katz(beta=10**400), "beta: is past 1.8e308, the largest number. Pass a smaller one."),
         (lambda g: g.kcore(k=1.5), "k 1.5: must be a whole number."),
@@ -35,7 +35,7 @@ def graph(tmp_path_factory):
         (lambda g: g.bfs([1, [2]]), "source [2] is no vertex ID"),
         (lambda g: g.bfs(b"1"), "source b'1' is no vertex ID"),
         (lambda g: g.egonet(True), "source True is no vertex ID"),
-        (lambda g: g.bfs(1, threads="4"), "threads '4': must be a whole number."),
+        (lambda g: g.bfs(1, threads="four"), "threads 'four': must be a whole number."),
         (lambda g: g.bfs(1, streams=2.5), "streams 2.5: must be a whole number."),
         (
             lambda g: g.bfs(1, devices=2),
