@@ -54,6 +54,7 @@ class Peer(NamedTuple):
 
     call: Call
     column: Callable[[Any], np.ndarray] | None = None
+    directed: bool = True  # whether it takes directed graphs, and means the same there
 
 
 def _by_networkit(module: str, kind: str, *own: Any) -> Call:
@@ -120,8 +121,10 @@ def _networkit_forest(theirs: Theirs) -> Any:
 BFS = {"igraph": _igraph_distances(False), "networkit": _networkit_distances(False)}
 COMPONENTS = {"igraph": _igraph_components("weak"), "scipy": _scipy_components("weak")}
 CLUSTERING = {
-    "igraph": Peer(lambda theirs: theirs.igraph[0].transitivity_local_undirected(mode="zero"), np.array),
-    "networkit": Peer(_by_networkit("centrality", "LocalClusteringCoefficient", True), lambda made: made.scores()),
+    "igraph": Peer(lambda theirs: theirs.igraph[0].transitivity_local_undirected(mode="zero"), np.array, False),
+    "networkit": Peer(
+        _by_networkit("centrality", "LocalClusteringCoefficient", True), lambda made: made.scores(), False
+    ),
 }
 PEERS: dict[str, dict[str, Peer]] = {
     "bfs": BFS,

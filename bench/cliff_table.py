@@ -39,7 +39,8 @@ def failures_of(row: dict[str, Any]) -> list[str]:
         known = [size for size in row["sizes"] if size[name] is not None]
         for before, after in pairwise(known):
             allowed = SLACK * bound(after["edges"]) / bound(before["edges"]) * max(before[name], 1.0)
-            if after[name] > max(SOON_MS, allowed):
+            best = min(after["peers_ms"].values(), default=0.0)
+            if after[name] > max(SOON_MS, allowed, TIMES * best):
                 times = after[name] / before[name]
                 certified = "certified, " if name == "certified_ms" else ""
                 found.append(f"{certified}{after['edges']} edges: {times:.0f} times as long as {before['edges']}")
@@ -48,7 +49,7 @@ def failures_of(row: dict[str, Any]) -> list[str]:
             peer, best = min(size["peers_ms"].items(), key=lambda item: item[1])
             if size["ms"] > TIMES * best:
                 found.append(f"{size['edges']} edges: {size['ms'] / best:.0f} times {peer}")
-    if row["skipped"] and row["bound"] == USUAL:
+    if row["skipped"] and (row["bound"] == USUAL or not row["sizes"]):
         found.append(row["skipped"])
     return found
 

@@ -6,7 +6,8 @@ python bench/cliffs.py --busy                           # beside other work: the
 python bench/cliffs.py --budget 10                      # seconds a run may take; larger sizes of such a row are skipped
 
 Two bounds hold a row. Growth: from one size to the next the time grows by no more than SLACK times what the bound of
-the algorithm allows (n log n in the edges, or the one that BOUNDS names), or the run is below SOON. Peers, on long
+the algorithm allows (n log n in the edges, or the one that BOUNDS names), or the run is below SOON, or within TIMES the
+best peer, whose time grows past caches as well. Peers, on long
 diameters, from PEERS_FROM edges on: at most TIMES the best of igraph, networkit and scipy, or below SOON.
 """
 
@@ -222,7 +223,7 @@ def _ask_peers(row: Row, size: Size, cliff: Cliff, clock: Clock, answer: Any) ->
 
     theirs = Theirs(cliff, machine.cores())
     for name, peer in PEERS.get(row.what, {}).items():
-        if not clock.allows(name, cliff.edges):
+        if not clock.allows(name, cliff.edges) or (cliff.directed and not peer.directed):
             continue
         peer.call(theirs)  # builds its graph
         seconds, found = timed(lambda call=peer.call: call(theirs), clock.busy)

@@ -66,6 +66,10 @@ def test_bounds_that_a_row_breaks() -> None:
     assert cliff_table.failures_of(a_row([10.0], skipped="100000 edges would take long")) == [
         "100000 edges would take long"
     ]
+    assert cliff_table.failures_of(a_row([], bound="n m", skipped="its process ended")) == ["its process ended"]
+    cold = a_row([10.0, 1000.0])
+    cold["sizes"][1]["peers_ms"] = {"scipy": 400.0}  # grows as ours does
+    assert cliff_table.failures_of(cold) == []
     slow = a_row([10.0, 60.0])
     slow["sizes"][1]["peers_ms"] = {"scipy": 10.0, "igraph": 30.0}
     assert cliff_table.failures_of(slow) == ["100000 edges: 6 times scipy"]
