@@ -8,16 +8,11 @@ heads agree with them, is for `gstream verify`: a graph is wrong then, and nothi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from pagestore.check import walk_records
 from pagestore.jit import compiled
-from pagestore.layout import HEADER, HEADER_BYTES
-
-if TYPE_CHECKING:
-    from pagestore.topology import Topology
+from pagestore.layout import HEADER, HEADER_BYTES, PageLayout
 
 TOLD = ("records", "first_vertex", "last_vertex", "edges", "layout")  # of a page by the directory
 
@@ -75,14 +70,13 @@ def all_within(words, last_id, columns, size):
     return True
 
 
-def unsound(topology: Topology, number: int, pages: np.ndarray) -> int | None:
-    """Index of the first of uint8[n, page_bytes], pages from `number` on, that is not what its row says, or None."""
-    layout, rows = topology.layout, topology.directory[number : number + len(pages)]
+def unsound(layout: PageLayout, rows: np.ndarray, last_id: np.generic, pages: np.ndarray) -> int | None:
+    """Index of the first of `pages` (uint8[n, page_bytes]) that differs from its row of the directory, or None."""
     headers = pages[:, :HEADER_BYTES].copy().view(HEADER)[:, 0]
     differ = np.any([headers[name] != rows[name] for name in HEADER.names or ()], axis=0)
     scratch = np.empty((2, int(rows["records"].max())), np.uint64)
     told = [np.ascontiguousarray(rows[name]) for name in TOLD]
     words, begin = pages.view(layout.id_dtype), np.uint64(layout.header_words)
-    found = first_unsound(words, begin, topology.last_id, *told, *scratch)
+    found = first_unsound(words, begin, last_id, *told, *scratch)
     wrong = np.append(np.flatnonzero(differ), found)
     return None if wrong[0] == len(pages) else int(wrong.min())

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from pagestore.arrays import BLOCK_BYTES
+from pagestore.arrays import BLOCK_BYTES, CheckedArray
 from pagestore.errors import GstreamError, StoreError, UsageError, plain
 from pagestore.inputs.signatures import INTEGER
-from pagestore.meta import REBUILD, scrub_first
-
-if TYPE_CHECKING:
-    from pagestore.store import Store
+from pagestore.layout import PageLayout
+from pagestore.meta import REBUILD, Meta, scrub_first
 
 Where = Callable[[int], str]  # what stands ahead of a message about the ID of that index
 
@@ -35,10 +33,20 @@ def nowhere(index: int) -> str:
     return ""
 
 
+class IdStore(Protocol):
+    """What the IDs need of their store; see pagestore.store.Store."""
+
+    path: str
+    meta: Meta
+    layout: PageLayout
+
+    def array(self, name: str) -> CheckedArray: ...
+
+
 class UserIds:
     """Translates between the three names for one open store."""
 
-    def __init__(self, store: Store):
+    def __init__(self, store: IdStore):
         self._store = store
         self._inverse: np.ndarray | None = None
         self._block: tuple[tuple[int, int], _Names] | None = None  # the block of names looked into last

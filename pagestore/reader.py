@@ -4,16 +4,47 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from pagestore.crc import page_crcs
 from pagestore.errors import StoreError
 from pagestore.io import DIRECT_ALIGN, aligned_empty, cut, not_read, read_into
+from pagestore.layout import PageLayout
 
-if TYPE_CHECKING:
-    from pagestore.topology import Topology
+
+class PageSet(Protocol):
+    """What a reader needs to know of its topology; see pagestore.topology.Topology."""
+
+    @property
+    def layout(self) -> PageLayout: ...
+
+    @property
+    def directory(self) -> np.ndarray: ...
+
+    @property
+    def pages_offset(self) -> int: ...
+
+    @property
+    def weight_dtype(self) -> np.dtype | None: ...
+
+    @property
+    def weight_page_bytes(self) -> int: ...
+
+    @property
+    def weights_offset(self) -> int: ...
+
+    @property
+    def pages(self) -> int: ...
+
+    @property
+    def last_id(self) -> np.unsignedinteger: ...
+
+    @property
+    def remedy(self) -> str: ...
+
+    def name_page(self, number: int, search: bool = False) -> str: ...
 
 
 class PageReader:
@@ -24,7 +55,7 @@ class PageReader:
     `pagestore.io.aligned_empty`, else direct reads go through a copy.
     """
 
-    def __init__(self, topology: Topology, fd: int, direct: bool = False):
+    def __init__(self, topology: PageSet, fd: int, direct: bool = False):
         self.topology = topology
         self.direct = False
         if direct:
@@ -111,7 +142,8 @@ class PageReader:
         if crc_name == "crc":
             from pagestore.bounds import unsound  # Numba, which those who only ask what is in a store don't need
 
-            if (at := unsound(topology, first, pages)) is not None:
+            rows = topology.directory[first : first + len(pages)]
+            if (at := unsound(topology.layout, rows, topology.last_id, pages)) is not None:
                 raise StoreError(
                     f"{topology.name_page(first + at, search=True)} breaks the format though its checksum is right: no "
                     f"accident made it so. {topology.remedy}"

@@ -5,25 +5,46 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
+from pagestore.convert.budget import Budget
 from pagestore.convert.build import pack_topologies, plan_topology, write_vector
 from pagestore.convert.estimate import check_space
-from pagestore.convert.options import Report
+from pagestore.convert.options import ConvertOptions, ProgressHook, Report
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.storage import Vector
+from pagestore.convert.survey import Tally
+from pagestore.convert.workfolder import WorkFolder
 from pagestore.layout import ROW, PageLayout
 from pagestore.meta import FORMAT, VERSION, Meta
 from pagestore.planning import PagePlan
 from pagestore.writer import StoreWriter, column_facts
 
-if TYPE_CHECKING:
-    from pagestore.convert.pipeline import _Conversion
-
 NAMESPACE = uuid.UUID("6f1c2a50-7d0e-5b52-9a34-2f6f0c1d8e47")  # of the UUIDs of stores
 NAME_BYTES = 1 << 24  # bytes of string IDs copied at a time
+
+
+class Conversion(Protocol):
+    """What the last step needs of a conversion; see pagestore.convert.pipeline."""
+
+    source: Any
+    path: Path
+    options: ConvertOptions
+    hook: ProgressHook | None
+    directed: bool
+    weighted: bool
+    threads: int
+    topologies: tuple[str, ...]
+    report: Report
+    work: WorkFolder
+    budget: Budget
+    identity: Any
+    tally: Tally
+    id_bytes: int
+    weight_dtype: np.dtype | None
 
 
 @dataclass
@@ -57,7 +78,7 @@ class Finished:
 
 
 def describe(
-    job: _Conversion, first: SortedEdges, edges: dict[str, SortedEdges], plans: dict[str, PagePlan],
+    job: Conversion, first: SortedEdges, edges: dict[str, SortedEdges], plans: dict[str, PagePlan],
     degrees: dict[str, Vector],
 ) -> Meta:  # fmt: skip
     """The store's description; its UUID follows from input, options and content."""
@@ -109,7 +130,7 @@ def _largest(values: Vector) -> int:
 
 
 def write_store(
-    job: _Conversion, first: SortedEdges, edges: dict[str, SortedEdges], degrees: dict[str, Vector],
+    job: Conversion, first: SortedEdges, edges: dict[str, SortedEdges], degrees: dict[str, Vector],
     place: Vector | None,
 ) -> Finished:  # fmt: skip
     """Write NAME.partial and rename it. `degrees` by direction, `place`: store ID of each dense vertex."""

@@ -48,7 +48,7 @@ def compact_integers(
 
         rounds = None if edges_in_all is None else ROUNDS * edges_in_all
         ticker = Ticker(hook, "number IDs", rounds, "edges")
-        compact = compact_by_parts(source, folder, found.sorted(), memory_bytes, ticker.add)
+        compact = compact_by_parts(source, folder, found.sorted(), limit, ranks_of, ticker.add)
         ticker.finish()
         return compact
     ticker.finish()

@@ -26,6 +26,7 @@ from pagestore.jit import compiled
 PARTS = 64
 ROUNDS = 3  # times that every edge is read here
 Ranker = Callable[[np.ndarray], np.ndarray]
+Rank = Callable[[EdgeSource, RankTable, np.ndarray], np.ndarray]
 
 
 @compiled
@@ -79,21 +80,20 @@ class Parts:
 
 
 def compact_by_parts(
-    source: EdgeSource, folder: Path, known: np.ndarray, memory_bytes: int, tick: Callable[[int], None]
+    source: EdgeSource, folder: Path, known: np.ndarray, most_ids: int, rank: Rank, tick: Callable[[int], None]
 ) -> EdgeSource:
     """As `dictionary.compact_integers`, given some of the distinct IDs, ascending (uint64).
 
-    `tick` is told the edges read, ROUNDS times all of them.
+    most_ids: distinct IDs that the memory holds at once. rank: `dictionary.ranks_of`. `tick` gets the edges read, in
+    all ROUNDS times the edges of the source.
     """
-    from pagestore.inputs.dictionary import BYTES_PER_ID, FEWEST_IDS, ranks_of
-
     parts = Parts.quantiles(known)
     near, far = _distribute(source, folder, parts, tick)
     path = folder / "ids"
     bounds = [0]
     with open(path, "wb", buffering=0) as file:
         for part in range(parts.parts):
-            found = IdSet(max(memory_bytes // BYTES_PER_ID, FEWEST_IDS))
+            found = IdSet(most_ids)
             fits = all(found.add(chunk.source) for chunk in far[part].read())
             if fits and not source.closed:
                 fits = all(found.add(chunk.source) for chunk in near[part].read())
@@ -109,7 +109,7 @@ def compact_by_parts(
 
     def ranker(part: int) -> Ranker:
         table = RankTable(ids[bounds[part] : bounds[part + 1]], bounds[part])
-        return lambda values: ranks_of(source, table, values)
+        return lambda values: rank(source, table, values)
 
     edges = _rank_both(near, parts, ranker, folder, bounds[-1], tick)
     return DenseSource(source, edges, FileVector(path, "<i8", bounds[-1]), None, [path])
