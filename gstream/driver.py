@@ -64,7 +64,9 @@ class Engine:
         self._readers = ThreadPoolExecutor(self.options.read_threads, thread_name_prefix="read-ahead")
         poison = any(isinstance(device, FakeDevice) for device in self.devices)
         capped = self.options.host_memory is not None
-        self._sources = Sources(store, self.devices, self._readers, capped, poison, self.options.trace)
+        first = self.devices[0]
+        pin = first.pin if first.pins else None
+        self._sources = Sources(store, len(self.devices), pin, self._readers, capped, poison, self.options.trace)
         self._servers = ThreadPoolExecutor(len(self.devices), thread_name_prefix="device")
         self.arrays = VertexArrays(self.devices[0])
         self._costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import Any
 
@@ -12,7 +12,7 @@ from gstream.keeping import StopRequest, parse_every
 from gstream.machine import total_memory
 from gstream.showing import ShowSteps
 from gstream.trace import Trace
-from gstream.wording import in_python
+from gstream.wording import KEYWORDS, in_python
 from pagestore.cores import checked_threads, usable_cores
 from pagestore.errors import UsageError, plain
 from pagestore.sizes import parse_size, show_bytes
@@ -204,6 +204,9 @@ def parse_devices(names: list[str]) -> list[DeviceSpec]:
     if not specs:
         raise UsageError(f"--devices {joined}: names no device. Pass --devices host.")
     return specs
+
+
+KEYWORDS.update(entry.name for entry in fields(RunOptions))
 
 
 def _shared(name: str, count: int) -> int:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
-from gstream.devices.base import Device
-from gstream.pages import PageSource, SourcePlan
+from gstream.pages import PageSource, Pin, SourcePlan
 from gstream.pagetable import PageTable
 from gstream.trace import Trace
 
@@ -16,17 +14,17 @@ from gstream.trace import Trace
 class Sources:
     """Page sources by the page set's name. A resident page set has one source, which all devices share.
 
+    devices: how many there are. pin: Device.pin of the first, if it pins: memory pinned for one GPU is pinned for all.
     poison: fill ring rows that are let go of, for fake devices. capped: host memory has a cap, so that what a plan
     does not count goes.
     """
 
     def __init__(
-        self, store: Any, devices: Sequence[Device], readers: ThreadPoolExecutor, capped: bool, poison: bool,
+        self, store: Any, devices: int, pin: Pin | None, readers: ThreadPoolExecutor, capped: bool, poison: bool,
         trace: Trace | None,
     ) -> None:  # fmt: skip
-        self._store, self._devices, self._readers = store, len(devices), readers
-        self._pin = devices[0].pin if devices[0].pins else None  # pinned for one GPU is pinned for all
-        self._capped, self._poison, self._trace = capped, poison, trace
+        self._store, self._devices, self._readers = store, devices, readers
+        self._capped, self._poison, self._trace, self._pin = capped, poison, trace, pin
         self._made: dict[str, list[PageSource]] = {}
         self._read_by_dropped = 0
 

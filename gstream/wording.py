@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 
 from pagestore.errors import GstreamError
 from pagestore.faults import library_error
 
 OTHERS = {"force": "replace_checkpoint", "batch": "batch_bytes", "node": "nodes", "target": "targets"}
+KEYWORDS = {"certify", "ldbc", "force"}  # of calls; gstream.options and the registry add the names of theirs
 SWITCHES = ("resume", "replace_checkpoint", "force", "certify", "float64", "weighted", "ldbc", "endpoints")
 OPTION = re.compile(r"--([a-z][a-z0-9-]*)(?: (FOLDER|FILE|ID|N|host|kept)(?![:\w]))?")
 NO_KEYWORD = " or --gpus"  # Python has devices for it
@@ -47,7 +47,7 @@ def _keyword(found: re.Match[str], others: dict[str, str]) -> str:
     if written == "undirected":  # messages speak of the converter's
         return found.group()
     name = others.get(written, written.replace("-", "_"))
-    if name not in _keywords():
+    if name not in KEYWORDS:
         return found.group()
     if name in SWITCHES:
         return f"{name}=True" + (f" {value}" if value else "")
@@ -56,14 +56,3 @@ def _keyword(found: re.Match[str], others: dict[str, str]) -> str:
     if written in ("node", "target"):
         return f"{name}=[{value}]"
     return f"{name}={value}" if value.isupper() else f'{name}="{value}"'
-
-
-@cache
-def _keywords() -> frozenset[str]:
-    from dataclasses import fields
-
-    from gstream.algorithms.registry import ALGORITHMS
-    from gstream.options import RunOptions
-
-    own = {name for algorithm in ALGORITHMS.values() for name in algorithm.options}
-    return frozenset(own | {entry.name for entry in fields(RunOptions)} | {"certify", "ldbc", "force"})

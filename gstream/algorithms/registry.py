@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gstream import given
 from gstream.algorithms.entries import ENTRIES, EXTRACTS
+from gstream.wording import KEYWORDS
 from pagestore.concurrency import LOADING
 from pagestore.errors import UsageError
 
@@ -259,6 +260,9 @@ ALGORITHMS = {
         ),
     )
 }  # fmt: skip
+
+
+KEYWORDS.update(name for algorithm in ALGORITHMS.values() for name in algorithm.options)
 
 
 def find_algorithm(name: str) -> Algorithm:

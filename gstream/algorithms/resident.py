@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gstream.devices.base import DeviceMemoryError
+from gstream.hostcode.records import load_kernel
 from gstream.records import ItemKernel, RecordKernel
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Resident:
     def each(self, kernel: ItemKernel, count: int, *arguments: Any, items: int | None = None) -> None:
         """Run an item kernel over `count` items; all its arrays are of the block. items: as of session.each."""
         if not self._on_gpu(lambda gpu: gpu.items(kernel, count, arguments)):
-            self.session.look(kernel.host, count, *arguments, items=items)
+            self.session.look(load_kernel(kernel), count, *arguments, items=items)
 
     def join(self, kernel: ItemKernel, count: int, *arguments: Any) -> None:
         """`each` for a kernel whose work GPUs share, too, that have no arrays of the block: as session.join."""

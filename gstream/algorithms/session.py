@@ -18,6 +18,7 @@ from gstream.algorithms.sharedkernel import SharedKernel
 from gstream.devices.base import DeviceMemoryError
 from gstream.direction import LISTED
 from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
+from gstream.hostcode.records import load_kernel
 from gstream.keeping import Asked
 from gstream.records import ItemKernel, RecordKernel, bytes_of
 from gstream.stats import RunOutcome, RunStats
@@ -219,7 +220,7 @@ class Session:
                 return
             except DeviceMemoryError:
                 self.refuse(arrays)
-        self.look(kernel.host, count, *arrays, long=True)
+        self.look(load_kernel(kernel), count, *arrays, long=True)
 
     def fits(self, arrays: tuple[Any, ...]) -> bool:
         """`has_room`; where there is none, that is noted."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.hostcode.records import load_kernel
 from gstream.records import RecordKernel
 
 
@@ -19,7 +20,7 @@ class SharedKernel:
     a RecordKernel, where GPUs are to run it, too. listed: vertices, if it need not be called for lists of others.
     """
 
-    function: Callable[..., int]
+    function: Callable[..., int] | RecordKernel
     arrays: tuple[Any, ...]
     needs_weights: bool = False
     join: Callable[[dict[str, Any], list[dict[str, Any]]], None] | None = None  # of a RecordKernel's "own" arrays
@@ -27,19 +28,20 @@ class SharedKernel:
 
     def make_state(self) -> tuple[Any, ...]:
         if isinstance(self.function, RecordKernel):  # made by this thread alone, before others call it
-            self.function.host if self.listed is None else self.function.host_listed  # noqa: B018
+            load_kernel(self.function, "walk" if self.listed is None else "walk_listed")
         return self.arrays
 
     def run(
         self, words: np.ndarray, weights: np.ndarray | None, parts: np.ndarray, counter: np.ndarray, state: Any
     ) -> int:
-        return self._call(self.function, words, weights, parts, counter, state)
+        function = load_kernel(self.function) if isinstance(self.function, RecordKernel) else self.function
+        return self._call(function, words, weights, parts, counter, state)
 
     def run_listed(
         self, words: np.ndarray, weights: np.ndarray | None, records: np.ndarray, counter: np.ndarray, state: Any
     ) -> int:
         assert isinstance(self.function, RecordKernel), "only record kernels are called for chosen lists"
-        return self._call(self.function.host_listed, words, weights, records, counter, state)
+        return self._call(load_kernel(self.function, "walk_listed"), words, weights, records, counter, state)
 
     def _call(self, function: Callable[..., int], words: Any, weights: Any, work: Any, counter: Any, state: Any) -> int:
         if self.needs_weights:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,11 @@ from pagestore.layout import HEADER_BYTES
 FIELDS = ("vertex", "count", "shared", "number")
 
 
+@cache
 def load_kernel(kernel: RecordKernel, walk: str = "walk") -> Callable[..., int]:
     """The compiled function(words, [weights,] parts, counter, *arguments); of items (count, *arguments, counter).
 
-    walk: "walk", or "walk_listed", whose parts are chosen lists.
+    walk: "walk", or "walk_listed", whose parts are chosen lists: int64[m, 5] of gstream.hostcode.parts.find_records.
     """
     return getattr(load_text(f"gstream_{kernel.name}", module_text(kernel)), _name(kernel, walk))
 

@@ -18,7 +18,7 @@ INTRINSICS = "gstream.hostcode.intrinsics"
 
 
 class RecordKernel:
-    """A record kernel; called like a page kernel's function, it runs on the host (gstream.hostcode.records)."""
+    """A record kernel; gstream.hostcode.records and gstream.cudacode.records compile it."""
 
     def __init__(self, function: Callable[..., None], merges: dict[str, str]) -> None:
         self.name, self.module, self.__doc__ = function.__name__, function.__module__, function.__doc__
@@ -47,26 +47,9 @@ class RecordKernel:
     def uses_weights(self) -> bool:
         return any(isinstance(node, ast.Attribute) and node.attr == "weight" for node in ast.walk(self.tree))
 
-    @cached_property
-    def host(self) -> Callable[..., int]:
-        """function(words, [weights,] parts, counter, *arguments) for the host's threads."""
-        from gstream.hostcode.records import load_kernel
-
-        return load_kernel(self)
-
-    @cached_property
-    def host_listed(self) -> Callable[..., int]:
-        """`host` for chosen lists: parts are int64[m, 5] of gstream.hostcode.parts.find_records."""
-        from gstream.hostcode.records import load_kernel
-
-        return load_kernel(self, "walk_listed")
-
-    def __call__(self, *arguments: Any) -> int:
-        return self.host(*arguments)
-
 
 class ItemKernel(RecordKernel):
-    """An item kernel: `host` is function(count, *arguments, counter)."""
+    """An item kernel: on the host it is function(count, *arguments, counter)."""
 
 
 class Names:
