@@ -15,7 +15,6 @@ Where GPUs run the kernels, a block must fit their memory, too, beside pages: a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +22,7 @@ import numpy as np
 
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
+from gstream.records import RecordKernel
 from pagestore.errors import ResourceError
 
 ROOM_SHARE = 4  # of what a run may still hold, a block takes so small a part: pages need room, too
@@ -172,7 +172,7 @@ def foresee_blocks(
 
 
 def gather(
-    session: Session, block: Range, kernel: Callable[..., int], arrays: tuple[Any, ...], cursor: np.ndarray,
+    session: Session, block: Range, kernel: RecordKernel, arrays: tuple[Any, ...], cursor: np.ndarray,
     resident: Resident | None = None,
 ) -> None:  # fmt: skip
     """Fill a block: kernel(words, parts, counter, first, end, cursor, way, both, *arrays) over pages with its lists.
