@@ -139,9 +139,8 @@ def be_child(name: str, board: str, folder: str, plain: bool, flags: list[str]) 
 
     warnings.simplefilter("ignore")  # of integers that wrap, as unsigned ones should
     with atheris.instrument_imports(include=["pagestore", "gstream"], exclude=[] if plain else compiled_modules()):
-        from bench import fuzz_targets
-
-        target = fuzz_targets.all_targets()[name]
+        from bench.fuzz_all import TARGETS
+    target = TARGETS[name]
     runs = next((int(flag.removeprefix("-runs=")) for flag in flags if flag.startswith("-runs=")), -1)
     run = watched(target.run, Board(Path(board)), Path(folder) / "found", runs)
     gc.freeze()
@@ -286,12 +285,11 @@ def merge(files: Sequence[Path], path: Path) -> int:
 
 def chosen_by(options: argparse.Namespace) -> list[Any]:
     """The targets that were asked for."""
-    from bench.fuzz_targets import all_targets
+    from bench.fuzz_all import TARGETS
 
-    known = all_targets()
-    if unknown := set(options.target or ()) - set(known):
-        sys.exit(f"--target {unknown.pop()}: no such target; there are {', '.join(known)}")
-    return [target for target in known.values() if not options.target or target.name in options.target]
+    if unknown := set(options.target or ()) - set(TARGETS):
+        sys.exit(f"--target {unknown.pop()}: no such target; there are {', '.join(TARGETS)}")
+    return [target for target in TARGETS.values() if not options.target or target.name in options.target]
 
 
 def keep(options: argparse.Namespace) -> int:

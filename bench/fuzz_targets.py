@@ -1,7 +1,6 @@
 """What fuzzing feeds: a target takes any bytes, returns a word ("read", "refused"); what it raises is a finding.
 
-Targets need no fuzzer: a test runs kept inputs through them. `all_targets` imports what they read only when called, so
-that a fuzzer may instrument it first.
+Targets need no fuzzer: a test runs kept inputs through them. bench/fuzz_all.py lists all of them.
 """
 
 from __future__ import annotations
@@ -156,11 +155,3 @@ def kept(name: str) -> list[bytes]:
 def archive_of(name: str) -> Path:
     """Where inputs of a target are kept."""
     return CORPUS / f"{name.replace(' ', '-')}.zip"
-
-
-@cache
-def all_targets() -> dict[str, Target]:
-    """Every target by its name."""
-    from bench import fuzz_files, fuzz_stores, fuzz_texts
-
-    return {t.name: t for module in (fuzz_texts, fuzz_files, fuzz_stores) for t in module.targets()}

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -22,7 +22,35 @@ from pagestore.replacing import refuse_replacing, replacing
 from pagestore.rowtext import ENDINGS, STDOUT, RowText, parted_name
 
 if TYPE_CHECKING:
-    from gstream.results import Result
+    from collections.abc import Iterator
+
+    import pyarrow
+
+
+class Rows(Protocol):
+    """An answer, as files are made of it."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns."""
+
+    @property
+    def ldbc_missing(self) -> str:
+        """What Graphalytics' text has in the first column where there is no value."""
+
+    def __len__(self) -> int: ...
+
+    def arrow_schema(self) -> pyarrow.Schema:
+        """Names and types of the columns."""
+
+    def arrow_batches(self) -> Iterator[pyarrow.RecordBatch]:
+        """All rows, in order."""
+
+    def numpy_dtype(self) -> np.dtype:
+        """Of structured rows."""
+
+    def numpy_rows(self) -> Iterator[tuple[int, np.ndarray]]:
+        """(number of the first row, structured rows), in order."""
 
 
 def check_output(path: str | os.PathLike, ldbc: bool = False, edges: bool = True) -> None:
@@ -47,7 +75,7 @@ def check_output(path: str | os.PathLike, ldbc: bool = False, edges: bool = True
         raise UsageError(f"{path}: its folder {folder} can't be written. Choose another.")
 
 
-def write_result(result: Result, path: str | os.PathLike, ldbc: bool = False, force: bool = False) -> None:
+def write_result(result: Rows, path: str | os.PathLike, ldbc: bool = False, force: bool = False) -> None:
     """Write `result` to `path` in the format that its ending names, or as Graphalytics' text; force: over what exists.
 
     "-": CSV, or Graphalytics' text, on standard output. Raises UsageError, ResourceError.
@@ -75,51 +103,51 @@ def write_result(result: Result, path: str | os.PathLike, ldbc: bool = False, fo
             _write_text(result, stream.name, ENDINGS[ending], compression)
 
 
-def _write_text(result: Result, path: str, kind: str, compression: str | None) -> None:
+def _write_text(result: Rows, path: str, kind: str, compression: str | None) -> None:
     chosen = result.columns[: EDGE_COLUMNS.get(f".{kind}")]
     if kind == "wel" and len(chosen) < EDGE_COLUMNS[".wel"]:
         raise UsageError(f".wel has a number for each edge, this answer has {', '.join(chosen)}. Write to NAME.el.")
-    schema = result._schema()
+    schema = result.arrow_schema()
     schema = schema.remove(len(chosen)) if len(chosen) < len(schema) else schema
     with RowText(path, kind, compression, schema) as text:
-        for batch in result._batches():
+        for batch in result.arrow_batches():
             text.write(batch.select(schema.names))
 
 
-def _write_parquet(result: Result, stream: IO[bytes]) -> None:
+def _write_parquet(result: Rows, stream: IO[bytes]) -> None:
     from pyarrow import parquet
 
-    with parquet.ParquetWriter(stream, result._schema()) as writer:
-        for batch in result._batches():
+    with parquet.ParquetWriter(stream, result.arrow_schema()) as writer:
+        for batch in result.arrow_batches():
             writer.write_batch(batch)
 
 
-def _write_arrow(result: Result, stream: IO[bytes]) -> None:
+def _write_arrow(result: Rows, stream: IO[bytes]) -> None:
     import pyarrow as pa
 
-    with pa.ipc.new_file(stream, result._schema()) as writer:
-        for batch in result._batches():
+    with pa.ipc.new_file(stream, result.arrow_schema()) as writer:
+        for batch in result.arrow_batches():
             writer.write_batch(batch)
 
 
-def _write_npy(result: Result, stream: IO[bytes]) -> None:
-    dtype = result._numpy_dtype()
+def _write_npy(result: Rows, stream: IO[bytes]) -> None:
+    dtype = result.numpy_dtype()
     header: dict[str, Any] = {
         "descr": np.lib.format.dtype_to_descr(dtype),
         "fortran_order": False,
         "shape": (len(result),),
     }
     np.lib.format.write_array_header_2_0(stream, header)
-    for _, rows in result._rows():
+    for _, rows in result.numpy_rows():
         stream.write(rows.tobytes())
 
 
-def _write_ldbc(result: Result, stream: IO[bytes]) -> None:
+def _write_ldbc(result: Rows, stream: IO[bytes]) -> None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    missing = result._columns[0].ldbc_missing
-    for batch in result._batches():
+    missing = result.ldbc_missing
+    for batch in result.arrow_batches():
         values = pc.fill_null(pc.cast(batch.column(1), pa.string()), missing)
         lines = pc.binary_join_element_wise(pc.cast(batch.column(0), pa.string()), values, " ")
         stream.write("\n".join(lines.to_pylist()).encode() + b"\n")

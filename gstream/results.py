@@ -88,8 +88,8 @@ class Result:
         """Arrow table: vertex IDs int64 or string, the other columns as `to_numpy`, null where there is no value."""
         import pyarrow as pa
 
-        batches = list(self._batches())
-        return pa.Table.from_batches(batches, schema=self._schema())
+        batches = list(self.arrow_batches())
+        return pa.Table.from_batches(batches, schema=self.arrow_schema())
 
     @in_python()
     def to_pandas(self) -> pandas.DataFrame:
@@ -107,8 +107,8 @@ class Result:
     @in_python()
     def to_numpy(self) -> np.ndarray:
         """Structured array, one field a column: "none" is -1 in integers, inf in floats and "" in string IDs."""
-        table = np.empty(len(self), self._numpy_dtype())
-        for first, rows in self._rows():
+        table = np.empty(len(self), self.numpy_dtype())
+        for first, rows in self.numpy_rows():
             table[first : first + len(rows)] = rows
         return table
 
@@ -140,18 +140,23 @@ class Result:
 
     # What follows is read by gstream.resultfiles.
 
-    def _schema(self) -> pyarrow.Schema:
+    @property
+    def ldbc_missing(self) -> str:
+        """What Graphalytics' text has where there is no value."""
+        return self._columns[0].ldbc_missing
+
+    def arrow_schema(self) -> pyarrow.Schema:
         import pyarrow as pa
 
         ids = pa.string() if self._strings else pa.int64()
         kinds = [(c.name, ids if c.vertices else pa.from_numpy_dtype(c.dtype)) for c in self._columns]
         return pa.schema([("vertex", ids), *kinds])
 
-    def _batches(self) -> Iterator[pyarrow.RecordBatch]:
+    def arrow_batches(self) -> Iterator[pyarrow.RecordBatch]:
         """Arrow record batches of CHUNK_ROWS rows, ascending vertices."""
         import pyarrow as pa
 
-        schema, naming = self._schema(), Naming(self._store)
+        schema, naming = self.arrow_schema(), Naming(self._store)
         for first, last in self._chunks():
             arrays = [pa.array(naming.range(first, last)).cast(schema.field(0).type)]
             for column, values in self._gather(first, last):
@@ -162,9 +167,9 @@ class Result:
                     arrays.append(pa.array(values.astype(column.dtype, copy=False), mask=absent))
             yield pa.record_batch(arrays, schema=schema)
 
-    def _rows(self) -> Iterator[tuple[int, np.ndarray]]:
+    def numpy_rows(self) -> Iterator[tuple[int, np.ndarray]]:
         """(natural index of the first row, structured rows), ascending vertices."""
-        dtype, naming = self._numpy_dtype(), Naming(self._store)
+        dtype, naming = self.numpy_dtype(), Naming(self._store)
         for first, last in self._chunks():
             rows = np.empty(last - first, dtype)
             rows["vertex"] = naming.numpy_range(first, last)
@@ -196,7 +201,7 @@ class Result:
         ids = self._store.store_ids(first, last)
         yield from ((column, column.values[ids]) for column in self._columns)
 
-    def _numpy_dtype(self) -> np.dtype:
+    def numpy_dtype(self) -> np.dtype:
         ids = np.dtype(np.int64)
         if self._strings:
             ids = np.dtype(f"U{max(1, Naming(self._store).longest)}")

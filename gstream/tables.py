@@ -39,7 +39,7 @@ class Table(Result):
         """The first `count` rows as dictionaries. Raises UsageError where `count` is no whole number of at least 0."""
         count = row_count(count)
         found: list[dict[str, Any]] = []
-        for _, rows in self._rows():
+        for _, rows in self.numpy_rows():
             found += [{name: plain(row[name]) for name in self.columns} for row in rows[: max(0, count - len(found))]]
             if len(found) >= count:
                 break
@@ -50,16 +50,16 @@ class Table(Result):
         for first, last in self._chunks():
             yield [column.values[first:last] for column in self._columns]
 
-    def _schema(self) -> pyarrow.Schema:
+    def arrow_schema(self) -> pyarrow.Schema:
         import pyarrow as pa
 
         ids = pa.string() if self._strings else pa.int64()
         return pa.schema([(c.name, ids if c.vertices else pa.from_numpy_dtype(c.dtype)) for c in self._columns])
 
-    def _batches(self) -> Iterator[pyarrow.RecordBatch]:
+    def arrow_batches(self) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa
 
-        schema, naming = self._schema(), Naming(self._store)
+        schema, naming = self.arrow_schema(), Naming(self._store)
         for part in self._parts():
             arrays = []
             for column, values in zip(self._columns, part, strict=True):
@@ -69,8 +69,8 @@ class Table(Result):
                     arrays.append(pa.array(values.astype(column.dtype, copy=False)))
             yield pa.record_batch(arrays, schema=schema)
 
-    def _rows(self) -> Iterator[tuple[int, np.ndarray]]:
-        dtype, naming, first = self._numpy_dtype(), Naming(self._store), 0
+    def numpy_rows(self) -> Iterator[tuple[int, np.ndarray]]:
+        dtype, naming, first = self.numpy_dtype(), Naming(self._store), 0
         for part in self._parts():
             rows = np.empty(len(part[0]), dtype)
             for column, values in zip(self._columns, part, strict=True):
@@ -78,6 +78,6 @@ class Table(Result):
             yield first, rows
             first += len(rows)
 
-    def _numpy_dtype(self) -> np.dtype:
-        ids = super()._numpy_dtype()["vertex"] if any(column.vertices for column in self._columns) else None
+    def numpy_dtype(self) -> np.dtype:
+        ids = super().numpy_dtype()["vertex"] if any(column.vertices for column in self._columns) else None
         return np.dtype([(c.name, ids if c.vertices else c.dtype) for c in self._columns])

@@ -134,7 +134,7 @@ class _Walk:
     def from_sources(self, sources: np.ndarray, endpoints: bool) -> int:
         """Add the dependencies on each source (store IDs) to `between`, with those of the paths' ends; all levels."""
         kept = (self.distance, self.paths, self.depends, self.between, self.here, self.following, self.last)
-        with self.session.resident(*kept, self.lists.hubs, self.lists.ends) as resident:
+        with Resident(self.session, *kept, self.lists.hubs, self.lists.ends) as resident:
             levels = sum(self._from_source(resident, int(source), float(endpoints)) for source in sources)
             resident.forget(self.distance, self.paths, self.depends, self.here, self.following)
         return levels

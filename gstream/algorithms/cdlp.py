@@ -32,6 +32,7 @@ from gstream.algorithms.blocks import (
     most_neighbours,
     neighbours,
 )  # fmt: skip
+from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session
 from gstream.results import Column
 from pagestore.errors import UsageError
@@ -60,7 +61,7 @@ def run_cdlp(session: Session, iterations: int = 10) -> tuple[list[Column], dict
     session.hold(entries, cursor, cursor)
     only = [blocks.range(0)] if len(blocks) == 1 else []
     top, changed, rounds = session.meta.vertices.bit_length(), np.ones(1, np.int64), 0
-    with session.resident(*((label, fresh, entries, cursor) if only else ())) as resident:
+    with Resident(session, *((label, fresh, entries, cursor) if only else ())) as resident:
         while rounds < iterations and changed[0]:
             changed[0] = 0
             for number in range(len(blocks)):

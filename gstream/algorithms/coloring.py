@@ -27,6 +27,7 @@ from gstream.algorithms.blocks import degrees_bytes, neighbours, neighbours_dtyp
 from gstream.algorithms.levels import join_falls
 from gstream.algorithms.msf import natural_bytes, natural_names
 from gstream.algorithms.refusal import refuse, refuse_edge
+from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
 from gstream.results import Column
@@ -51,7 +52,7 @@ def run_coloring(session: Session) -> tuple[list[Column], dict[str, Any]]:
     session.let_go(size)
     following[:] = bits_where(left == 0)
     items = -(-len(ready) // palette.ROW)
-    with session.resident(color, window, left, ready, following, open, last) as resident:
+    with Resident(session, color, window, left, ready, following, open, last) as resident:
         for number in resident.rounds(last):
             given = (ready, following, open, window, color, last)
             resident.each(palette.give_colors, items, number, *given, items=len(ready))

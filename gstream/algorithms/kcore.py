@@ -100,7 +100,7 @@ class Peeling:
     def _resident(self, *arrays: np.ndarray) -> Resident:
         known = [array for each in self.lists for array in (each.hubs, each.ends)]
         bits = (*self.mine, *self.now, *self.others, self.there)
-        return self.session.resident(*arrays, *bits, *known, self.last, self.level)
+        return Resident(self.session, *arrays, *bits, *known, self.last, self.level)
 
     def _settle(self, resident: Resident, number: int) -> None:
         for mine, now in zip(self.mine, self.now, strict=True):

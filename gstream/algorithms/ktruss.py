@@ -141,7 +141,7 @@ class Edges:
         rooms = [self._room() for _ in range(self.lists.rooms)]
         items, edges = -(-len(self.alive) // truss.WORDS), len(self.support)
         marks = (self.alive, self.support, self.dying, last, level)
-        with session.resident(*self._kept(rooms, marks)) as resident:
+        with Resident(session, *self._kept(rooms, marks)) as resident:
             for number in resident.rounds(last):
                 resident.each(truss.mark_dying, items, number, *marks, items=edges)
                 if further:

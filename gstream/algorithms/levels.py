@@ -21,6 +21,7 @@ import numpy as np
 from gstream.algorithms import dag
 from gstream.algorithms.lists import OneThread
 from gstream.algorithms.refusal import refuse
+from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.sssp import need_weights
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, set_bits
@@ -51,7 +52,7 @@ def run_levels(session: Session, weighted: bool = False) -> tuple[list[Column], 
     session.hold(left, level, distance, bits, following)
     items, ahead = -(-len(bits) // dag.ROW), 0
     alone = OneThread(session, ["out"], vertices * session.id_dtype.itemsize, weighted)
-    with alone, session.resident(left, level, distance, bits, following, last) as resident:
+    with alone, Resident(session, left, level, distance, bits, following, last) as resident:
         for number in resident.rounds(last):
             resident.each(dag.take_level, items, number, ahead, following, bits, level, last, items=len(bits))
             if weighted:

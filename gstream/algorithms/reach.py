@@ -94,7 +94,7 @@ def search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndarr
     session.hold(score, reached, seen, bit, planned=True)
     front, fresh, last = np.zeros_like(seen), np.zeros_like(seen), np.zeros(1, np.uint64)
     kept = (sources, score, reached, seen, front, fresh, last)
-    with session.resident(*(kept if _by_rounds(session) else ())) as resident:
+    with Resident(session, *(kept if _by_rounds(session) else ())) as resident:
         if resident.on_gpu:
             rounds = _search_by_rounds(session, resident, kept, amount)
             return score, reached, rounds

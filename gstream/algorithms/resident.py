@@ -1,6 +1,6 @@
 """Arrays that an algorithm's kernels work on in many rounds: in one GPU's memory meanwhile, where one GPU runs them.
 
-    with session.resident(bits, following, left, last) as resident:
+    with Resident(session, bits, following, left, last) as resident:
         for number in resident.rounds(last):
             resident.each(choose, items, number, following, bits, last)         an item kernel
             resident.sweep("out", SharedKernel(peel, (bits, left, following)), bits)
@@ -33,7 +33,7 @@ SWEEP_BYTES = 25 << 20  # of pages that a link moves while a sweep by batches is
 class Resident:
     """See the module; a context manager."""
 
-    def __init__(self, session: Session, arrays: tuple[np.ndarray, ...]) -> None:
+    def __init__(self, session: Session, *arrays: np.ndarray) -> None:
         self.session = session
         self._arrays, self._gpu = arrays, self._to_gpu(session, arrays)
         self._swept: dict[str, int] = {}  # bytes of pages by topology that sweeps asked for one by one

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gstream.algorithms.resident import Resident
 from gstream.algorithms.sharedkernel import SharedKernel
 from gstream.devices.base import DeviceMemoryError
 from gstream.direction import LISTED
@@ -204,10 +203,6 @@ class Session:
             except DeviceMemoryError:
                 self.refuse(kernel.arrays)
         return self.engine.sweep(name, kernel, wanted)
-
-    def resident(self, *arrays: np.ndarray) -> Resident:
-        """Arrays that kernels work on in many rounds, as a context manager (gstream.algorithms.resident)."""
-        return Resident(self, arrays)
 
     def join(self, kernel: ItemKernel, count: int, *arrays: Any) -> None:
         """Run an item kernel over `count` items, on GPUs as `sweep`; the edges it looked at count among the run's."""

@@ -19,8 +19,7 @@ from gstream.devices.base import Device, DevicePlan, Job, Step
 from gstream.devices.cuda import DeviceError, Gpu, never_free
 from gstream.devices.gpulane import Spans, Stopwatch
 from gstream.devices.gpupool import PagePool
-from gstream.devices.gpuqueue import BatchQueue
-from gstream.devices.gpurepeat import GpuRepeat
+from gstream.devices.gpuqueue import BatchQueue, Launch
 from gstream.devices.gpustate import GpuState
 from gstream.devices.gpuvertices import GpuVertices
 from gstream.devices.gpuwork import ProgramWork
@@ -37,6 +36,7 @@ from pagestore.errors import ResourceError
 
 USABLE = 0.95  # of the free memory; the rest is for the driver's own needs
 SLACK_BYTES = 256 << 20
+ALL_CLAIMED = 0xF0000000  # more claims than a launch has, and few enough to count on in 32 bits
 
 
 class GpuDevice(GpuVertices):
@@ -312,3 +312,30 @@ class GpuDevice(GpuVertices):
         self.stats.pages += counted.pages
         self.stats.edges += counted.edges
         return self._sweeper.end_sweep()
+
+
+class GpuRepeat:
+    """A gstream.devices.repeat.Repeat: the last launch over pages that all stay on the GPU, once more."""
+
+    def __init__(self, device: GpuDevice, launch: Launch) -> None:
+        self._device, self._launch = device, launch
+
+    def ask(self, frontier: bool) -> None:
+        with self._device.gpu:
+            self._device.state.ask(frontier)
+
+    def retract(self) -> None:
+        """Warps that find all of it claimed end; claims are made for the next run again once they have."""
+        device, launch = self._device, self._launch
+        with device.gpu:
+            state, claims = device.state, [(launch.claims, 1), *device.work.claims]
+            claimed = np.full(max(count for _, count in claims), ALL_CLAIMED, np.uint64)
+            for address, count in claims:  # by a copy: a kernel would have to wait for processors
+                device.gpu.write(address, claimed[:count], device.pool.copies)
+            state.wait()
+            device.pool.copies.synchronize()
+            device.gpu.write(launch.claims, np.zeros(1, np.uint64))
+            state.take_counts()
+            device.stats.pages -= len(launch.numbers)
+            device.pool.ring.caches[launch.table.table.name].hits -= len(launch.numbers)
+            device.queue.all_over()

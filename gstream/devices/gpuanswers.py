@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from gstream.devices.cuda import Array
-
-if TYPE_CHECKING:
-    from gstream.devices.gpustate import GpuState
+from gstream.devices.cuda import Array, Gpu
 
 ANSWERS = 4  # 8-byte numbers that kernels count in: active, their edges; edges looked at; held back
+
+
+class Counting(Protocol):
+    """Whose kernels count: a GPU's state of one job."""
+
+    gpu: Gpu
+    stream: Any
+    answers: Array  # uint64[ANSWERS]
+    queued: list[str]  # names of kernels that may still run
+
+    def copy_words(self, source: int, to: int, count: int, kernel: str = "copy_words_kernel") -> None:
+        """Queue a copy of 8-byte words, to pinned host memory, too."""
 
 
 class Answers:
@@ -29,7 +38,7 @@ class Answers:
     def asked(self) -> bool:
         return self._asked is not None
 
-    def ask(self, state: GpuState, array: Array | None = None) -> None:
+    def ask(self, state: Counting, array: Array | None = None) -> None:
         """Queue that the answers, which are zero again, come to the host, and all of an array of 8-byte elements."""
         count = ANSWERS if array is None else ANSWERS + array.count
         if len(self._staging) < count:
@@ -42,7 +51,7 @@ class Answers:
         self._event.record(state.stream)
         self._asked = count, len(state.queued)
 
-    def take(self, state: GpuState) -> np.ndarray:
+    def take(self, state: Counting) -> np.ndarray:
         """uint64[ANSWERS, and what was asked for beside them], once they are there; good until the next `ask`."""
         assert self._asked is not None, "nothing was asked"
         (count, before), self._asked = self._asked, None

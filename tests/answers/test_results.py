@@ -161,7 +161,7 @@ def test_a_failed_write_leaves_the_old_file(computed, tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(results.Result, "_batches", fail)
+    monkeypatch.setattr(results.Result, "arrow_batches", fail)
     with pytest.raises(gstream.GstreamError, match="no space left"):
         result.write(path, force=True)
     assert path.read_text() == "old"

@@ -12,7 +12,8 @@ import pytest
 
 import pagestore
 from bench import fuzz, fuzz_corpus, fuzz_repair, fuzz_targets, machine
-from bench.fuzz_targets import Drawn, MemoryStream, Target, TextStream, Wrong, all_targets, kept, refusal
+from bench.fuzz_all import TARGETS
+from bench.fuzz_targets import Drawn, MemoryStream, Target, TextStream, Wrong, kept, refusal
 from gstream import checkpoint
 from pagestore.errors import GstreamError, InputError, StoreError
 from pagestore.inputs import adjacency, judge, linesource, npy
@@ -21,7 +22,7 @@ from pagestore.reader import PageReader
 MOST_KEPT_BYTES = 200 << 10
 
 
-@pytest.mark.parametrize("target", all_targets().values(), ids=lambda target: target.name)
+@pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)
 def test_kept_inputs(target: Target) -> None:
     inputs = [*kept(target.name), *target.seeds()]
     words = Counter(target.run(data) for data in inputs)
@@ -34,7 +35,7 @@ def test_kept_inputs(target: Target) -> None:
 def test_what_is_kept_is_small_and_known() -> None:
     files = {path.name: path.stat().st_size for path in fuzz_targets.CORPUS.iterdir()}
     assert sum(files.values()) <= MOST_KEPT_BYTES
-    assert set(files) == {"bases.zip"} | {fuzz_targets.archive_of(name).name for name in all_targets()}
+    assert set(files) == {"bases.zip"} | {fuzz_targets.archive_of(name).name for name in TARGETS}
 
 
 def one_more(text: str, column: int, rules: object, high: int) -> int:
@@ -69,7 +70,7 @@ FAULTS = [
 def test_planted_faults_are_noticed(
     monkeypatch: pytest.MonkeyPatch, name: str, where: object, what: str, instead: object, error: type[Exception]
 ) -> None:
-    target = all_targets()[name]
+    target = TARGETS[name]
     target.run(b"")  # what is made once is made whole
     monkeypatch.setattr(where, what, instead)
     with pytest.raises(error):
@@ -88,7 +89,7 @@ def test_edges_of_files_that_are_refused_at_their_end_are_looked_at(
     monkeypatch: pytest.MonkeyPatch, name: str, where: object, what: str, instead: object, text: bytes
 ) -> None:
     """Their headers promise 9 edges: few inputs get a right header, so most would never be compared."""
-    run, data = all_targets()[name].run, b"\0\0\0" + text
+    run, data = TARGETS[name].run, b"\0\0\0" + text
     assert run(data) == "refused"
     monkeypatch.setattr(where, what, instead)
     with pytest.raises(Wrong):
@@ -160,12 +161,12 @@ def test_attributes_that_lie_crash_nothing(tmp_path: Path) -> None:
 def test_a_heap_of_attributes_that_lies_crashes_nothing() -> None:
     """H5Ovisit asks each object for the size of its attributes' heap, and HDF5 2.0 crashes on the way."""
     lies = "820000fcffffffff0804a70000"
-    assert all_targets()["stores"].run(bytes.fromhex(lies)) == "harmless"
+    assert TARGETS["stores"].run(bytes.fromhex(lies)) == "harmless"
 
 
 def test_a_dataset_without_a_length_is_refused() -> None:
     """Where HDF5 takes the shape of a directory for a single value's."""
-    assert all_targets()["stores"].run(bytes.fromhex("8200dd11ff")) == "refused"
+    assert TARGETS["stores"].run(bytes.fromhex("8200dd11ff")) == "refused"
 
 
 def test_findings_are_kept_once_each(tmp_path: Path) -> None:
@@ -244,6 +245,6 @@ def test_modules_that_numba_compiles_are_left_alone() -> None:
 
 def test_the_corpus_is_the_least_that_reaches_all(tmp_path: Path) -> None:
     """Of inputs of one kind the smallest stays."""
-    target = all_targets()["sizes"]
+    target = TARGETS["sizes"]
     chosen = fuzz_corpus.smallest(target, [b"12GiB", b"1k", b"12k", b"123k", b"no"])
     assert b"123k" not in chosen and b"12k" not in chosen and b"no" in chosen

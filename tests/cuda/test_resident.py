@@ -91,7 +91,7 @@ def test_traces_have_spans_of_rounds(path):
 def test_what_the_host_sees(path):
     with gstream.open(path, devices="cuda") as graph, Session(graph.engine()) as session:
         array, twice, sums = np.arange(V, dtype=np.int64), np.zeros(V, np.int64), np.zeros(V, np.int64)
-        with session.resident(array, twice, sums) as held:
+        with Resident(session, array, twice, sums) as held:
             held.each(double, -(-V // 64), array, twice)
             assert not twice.any()
             assert np.array_equal(held.read(twice), 2 * array)
@@ -109,7 +109,7 @@ def test_an_array_that_is_not_there_is_copied_for_a_sweep(path):
     """And read back; those that are there are as kernels before left them."""
     with gstream.open(path, devices="cuda") as graph, Session(graph.engine()) as session:
         array, twice, sums = np.full(V, 5), np.zeros(V, np.int64), np.zeros(V, np.int64)
-        with session.resident(array, twice) as held:
+        with Resident(session, array, twice) as held:
             held.each(double, -(-V // 64), array, twice)
             held.sweep("out", SharedKernel(add_own, (twice, sums)))
             assert sums.all() and not twice.any()
@@ -124,7 +124,7 @@ def test_programs_come_after_what_is_queued(path, expected):
         twice, sums = np.ones(V, np.int64), np.zeros(V, np.int64)
         for seed in range(5):
             standin.WORK.seed(seed)
-            with session.resident(twice, sums) as held:
+            with Resident(session, twice, sums) as held:
                 held.sweep("out", SharedKernel(add_own, (twice, sums)))
                 assert graph.bfs(source=3).to_numpy()["distance"][3] == 0
                 assert np.array_equal(graph.wcc().to_numpy(), before)
@@ -274,7 +274,7 @@ def test_pages_are_not_chosen_for_ever(tmp_path, monkeypatch):
             wanted, by_batches = [], Resident._by_batches
             monkeypatch.setattr(Resident, "_by_batches", lambda *given: wanted.append(given[-1]) or by_batches(*given))
             bits, twice, sums = np.array([1] + [0] * (V // 64), np.uint64), np.ones(V, np.int64), np.zeros(V, np.int64)
-            with session.resident(bits, twice, sums) as held:
+            with Resident(session, bits, twice, sums) as held:
                 for _ in range(pages):
                     held.sweep("out", SharedKernel(add_own, (twice, sums)), bits)
     assert 1 < len(wanted) < pages and all(chosen.sum() < pages for chosen in wanted)
