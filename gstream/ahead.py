@@ -8,54 +8,61 @@ driver reads afterwards what was done: the same directions, the same values.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from gstream.devices.ahead import DIRECTIONS, Made, Rules
+from gstream.devices.base import Device
 from gstream.direction import ALPHA, BETA, Frontier
+from gstream.pagetable import PageTable
+from gstream.runstate import RunState
 from gstream.stats import StepStats
 
-if TYPE_CHECKING:
-    from gstream.devices.base import Device
-    from gstream.pagetable import PageTable
-    from gstream.superstep import Run
 
+class Autonomous:
+    """Those of one run."""
 
-def may_run_ahead(run: Run) -> bool:
-    """Whether nobody has to see the state between supersteps, and one device can hold all that they need."""
-    program, plan = type(run.code.program), run.plan
-    seen = run.watch is not None or run.keeper is not None or run.trace is not None or run.near is not None
-    simple = run.code.in_place and "halt" not in program.methods
-    return not seen and simple and len(run.devices) == 1 and plan.case == 1 and plan.copies
+    def __init__(self, state: RunState) -> None:
+        self._state, self._may = state, True
+        self._blocked = False  # the driver makes the next one
 
+    @classmethod
+    def of(cls, state: RunState) -> Autonomous | None:
+        """None where somebody has to see the state between supersteps, or one device can't hold all that they need."""
+        program, plan = type(state.code.program), state.plan
+        seen = any(one is not None for one in (state.watch, state.keeper, state.trace, state.near))
+        simple = state.code.in_place and "halt" not in program.methods
+        alone = len(state.devices) == 1 and plan.case == 1 and plan.copies
+        return cls(state) if simple and alone and not seen else None
 
-def run_ahead(run: Run, frontier: Frontier, supersteps: int, limit: int | None) -> tuple[int, Frontier, bool]:
-    """(supersteps made, the frontier that follows, whether the run has ended or the limit is reached).
+    def step(self, frontier: Frontier, supersteps: int, limit: int | None) -> tuple[int, Frontier]:
+        """As many as the device makes by itself, perhaps none (gstream.runstate.FastPath).
 
-    As many as the device makes by itself, perhaps none; where the run has not ended, the driver makes the next one, in
-    the direction of run.forced, if any: on a device that has pages of runs before, others come to stay, where a first
-    run had better move little.
-    """
-    plan, chooser, began = run.plan, run.chooser, time.perf_counter()
-    push, pull = (plan.table(way) if way in plan.directions else None for way in DIRECTIONS)
-    if not run.warm and not _holds(run.devices[0], push, pull):  # what it wants had better come as moves least
-        return 0, frontier, False
-    rules = Rules(
-        tables=(push, pull), heads=plan.graph.head_rows[pull.name] if plan.heads is not None and pull else 0,
-        all_edges=plan.graph.edges, few=plan.graph.vertices // BETA, alpha=ALPHA, vertices=frontier.vertices,
-        edges=frontier.edges, unexplored=chooser.unexplored, pulled=chooser.pulled,
-        last_vertices=chooser.last_vertices, stale=run.stale,
-    )  # fmt: skip
-    made = run.devices[0].run_ahead(rules, supersteps + 1, limit)
-    if made is None:
-        run.runs_ahead = False
-        return 0, frontier, False
-    run.forced = made.blocked if run.warm else None
-    chooser.unexplored, chooser.last_vertices = rules.unexplored, rules.last_vertices
-    chooser.pulled, run.stale = bool(rules.pulled), bool(rules.stale)
-    _note(run, made, time.perf_counter() - began)
-    if made.count:
-        frontier = chooser.frontier_of(rules.vertices, rules.edges)
-    return made.count, frontier, made.blocked is None
+        Where the run has not ended, the driver makes the next one, in the direction of state.forced, if any: on a
+        device that has pages of runs before, others come to stay, where a first run had better move little.
+        """
+        if self._blocked or not self._may:
+            self._blocked = False
+            return 0, frontier
+        state, began = self._state, time.perf_counter()
+        plan, chooser = state.plan, state.chooser
+        push, pull = (plan.table(way) if way in plan.directions else None for way in DIRECTIONS)
+        if not state.warm and not _holds(state.devices[0], push, pull):  # what it wants had better come as moves least
+            return 0, frontier
+        rules = Rules(
+            tables=(push, pull), heads=plan.graph.head_rows[pull.name] if plan.heads is not None and pull else 0,
+            all_edges=plan.graph.edges, few=plan.graph.vertices // BETA, alpha=ALPHA, vertices=frontier.vertices,
+            edges=frontier.edges, unexplored=chooser.unexplored, pulled=chooser.pulled,
+            last_vertices=chooser.last_vertices, stale=state.stale,
+        )  # fmt: skip
+        made = state.devices[0].run_ahead(rules, supersteps + 1, limit)
+        if made is None:
+            self._may = False
+            return 0, frontier
+        state.forced = made.blocked if state.warm else None
+        chooser.unexplored, chooser.last_vertices = rules.unexplored, rules.last_vertices
+        chooser.pulled, state.stale = bool(rules.pulled), bool(rules.stale)
+        _note(state, made, time.perf_counter() - began)
+        self._blocked = made.count > 0 and made.blocked is not None
+        return made.count, chooser.frontier_of(rules.vertices, rules.edges) if made.count else frontier
 
 
 def _holds(device: Device, *tables: PageTable | None) -> bool:
@@ -63,7 +70,7 @@ def _holds(device: Device, *tables: PageTable | None) -> bool:
     return not any(len(device.absent(table, table.all_pages())) for table in tables if table is not None)
 
 
-def _note(run: Run, made: Made, seconds: float) -> None:
+def _note(state: RunState, made: Made, seconds: float) -> None:
     """Figures of each superstep: times by the device's clock, and the driver's own time with the last one; where there
     is none, with the one that the driver makes."""
     steps = [
@@ -77,6 +84,6 @@ def _note(run: Run, made: Made, seconds: float) -> None:
     if steps:
         steps[-1].seconds += rest
     else:
-        run.seconds_in_vain = rest
+        state.seconds_in_vain = rest
     for step in steps:
-        run.note(step)
+        state.note(step)

@@ -9,23 +9,23 @@ in vain, and is cut short.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from gstream.demand import Demand
 from gstream.devices.base import Step
 from gstream.devices.repeat import Repeat
-
-if TYPE_CHECKING:
-    from gstream.superstep import Run
+from gstream.runstate import RunState
 
 
 class Overlap:
     """The pulls of one run that are begun so."""
 
-    def __init__(self, run: Run) -> None:
-        code, plan = run.code, run.plan
+    def __init__(self, state: RunState, pull: Callable[[Step, Demand], None]) -> None:
+        """pull: queues messages and pages of a superstep whose values are all on the devices."""
+        code, plan = state.code, state.plan
         early = not ({("g", name) for name in code.totals} & code.emitter.reads("send"))
-        self._run, self._may = run, early and not code.idempotent and plan.device.resident and len(plan.chunks) == 1
+        self._state, self._pull = state, pull
+        self._may = early and not code.idempotent and plan.device.resident and len(plan.chunks) == 1
         self._last: tuple[Step, Demand] | None = None
         self._begun: list[Repeat] = []
         self._before = (0, 0, 0, 0)
@@ -36,10 +36,10 @@ class Overlap:
 
     def begin(self) -> None:
         """Queue messages and pull of the superstep that follows, if one does that devices have all pages of."""
-        run = self._run
-        if not self._may or run.last or self._last is None:
+        state = self._state
+        if not self._may or state.last or self._last is None:
             return
-        (step, demand), devices = self._last, run.devices
+        (step, demand), devices = self._last, state.devices
         shares = demand.shares(len(devices))
         repeats = [device.repeat(demand.table, part.numbers) for device, part in zip(devices, shares, strict=True)]
         begun = [repeat for repeat in repeats if repeat is not None]
@@ -47,14 +47,14 @@ class Overlap:
             return
         for number, repeat in enumerate(begun):
             repeat.ask(number == 0)
-        self._before, self._begun = run.engine.counts(), begun
-        run.code.set_superstep(run.code.superstep + 1)
-        run.pull(step, demand)
-        run.code.set_superstep(run.code.superstep - 1)
+        self._before, self._begun = state.engine.counts(), begun
+        state.code.set_superstep(state.code.superstep + 1)
+        self._pull(step, demand)
+        state.code.set_superstep(state.code.superstep - 1)
 
     def counts(self) -> tuple[int, int, int, int]:
         """What the engine counted, without the pages of a pull that was begun for the superstep that follows."""
-        counts = self._run.engine.counts()
+        counts = self._state.engine.counts()
         return (self._before[0], *counts[1:]) if self._begun else counts
 
     def take(self) -> tuple[Step, Demand] | None:

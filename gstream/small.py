@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,24 +20,14 @@ from gstream.emit import FIXED_INTS
 from gstream.hostcode.listed import list_active
 from gstream.hostcode.parts import RECORD_STRETCH
 from gstream.near import first_step
+from gstream.runstate import RunState
 from gstream.stats import StepStats
-
-if TYPE_CHECKING:
-    from gstream.superstep import Run
 
 MOST_EDGES = 16384  # of a frontier, where many threads share other ones: at 20 ns an edge the driver is through, too
 WORK = 1 << 20  # vertices and edges of a call, about: 20 to 60 ms, in which no signal is heeded and no progress told
 MOST_WAITING = 1 << 20  # vertices, 8 bytes each
 TOLD = 1024  # supersteps whose figures a run keeps one by one; of later ones those of a call are summed up
 NO_LIMIT = 1 << 62
-
-
-def small_steps(run: Run) -> SmallSteps | None:
-    """None where not one host device alone has all values and pages, or a superstep does more than push."""
-    device, code = run.devices[0], run.code
-    here = len(run.devices) == 1 and run.plan.device.resident and not run.chooser.streamed
-    simple = code.push_onward is not None and "push" in run.plan.directions
-    return SmallSteps(run, device) if here and simple and isinstance(device, HostDevice) else None
 
 
 def most_edges(threads: int) -> int:
@@ -49,44 +38,49 @@ def most_edges(threads: int) -> int:
     return MOST_EDGES * threads // (threads - 1) if threads > 1 else 4 * MOST_EDGES
 
 
-class SmallSteps:
+class SmallFrontier:
     """Those of one run, whose frontier is a list of vertices from one to the next."""
 
-    def __init__(self, run: Run, device: HostDevice) -> None:
-        self._run, self._device, self._table = run, device, run.plan.table("push")
-        self._there = run.engine.in_memory(self._table, run.plan.weights)
-        self._rows, self._degree = self._table.all_pages(), run.job.host.degree
-        self._most = most_edges(run.engine.options.host_threads)
-        vertices, code = run.plan.graph.vertices, run.code
+    @classmethod
+    def of(cls, state: RunState) -> SmallFrontier | None:
+        """None where not one host device alone has all values and pages, or a superstep does more than push."""
+        device, code = state.devices[0], state.code
+        here = len(state.devices) == 1 and state.plan.device.resident and not state.chooser.streamed
+        simple = code.push_onward is not None and "push" in state.plan.directions
+        return cls(state, device) if here and simple and isinstance(device, HostDevice) else None
+
+    def __init__(self, state: RunState, device: HostDevice) -> None:
+        self._state, self._device, self._table = state, device, state.plan.table("push")
+        self._there = state.engine.in_memory(self._table, state.plan.weights)
+        self._rows, self._degree = self._table.all_pages(), state.job.host.degree
+        self._most = most_edges(state.engine.options.host_threads)
+        vertices, code = state.plan.graph.vertices, state.code
         # A run with checkpoints makes as many supersteps wherever it was resumed: it keeps no limit of who sends.
-        ordered = code.in_place and code.uses_edge and not code.has_done and run.keeper is None
+        ordered = code.in_place and code.uses_edge and not code.has_done and state.keeper is None
         self._lists = np.empty((2, min(self._most // 2, vertices)), np.uint64)
         self._listed = self._lists[0]
         self._waiting = np.empty(min(MOST_WAITING, vertices) if ordered else 0, np.uint64)
-        self._sent = np.empty(len(self._listed), run.code.value_dtype)
+        self._sent = np.empty(len(self._listed), state.code.value_dtype)
         self._records = np.empty((len(self._listed) + self._most // RECORD_STRETCH + 1, 5), np.int64)
         self._stamps, self._stamp = np.zeros(len(self._rows), np.int64), 1
-        step = first_step(run.plan) if ordered else math.inf
+        step = first_step(state.plan) if ordered else math.inf
         self._steps = np.array([step, step, math.inf])  # as the kernel has it
         self._frontier: Frontier | None = None  # which is listed:
         self._found = (0, 0, 0)  # vertices that send and their edges; vertices that wait
-        between = run.watch is not None or "halt" in type(run.code.program).methods
+        between = state.watch is not None or "halt" in type(state.code.program).methods
         self._at_once = 1 if between else NO_LIMIT
 
-    def go_on(self, frontier: Frontier, supersteps: int, limit: int | None) -> tuple[int, Frontier]:
-        """Make supersteps while frontiers are small: (how many, the next frontier). After 0, the driver has to.
-
-        supersteps: those made so far; limit: of all.
-        """
+    def step(self, frontier: Frontier, supersteps: int, limit: int | None) -> tuple[int, Frontier]:
+        """Make supersteps while frontiers are small, as gstream.runstate.FastPath."""
         began = time.perf_counter()
-        if frontier.held or frontier.vertices == 0 or self._run.chooser.pulls(frontier) or not self._list(frontier):
+        if frontier.held or frontier.vertices == 0 or self._state.chooser.pulls(frontier) or not self._list(frontier):
             return 0, frontier
         most = min(self._at_once, NO_LIMIT if limit is None else limit - supersteps, self._until_kept(supersteps))
-        told = np.zeros((max(1, min(TOLD - self._run.made, most)), 4), np.int64)
-        made, looked = self._push(most if self._run.made >= TOLD else len(told), told)
+        told = np.zeros((max(1, min(TOLD - self._state.made, most)), 4), np.int64)
+        made, looked = self._push(most if self._state.made >= TOLD else len(told), told)
         if made == 0:
             return 0, frontier
-        self._run.stale = True
+        self._state.stale = True
         pages = int(told[:, 1].sum())
         moved = self._table.bytes_of(1, self._there.weights is not None)
         self._device.count(looked, pages, pages * moved)
@@ -110,13 +104,13 @@ class SmallSteps:
 
     def _until_kept(self, supersteps: int) -> int:
         """Supersteps after which a checkpoint may be due."""
-        left = None if self._run.keeper is None else self._run.keeper.supersteps_left(supersteps)
+        left = None if self._state.keeper is None else self._state.keeper.supersteps_left(supersteps)
         return NO_LIMIT if left is None else left
 
     def _push(self, most: int, told: np.ndarray) -> tuple[int, int]:
         """(supersteps made, edges looked at)."""
-        run, table, there, state = self._run, self._table, self._there, self._device.state
-        code, chooser, (vertices, edges, waiting) = state.code, run.chooser, self._found
+        state, table, there, held = self._state, self._table, self._there, self._device.state
+        code, chooser, (vertices, edges, waiting) = state.code, state.chooser, self._found
         weights = code.no_weights if there.weights is None else there.weights
         share = ALPHA if chooser.has_done and chooser.chooses else 0
         numbers = np.array(
@@ -124,7 +118,7 @@ class SmallSteps:
         )
         looked = code.push_onward(
             there.words, weights, self._rows, table.first_vertex, table.last_vertex, table.small_pages, there.read,
-            self._degree, state.value, state.active, self._lists, self._waiting, self._sent, self._records,
+            self._degree, held.value, held.active, self._lists, self._waiting, self._sent, self._records,
             self._stamps, RECORD_STRETCH, self._steps, numbers, told, FIXED_INTS.index("superstep"), code.ints,
             code.floats,
         )  # fmt: skip
@@ -137,23 +131,23 @@ class SmallSteps:
 
     def _largest(self) -> int:
         """Edges of a frontier that one thread pushes along, as the driver would."""
-        return min(self._most, self._run.chooser.most_pushed)
+        return min(self._most, self._state.chooser.most_pushed)
 
     def _look(self) -> Frontier:
         """The next frontier: it is listed, or only the bits say who is active."""
         vertices, edges, waiting = self._found
         if vertices > len(self._listed) or waiting > len(self._waiting):
-            return self._run.look()
-        return self._run.chooser.frontier_of(vertices + waiting, edges)
+            return self._state.chooser.look()
+        return self._state.chooser.frontier_of(vertices + waiting, edges)
 
     def _note(self, told: np.ndarray, made: int, page_bytes: int, began: float, ended: float) -> None:
         """Figures of supersteps, each with a share of the time by its work; of many, in one."""
-        run, work = self._run, told[:, 0] + told[:, 2]
+        state, work = self._state, told[:, 0] + told[:, 2]
         ends = began + np.cumsum(work) / max(1, int(work.sum())) * (ended - began)
         for (vertices, pages, looked, held), end in zip(told.tolist(), ends.tolist(), strict=True):
-            if run.trace is not None:
-                run.trace.span("driver", "supersteps", f"push by one thread, {vertices} active", began, end)
-            run.note(
+            if state.trace is not None:
+                state.trace.span("driver", "supersteps", f"push by one thread, {vertices} active", began, end)
+            state.note(
                 StepStats(
                     direction="push", frontier=vertices, pages=pages, bytes_moved=pages * page_bytes,
                     edges_visited=looked, held=held, seconds=end - began, supersteps=made - len(told) + 1,

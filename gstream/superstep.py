@@ -10,85 +10,40 @@ GPU that takes lists by tiles adds up in another order, gstream.devices.gputiles
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from gstream.ahead import may_run_ahead, run_ahead
+from gstream.ahead import Autonomous
 from gstream.checkpoint import Keeper, State
 from gstream.demand import NO_PAGES, Demand
-from gstream.devices.base import Device, Job, Range, Step
-from gstream.direction import LISTED, Chooser, Frontier
+from gstream.devices.base import Job, Range, Step
+from gstream.direction import LISTED, Frontier
 from gstream.fit import BLOCK
-from gstream.near import Near
-from gstream.options import RunOptions
 from gstream.overlap import Overlap
-from gstream.pages import InMemory
 from gstream.pagetable import PageTable
 from gstream.plan import Plan
+from gstream.runstate import FastPath, RunState, Streamer, Watch
 from gstream.sending import Sending
-from gstream.small import small_steps
-from gstream.stats import RunStats, StepStats
-from gstream.turns import Turn
+from gstream.small import SmallFrontier
+from gstream.stats import StepStats
 
 
-class Streamer(Protocol):
-    """What the driver needs of the engine: its devices, and pages streamed to them."""
-
-    devices: list[Device]
-    options: RunOptions
-    turn: Turn
-
-    def each(self, call: Callable[[int], None]) -> None:
-        """call(device number) for every device, side by side where they allow it; then a barrier (Device.meet)."""
-
-    def stream(self, demand: Demand, weights: bool, again: bool = False, in_place: np.ndarray = NO_PAGES) -> None:
-        """Submit the pages to their owners and finish; again: the next call asks for them too.
-
-        in_place: int64[k], those that had better be read where they lie in host memory, if they are there.
-        """
-
-    def in_memory(self, table: PageTable, weights: bool) -> InMemory:
-        """The pages of a topology that is resident in host memory."""
-
-    def counts(self) -> tuple[int, int, int, int]:
-        """Pages processed, bytes moved, edges looked at and bytes read from disk so far."""
-
-
-Watch = Callable[[int, np.ndarray], None]  # gets the superstep and value[V], in store order
-
-
-class Run:
-    """One program on its way through supersteps; the engine has attached the devices."""
+class Run(RunState):
+    """The supersteps of one program."""
 
     def __init__(
         self, engine: Streamer, code: Any, plan: Plan, job: Job, watch: Watch | None = None,
         keeper: Keeper | None = None,
     ) -> None:  # fmt: skip
-        self.engine, self.code, self.plan, self.job = engine, code, plan, job
-        self.devices: list[Device] = engine.devices
+        super().__init__(engine, code, plan, job, watch, keeper)
         self.partials = np.zeros((-(-plan.graph.vertices // BLOCK), len(code.totals)), dtype=np.float64)
         self.late: list[tuple[slice, np.ndarray]] = []  # partials on their way: rows, and what comes there
         self.totals: dict[str, float] = {}
-        self.near = Near(plan) if plan.device.held_bits else None
-        zero_copy = engine.options.zero_copy and self.devices[0].zero_copy
-        self.chooser = Chooser(plan, code.has_done, self.devices, zero_copy, self.near is not None)
         self.sending = Sending(code, plan, self.devices)
         self.spread = not code.idempotent and plan.device.resident and self._spread()
-        self.stats = RunStats(kept=None if keeper is None else keeper.kept)
-        self.stale = False  # open bits may hold vertices that are done
-        self.last = False  # this superstep is known to be the last
-        self.trace = engine.options.trace
-        self.watch, self.keeper = watch, keeper
-        self.runs_ahead = may_run_ahead(self)
-        self.overlap = Overlap(self)
-        self.warm = any(len(pages) for held in plan.on_devices.values() for pages in held)  # of runs before
-        self.forced: str | None = None  # the next superstep's direction; its pages come to stay
-        self.seconds_in_vain = 0.0  # before it, of a device that could not make it
+        self.overlap = Overlap(self, self.pull)
         self._whole: dict[str, Demand] = {}
-        self.small = small_steps(self)
-        self.began_at = self.made = 0  # the superstep that was restored (0: this run started), supersteps since then
         self.in_place = not code.synchronous  # or a run was that this one goes on from
 
     def _spread(self) -> bool:
@@ -101,6 +56,7 @@ class Run:
     def go(self, max_supersteps: int | None, exactly: bool = False) -> tuple[int, bool]:
         """Run to the end, or to max_supersteps though nothing changes any more (exactly); (supersteps, converged)."""
         supersteps, frontier = self.begin()
+        paths = fast_paths(self, exactly)
         while True:
             if self.watch is not None:
                 self.watch(supersteps, self.values())
@@ -111,16 +67,14 @@ class Run:
             if ended:
                 self.overlap.retract()
                 return supersteps, converged
-            if self.runs_ahead and not exactly:
-                made, frontier, ended = run_ahead(self, frontier, supersteps, max_supersteps)
-                supersteps += made
-                if ended:
-                    continue
-            if self.small is not None:
-                made, frontier = self.small.go_on(frontier, supersteps, max_supersteps)
-                supersteps += made
+            made = 0
+            for path in paths:
+                made, frontier = path.step(frontier, supersteps, max_supersteps)
                 if made:
-                    continue
+                    break
+            if made:
+                supersteps += made
+                continue
             supersteps += 1
             self.last = supersteps == max_supersteps
             self.code.set_superstep(supersteps)
@@ -231,13 +185,6 @@ class Run:
             )
         )  # fmt: skip
         return following
-
-    def note(self, step: StepStats) -> None:
-        """Figures of a superstep, or of several, which whoever asked is told."""
-        self.stats.per_superstep.append(step)
-        self.made += step.supersteps
-        if self.engine.options.progress is not None:
-            self.engine.turn.tell(self.engine.options.progress, self.began_at + self.made, step)
 
     def nested_loops(self, step: Step, demand: Demand, frontier: Frontier) -> None:
         """Every chunk of WA with its pages, and what they came to merged."""
@@ -400,3 +347,9 @@ class Run:
             return self.devices[0].read_values()
         assert self.job.host.value is not None
         return self.job.host.value
+
+
+def fast_paths(state: RunState, exactly: bool) -> list[FastPath]:
+    """Those that the run may take. exactly: it goes on though nothing changes any more, which devices don't."""
+    paths = (None if exactly else Autonomous.of(state), SmallFrontier.of(state))
+    return [path for path in paths if path is not None]

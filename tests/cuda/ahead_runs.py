@@ -68,5 +68,5 @@ def note_driver_steps(monkeypatch: Any) -> list[Any]:
 def by_the_driver(engine: Engine, program: Program, monkeypatch: Any) -> RunOutcome:
     """A run whose supersteps the driver makes."""
     with monkeypatch.context() as patch:
-        patch.setattr(gstream.superstep, "may_run_ahead", lambda run: False)
+        patch.setattr(gstream.superstep.Autonomous, "of", lambda state: None)
         return engine.run(program)

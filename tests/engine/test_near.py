@@ -108,7 +108,7 @@ def test_fewer_edges_and_the_same_distances(store, monkeypatch, devices, cache):
         limited = engine.run(SSSP(source=7), 3)
     for module in (plan, fit):
         monkeypatch.setattr(module, "holds_back", lambda *_: False)
-    monkeypatch.setattr("gstream.superstep.small_steps", lambda run: None)
+    monkeypatch.setattr("gstream.superstep.SmallFrontier.of", lambda state: None)
     with Engine(store, options) as engine:
         expected = engine.run(SSSP(source=7))
     assert found.value.tobytes() == expected.value.tobytes()
@@ -120,7 +120,7 @@ def test_fewer_edges_and_the_same_distances(store, monkeypatch, devices, cache):
 
 def test_frontiers_of_few_edges_are_not_cut(store, monkeypatch, fewest_edges):
     """A superstep takes longer than what it would save; but for those of one thread (gstream.small)."""
-    monkeypatch.setattr("gstream.superstep.small_steps", lambda run: None)
+    monkeypatch.setattr("gstream.superstep.SmallFrontier.of", lambda state: None)
     cut = []
     for fewest in (0, store.meta.edges // 4, fewest_edges):
         monkeypatch.setattr(cuts, "FEWEST_EDGES", fewest)

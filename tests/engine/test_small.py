@@ -80,7 +80,7 @@ def driver_steps(monkeypatch):
 
 def by_the_driver(engine, made, **given):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gstream.superstep.small_steps", lambda run: None)
+        patch.setattr("gstream.superstep.SmallFrontier.of", lambda state: None)
         return engine.run(made, **given)
 
 
