@@ -34,7 +34,7 @@ class Devices:
 
     @classmethod
     def parse(cls, text: str) -> Devices:
-        """Of "all" (GPUs), "cuda", "cuda:0,1", "host" or "fake:SEED"."""
+        """Of "all" (GPUs), "cuda", "cuda:0,1" or "host"."""
         if text == ALL_GPUS:
             from gstream.devices.cuda import driver
 

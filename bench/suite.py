@@ -63,7 +63,7 @@ class Suite:
         add(
             "--devices",
             default=self.devices,
-            help=f"{ALL_GPUS} (GPUs), cuda:0,1, host, fake:SEED (default {self.devices})",
+            help=f"{ALL_GPUS} (GPUs), cuda:0,1, host (default {self.devices})",
         )
         add("--out", type=Path, help="folder for the results")
         add("--stores", type=Path, help="folder where stores are kept (default bench/scratch/gpu)")

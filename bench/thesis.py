@@ -4,7 +4,8 @@ python bench/thesis.py --devices cuda:0,1 --scales 24 25 26            # everyth
 python bench/thesis.py --only make figure-7-8 --scales 29 --sources 2  # the largest of the thesis: 50 GB
 python bench/thesis.py --only figure-9 --scales 24 --out A             # one of them; A/thesis.json
 python bench/thesis.py --join A/thesis.json B/thesis.json              # into one table and one set of plots
-python bench/thesis.py --devices fake:1 --scales 12 --sources 2        # does everything still run?
+GSTREAM_TEST_DEVICES=tests.fakes.device:FakeDevice python bench/thesis.py --devices fake:1 --scales 12 --sources 2
+    # does everything still run?
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -37,6 +38,9 @@ from bench import (
 from bench.ordeals import Found, Property, try_property
 from gstream import near, small
 
+# Fake devices, for processes of their own, too: these find them by the path.
+os.environ["GSTREAM_TEST_DEVICES"] = "tests.fakes.device:FakeDevice"
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(machine.ROOT), os.environ.get("PYTHONPATH"))))
 RESULT = machine.ROOT / "bench" / "results" / "torture.json"
 SHORT_RESULT = machine.ROOT / "bench" / "scratch" / "results" / "torture.json"
 USUAL_SECONDS = 600.0

@@ -22,7 +22,6 @@ from gstream.checkpoint import Keeper, make_keeper
 from gstream.costs import Constants
 from gstream.demand import NO_PAGES, Demand
 from gstream.devices.base import Device, DeviceMemoryError, DevicePlan, HostVertices, Job
-from gstream.devices.fake import FakeDevice
 from gstream.devices.host import HostDevice
 from gstream.devices.make import make_devices
 from gstream.devices.threads import Workers
@@ -62,7 +61,7 @@ class Engine:
         self.devices: list[Device] = make_devices(self.specs, self.options)
         self.graph = replace(self.graph, apart=max(device.apart(self.devices) for device in self.devices))
         self._readers = ThreadPoolExecutor(self.options.read_threads, thread_name_prefix="read-ahead")
-        poison = any(isinstance(device, FakeDevice) for device in self.devices)
+        poison = any(device.reads_late for device in self.devices)
         capped = self.options.host_memory is not None
         first = self.devices[0]
         pin = first.pin if first.pins else None

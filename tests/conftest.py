@@ -6,12 +6,17 @@ GSTREAM_EXAMPLES=10000 has every property tried on so many examples, whatever it
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 EXAMPLES = "GSTREAM_EXAMPLES"
+ROOT = Path(__file__).resolve().parent.parent
+# Fake devices, for commands in processes of their own, too: these find them by the path.
+os.environ["GSTREAM_TEST_DEVICES"] = "tests.fakes.device:FakeDevice"
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
 
 
 def have_examples(count: int) -> None:

@@ -91,9 +91,7 @@ def _declared(
     undirected: bool | None = typer.Option(None, "--undirected", help="khop, egonet: along edges in either direction."),
     param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
     max_supersteps: int = typer.Option(None, metavar="N", help="A program of your own: stop after N supersteps."),
-    devices: list[str] = typer.Option(
-        None, metavar="NAME", help="host[:N], cuda[:N,M...], fake:SEED[:N]. Default: host."
-    ),
+    devices: list[str] = typer.Option(None, metavar="NAME", help="host[:N], cuda[:N,M...]. Default: host."),
     gpus: int = typer.Option(None, metavar="N", help="Run on the first N GPUs: --devices cuda:0,1,... in short."),
     device_memory: str = typer.Option(
         None, metavar="SIZE", help="Memory of a device that the run may use. Default: what is free."

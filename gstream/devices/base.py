@@ -148,6 +148,7 @@ class Device(ABC):
     `zero_copy`: kernels can read pages in pinned host memory, too, over the link.
     `pins`: copies run faster from memory that `pin` was called for.
     `queues`: calls only queue what they do, so that one thread serves several such devices in turn.
+    `reads_late`: a device of tests, which finds out who lets go of rows that are still to be read.
     `threaded`: the driver may serve it from a thread of its own beside other devices; where it may not, devices are
     finished in order of `lateness`, asked for each time.
     """
@@ -156,6 +157,7 @@ class Device(ABC):
     zero_copy = False
     pins = False
     queues = False
+    reads_late = False
     threaded = True
 
     def __init__(self, name: str) -> None:

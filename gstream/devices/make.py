@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from importlib import import_module
+
 from gstream.devices.base import Device
-from gstream.devices.fake import FakeDevice
 from gstream.devices.host import HostDevice
-from gstream.options import DeviceSpec, RunOptions
+from gstream.options import TEST_DEVICES, DeviceSpec, RunOptions
 
 
 def make_devices(specs: list[DeviceSpec], options: RunOptions) -> list[Device]:
@@ -22,5 +24,6 @@ def make_devices(specs: list[DeviceSpec], options: RunOptions) -> list[Device]:
         elif spec.kind == "host":
             made.append(HostDevice(name, threads, options.trace))
         else:
-            made.append(FakeDevice(name, spec.seed))
+            module, _, factory = os.environ[TEST_DEVICES].partition(":")
+            made.append(getattr(import_module(module), factory)(name, spec.seed))
     return made

@@ -7,12 +7,12 @@ import pytest
 from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
-from gstream.devices.fake import FakeDevice
 from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.overlap import Overlap
 from gstream.program import SUM, Program, f64
 from gstream.programs.pagerank import PageRank
+from tests.fakes.device import FakeDevice
 
 V, E = 2000, 20_000
 DEVICES = [

@@ -8,12 +8,12 @@ from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 from test_overlap import Normed, Turns
 
-from gstream.devices.fakevertices import LateDevice
 from gstream.devices.gpuvertices import GpuVertices
 from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.program import SUM, Program, f32
 from gstream.programs.pagerank import PageRank
+from tests.fakes.vertices import LateDevice
 
 SENDERS, V, E, SUPERSTEPS = 20_000, 40_000, 60_000, 5
 DEVICES = [

@@ -13,7 +13,6 @@ from numba import njit
 
 from gstream import SUM, Program, f64, total
 from gstream.devices.base import DeviceMemoryError
-from gstream.devices.fake import FakeDevice
 from gstream.devices.host import HostDevice
 from gstream.driver import Engine
 from gstream.hostcode.intrinsics import atomic_add
@@ -25,6 +24,7 @@ from gstream.programs.sssp import SSSP
 from gstream.trace import ChromeTrace
 from pagestore.errors import DeviceMissingError, ResourceError, StoreError, UsageError
 from pagestore.store import open_store
+from tests.fakes.device import FakeDevice
 
 V, E = 1500, 20000
 

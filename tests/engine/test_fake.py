@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from engine_graphs import make_store, skewed_edges
 
-from gstream.devices import fake, late
 from gstream.devices.base import DevicePlan
 from gstream.devices.streams import BatchRing
 from gstream.driver import Engine
@@ -19,6 +18,8 @@ from gstream.pages import Batch, PageSource
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.superstep import Run
+from tests.fakes import device as fake
+from tests.fakes import scheduler as late
 
 V, E = 700, 6000
 

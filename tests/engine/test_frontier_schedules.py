@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from schedules import FRONTIER, Schedule, chunks, long_graph, make_graphs, run_schedules
 
-from gstream.devices import late
 from gstream.driver import Engine
+from tests.fakes import scheduler as late
 
 
 @pytest.fixture(scope="module")

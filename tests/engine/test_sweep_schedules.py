@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from schedules import SWEEPS, chunks, make_graphs, run_schedules, wide_graph
 
-from gstream.devices import fake
+from tests.fakes import device as fake
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,6 @@ from collections.abc import Callable
 import numpy as np
 
 from gstream.devices.base import DevicePlan, Job, Step
-from gstream.devices.fakevertices import LateDevice
-from gstream.devices.late import Operation
 from gstream.devices.repeat import Repeat
 from gstream.devices.state import records_of
 from gstream.devices.streams import BatchRing, Placement, cut_by_reach
@@ -27,12 +25,14 @@ from gstream.pages import POISON, Batch, nothing
 from gstream.pagetable import PageTable
 from gstream.sweep import PageKernel
 from pagestore.crc import page_crcs
+from tests.fakes.scheduler import Operation
+from tests.fakes.vertices import LateDevice
 
 
 class FakeDevice(LateDevice):
     """One late device; `seed` fixes its schedule."""
 
-    zero_copy = True
+    zero_copy = reads_late = True
 
     def __init__(self, name: str, seed: int) -> None:
         super().__init__(name, seed)

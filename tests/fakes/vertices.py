@@ -1,4 +1,4 @@
-"""Vertices of a device that is late (gstream.devices.fake): what works on them is queued on a stream of its own."""
+"""Vertices of a device that is late (tests.fakes.device): what works on them is queued on a stream of its own."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from copy import copy
 import numpy as np
 
 from gstream.devices.base import Device, Range, Step
-from gstream.devices.late import Operation, Scheduler
 from gstream.devices.memory import MemoryDevice, states
 from gstream.pagetable import PageTable
+from tests.fakes.scheduler import Operation, Scheduler
 
 PULLING = ("gather", "advance", "ask", "kernel")  # what may be queued when a superstep is over
 
