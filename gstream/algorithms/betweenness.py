@@ -9,6 +9,7 @@ paths, and pairs are n (n - 1). Self-loops don't count, duplicate edges count on
 * named sources: their sums alone (networkx.betweenness_centrality_subset with all vertices as targets).
 
 Each source takes two sweeps a level, of the pages of that level's vertices; one GPU keeps the attributes meanwhile.
+Where levels are small, as along long paths, one of the host's threads goes on from level to level.
 Sums over the pages of a hub are added by atomics on doubles, so the last digits may differ from run to run.
 
 Certificate: a shortest path of d edges has d - 1 vertices between its ends (d + 1 with them), so the sum over all
@@ -23,12 +24,14 @@ paths.
 from __future__ import annotations
 
 import random
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
 
 from gstream.algorithms import nearest, paths
 from gstream.algorithms.bfs import source_ids
+from gstream.algorithms.lists import OneThread
 from gstream.algorithms.reach import search
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.resident import Resident
@@ -119,8 +122,8 @@ def _scales(session: Session, normalized: bool, endpoints: bool, drawn: int | No
 class _Walk:
     """The attributes of all vertices, used for one source after the other.
 
-    Where one GPU has them, it finds the vertices of a level by their distances, which takes it no time; cores keep the
-    order in which vertices were reached.
+    One GPU that has them finds the vertices of a level by their distances, which takes it no time. Cores keep the order
+    in which vertices were reached, and one of them alone goes on from level to level where these are small.
     """
 
     def __init__(self, session: Session, lists: Simple) -> None:
@@ -130,38 +133,89 @@ class _Walk:
         self.order = np.empty(vertices, session.id_dtype)  # reached vertices, level by level
         self.here, self.following, self.last = bitmap(vertices), bitmap(vertices), np.zeros(1, np.uint64)
         session.hold(self.distance, self.paths, self.depends, self.between, self.order, self.here, self.following)
+        self.alone = OneThread(session, [lists.name], 0)
 
     def from_sources(self, sources: np.ndarray, endpoints: bool) -> int:
         """Add the dependencies on each source (store IDs) to `between`, with those of the paths' ends; all levels."""
         kept = (self.distance, self.paths, self.depends, self.between, self.here, self.following, self.last)
-        with Resident(self.session, *kept, self.lists.hubs, self.lists.ends) as resident:
-            levels = sum(self._from_source(resident, int(source), float(endpoints)) for source in sources)
-            resident.forget(self.distance, self.paths, self.depends, self.here, self.following)
+        with self.alone:
+            done, levels = self._go_on(sources, float(endpoints), *kept, self.lists.hubs, self.lists.ends)
+            if done < len(sources):  # this one has too many levels for a GPU
+                self.distance[:], self.paths[:], self.depends[:] = nearest.FAR, 0.0, 0.0
+                levels += self._go_on(sources[done:], float(endpoints))[1]
         return levels
 
-    def _from_source(self, resident: Resident, source: int, ends: float) -> int:
-        """Those on one source; levels."""
+    def _go_on(self, sources: np.ndarray, ends: float, *kept: np.ndarray) -> tuple[int, int]:
+        """(sources that are done, their levels); kept: arrays that a GPU has meanwhile."""
+        arrays, levels, done = (self.distance, self.paths, self.depends, self.between), 0, 0
+        count, vertices = -(-len(self.distance) // paths.RUN), len(self.distance)
+        with Resident(self.session, *kept) as resident:
+            most = self.alone.rounds_before() if resident.on_gpu else None
+            for source in sources.tolist():
+                made = self._by_rounds(resident, source, most) if resident.on_gpu else self._by_order(resident, source)
+                if made == most:
+                    return done, levels
+                resident.each(paths.close_source, count, source, ends, *arrays, items=vertices)
+                levels, done = levels + made, done + 1
+            resident.forget(self.distance, self.paths, self.depends, self.here, self.following)
+        return done, levels
+
+    def _by_rounds(self, resident: Resident, source: int, most: int | None) -> int:
+        """Find the dependencies on one source, by a GPU; levels. Where there are `most`, none is found."""
         words, vertices = -(-len(self.here) // paths.WORDS), len(self.distance)
-        bounds: list[int] | None = None if resident.on_gpu else [0]  # of levels in the order
         resident.each(paths.begin_source, 1, source, self.distance, self.paths, self.following, items=1)
-        for number in resident.rounds(self.last):
+        for number in resident.rounds(self.last, most):
             resident.each(paths.step_on, words, number, self.here, self.following, self.last, items=len(self.here))
-            if bounds is not None:
-                reached = list_bits(self.here, 0, vertices)
-                bounds.append(bounds[-1] + len(reached))
-                self.order[bounds[-2] : bounds[-1]] = reached
             self._sweep(resident, paths.count_paths, number - 1, self.paths, self.following)
         levels = int(self.last[0])
-        for level in range(levels - 2, 0, -1):  # the last level has nobody behind it, the source is no matter
-            if bounds is None:
-                resident.each(paths.find_level, words, level, self.distance, self.here, items=vertices)
-            else:
-                self.here[:] = 0
-                set_bits(self.here, self.order[bounds[level] : bounds[level + 1]].astype(np.uint64))
+        for level in range(levels - 2 if levels != most else 0, 0, -1):  # see _by_order
+            resident.each(paths.find_level, words, level, self.distance, self.here, items=vertices)
             self._sweep(resident, paths.add_dependencies, level, self.paths, self.depends)
-        arrays = (self.distance, self.paths, self.depends, self.between)
-        resident.each(paths.close_source, -(-vertices // paths.RUN), source, ends, *arrays, items=vertices)
         return levels
+
+    def _by_order(self, resident: Resident, source: int) -> int:
+        """Find the dependencies on one source, by cores; levels."""
+        self.order[0], self.distance[source], self.paths[source] = source, 0, 1.0
+        at = np.array([0, 1, 0])  # where the last level begins in the order, where it ends, and its number
+        while at[0] != at[1]:
+            if not self._by_thread(paths.count_alone, at[1] - at[0], self.paths, at):
+                begin, end, level = at.tolist()
+                self._choose(begin, end)
+                self.following[:] = 0
+                self._sweep(resident, paths.count_paths, level, self.paths, self.following)
+                reached = list_bits(self.following, 0, len(self.distance))
+                at[:] = end, end + len(reached), level + 1
+                self.order[at[0] : at[1]] = reached
+        levels = int(at[2])
+        at = np.array([self._begin_of(levels - 1, int(at[1]))])  # the last level has nobody behind it
+        while at[0] > 1:  # the source is no matter
+            if not self._by_thread(paths.depend_alone, 1, self.paths, self.depends, at):
+                end = int(at[0])
+                level = int(self.distance[self.order[end - 1]])
+                at[0] = self._begin_of(level, end)
+                self._choose(int(at[0]), end)
+                self._sweep(resident, paths.add_dependencies, level, self.paths, self.depends)
+        return levels
+
+    def _by_thread(self, kernel: Any, due: int, *arrays: np.ndarray) -> bool:
+        """Whether one thread went on from where the last of the arrays says, over levels that are small."""
+        at = arrays[-1]
+        if not self.alone.is_for(due):
+            return False
+        assert self.alone.lists
+        (lists,), before = self.alone.lists, at.copy()
+        given = (lists.words, lists.places, self.distance, *arrays[:-1], self.order, at, self.alone.most)
+        self.session.look(kernel, *given, items=0, long=True)
+        return not np.array_equal(at, before)
+
+    def _begin_of(self, level: int, end: int) -> int:
+        """Where a level begins in the order's first `end` vertices."""
+        return bisect_left(range(end), level, key=lambda index: int(self.distance[self.order[index]]))
+
+    def _choose(self, begin: int, end: int) -> None:
+        """Set the bits of a stretch of the order in `here`, and no others."""
+        self.here[:] = 0
+        set_bits(self.here, self.order[begin:end].astype(np.uint64))
 
     def _sweep(self, resident: Resident, kernel: Any, level: int, *arrays: np.ndarray) -> None:
         """Sweep the lists of the vertices of a level."""

@@ -48,27 +48,41 @@ def run_levels(session: Session, weighted: bool = False) -> tuple[list[Column], 
     left, level = session.degree("in").copy(), np.zeros(vertices, np.int64)
     session.degrees_done()
     distance = np.zeros(vertices if weighted else 0)
-    bits, following, last = bitmap(vertices), bits_where(left == 0), np.zeros(1, np.uint64)
+    bits, following = bitmap(vertices), bits_where(left == 0)
     session.hold(left, level, distance, bits, following)
-    items, ahead = -(-len(bits) // dag.ROW), 0
-    alone = OneThread(session, ["out"], vertices * session.id_dtype.itemsize, weighted)
-    with alone, Resident(session, left, level, distance, bits, following, last) as resident:
-        for number in resident.rounds(last):
+    arrays = (left, level, distance, bits, following)
+    with OneThread(session, ["out"], vertices * session.id_dtype.itemsize, weighted) as alone:
+        rounds = _peel(session, alone, 0, weighted, arrays, True)
+        if following.any():  # too many for a GPU
+            rounds = _peel(session, alone, rounds, weighted, arrays, False)
+    if left.any():
+        raise _cycle(session, left)
+    longest = float(distance.max(initial=0.0)) if weighted else max(0, rounds - 1)
+    columns = [Column("level", level)]
+    if weighted:
+        columns.append(Column("distance", distance, dtype=distance.dtype))
+    return columns, {"levels": rounds, "longest": longest} | session.finish(rounds, True)
+
+
+def _peel(
+    session: Session, alone: OneThread, ahead: int, weighted: bool, arrays: tuple[np.ndarray, ...], gpu: bool
+) -> int:
+    """Peel levels from number `ahead` on, until `following` is empty, or there are too many for a GPU; all levels.
+
+    arrays: left, level, distance, bits, following, of which a GPU may have copies meanwhile.
+    """
+    left, level, distance, bits, following = arrays
+    last, items = np.zeros(1, np.uint64), -(-len(bits) // dag.ROW)
+    with Resident(session, *((*arrays, last) if gpu else ())) as resident:
+        for number in resident.rounds(last, alone.rounds_before() if resident.on_gpu else None):
             resident.each(dag.take_level, items, number, ahead, following, bits, level, last, items=len(bits))
             if weighted:
                 resident.sweep("out", SharedKernel(dag.reach_out, (bits, distance), True), bits)
             resident.sweep("out", SharedKernel(dag.peel, (bits, left, following), join=join_falls), bits)
             if not resident.on_gpu:
                 ahead += _go_on_alone(session, alone, number + ahead, left, level, distance, following)
-        resident.forget(bits, following)
-    if left.any():
-        raise _cycle(session, left)
-    rounds = int(last[0]) + ahead
-    longest = float(distance.max(initial=0.0)) if weighted else max(0, rounds - 1)
-    columns = [Column("level", level)]
-    if weighted:
-        columns.append(Column("distance", distance, dtype=distance.dtype))
-    return columns, {"levels": rounds, "longest": longest} | session.finish(rounds, True)
+        resident.forget(bits)
+    return int(last[0]) + ahead
 
 
 def _go_on_alone(

@@ -20,6 +20,9 @@ from gstream.hostcode.bitmaps import count_bits, list_bits
 
 FIRST_ROUNDS = 16  # made by sweeps: most graphs have no more, and `places` takes as long as some of them
 MOST_DUE = 1 << 14  # vertices: some 20 ns each, beside what two sweeps take
+ITEM_NS = 20  # that the thread takes for a vertex or an edge
+ROUND_NS = 30_000  # that a GPU takes for a round beside its pages
+PAGES_NS = 1 / 1000  # that it takes for a byte of pages: each round looks at all of them
 
 
 @dataclass(frozen=True)
@@ -48,13 +51,19 @@ class PassOver:
         return None
 
 
+def has_room(session: Session, name: str, beside: int, weights: bool) -> bool:
+    """Whether host memory has room for the lists of topology `name` and `beside` bytes more."""
+    engine = session.engine
+    table = engine.graph.tables[name]
+    needed = table.bytes_of(table.pages, weights) + 8 * session.meta.vertices + beside
+    return needed <= engine.host_memory - engine.beside_bytes - engine.arrays.nbytes
+
+
 @contextmanager
 def lists_of(session: Session, name: str, beside: int, weights: bool = False) -> Iterator[Lists | None]:
     """The lists of topology `name`; None where host memory has no room for them and `beside` bytes more."""
-    engine = session.engine
-    table, vertices = engine.graph.tables[name], session.meta.vertices
-    needed = table.bytes_of(table.pages, weights) + 8 * vertices + beside
-    if needed > engine.host_memory - engine.beside_bytes - engine.arrays.nbytes:
+    vertices = session.meta.vertices
+    if not has_room(session, name, beside, weights):
         yield None
         return
     places = np.full(vertices, ~np.uint64(0))
@@ -97,19 +106,33 @@ class OneThread:
     def __exit__(self, *error: object) -> None:
         self._undo.close()
 
+    def rounds_before(self) -> int | None:
+        """Rounds in which a GPU takes about as long as the thread does for all lists: the rest is the thread's, so that
+        their time stays linear in the edges. None: the GPU makes all of them, as lists have no room."""
+        session, room = self._session, not (len(self._names) > 1 and self._capped())
+        if not room or not all(has_room(session, name, self._beside, self._weights) for name in self._names):
+            return None
+        tables = [session.engine.graph.tables[name] for name in self._names]
+        items = len(tables) * (session.meta.vertices + session.meta.edges)
+        pages = sum(table.bytes_of(table.pages, self._weights) for table in tables)
+        return FIRST_ROUNDS + int(ITEM_NS * items / (ROUND_NS + PAGES_NS * pages))
+
     def take(self, due: np.ndarray) -> np.ndarray | None:
         """The vertices of a bitmap, uint64[k], ascending; None where it has none or too many, or lists have no room."""
+        return list_bits(due, 0, self._session.meta.vertices) if self.is_for(count_bits(due)) else None
+
+    def is_for(self, due: int) -> bool:
+        """Whether the thread may make the next round, of so many vertices; then it has its lists."""
         self._rounds += 1
-        if self._rounds < FIRST_ROUNDS or self.lists == [] or not 0 < count_bits(due) <= self.most:
-            return None
+        if self._rounds < FIRST_ROUNDS or self.lists == [] or not 0 < due <= self.most:
+            return False
         if self.lists is None:
             self.lists = self._open()
-        return list_bits(due, 0, self._session.meta.vertices) if self.lists else None
+        return bool(self.lists)
 
     def _open(self) -> list[Lists]:
         """The lists of all topologies, or of none: under a cap one topology's pages may go for the other's."""
-        capped = self._session.engine.options.host_memory is not None
-        if len(self._names) > 1 and capped:
+        if len(self._names) > 1 and self._capped():
             return []
         found = []
         for name in self._names:
@@ -119,3 +142,6 @@ class OneThread:
                 return []
             found.append(lists)
         return found
+
+    def _capped(self) -> bool:
+        return self._session.engine.options.host_memory is not None

@@ -73,8 +73,8 @@ class Resident:
             finally:
                 gpu.free()
 
-    def rounds(self, last: np.ndarray) -> Iterator[int]:
-        """1, 2, 3, ... up to a round that found nothing to do.
+    def rounds(self, last: np.ndarray, most: int | None = None) -> Iterator[int]:
+        """1, 2, 3, ... up to a round that found nothing to do, or `most`.
 
         last: uint64[n]; a round that finds something to do has a kernel write its number there. Others must change
         nothing, for some may follow.
@@ -83,8 +83,8 @@ class Resident:
             last[:] = 0
             self.put(last)
         number, ahead = 0, self._at_once(self._usual)
-        while int(last.max()) == number:
-            for _ in range(ahead):
+        while int(last.max()) == number and number != most:
+            for _ in range(ahead if most is None else min(ahead, most - number)):
                 number += 1
                 yield number
             self.read(last)

@@ -12,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
+from gstream.algorithms import lists
 from gstream.algorithms.betweenness import certify_betweenness, run_betweenness
 from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.session import Session
+from gstream.driver import Engine
 from pagestore.errors import GstreamError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices, simple
@@ -91,8 +93,12 @@ def test_a_wrong_answer_has_no_certificate(directed, options, tmp_path):
 
 
 @settings(max_examples=200)
-@given(example=examples(largest=150), devices=devices, normalized=st.booleans(), data=st.data())
-def test_betweenness_is_networkx(example, devices, normalized, data, tmp_path_factory):
+@given(
+    example=examples(largest=150), devices=devices, normalized=st.booleans(), data=st.data(),
+    first=st.sampled_from([1, 3, 99]), most=st.sampled_from([1, 4, 999]),
+)  # fmt: skip
+def test_betweenness_is_networkx(example, devices, normalized, data, first, most, tmp_path_factory):
+    """By sweeps, by one thread, and from one to the other and back."""
     if example.topology == "in":
         example.topology = "both"
     reference = simple(example)
@@ -100,7 +106,10 @@ def test_betweenness_is_networkx(example, devices, normalized, data, tmp_path_fa
     if not nodes:
         return
     some = data.draw(st.lists(st.sampled_from(nodes), min_size=1, max_size=4, unique=True))
-    with gstream.open(example.stored(tmp_path_factory.mktemp("between")), devices=devices) as graph:
+    path = example.stored(tmp_path_factory.mktemp("between"))
+    with gstream.open(path, devices=devices) as graph, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lists, "FIRST_ROUNDS", first)
+        patch.setattr(lists, "MOST_DUE", most)
         named = column(graph.betweenness(source=some, normalized=normalized), "betweenness")
         close(named, nx.betweenness_centrality_subset(reference, some, nodes, normalized=normalized))
         found = graph.betweenness(normalized=normalized)
@@ -123,6 +132,19 @@ def test_schedules_change_nothing(directed, options, tmp_path):
     close(column(result, "betweenness"), expected)
     stats = result.summary["stats"]
     assert stats["peak_memory_bytes"] <= options.get("host_memory", stats["peak_memory_bytes"])
+
+
+def test_long_paths_take_few_sweeps(tmp_path, monkeypatch):
+    """20,001 levels, there and back, in any order of IDs; each edge is looked at twice."""
+    order = np.random.default_rng(6).permutation(20_001)
+    swept, sweep = [], Engine.sweep
+    monkeypatch.setattr(Engine, "sweep", lambda *given: (swept.append(given[1]), sweep(*given))[1])
+    with gstream.open(Example(20_001, order[:-1], order[1:]).stored(tmp_path)) as graph:
+        result = graph.betweenness(source=int(order[0]), normalized=False)
+    found = result.to_numpy()["betweenness"][order]
+    assert np.array_equal(found[1:], np.arange(19_999, -1, -1)) and found[0] == 0
+    assert result.summary["supersteps"] == 20_001 and len(swept) <= 1 + lists.FIRST_ROUNDS
+    assert result.summary["stats"]["edges_visited"] <= 2 * 20_000
 
 
 @pytest.mark.parametrize(
