@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from compilers import needs_gxx
 from entry_runs import BY_CHUNKS, CHUNKED, KINDS, OPTIONS, TWO, check, make_path, make_paths
 
 import gstream
+from gstream.algorithms import lists
+from gstream.devices.gpuresident import GpuArrays
+from pagestore.memory import convert_arrays
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
 V, E = 1500, 9000
@@ -35,3 +39,26 @@ def test_vertices_come_by_chunks(kind, tmp_path):
             stats = check(graph, name, {"devices": "cuda", **CHUNKED}).summary["stats"]
             assert stats["chunks"] == (3 if name in BY_CHUNKS else 1), name
             assert stats["on_device_bytes"] <= CHUNKED["device_memory"], name
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+def test_one_thread_goes_on_from_a_gpu_with_levels(paths, rounds, monkeypatch):
+    """After so many rounds, and not where lists have no room."""
+    monkeypatch.setattr(lists, "FIRST_ROUNDS", rounds)
+    monkeypatch.setattr(lists, "ITEM_NS", 0)
+    with gstream.open(paths["acyclic"]) as graph:
+        for room in (True, False):
+            monkeypatch.setattr(lists, "has_room", lambda *given, room=room: room)
+            check(graph, "levels", {"devices": "cuda"})
+
+
+def test_levels_of_a_long_path_take_a_gpu_few_rounds(tmp_path, monkeypatch):
+    """A round looks at all pages: 5,001 of them would be the square of the path."""
+    made, items = [], GpuArrays.items
+    monkeypatch.setattr(GpuArrays, "items", lambda *given: made.append(1) or items(*given))
+    path = np.arange(5000)
+    convert_arrays(tmp_path / "a.gs", path, path + 1, None, directed=True, page_bytes=4096)
+    with gstream.open(tmp_path / "a.gs") as graph:
+        found = graph.levels(devices="cuda")
+    assert found.to_numpy()["level"].tolist() == list(range(5001))
+    assert 0 < len(made) <= lists.FIRST_ROUNDS + lists.ITEM_NS * 10_001 / lists.ROUND_NS

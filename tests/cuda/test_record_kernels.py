@@ -8,10 +8,11 @@ from compilers import needs_gxx
 from record_graphs import ASKED, CASES, KINDS, check, make_path
 
 import gstream
-from gstream.algorithms import scc, session, strong
+from gstream.algorithms import lists, scc, session, strong
 from gstream.devices import gpusweep
 from gstream.devices.base import DeviceMemoryError
 from gstream.devices.gpu import GpuDevice
+from gstream.devices.gpuresident import GpuArrays
 from gstream.devices.gpusweep import merge_copies
 from pagestore.memory import convert_arrays
 
@@ -149,3 +150,27 @@ def test_notes_become_one():
     failure = np.zeros(3, np.int64)
     merge_copies("note", failure, [np.array(copy) for copy in ([0, 0, 0], [2, 7, 8], [1, 5, 6])])
     assert failure.tolist() == [3, 7, 8]
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+def test_one_thread_goes_on_from_a_gpu_with_betweenness(paths, rounds, monkeypatch):
+    """After so many rounds of whichever source, and not where lists have no room."""
+    monkeypatch.setattr(lists, "FIRST_ROUNDS", rounds)
+    monkeypatch.setattr(lists, "ITEM_NS", 0)
+    with gstream.open(paths["directed"]) as graph:
+        for room in (True, False):
+            monkeypatch.setattr(lists, "has_room", lambda *given, room=room: room)
+            check(graph, "betweenness", {"k": 9, "seed": 1}, {"devices": "cuda"})
+
+
+def test_betweenness_on_a_long_path_takes_a_gpu_few_rounds(tmp_path, monkeypatch):
+    """A round looks at all pages: 5,001 of them would be the square of the path."""
+    made, items = [], GpuArrays.items
+    monkeypatch.setattr(GpuArrays, "items", lambda *given: made.append(1) or items(*given))
+    path = np.arange(5000)
+    convert_arrays(tmp_path / "a.gs", path, path + 1, None, directed=True, page_bytes=PAGE)
+    with gstream.open(tmp_path / "a.gs") as graph:
+        found = graph.betweenness(source=0, normalized=False, devices="cuda")
+    assert found.to_numpy()["betweenness"][1:].tolist() == list(range(4999, -1, -1))
+    assert found.summary["supersteps"] == 5001
+    assert 0 < len(made) <= 2 + lists.FIRST_ROUNDS + lists.ITEM_NS * 10_001 / lists.ROUND_NS

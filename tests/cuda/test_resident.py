@@ -14,7 +14,7 @@ from test_breaks import CtrlC, Fault
 from test_shortage import each_call
 
 import gstream
-from gstream.algorithms import lists, resident
+from gstream.algorithms import resident
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.devices import cuda, gpuresident
@@ -75,34 +75,6 @@ def test_rounds_are_queued_where_pages_are_cached(path, expected, place, name, m
         assert answer(graph, name, devices="cuda", **PLACES[place]) == expected[name]
     assert (len(batches) == first) == (place == "cached")
     assert any(queued) == (place == "cached") == (first == 0)
-
-
-@pytest.mark.parametrize("rounds", [1, 2, 5])
-@pytest.mark.parametrize(("name", "own"), [("levels", {"weighted": True}), ("betweenness", {"k": 9, "seed": 1})])
-def test_one_thread_goes_on_after_so_many_rounds(name, own, rounds, tmp_path, monkeypatch):
-    """Wherever it takes over, of whichever source, and where lists have no room."""
-    monkeypatch.setattr(lists, "FIRST_ROUNDS", rounds)
-    monkeypatch.setattr(lists, "ITEM_NS", 0)
-    path = make_path(tmp_path, "acyclic", V, E // 10, PAGE)
-    with gstream.open(path) as graph:
-        expected = graph.execute(name, own)
-        for room in (True, False):
-            monkeypatch.setattr(lists, "has_room", lambda *given, room=room: room)
-            found = graph.execute(name, own, devices="cuda")
-            assert found.summary["supersteps"] == expected.summary["supersteps"]
-            for column in expected.columns:
-                np.testing.assert_allclose(found.to_numpy()[column], expected.to_numpy()[column], rtol=1e-10)
-
-
-@pytest.mark.parametrize(("name", "own"), [("levels", {}), ("betweenness", {"source": 0})])
-def test_long_paths_take_a_gpu_few_rounds(name, own, tmp_path, monkeypatch):
-    """A round looks at all pages: 5,001 of them would be the square of the path."""
-    made, items = [], GpuArrays.items
-    monkeypatch.setattr(GpuArrays, "items", lambda *given: made.append(1) or items(*given))
-    path = np.arange(5000)
-    with make_store(tmp_path, path, path + 1, directed=True, page_bytes=PAGE) as store, gstream.open(store.path) as graph:
-        assert graph.execute(name, own, devices="cuda").summary["supersteps"] == 5001
-    assert 0 < len(made) <= 2 + lists.FIRST_ROUNDS + lists.ITEM_NS * 10_001 / lists.ROUND_NS
 
 
 def test_traces_have_spans_of_rounds(path):
