@@ -33,7 +33,8 @@ from gstream.machine import memory
 from gstream.options import RunOptions, parse_devices
 from gstream.pages import InMemory
 from gstream.pagetable import PageTable
-from gstream.plan import Plan, make_plan, make_sweep_plan, out_of_memory, plan_sources
+from gstream.plan import Plan, out_of_memory
+from gstream.planner import make_plan, make_sweep_plan, plan_sources
 from gstream.predict import CostModel, what_is_there
 from gstream.sources import Sources
 from gstream.stats import RunOutcome, RunStats

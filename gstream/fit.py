@@ -227,11 +227,11 @@ class Ring:
 
 
 class TooLittleError(Exception):
-    """No layout fits a device; `bytes_needed` is what the smallest one takes."""
+    """No layout fits a device; `needed` is what each takes at least."""
 
-    def __init__(self, bytes_needed: int, layout: Layout) -> None:
-        super().__init__(bytes_needed, layout)
-        self.bytes_needed, self.layout = bytes_needed, layout
+    def __init__(self, needed: dict[Layout, int]) -> None:
+        super().__init__(needed)
+        self.needed = needed
 
 
 def fit_device(
@@ -242,7 +242,7 @@ def fit_device(
     most: at most so many vertices a chunk. Raises TooLittleError, and UsageError where no layout has chunks.
     """
     copies = ring.streams != 0
-    least: tuple[int, int, Layout] | None = None  # bytes missing, bytes needed
+    needed: dict[Layout, int] = {}
     for layout in candidates:
         fixed = fixed_bytes(code, layout, graph, copies)
         a_vertex = vertex_bytes(code, layout, graph, copies)
@@ -255,8 +255,7 @@ def fit_device(
             room = capacity(layout) - sum(fixed.values()) - buffers
             chunk = graph.vertices if room >= graph.vertices * a_vertex else room // a_vertex // unit * unit
             need = sum(fixed.values()) + buffers + smallest * a_vertex
-            lack = (need - capacity(layout), need, layout)
-            least = min(least, lack, key=lambda each: each[0]) if least else lack
+            needed[layout] = min(need, needed.get(layout, need))
             if chunk < smallest:
                 continue
             if most is not None:
@@ -264,12 +263,12 @@ def fit_device(
             attributes = max(chunk, smallest) * a_vertex
             held = fixed | {"WA": attributes} | ({"batch buffers": buffers} if copies else {})
             return DeviceFit(layout, chunk, streams, batch_pages, held, room - attributes)
-    if least is None:
+    if not needed:
         raise UsageError(
             f"chunk_vertices {most}: a pull of {type(code.program).__name__} reads the values of all vertices, which "
             "stay in memory whole. Leave chunk_vertices out, or let it push (--topology both or out)."
         )
-    raise TooLittleError(*least[1:])
+    raise TooLittleError(needed)
 
 
 def _rings(ring: Ring) -> list[tuple[int, int]]:

@@ -77,6 +77,14 @@ class ResourceError(GstreamError):
     exit_code = 5
 
 
+class CapError(ResourceError):
+    """A cap that was given is too little. option: which, as on the command line; need: bytes that are enough."""
+
+    def __init__(self, message: str, option: str = "", need: int = 0) -> None:
+        super().__init__(message)
+        self.option, self.need = option, need
+
+
 def plain(value: object) -> str:
     """A value for a message or a table, on one line: control characters in Python's notation, long names cut."""
     text = cut(str(value), MOST_SHOWN)

@@ -23,7 +23,7 @@ import numpy as np
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.records import RecordKernel
-from pagestore.errors import ResourceError
+from pagestore.errors import CapError
 
 ROOM_SHARE = 4  # of what a run may still hold, a block takes so small a part: pages need room, too
 VERTEX_BYTES = 16  # of a block: where a vertex's entries start, and how far they are filled
@@ -112,14 +112,16 @@ class Blocks:
         entries = int(self.before[end]) - int(self.before[first])
         return self.on_gpu.bytes_of(entries, end - first) <= self.gpu_room
 
-    def _too_little(self) -> ResourceError:
+    def _too_little(self) -> CapError:
         """The longest list has no room, or pages beside it."""
         longest, beside = int(np.diff(self.before).max()), self.beside
         need = beside + least_room(self.session, longest, self.dtype, self.shares)
-        return ResourceError(
+        return CapError(
             f"--host-memory {self.session.engine.host_memory} bytes: too little; {need} bytes are needed at least: one "
             f"list of {longest} neighbours must fit a quarter of what is left beside the attributes, which take "
-            f"{beside} bytes. Raise --host-memory."
+            f"{beside} bytes. Raise --host-memory.",
+            "--host-memory",
+            need,
         )
 
     def _bytes(self, first: int, end: int) -> int:

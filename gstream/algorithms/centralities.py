@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.bfs import source_ids
+from gstream.algorithms.caps import foresee_runs
 from gstream.algorithms.pagerank import check_tolerance, program_of_pagerank, run_pagerank
 from gstream.algorithms.session import Session
 from gstream.programs.eigenvector import Eigenvector
@@ -90,6 +91,7 @@ def run_hits(session: Session, max_iter: int = 100, tol: float = 1e-8, normalize
     hub = np.full(session.meta.vertices, 1 / max(1, session.meta.vertices))
     authority, change, rounds = np.zeros_like(hub), math.inf, 0
     session.hold(hub, authority, planned=True)
+    foresee_runs(session, Authorities(score=hub), Hubs(score=authority))
     while rounds < max_iter and change >= tol:
         rounds += 1
         authority = _shares(session.run(Authorities(score=hub), max_supersteps=1).value)

@@ -40,10 +40,16 @@ def find_predecessors(session: Session, distance: np.ndarray, sources: np.ndarra
 
 
 def predecessor_bytes(session: Session, distance: np.dtype, weighted: bool) -> int:
-    """Bytes that `find_predecessors` takes in all, as many at least."""
+    """Bytes that `find_predecessors` takes in all, as many at least, and a look at the depth of their tree."""
+    return held_bytes(session, distance, weighted) + max(session.least_pages(weighted), session.meta.vertices)
+
+
+def held_bytes(session: Session, distance: np.dtype, weighted: bool = True, looked_for: bool = True) -> int:
+    """Bytes of distances and predecessors; looked_for: with what `find_predecessors` holds beside them."""
     vertices = session.meta.vertices
-    a_vertex = np.dtype(distance).itemsize + session.id_dtype.itemsize + (HOPS.itemsize if weighted else 0)
-    return vertices * a_vertex + 2 * bitmap_bytes(vertices) + session.least_pages(weighted)
+    both = vertices * (np.dtype(distance).itemsize + session.id_dtype.itemsize)
+    beside = vertices * (HOPS.itemsize if weighted else 0) + 2 * bitmap_bytes(vertices)
+    return both + (beside if looked_for else 0)
 
 
 def unreached(dtype: np.dtype) -> Any:

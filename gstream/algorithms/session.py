@@ -21,7 +21,7 @@ from gstream.hostcode.records import load_kernel
 from gstream.keeping import Asked
 from gstream.records import ItemKernel, RecordKernel, bytes_of
 from gstream.stats import RunOutcome, RunStats
-from pagestore.errors import ResourceError
+from pagestore.errors import CapError
 from pagestore.layout import HEAD_NEIGHBOURS
 
 if TYPE_CHECKING:
@@ -108,22 +108,20 @@ class Session:
             engine.arrays.keep(self._needed)
         engine.trim()
 
-    def foresee_run(self, program: Any) -> None:
-        """Raise ResourceError where the memory cap is less than a program will take, before another one runs."""
-        if self.engine.options.host_memory is not None:
-            self.engine.later_bytes = self.proof_bytes
-            self.engine.plan(program)
-
-    def _too_little(self, need: int, held: int) -> ResourceError:
-        said = f"--host-memory {self.engine.options.host_memory} bytes: too little;"
+    def _too_little(self, need: int, held: int) -> CapError:
+        said, option = f"--host-memory {self.engine.options.host_memory} bytes: too little;", "--host-memory"
         if need <= self.proof_bytes:
-            return ResourceError(
+            return CapError(
                 f"{said} {self.proof_bytes} bytes are needed at least, to certify the answer. Raise --host-memory, or "
-                "leave --certify out."
+                "leave --certify out.",
+                option,
+                self.proof_bytes,
             )
-        return ResourceError(
+        return CapError(
             f"{said} {need} bytes are needed at least: the attributes of {self.meta.vertices} vertices alone take "
-            f"{held} bytes. Raise --host-memory."
+            f"{held} bytes. Raise --host-memory.",
+            option,
+            need,
         )
 
     def _array(self, name: str, read: Callable[[], np.ndarray]) -> np.ndarray:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.caps import foresee_runs
 from gstream.algorithms.session import Session
 from gstream.algorithms.sssp import check_weights, need_weights
 from gstream.program import Program
@@ -38,7 +39,7 @@ def run_heat(session: Session, initial: Any, iterations: int = 10, rate: float |
     check_weights(session, "heat")
     check_iterations(iterations)
     values, _ = initial_values(session, initial, "heat")
-    session.foresee_run(program_of_heat(session, initial, iterations, rate))
+    foresee_runs(session, Inflow(), program_of_heat(session, initial, iterations, rate))
     inflow = session.run(Inflow(), max_supersteps=1).value
     if rate is None:
         rate = 1 / (float(inflow.max(initial=0.0)) or 1.0)
@@ -72,7 +73,7 @@ def run_circuit(session: Session, initial: Any, iterations: int = 10) -> Answer:
     check_weights(session, "circuit")
     check_iterations(iterations)
     values, held = initial_values(session, initial, "circuit")
-    session.foresee_run(program_of_circuit(session, initial, iterations))
+    foresee_runs(session, Inflow(), program_of_circuit(session, initial, iterations))
     inflow = session.run(Inflow(), max_supersteps=1).value.copy()
     inflow[held] = 0.0
     return _simulate(session, Circuit(initial=values, inflow=inflow), iterations, "voltage")

@@ -18,7 +18,8 @@ import numpy as np
 
 from gstream.algorithms import floatsums
 from gstream.algorithms.bfs import count_reached, distance_column, predecessor_column, source_ids
-from gstream.algorithms.predecessors import find_predecessors, limit_of, predecessor_bytes, unreached
+from gstream.algorithms.caps import foresee_runs
+from gstream.algorithms.predecessors import find_predecessors, held_bytes, limit_of, predecessor_bytes, unreached
 from gstream.algorithms.session import Session
 from gstream.programs.sssp import SSSP, SSSP64, SSSPInteger, SSSPLong
 from gstream.results import LDBC_NO_PATH, Column
@@ -45,15 +46,22 @@ def run_sssp(
     check_weights(session)
     sources = session.store.lookup(ids)
     program = program_for(session.meta, float64)
-    finds = predecessors or session.proof_bytes  # a certificate looks for predecessors that are not there
-    later = predecessor_bytes(session, program.value.dtype, weighted=True) if finds else 0
+    above_bytes = predecessor_bytes(session, program.value.dtype, weighted=True)
+    later = above_bytes if predecessors or session.proof_bytes else 0  # a certificate looks for them, too
+    wide = SSSP64(source=ids)  # may follow float32 sums, and does in their certificate
+    follows = (wide,) if program is SSSP else ()
+    beside = held_bytes(session, program.value.dtype, looked_for=not predecessors)
+    foresee_runs(
+        session, program(source=ids), maybe=follows, later=later, later_maybe=above_bytes, proof=follows,
+        beside_proof=beside,
+    )  # fmt: skip
     outcome = session.run(program(source=ids), later=later)
     supersteps, distance, note = outcome.supersteps, outcome.value, ""
     above = find_predecessors(session, distance, sources, weighted=True) if predecessors else None
     if program is SSSP and (why := floatsums.why_wider(session, distance, sources, above)):
         note = f"distances are summed in float64, as --float64 does: {why}"
         session.begin_again()
-        outcome = session.run(SSSP64(source=ids), later=later, kept=False)
+        outcome = session.run(wide, later=later, kept=False)
         supersteps, distance = supersteps + outcome.supersteps, outcome.value
         above = find_predecessors(session, distance, sources, weighted=True) if predecessors else None
     limit = limit_of(distance.dtype, cutoff)

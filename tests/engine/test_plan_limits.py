@@ -16,7 +16,7 @@ from gstream.driver import Engine
 from gstream.options import RunOptions
 from gstream.ownership import share
 from gstream.pagetable import LEAST_GROUPS
-from gstream.plan import make_sweep_plan
+from gstream.planner import make_sweep_plan
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from pagestore.errors import ResourceError
