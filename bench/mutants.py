@@ -55,6 +55,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "pagestore/planning.py": PAGES,
     "pagestore/reader.py": ("format/test_reader.py",),
     "gstream/plan.py": PLANS,
+    "gstream/planner.py": PLANS,
     "gstream/fit.py": PLANS,
     "gstream/demand.py": ("engine/test_demand.py",),
     "gstream/algorithms/certify.py": (*PROOFS, "answers/test_reach.py"),
