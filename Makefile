@@ -9,6 +9,7 @@
 #   make differential    hold all algorithms against references on random graphs (DIFFERENTIAL_ARGS: options)
 #   make examples    try every property of the tests on 10,000 examples, for hours (EXAMPLES_ARGS: options)
 #   make coverage    count the branches that tests take, and fail below 95 % of pagestore's, 90 % of gstream's
+#   make docs    build the site into build/site, where a dead link fails; count docstrings
 #   make clean   remove what these made
 
 PYTHON ?= python3
@@ -18,7 +19,7 @@ BIN := $(VENV)/bin
 TEST_WORKERS ?= 2
 DEMO := demo
 
-.PHONY: demo test lint types bench bench-gpu bench-cliffs torture fuzz differential examples coverage clean install
+.PHONY: demo test lint types docs bench bench-gpu bench-cliffs torture fuzz differential examples coverage clean install
 .DEFAULT_GOAL := demo
 
 install: $(VENV)/.installed
@@ -56,6 +57,10 @@ lint: $(VENV)/.installed-lint
 
 types: $(VENV)/.installed-lint
 	$(BIN)/mypy
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/mkdocs build --quiet --strict --config-file docs/mkdocs.yml
+	$(BIN)/interrogate --quiet gstream pagestore
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python bench/run.py $(BENCH_ARGS)

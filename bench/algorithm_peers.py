@@ -25,7 +25,7 @@ from bench.graphs import Csr, Graph, directed_csr
 
 RUNS = 3
 ENOUGH_SECONDS = 2.0  # a first run that takes longer is not repeated: there are 28 rows, some with several peers
-ORDER = "degree"  # the order that the README advises; bench.bfs and others show both
+ORDER = "degree"  # what the docs advise for graphs with hubs; bench.bfs and others show both
 LEAST_SCALE = 6  # of a graph that is made smaller
 MOST_SEARCHED_EDGES = 1 << 33  # networkit's exact closeness beyond: V * E edges at some 10^8 a second and core
 DRAWN = 32  # vertices whose distances to all others check closeness and radii

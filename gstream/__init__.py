@@ -6,7 +6,7 @@
         print(graph.pagerank().top(20))
         graph.bfs(source=17).write("distances.parquet")
 
-A program of your own inherits from `gstream.Program` (README: An algorithm of your own). Everything is loaded at its
+A program of your own inherits from `gstream.Program` (docs/pages/how-to/programs.md). Everything is loaded at its
 first use, so that `import gstream` is quick.
 """
 

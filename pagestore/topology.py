@@ -59,10 +59,10 @@ class Topology:
     def heads(self, first: int = 0, last: int | None = None, check: bool = True) -> np.ndarray:
         """First 4 neighbours of vertices [first, last), id[n, 4], missing ones `layout.none`; CRC checked.
 
-        check: that they are vertices, too. Raises UsageError when the store was converted without heads, StoreError.
+        check: that they are vertices, too. Raises UsageError when the store was written without heads, StoreError.
         """
         if self._heads is None:
-            raise UsageError(f"{self.path}: has no heads; convert again without --no-heads.")
+            raise UsageError(f"{self.path}: has no heads. Convert the graph again.")
         found = self._heads.read(first, last)
         if check:
             from pagestore.bounds import beyond_heads  # Numba: as in pagestore.reader

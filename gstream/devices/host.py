@@ -1,6 +1,6 @@
 """The host's cores as a device: pages are read where they lie in host memory, by all threads at once.
 
-Work is cut into parts of about 64 Ki edges (Garaph 4.1: edge-balanced), which the threads claim from one atomic
+Work is cut into parts of about 16,384 edges (Garaph 4.1: edge-balanced), which the threads claim from one atomic
 counter. A pull is lock-free: every list belongs to one part, and hubs that span large pages have one replica a part,
 added up at the end in page order. Calls are finished when they return.
 """

@@ -1,80 +1,227 @@
-"""The README is true: its commands run, its programs and Python work, its error messages are the ones printed."""
+"""README and docs are true: commands run and print what is shown, programs work, options, files and targets exist."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import pytest
 
+import gstream as package
+from gstream.algorithms.registry import ALGORITHMS
+from gstream.cli.commands import run_command_line
 from tests.cli.command import ROOT, Command
 
-SHIPPED = ROOT / "gstream" / "data" / "debian.txt.gz"
+sys.path.insert(0, str(ROOT / "docs"))
+try:
+    import pictures
+    import transcripts
+finally:
+    sys.path.pop(0)
+
+PAGES = {str(path.relative_to(ROOT)): path for path in transcripts.all_pages()}
+RUN = [
+    name
+    for name, path in PAGES.items()
+    if any(b.kind in ("console", "python") for b in transcripts.blocks(path.read_text()))
+]
+SHELL = ("head ", "printf ", "cat ")  # what else than gstream and python pages may call
+PATHS = re.compile(r"`((?:gstream|pagestore|cuda|tests|bench|docs)/[\w./-]+)`")
 
 
-class Block(NamedTuple):
-    """A fenced block of the README: its language line and its lines."""
+@pytest.fixture(scope="session")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The stores that pages begin with, made once."""
+    folder = tmp_path_factory.mktemp("stores")
+    shutil.copy(transcripts.SHIPPED, folder)
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        for line in transcripts.STORES.values():
+            assert run_command_line(line.split()) == 0
+    finally:
+        os.chdir(before)
+    return {name: folder / name for name in transcripts.STORES}
 
-    language: str
-    lines: list[str]
+
+class Reader:
+    """Runs the blocks of a page, in its folder, and holds what they print against what the page shows."""
+
+    def __init__(self, folder: Path, gstream: Command) -> None:
+        self.folder, self.gstream = folder, gstream
+        self.space: dict[str, Any] = {"__name__": "page"}
+        self.printed = ""
+
+    def read(self, block: Any) -> None:
+        """Run one block."""
+        if block.kind == "python":
+            self._python(block)
+        elif block.kind == "console":
+            for shown in transcripts.commands(block):
+                self._console(shown, block.marks)
+        elif "output" in block.marks:
+            assert self.printed.split() == "\n".join(block.lines).split()
+
+    def _python(self, block: Any) -> None:
+        text = "\n".join(block.lines) + "\n"
+        if name := transcripts.file_name(block):
+            (self.folder / name).write_text(text)
+            return
+        (self.folder / "block.py").write_text(text)  # where gstream reads the text of programs
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(compile(text, str(self.folder / "block.py"), "exec"), self.space)
+        self.printed = out.getvalue()
+
+    def _console(self, shown: Any, marks: frozenset[str]) -> None:
+        if not shown.command.startswith("gstream "):
+            assert shown.command.startswith((*SHELL, "python ")), shown.command
+            command = re.sub("^python ", f"{shlex.quote(sys.executable)} ", shown.command)
+            printed = subprocess.check_output(
+                ["bash", "-c", command], text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+            )
+            assert transcripts.differs(shown.output, printed) == "", shown.command
+            return
+        line, _, file = shown.command.partition(" > ")
+        if "gpu" in marks:
+            line = without_gpus(line)
+        done = self.gstream(*shlex.split(line)[1:])
+        if file:
+            Path(file).write_text(done.stdout)
+        if "error" in marks:
+            assert done.returncode not in (0, 1), line
+            assert numbered(done.stderr) == numbered("\n".join(shown.output)) + "\n"
+        else:
+            assert done.returncode == 0, (line, done.stderr)
+            printed = done.stderr + done.stdout if line.startswith("gstream convert") else done.stdout + done.stderr
+            assert transcripts.differs(shown.output, printed) == "", line
 
 
-def blocks() -> list[Block]:
-    """The fenced blocks, in order."""
-    found = re.findall(r"^```(.*?)\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    return [Block(language, text.splitlines()) for language, text in found]
-
-
-def without_numbers(text: str) -> str:
+def numbered(text: str) -> str:
     return re.sub(r"\d+(\.\d+)?", "N", text)
 
 
-def test_the_readme_from_top_to_bottom(tmp_path: Path, gstream: Command, capfd: pytest.CaptureFixture[str]) -> None:
-    shutil.copy(SHIPPED, tmp_path / "debian.txt.gz")
-    (tmp_path / "bad.txt").write_text("1 2\n3 -4\n")
-    commands = programs = 0
-    for block in blocks():
-        if block.language == "python":
-            text = "\n".join(block.lines) + "\n"
-            name = re.match(r"# (\w+\.py)", text)
-            if name:
-                (tmp_path / name.group(1)).write_text(text)
-            else:
-                exec(compile(text, "README.md", "exec"), {})
-            programs += 1
-        for position, line in enumerate(block.lines):
-            if not line.startswith("$ gstream "):
-                continue
-            if "cut.gs" in line:
-                (tmp_path / "cut.gs").write_bytes((tmp_path / "debian.gs").read_bytes()[:100_000])
-            done = gstream(*shlex.split(line.split(">")[0])[2:])
-            commands += 1
-            if block.language == "console error":
-                assert done.returncode not in (0, 1), line
-                assert without_numbers(done.stderr) == without_numbers(block.lines[position + 1]) + "\n"
-            else:
-                assert done.returncode == 0, (line, done.stderr)
-    assert commands >= 12
-    assert programs == 2
-    assert (tmp_path / "distances.csv").read_text().count("\n") == 64_047
+def without_gpus(line: str) -> str:
+    """The command on host devices, as many as it asks GPUs for."""
+    line = re.sub(r"--gpus (\d+)", r"--devices host:\1", line)
+    return re.sub(r"cuda:([\d,]+)", lambda found: f"host:{found[1].count(',') + 1}", line)
 
 
-def test_every_option_and_command_it_names_exists(gstream: Command) -> None:
-    text = (ROOT / "README.md").read_text()
-    helps = "".join(
-        gstream(command, "--help").stdout
-        for command in ("convert", "generate", "run", "plan", "info", "verify", "export", "doctor")
+@pytest.mark.parametrize("name", RUN)
+def test_a_page_from_top_to_bottom(name: str, gstream: Command, stores: dict[str, Path], tmp_path: Path) -> None:
+    text = PAGES[name].read_text()
+    transcripts.furnish(tmp_path, text, stores)
+    reader = Reader(tmp_path, gstream)
+    for block in transcripts.blocks(text):
+        reader.read(block)
+
+
+def test_output_that_differs_is_noticed(tmp_path: Path, gstream: Command) -> None:
+    shown = ["vertex  rank", "a 0.1", "...", "written  x"]
+    assert transcripts.differs(shown, "vertex  rank\na 0.25\nb 0.1\nwritten y\n") == ""
+    assert transcripts.differs(shown, "vertex  rank\nb 0.25\nwritten y\n") == "a 0.1"
+    assert transcripts.differs(shown, "a 1\nvertex\nwritten y\n") == "a 0.1"
+    (block,) = transcripts.blocks("<!-- run: error -->\n```console\n$ gstream info none.gs\nanother line\n```\n")
+    with pytest.raises(AssertionError):
+        Reader(tmp_path, gstream).read(block)
+
+
+def test_pages_are_read_as_they_are_written() -> None:
+    text = "x\n```python\n# a.py\npass\n```\n<!-- run: gpu error -->\n```console\n$ gstream a \\\nb\nc\n$ d\n```\n"
+    first, second = transcripts.blocks(text)
+    assert (first.kind, transcripts.file_name(first), first.marks) == ("python", "a.py", frozenset())
+    assert second.marks == {"gpu", "error"}
+    assert [tuple(one) for one in transcripts.commands(second)] == [("gstream a b", ["c"]), ("d", [])]
+    assert (
+        without_gpus("gstream run x --gpus 2 --devices cuda:0,3") == "gstream run x --devices host:2 --devices host:2"
     )
-    for option in set(re.findall(r"`(--[a-z-]+)", text)):
-        assert option in helps, option
 
 
-def test_the_shipped_graph_is_what_its_note_says(tmp_path: Path, gstream: Command) -> None:
-    assert gstream("convert", SHIPPED, "debian.gs").returncode == 0
-    done = gstream("info", "debian.gs")
+def test_every_option_that_is_named_exists(gstream: Command) -> None:
+    helps = (
+        "".join(
+            gstream(command, "--help").stdout
+            for command in ("convert", "generate", "run", "plan", "info", "verify", "export", "doctor", "show")
+        )
+        + " --propagate"
+    )
+    for name, path in PAGES.items():
+        for option in set(re.findall(r"`(--[a-z-]+)", path.read_text())):
+            assert option in helps, (name, option)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_a_page_names_exists(name: str) -> None:
+    """Files of the repository, pages that it links to, targets of the Makefile, extras."""
+    text = PAGES[name].read_text()
+    for path in PATHS.findall(text):
+        assert list(ROOT.glob(path)), path
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", text):
+        assert (
+            (PAGES[name].parent / link).exists() or link.endswith(".svg") and (ROOT / "bench/results" / link).exists()
+        ), link
+    targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert targets is not None
+    for target in re.findall(
+        r"`?make ([a-z-]+)[` \n]", "\n".join(re.findall(r"`make [^`]*`|^make .*$", text, re.MULTILINE)) + "\n"
+    ):
+        assert target in targets[1].split(), target
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for extra in re.findall(r"'\.\[(\w+)\]'", text):
+        assert extra in extras, extra
+
+
+def test_every_algorithm_stands_in_both_tables() -> None:
+    for text in ((ROOT / "README.md").read_text(), PAGES["docs/pages/reference/algorithms.md"].read_text()):
+        rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", text, re.MULTILINE)
+        assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} >= set(ALGORITHMS)
+
+
+def test_pictures_are_those_that_the_script_makes() -> None:
+    for picture in pictures.PICTURES:
+        assert (pictures.FOLDER / f"{picture.__name__}.svg").read_text() == picture().svg()
+    assert len(list(pictures.FOLDER.iterdir())) == len(pictures.PICTURES)
+
+
+def test_every_page_has_its_place_in_the_site() -> None:
+    listed = set(re.findall(r": ([\w/-]+\.md)$", (ROOT / "docs" / "mkdocs.yml").read_text(), re.MULTILINE))
+    assert listed == {str(path.relative_to(transcripts.PAGES)) for path in transcripts.PAGES.rglob("*.md")}
+
+
+def test_generated_reference_text_has_every_command_and_algorithm() -> None:
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        import hooks
+    finally:
+        sys.path.pop(0)
+    text = hooks.filled("<!-- generated command_line -->\n<!-- generated algorithms -->\n<!-- include LICENSE -->\n")
+    for command in ("convert", "generate", "run", "plan", "info", "verify", "export", "doctor", "show"):
+        assert f"## gstream {command}\n" in text
+    assert "| `--host-memory SIZE` | Memory that the run may use" in text
+    assert all(f"### {name}\n" in text for name in ALGORITHMS)
+    assert "MIT License" in text and "<!--" not in text
+
+
+def test_what_users_import_has_docstrings() -> None:
+    for name in package.__all__:
+        thing = getattr(package, name)
+        if isinstance(thing, type):
+            assert thing.__doc__, name
+            for method, member in vars(thing).items():
+                if callable(member) and not method.startswith("_"):
+                    assert member.__doc__, f"{name}.{method}"
+
+
+def test_the_shipped_graph_is_what_its_note_says(stores: dict[str, Path], gstream: Command) -> None:
+    done = gstream("info", stores["debian.gs"])
     assert "64,046 vertices, 282,402 edges stored, directed" in done.stdout
-    assert gstream("verify", "debian.gs").returncode == 0
+    assert gstream("verify", stores["debian.gs"]).returncode == 0
     assert "64,046 packages, 282,402\nedges" in (ROOT / "gstream" / "data" / "README.md").read_text()

@@ -1,6 +1,6 @@
 """Push: a source's message goes to all its targets, which any thread may write: atomics on dst and next_bits.
 
-Work is claimed by parts of about 64 Ki edges (dense) or by 16 records (sparse). Reads 4 or 8 bytes an edge in order,
+Work is claimed by parts of about 16,384 edges (dense) or by 16 records (sparse). Reads 4 or 8 bytes an edge in order,
 and the target's value at random, which is the bound.
 """
 
