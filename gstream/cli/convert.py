@@ -99,7 +99,6 @@ def convert(
         num_vertices=num_vertices,
         id_base=id_base,
         threads=threads or usable_cores(),
-        duplicates=dedupe,
     )
     with reading_folder(store, workdir) as scratch, gone_on_failure(None if resume else skipped, store):
         with compile_time() as compiled:

@@ -9,7 +9,7 @@ import numpy as np
 from pagestore.jit import compiled
 
 U0, U1, HALF = np.uint64(0), np.uint64(1), np.uint64(32)
-KEPT, DUPLICATES, LOOPS, HASH, LAST_KEY, STARTED, FIRST_NEAR, FIRST_FAR = range(8)  # of `state` u8[8]
+KEPT, DUPLICATES, LOOPS, HASH, LAST_KEY, STARTED = range(6)  # of `state` u8[6]
 
 
 @compiled(inline="always")
@@ -31,8 +31,6 @@ def _emit(keys, weights, count, bits, first, dedupe, mirrored, targets, kept_wei
         near = first + local
         if state[STARTED] and key == state[LAST_KEY]:
             if not mirrored or near <= far:
-                if not state[DUPLICATES]:
-                    state[FIRST_NEAR], state[FIRST_FAR] = near, far
                 state[DUPLICATES] += U1
             if dedupe:
                 continue
@@ -56,15 +54,13 @@ def _emit(keys, weights, count, bits, first, dedupe, mirrored, targets, kept_wei
 class Tail:
     """What a bucket's keys added up to: `kept` edges, duplicates met, self-loops kept, and a hash of the edges kept.
 
-    The hash is a sum over edges, so it depends neither on the buckets nor on their order. `first_duplicate` is the
-    first edge met twice, as (near, far) dense IDs.
+    The hash is a sum over edges, so it depends neither on the buckets nor on their order.
     """
 
     kept: int
     duplicates: int
     loops: int
     hash: int
-    first_duplicate: tuple[int, int] | None
     weights: tuple[float, float] | None  # least and greatest kept
 
 
@@ -85,7 +81,7 @@ class Emitter:
     def __init__(self, bits: int, first: int, degrees: np.ndarray, dedupe: bool, mirrored: bool):
         self.bits, self.first = np.uint64(bits), np.uint64(first)
         self.degrees, self.dedupe, self.mirrored = degrees, dedupe, mirrored
-        self.state = np.zeros(8, np.uint64)
+        self.state = np.zeros(6, np.uint64)
         self.weights: tuple[float, float] | None = None
 
     def emit(
@@ -112,5 +108,4 @@ class Emitter:
     def tail(self) -> Tail:
         """The sums, after the last part."""
         state = [int(value) for value in self.state]
-        first = (state[FIRST_NEAR], state[FIRST_FAR]) if state[DUPLICATES] else None
-        return Tail(state[KEPT], state[DUPLICATES], state[LOOPS], state[HASH], first, self.weights)
+        return Tail(state[KEPT], state[DUPLICATES], state[LOOPS], state[HASH], self.weights)

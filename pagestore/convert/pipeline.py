@@ -38,7 +38,7 @@ from pagestore.convert.spill import SpillLog
 from pagestore.convert.storage import Vector, allow_many_files, returning_freed_memory
 from pagestore.convert.survey import Tally, weight_dtype
 from pagestore.convert.workfolder import WorkFolder
-from pagestore.errors import InputError, UsageError
+from pagestore.errors import UsageError
 from pagestore.replacing import refuse_replacing
 from pagestore.sizes import show_things
 from pagestore.sortcost import SortCost
@@ -136,7 +136,6 @@ class _Conversion:
         self._budget_and_space()
         with self._phase("out" if self.direction != IN else "in"):
             first = self._shuffle(FIRST, self.edges_from, self.tally, self.tally.edges, self.direction)
-            self._check_unique(first)
         edges, place = first, None
         if self.options.order != "natural":
             with self._phase("order"):
@@ -292,14 +291,6 @@ class _Conversion:
     def _reshuffle(self, name: str, edges: Expansion, direction: int) -> SortedEdges:
         counts = sample_counts(edges, self.identity.vertices)
         return self._shuffle(name, edges, counts, edges.edges.edges * edges.stages, direction)
-
-    def _check_unique(self, edges: SortedEdges) -> None:
-        """Formats that forbid duplicates leave the check to us when it is too large for them."""
-        if getattr(self.edges_from, "unique", False) and edges.first_duplicate and not self.options.dedupe:
-            near, far = edges.first_duplicate
-            pair = (near, far) if self.direction != IN else (far, near)
-            names = [self.identity.user_id(vertex) for vertex in pair]
-            raise InputError(self.edges_from.duplicate_message(*names))
 
     def _far_degrees(self, edges: SortedEdges, name: str) -> Vector:
         path = None if self.budget.results_in_memory else self.work.file(f"{name}.far")

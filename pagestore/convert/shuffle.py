@@ -183,7 +183,7 @@ class Shuffler:
         for bucket in range(buckets.count):
             if journal and str(bucket) in done:
                 kept = done[str(bucket)]
-                tails[bucket] = Tail(*kept[:4], *(tuple(pair) if pair else None for pair in kept[4:]))
+                tails[bucket] = Tail(*kept[:4], tuple(kept[4]) if kept[4] else None)
                 store.free(bucket)
                 ticker.add(int(store.sizes[bucket]))
 
@@ -206,7 +206,6 @@ class Shuffler:
             job.vertices, buckets.firsts, np.array([tail.kept for tail in ends], np.int64), degrees, targets, weights,
             sum(tail.duplicates for tail in ends), sum(tail.loops for tail in ends),
             sum(tail.hash for tail in ends) & ((1 << 64) - 1),
-            next((tail.first_duplicate for tail in ends if tail.first_duplicate), None),
             reduce(merged_range, (tail.weights for tail in ends), None),
         )  # fmt: skip
 

@@ -59,8 +59,7 @@ class PartStore:
 class SortedEdges:
     """Edges by (near, far). `counts` int64[parts]; edge number e is the e-th of all in that order.
 
-    `hash`: a sum over edges (emit.py). `first_duplicate`: (near, far) dense IDs of the first edge met twice.
-    `weight_range`: least and greatest weight.
+    `hash`: a sum over edges (emit.py). `weight_range`: least and greatest weight.
     """
 
     vertices: int
@@ -72,7 +71,6 @@ class SortedEdges:
     duplicates: int
     loops: int
     hash: int
-    first_duplicate: tuple[int, int] | None
     weight_range: tuple[float, float] | None
 
     def __post_init__(self) -> None:

@@ -29,7 +29,7 @@ class SpillLog(EdgeSource):
         super().__init__()
         self.name, self.directed, self.weighted = origin.name, origin.directed, weighted
         self.vertices, self.id_base, self.closed = origin.vertices, origin.id_base, origin.closed
-        self.ids, self.names, self.unique, self.skipped = origin.ids, origin.names, origin.unique, origin.skipped
+        self.ids, self.names, self.skipped = origin.ids, origin.names, origin.skipped
         self.origin = origin
         self.total_bytes = origin.total_bytes
         self.path = path
@@ -118,10 +118,6 @@ class SpillLog(EdgeSource):
     def vertex_ids(self) -> Iterator[np.ndarray] | None:
         """The original source's."""
         return self.origin.vertex_ids()
-
-    def duplicate_message(self, source: int, target: int) -> str:
-        """The original source's."""
-        return self.origin.duplicate_message(source, target)
 
     def close(self) -> None:
         """Free the memory and remove the file."""

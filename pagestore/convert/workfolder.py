@@ -21,7 +21,7 @@ from pagestore.convert.storage import disk_errors
 from pagestore.errors import UsageError
 from pagestore.faults import NO_LOCKS, disk_error
 
-MANIFEST_VERSION = 2
+MANIFEST_VERSION = 3
 LOCK_ATTEMPTS = 100  # a lock file can vanish between opening and locking it, once a finishing conversion
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 

@@ -50,8 +50,7 @@ class InputOptions:
     name in the header. `directed`: the user's word, beside which the inputs' counts nothing. `num_vertices` promises
     the IDs id_base..id_base+N-1. `skipped_path` is where --bad-lines skip lists the lines it left out. `header`:
     whether the first line of a text names its columns. `comments`: characters that begin comment lines of a text,
-    "none" for none, `#` and `%` when None. `duplicates` False refuses duplicate entries where the format forbids them
-    (Matrix Market).
+    "none" for none, `#` and `%` when None.
     """
 
     format: str | None = None
@@ -69,7 +68,6 @@ class InputOptions:
     id_base: int | None = None
     threads: int = 2
     chunk_edges: int = CHUNK_EDGES
-    duplicates: bool = False
 
     def __post_init__(self) -> None:
         if self.bad_lines not in BAD_LINES:
@@ -101,7 +99,7 @@ class InputOptions:
         """The options that decide which edges are read."""
         names = (
             "format", "weights", "source_column", "target_column", "weight_column", "string_ids", "header", "comments",
-            "bad_lines", "num_vertices", "id_base", "duplicates",
+            "bad_lines", "num_vertices", "id_base",
         )  # fmt: skip
         return {name: getattr(self, name) for name in names}
 
@@ -148,8 +146,6 @@ class EdgeSource(ABC):
     ids: int64[V] ascending user IDs when chunks carry dense IDs of a dictionary (vertices = V, id_base = 0); a vector
         in a file of which slices are taken (edgefile.FileVector).
     names: likewise for string IDs.
-    unique: the format forbids duplicate edges and this source could not check it within its memory: the consumer
-        should, and raise InputError with `duplicate_message(source, target)`.
     trusted: chunks can be asked for by number and are right by construction: no need to look at all of them first.
     closed: every endpoint must be among `vertex_ids()`; `dictionary.compact_integers` checks that.
     fingerprint: what identifies the edges, as JSON types; None: nothing does, so --resume starts afresh.
@@ -167,7 +163,6 @@ class EdgeSource(ABC):
     total_bytes: int | None = None
     ids: Any = None
     names: StringNames | None = None
-    unique: bool = False
     trusted: bool = False
     closed: bool = False
     fingerprint: Any = None
@@ -197,10 +192,6 @@ class EdgeSource(ABC):
     def position(self) -> int:
         """Bytes of the input, of `total_bytes`, that hold the edges handed out so far: what was read ahead isn't in."""
         return 0
-
-    def duplicate_message(self, source: int, target: int) -> str:
-        """What to say when `unique` is broken by the edge (source, target), user IDs."""
-        return f"{self.name}: edge {source} {target} occurs twice, which this format forbids. Pass --dedupe."
 
     def close(self) -> None:  # noqa: B027 - most sources hold nothing open between calls
         """Release files and threads; safe to call twice."""

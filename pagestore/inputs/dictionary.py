@@ -97,7 +97,7 @@ class _Spool(EdgeSource):
     def __init__(self, origin: EdgeSource, file: EdgeFile, listed: list[np.ndarray]) -> None:
         super().__init__()
         self.name, self.directed, self.weighted = origin.name, origin.directed, origin.weighted
-        self.unique, self.closed, self.skipped = origin.unique, origin.closed, origin.skipped
+        self.closed, self.skipped = origin.closed, origin.skipped
         self.replayable, self.total_bytes = True, file.nbytes
         self._origin, self._file, self._listed = origin, file, listed
 

@@ -119,7 +119,7 @@ class DenseSource(EdgeSource):
     ) -> None:
         super().__init__()
         self.name, self.directed, self.weighted = origin.name, origin.directed, origin.weighted
-        self.unique, self.skipped = origin.unique, origin.skipped
+        self.skipped = origin.skipped
         self.ids, self.names, self.replayable = ids, names, True
         self.vertices = len(ids) if ids is not None else len(names) if names is not None else 0
         self.total_bytes = edges.nbytes
@@ -130,9 +130,6 @@ class DenseSource(EdgeSource):
 
     def position(self) -> int:
         return self._edges.read_bytes
-
-    def duplicate_message(self, source: int, target: int) -> str:
-        return self._origin.duplicate_message(source, target)
 
     def close(self) -> None:
         self._origin.close()

@@ -3,7 +3,8 @@
 Encoding: banner `%%MatrixMarket matrix coordinate FIELD SYMMETRY`, comments (`%`; `%%GraphBLAS type T` names the type
 of the values), a line `rows columns entries`, then one entry a line. `symmetric` is an undirected graph with each edge
 once; `skew-symmetric` a directed one, whose entry (i, j, w) also stands for (j, i, -w). Complex, array and hermitian
-matrices are no weighted graphs and are refused, and so is whatever contradicts the header.
+matrices are no weighted graphs and are refused, and so is whatever contradicts the header. An entry that is repeated is
+a duplicate edge, as in any other format.
 """
 
 from __future__ import annotations
@@ -12,9 +13,6 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
-from pagestore.errors import InputError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import EdgeChunk, InputOptions
 from pagestore.inputs.headers import header_error, integers, promised_vertices
@@ -36,7 +34,6 @@ SPARSE = (
     "python3 -c 'import scipy.io, scipy.sparse; "
     'scipy.io.mmwrite("sparse.mtx", scipy.sparse.coo_array(scipy.io.mmread("{}")))\''
 )
-CHECKED_ENTRIES = 1 << 22  # duplicates among more entries than this are left to the consumer, which sorts them anyway
 
 
 class MatrixMarketSource(LineFile):
@@ -44,12 +41,9 @@ class MatrixMarketSource(LineFile):
 
     def __init__(self, path: str | Path | ByteStream, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
         self.id_base = 1
-        self._checked = False
         super().__init__(path, options, workdir, memory_bytes)
         self.vertices = promised_vertices(self.name, self._rows, options)
         self.directed = None if self._symmetry == "general" else self._symmetry != "symmetric"
-        self.unique = not options.duplicates and self._entries > CHECKED_ENTRIES
-        self._keys: list[np.ndarray] = []
 
     def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
         self._check_banner(stream.name, (read_line(stream) or b"").decode("utf-8", "replace"))
@@ -140,18 +134,9 @@ class MatrixMarketSource(LineFile):
         )
 
     def turned(self, chunk: EdgeChunk) -> Iterator[EdgeChunk]:
-        if self._symmetry == "symmetric":
-            self._note(np.maximum(chunk.source, chunk.target), np.minimum(chunk.source, chunk.target))
-        elif self._symmetry == "skew-symmetric":
-            self._note(np.maximum(chunk.source, chunk.target), np.minimum(chunk.source, chunk.target))
+        if self._symmetry == "skew-symmetric":
             yield EdgeChunk(chunk.target, chunk.source, None if chunk.weight is None else -chunk.weight)
-        else:
-            self._note(chunk.source, chunk.target)
         yield chunk
-
-    def _note(self, source: np.ndarray, target: np.ndarray) -> None:
-        if not self.options.duplicates and not self.unique and not self._checked:
-            self._keys.append(np.stack([source, target], axis=1))
 
     def finish(self, edges: int) -> None:
         found = edges + self.skipped_here
@@ -162,17 +147,3 @@ class MatrixMarketSource(LineFile):
                 f"the header promises {self._entries} entries; the file holds {found}",
                 "The file was cut or damaged: get it again.",
             )
-        if self._keys:
-            entries = np.concatenate(self._keys)
-            self._keys.clear()
-            entries = entries[np.lexsort((entries[:, 1], entries[:, 0]))]
-            same = (entries[1:] == entries[:-1]).all(axis=1)
-            if same.any():
-                raise InputError(self.duplicate_message(*(int(n) for n in entries[int(np.argmax(same))])))
-        self._checked = True
-
-    def duplicate_message(self, source: int, target: int) -> str:
-        return (
-            f"{self.name}: entry {source} {target} occurs twice; a Matrix Market file lists an entry once. "
-            f"Remove one of them, or pass --dedupe."
-        )

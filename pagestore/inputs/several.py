@@ -39,7 +39,6 @@ class SeveralSources(EdgeSource):
         self.replayable = all(source.replayable for source in self.sources)
         sizes = [source.total_bytes for source in self.sources]
         self.total_bytes = None if None in sizes else sum(size for size in sizes if size is not None)
-        self.unique = any(source.unique for source in self.sources)
         self.closed = any(source.closed for source in self.sources)
         self._lines = [source for source in self.sources if isinstance(source, LineFile)]
         for source in self._lines:

@@ -139,15 +139,6 @@ def test_a_vertex_file_adds_vertices(tmp_path: Path, far: int) -> None:
         convert(VertexFile([1, 2], [2, 1], [far, 1], closed=True), path, ConvertOptions(memory_bytes=1 << 14))
 
 
-def test_duplicates_where_the_format_forbids_them(tmp_path: Path) -> None:
-    source = ArraySource([30, 10, 10], [10, 20, 20])
-    source.unique = True
-    for topology in ("both", "in"):
-        with pytest.raises(InputError, match="edge 10 20 occurs twice"):
-            convert(source, tmp_path / "graph.gs", ConvertOptions(topology=topology))
-    assert convert(source, tmp_path / "graph.gs", ConvertOptions(dedupe=True)).dropped_duplicates == 1
-
-
 def test_what_arrays_may_not_hold(tmp_path: Path) -> None:
     cases = [
         (([-1], [0]), InputError, "vertex ID -1 is negative"),

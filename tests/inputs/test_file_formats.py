@@ -50,7 +50,9 @@ def test_matrix_market_with_a_comment_of_many_kilobytes(tmp_path):
 
 def test_matrix_market_with_duplicates(tmp_path):
     text = MTX + "pattern general\n3 3 2\n1 2\n1 2\n"
-    check(tmp_path, "a.mtx", text, [(1, 2), (1, 2)], (3, 1, None, False), duplicates=True)
+    check(tmp_path, "a.mtx", text, [(1, 2), (1, 2)], (3, 1, None, False))
+    symmetric = MTX + "pattern symmetric\n3 3 2\n1 2\n2 1\n"
+    check(tmp_path, "a.mtx", symmetric, [(1, 2), (2, 1)], (3, 1, False, False))
 
 
 def test_dimacs(tmp_path):
