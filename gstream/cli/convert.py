@@ -258,8 +258,10 @@ def report_lines(report: Report, compile_seconds: float) -> list[tuple[str, str]
     edges = report.out_edges or report.in_edges
     pages = ", ".join(f"{count} {name}" for name, count in report.pages.items())
     left_out = f", {show_things(report.comment_lines, 'comment line')} left out" if report.comment_lines else ""
+    without = f"; {show_things(report.isolated, 'vertex')} without edges" if report.isolated else ""
     lines = [
-        ("graph", f"{show_things(report.vertices, 'vertex')}, {show_things(edges, 'edge')} stored, {kind}{weights}"),
+        ("graph", f"{show_things(report.vertices, 'vertex')}, {show_things(edges, 'edge')} stored, {kind}{weights}"
+                  f"{without}"),
         ("input", f"{show_things(report.input_edges, 'edge')} read{left_out}"),
         ("repeated", f"{show_things(report.duplicates, 'duplicate edge')} and "
                      f"{show_things(report.self_loops, 'self-loop')} kept, "

@@ -59,6 +59,7 @@ class Finished:
     rounded: int
     skipped: int
     comments: int
+    isolated: int
 
     def fill(self, report: Report) -> None:
         """Copy what the report tells."""
@@ -69,6 +70,7 @@ class Finished:
         report.self_loops, report.duplicates = meta.self_loops, meta.duplicates
         report.dropped_duplicates = meta.dropped_duplicates
         report.skipped_lines, report.comment_lines = self.skipped, self.comments
+        report.isolated = self.isolated
         report.page_bytes, report.id_bytes, report.uuid = meta.page_bytes, meta.id_bytes, meta.uuid
         report.pages = {name: plan.pages for name, plan in self.plans.items()}
         report.small_pages = {name: plan.small_pages for name, plan in self.plans.items()}
@@ -129,6 +131,14 @@ def _largest(values: Vector) -> int:
     return max((int(window.max()) for _, window in values.windows()), default=0)
 
 
+def _isolated(degrees: dict[str, Vector]) -> int:
+    """Vertices without any edge."""
+    windows = zip(*(vector.windows() for vector in degrees.values()), strict=True)
+    return sum(
+        len(found[0][1]) - int(np.count_nonzero(np.logical_or.reduce([part for _, part in found]))) for found in windows
+    )
+
+
 def write_store(
     job: Conversion, first: SortedEdges, edges: dict[str, SortedEdges], degrees: dict[str, Vector],
     place: Vector | None,
@@ -157,7 +167,7 @@ def write_store(
     return Finished(
         meta, plans, {name: part.edges for name, part in edges.items()}, job.tally.edges, job.path.stat().st_size,
         job.tally.inexact_weights if meta.weight_dtype == "f4" else 0, job.source.skipped.count,
-        job.source.skipped.comments,
+        job.source.skipped.comments, _isolated(degrees),
     )  # fmt: skip
 
 

@@ -114,6 +114,7 @@ class Report:
 
     path: str = ""
     vertices: int = 0
+    isolated: int = 0  # of the vertices: without any edge
     input_edges: int = 0  # edges read, before drops and mirroring
     out_edges: int = 0
     in_edges: int = 0

@@ -39,6 +39,7 @@ from pagestore.convert.storage import Vector, allow_many_files, returning_freed_
 from pagestore.convert.survey import Tally, weight_dtype
 from pagestore.convert.workfolder import WorkFolder
 from pagestore.errors import UsageError
+from pagestore.inputs.promises import Promise, broken
 from pagestore.replacing import refuse_replacing
 from pagestore.sizes import show_things
 from pagestore.sortcost import SortCost
@@ -113,6 +114,9 @@ class _Conversion:
         finished.fill(self.report)
         if self.options.order != "natural":
             SortCost(self.report.sort_seconds, self.report.renumber_seconds).keep(self.path)
+        counted = None if self.options.num_vertices is not None else self.report.vertices
+        counts = counted, self.report.input_edges + self.report.skipped_lines
+        self.report.notes += broken(self.source.name, Promise(*self.source.promised), *counts)
         if finished.rounded:
             self.report.notes.append(self._rounding(finished.rounded))
         if self.weighted and self.tally.tiny_weights:

@@ -17,6 +17,7 @@ from pagestore.inputs.badlines import BadLines, LineProblem, shown
 from pagestore.inputs.base import EdgeChunk, InputOptions
 from pagestore.inputs.blocks import Block, LongLineError, line_blocks, parse_in_order
 from pagestore.inputs.columns import option_range
+from pagestore.inputs.countedlists import refuse_counted
 from pagestore.inputs.headers import header_error, integers, promised_vertices
 from pagestore.inputs.judge import BLANK_FIELD, LineRules, parse_vertex, parse_weight
 from pagestore.inputs.linefile import LineFile
@@ -59,6 +60,8 @@ class AdjacencySource(LineFile):
             self.vertices, self.id_base = options.num_vertices, options.id_base or 0
 
     def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
+        if self.options.format is None:
+            refuse_counted(stream)
         ids = option_range(self.options)
         return LineRules(fields=0, low=ids.low, high_source=ids.high, limit=ids.limit), 1
 

@@ -152,6 +152,7 @@ class EdgeSource(ABC):
     opening_seconds: time that `open_source` took, with its passes over names.
     assumptions: what texts were taken for where the options did not say, a line for each way.
     doubts: likewise, what of that may be wrong.
+    promised: how many vertices and edges comments promise, None where they don't.
     """
 
     name: str = "input"
@@ -169,6 +170,7 @@ class EdgeSource(ABC):
     opening_seconds: float = 0.0
     assumptions: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    promised: tuple[int | None, int | None] = (None, None)
 
     def __init__(self) -> None:
         self.skipped = SkippedLines()

@@ -14,10 +14,12 @@ from pagestore.inputs.signatures import (
     COLUMN_NAMES,
     INTEGER,
     MISSING,
+    NEO4J_IDS,
     NOT_FINITE,
     NUMBER,
     SOURCE_NAMES,
     TARGET_NAMES,
+    TYPED,
     WEIGHT_NAMES,
     WHOLE,
     WORDS_OF_TEXT,
@@ -37,9 +39,16 @@ def share_of_numbers(rows: list[list[str]], column: int) -> float:
     return sum(held) / max(len(held), 1)
 
 
+def column_name(text: str) -> str:
+    """A word of a header as the table of names has it: small letters, no type of Neo4j's (`weight:double`)."""
+    word = text.strip().lower().replace(" ", "_")
+    found = NEO4J_IDS.match(word) or TYPED.match(word)
+    return found[1] if found else word
+
+
 def named(header: Sequence[str], names: tuple[str, ...], default: int) -> int:
     """Place of the first of `names` in a header, else `default`."""
-    lowered = [name.strip().lower() for name in header]
+    lowered = [column_name(name) for name in header]
     return next((lowered.index(name) for name in names if name in lowered), default)
 
 
@@ -55,7 +64,7 @@ def is_header(rows: list[list[str]], options: InputOptions) -> bool:
     asked = (options.source_column, options.target_column, options.weight_column)
     if any(name in rows[0] for name in asked if name is not None and _number_of(name) is None):
         return True
-    first = [name.strip().lower() for name in rows[0]]
+    first = [column_name(name) for name in rows[0]]
     if len(first) < 2 or any(map(is_number, first)):
         return False
     ends = named(first, SOURCE_NAMES, -1), named(first, TARGET_NAMES, -1)
@@ -76,16 +85,12 @@ def may_be_header(rows: list[list[str]], options: InputOptions) -> bool:
     It holds words alone, two of them or more known as columns' names, and no other row has one of its words or a
     column's name anywhere.
     """
-    first, others = [_word(text) for text in rows[0]], rows[1:]
+    first, others = [column_name(text) for text in rows[0]], rows[1:]
     if options.header is not None or not others or any(map(is_number, first)):
         return False
     if sum(word in COLUMN_NAMES for word in first) < DOUBTFUL_NAMES:
         return False
-    return not {_word(text) for row in others for text in row if text} & ({*first} | COLUMN_NAMES)
-
-
-def _word(text: str) -> str:
-    return text.strip().lower().replace(" ", "_")
+    return not {column_name(text) for row in others for text in row if text} & ({*first} | COLUMN_NAMES)
 
 
 def asked_ends(name: str, options: InputOptions, names: Sequence[str], width: int) -> tuple[int, int] | None:

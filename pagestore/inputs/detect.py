@@ -20,6 +20,7 @@ from pagestore.inputs.base import EdgeSource, InputOptions
 from pagestore.inputs.foreign import refuse_archives, refuse_foreign
 from pagestore.inputs.identify import fingerprint
 from pagestore.inputs.ldbcfiles import ldbc_file, ldbc_stem
+from pagestore.inputs.promises import Promise, of_all
 from pagestore.inputs.signatures import CONTENT, DIMACS_LINE, FORMATS, MAGIC, SEEKING, SUFFIXES, TEXTS
 from pagestore.inputs.streams import STDIN, ByteStream, check_file
 
@@ -133,6 +134,7 @@ def open_source(
     source.fingerprint = identity
     source.assumptions = _of_all([(one.name, one.assumed()) for one in opened])
     source.doubts = _of_all([(one.name, one.doubt()) for one in opened])
+    source.promised = of_all([Promise(*one.promised) for one in opened])
     source.opening_seconds = time.perf_counter() - started
     return source
 

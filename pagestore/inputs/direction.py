@@ -45,8 +45,8 @@ def said_in_column(
     first_line: number of the line of rows[0], lines without edges left out.
     """
     for column, title in enumerate(header):
-        meaning = DIRECTION_COLUMNS.get(title.strip().lower())
-        if meaning is None or column in used:
+        meaning = DIRECTION_COLUMNS.get(title.strip().lower(), DIRECTION_COLUMNS["type"])
+        if column in used:
             continue
         held = [row[column].strip().lower() if len(row) > column else "" for row in rows]
         if not held or not all(word in meaning for word in held):

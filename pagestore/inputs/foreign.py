@@ -29,6 +29,8 @@ from pagestore.inputs.streams import STDIN, ByteStream
 
 WIDE_SAMPLE = 1 << 10
 MOST_ZEROS_SHORT = 0.2  # of the zero bytes that characters beyond Latin ones lack
+TWO_FIELDS = rb"[^\s,;|]+[ \t,;|]+[^\s,;|]+[^\r\n]*"
+CARRIAGE_RETURN = re.compile(rb"^[ \t]*" + TWO_FIELDS + rb"\r[ \t]*" + TWO_FIELDS, re.MULTILINE)
 COMMENT_LINES = re.compile(rb"(?:[ \t]*(?:(?:[#%]|//)[^\n]*)?\n|/\*.*?\*/\s*)*", re.DOTALL)
 OPENINGS = [(re.compile(rb"\s*(?:" + kind.opening.encode() + rb")", re.I), kind) for kind in FOREIGN if kind.opening]
 COMMENTS = [(re.compile(kind.comment.encode(), re.I), kind) for kind in FOREIGN if kind.comment]
@@ -46,6 +48,13 @@ def check_text(name: str, head: bytes) -> None:
         )
     if b"\n" not in head and b"\r" in head.rstrip(b"\r"):
         raise InputError(f"{name}: lines end in a carriage return alone. Convert them: tr '\\r' '\\n'.")
+    within = None if b'"' in head else CARRIAGE_RETURN.search(head)
+    if within:
+        line = head.count(b"\n", 0, within.start()) + 1
+        raise InputError(
+            f"{name}:{line}:1: holds carriage returns between edges; a line ends in a line feed, or in both. Convert "
+            f"them: sed 's/\\r$//' | tr '\\r' '\\n'."
+        )
 
 
 def check_encoding(name: str, head: bytes) -> None:

@@ -20,6 +20,7 @@ BLANK_FIELD = re.compile(rb"[^ \t]+")
 SLASHES = "//"  # begin a comment behind an edge, beside the marks that begin lines of comments
 ID_LIMIT = "IDs run from 0 to 2^63-1"
 WORD_REMEDY = "Fix the line, pass --string-ids to take all IDs as text, or pass --bad-lines skip."
+CODE_REMEDY = "Convert the file: iconv -f LATIN1 -t UTF-8, with its own encoding; or pass --bad-lines skip."
 KIND_REMEDY = "Write each undirected edge in both directions and pass --directed; or pass --undirected."
 NUMBER_AND_BLANK = re.compile(rb"([+-]?[0-9.]+)[ \t]+")
 WEIGHT_REMEDY = "Fix the line, pass --no-weights, or pass --bad-lines skip."
@@ -205,7 +206,7 @@ def _not_text(text: bytes) -> LineProblem | None:
     try:
         text.decode("utf-8")
     except UnicodeDecodeError as error:
-        return LineProblem(error.start + 1, f"byte 0x{text[error.start]:02x} is not UTF-8; text is UTF-8")
+        return LineProblem(error.start + 1, f"byte 0x{text[error.start]:02x} is not UTF-8; text is UTF-8", CODE_REMEDY)
     return None
 
 

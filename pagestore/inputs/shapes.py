@@ -13,12 +13,13 @@ from typing import NamedTuple
 from pagestore.errors import InputError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import COMMENT_MARKS, InputOptions
-from pagestore.inputs.columnnames import is_number, named
+from pagestore.inputs.columnnames import column_name, is_number, named
 from pagestore.inputs.signatures import (
     ARROW,
     INNER_ARROW,
     INTEGER,
     KEYED,
+    NEO4J_IDS,
     OTHER_COMMENTS,
     SOURCE_NAMES,
     TARGET_NAMES,
@@ -31,12 +32,14 @@ LEAST_MATRIX, SURE_MATRIX = 3, 4  # rows of a matrix; from how many on zeros on 
 WIDE_MATRIX = 8  # columns of zeros and ones alone
 LEAST_LISTS = 2  # vertices of LGL's lists
 THIRD_COLUMN = "pass --source-column 1 --target-column 3"
+OVERRIDE = "If the lines are edges, pass --source-column 1 --target-column 2."
 
 
 class Shape(NamedTuple):
     """First lines: `lines` and their numbers, the rows of fields behind a header (which may be that of a comment).
 
     first_row: its line among `lines`. whole: nothing follows. single: comments of one word among the lines.
+    parted: rows above the only comment that is a mark alone, 0 without one.
     """
 
     name: str
@@ -48,27 +51,32 @@ class Shape(NamedTuple):
     separator: str | None
     whole: bool
     single: Sequence[str]
+    parted: int
 
 
 def refuse_shape(shape: Shape, options: InputOptions) -> str:
     """InputError for lines that are no edges, else a doubt or ""."""
-    _refuse_comments(shape)
+    if options.comments is None:
+        _refuse_comments(shape)
     if options.source_column is not None:
         return ""
     _refuse_arrows(shape)
     _refuse_fields(shape)
-    _refuse_thousands(shape)
     if not options.string_ids:
+        _refuse_thousands(shape)
         _refuse_matrix(shape)
     if options.header is not False:
         _refuse_tables(shape)
     _refuse_lgl(shape)
-    return _relation(shape) or _counts(shape) or _single_quotes(shape)
+    _refuse_tgf(shape)
+    return _relation(shape) or _counts(shape) or _single_quotes(shape) or _numbered(shape)
 
 
-def _refusal(shape: Shape, what: str, remedy: str) -> InputError:
+def _refusal(shape: Shape, what: str, remedy: str, override: str = OVERRIDE) -> InputError:
+    """override: what to pass where the check is wrong; left out where the remedy names columns."""
     line = shape.numbers[min(shape.first_row, len(shape.numbers) - 1)]
-    return InputError(f"{shape.name}:{line}:1: {what}. {remedy}")
+    override = "" if "--source-column" in remedy else f" {override}"
+    return InputError(f"{shape.name}:{line}:1: {what}. {remedy}{override}")
 
 
 def _file(shape: Shape) -> str:
@@ -89,7 +97,10 @@ def _refuse_comments(shape: Shape) -> None:
     remedy = f"Leave such lines out: grep -v '^{mark.strip()}' {_file(shape)} > NEW."
     if COMMENT_MARKS.fullmatch(mark[0]) and not mark[0].isalpha() and mark != "/*":
         remedy = f"If it is a comment, pass --comments '{mark[0]}#'."
-    raise _refusal(shape, f"{shown(line)!r} begins with {mark.strip()}, which begins no comment here", remedy)
+    raise _refusal(
+        shape, f"{shown(line)!r} begins with {mark.strip()}, which begins no comment here", remedy,
+        "If it is an edge, pass --comments '#%'.",
+    )  # fmt: skip
 
 
 def _refuse_arrows(shape: Shape) -> None:
@@ -144,16 +155,22 @@ def _refuse_fields(shape: Shape) -> None:
 
 
 def _refuse_thousands(shape: Shape) -> None:
-    """1,000 2,000: the comma parts no fields, or else 1 -> '000 2' would be an edge."""
+    """1,000 2,000: the comma parts no fields, or else 1 -> '000 2' would be an edge. Nor is "1,000" a name."""
     words = [line.decode("utf-8", "replace").split() for line in shape.lines[shape.first_row :]]
-    ends = [word for row in words for word in row[:2]]
-    if all(len(row) > 1 for row in words) and any(map(THOUSANDS.match, ends)):
+    for rows in (words, shape.rows):
+        ends = [word for row in rows for word in row[:2]]
+        if not all(len(row) > 1 for row in rows) or not any(map(THOUSANDS.match, ends)):
+            continue
         if all(THOUSANDS.match(word) or INTEGER.match(word) for word in ends):
             first = next(filter(THOUSANDS.match, ends))
+            mark = next(letter for letter in first if not letter.isdigit())
             raise _refusal(
                 shape,
                 f"{shown(first)} is written with a mark between thousands; IDs are digits alone",
-                f"Leave the marks out: tr -d {shlex.quote(',' if ',' in first else chr(39))}.",
+                f"Leave the marks out: sed -E ':a; s/([0-9]){mark}([0-9]{{3}})/\\1\\2/; ta' {_file(shape)} > NEW."
+                if mark != "'"
+                else f"Leave the marks out: tr -d {shlex.quote(mark)} < {_file(shape)} > NEW.",
+                "If they are names, pass --string-ids.",
             )
 
 
@@ -191,11 +208,13 @@ def _refuse_tables(shape: Shape) -> None:
     """InputError for a table of vertices, and for rows that begin with a number of their own."""
     header, rows = [word.strip().lower() for word in shape.header], shape.rows
     lowered = tuple(header[:2])
+    _refuse_groups(shape)
     known = named(header, SOURCE_NAMES, -1) >= 0 and named(header, TARGET_NAMES, -1) >= 0
     if known and len(header) >= (len(rows[0]) if rows else 0):
         return
     above = tuple(word.strip().lower() for word in rows[0][:2]) if len(rows) > 1 and not shape.first_row else ()
-    if (lowered in VERTEX_TABLE and shape.first_row) or above in VERTEX_TABLE:
+    first = header if shape.first_row else rows[0] if len(rows) > 1 else ()
+    if (lowered in VERTEX_TABLE and shape.first_row) or above in VERTEX_TABLE or ":id" in map(column_name, first):
         raise _refusal(
             shape,
             f"a table of vertices, whose columns are {' and '.join(lowered if shape.first_row else above)}",
@@ -213,6 +232,47 @@ def _refuse_tables(shape: Shape) -> None:
             "column 1 has no name and numbers the rows, as pandas and R write it",
             "Pass --source-column 2 --target-column 3, or write the table without it (index=False, row.names=FALSE).",
         )
+
+
+def _refuse_groups(shape: Shape) -> None:
+    """InputError for Neo4j's relationships between two groups of IDs, which may share numbers."""
+    found = [match for word in shape.header if (match := NEO4J_IDS.match(word.strip().lower()))]
+    ends = {match[1]: (match[2] or "", match[0]) for match in found}
+    start, end = ends.get(":start_id"), ends.get(":end_id")
+    if start and end and start[0] != end[0]:
+        raise _refusal(
+            shape,
+            f"{shown(start[1])} and {shown(end[1])} are two sets of IDs that may share numbers",
+            "Write the name of its set before each ID. If no number stands for two vertices, pass --source-column "
+            f"{named(shape.header, (':start_id',), 0) + 1} --target-column {named(shape.header, (':end_id',), 1) + 1}.",
+        )
+
+
+def _refuse_tgf(shape: Shape) -> None:
+    """InputError for TGF: vertices and their labels, a bare `#`, and edges between the vertices."""
+    above, below = shape.rows[: shape.parted], shape.rows[shape.parted :]
+    vertices = {row[0] for row in above if row}
+    if not above or not below or len(vertices) != len(above):
+        return
+    if all(len(row) > 1 and {*row[:2]} <= vertices for row in below):
+        raise _refusal(
+            shape,
+            "vertices and their labels, a line # and edges, as TGF has them",
+            f"Make an edge list of it first: awk '/^#/{{on = 1; next}} on{{print $1 \"\\t\" $2}}' {_file(shape)} > "
+            "edges.tsv.",
+        )
+
+
+def _numbered(shape: Shape) -> str:
+    """Lines are numbered, and each has a name of its own: TGF's vertices, or another table of them."""
+    rows = shape.rows
+    if len(rows) < LEAST_MATRIX or any(len(row) != 2 for row in rows) or not rows[0][0].isdigit():
+        return ""
+    counted = [row[0] for row in rows] == [str(int(rows[0][0]) + at) for at in range(len(rows))]
+    names = {row[1] for row in rows}
+    if counted and int(rows[0][0]) < 2 and len(names) == len(rows) and not any(map(is_number, names)):
+        return "column 1 numbers the lines and column 2 holds names: it may be a table of vertices, not of edges"
+    return ""
 
 
 def _refuse_lgl(shape: Shape) -> None:

@@ -16,7 +16,7 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
 NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
 WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?\Z")  # 1.0 is what pandas makes of IDs beside a missing one
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9][0-9.,']*[,'][0-9.]+\Z")  # 0,5 and 1,234.5
-THOUSANDS = re.compile(r"[0-9]{1,3}([,'][0-9]{3})+\Z")
+THOUSANDS = re.compile(r"[0-9]{1,3}([,'\u00a0\u2009\u202f][0-9]{3})+\Z")
 
 # Encodings of text, by byte order mark; the longer mark first.
 UTF8_MARK = b"\xef\xbb\xbf"
@@ -115,6 +115,7 @@ _PBBS = (
     "first = np.array(a[3:3 + n] + [m], int); np.save(\"edges.npy\", "
     "np.stack([np.repeat(np.arange(n), np.diff(first)), np.array(a[3 + n:3 + n + m], int)], 1))'"
 )  # fmt: skip
+_HARWELL = 'python3 -c \'import scipy.io; scipy.io.mmwrite("edges.mtx", scipy.io.hb_read("{path}"))\''
 _PAJEK = "awk '/^ *[*]/{{on = tolower($1) ~ /^[*](arcs|edges)$/; next}} on' {file} > edges.txt"
 _KONECT = "awk '!/^%/{{$1 = \"l\" $1; $2 = \"r\" $2; print}}' {file} > edges.txt"  # fmt: skip
 
@@ -149,9 +150,20 @@ FOREIGN = (
             opening=r"<[^>\s]*>\s+(<[^>\s]*>|a)\s+\S|_:\S+\s+<[^>\s]*>\s|@(prefix|base)\s|(prefix|base)\s+\S*\s*<",
             suffixes=(".nt", ".nq", ".ttl", ".n3", ".rdf")),
     Foreign("XML", "Make an edge list of it first: a source and a target a line.",
-            opening=r"<\?xml|<!doctype|<!--", suffixes=(".xml",)),
+            opening=r"<\?xml|<!doctype|<!--|<[a-z][\w:.-]*\s+[\w:.-]+\s*=\s*[\"']", suffixes=(".xml", ".osm")),
     Foreign("a dictionary or tuples of Python", "Write an edge list: print(source, target, sep='\\t') for each edge.",
-            opening=r"\{\s*['\d]|\(\s*['\"\d-]"),
+            opening=r"\{\s*['\d]|\(\s*['\"\d-]|\[\s*\("),
+    Foreign("facts of Prolog or Datalog", _command("sed -E 's/^[^(]*\\(//; s/\\).*//' {file} > edges.csv"),
+            opening=r"[a-z]\w*\([^()\n]+,[^()\n]+\)[ \t]*\.?[ \t]*\r?\n\s*[a-z]\w*\("),
+    Foreign("a table drawn with bars (Markdown, psql, MySQL)",
+            _command("sed -E '/^[-+|: ]*$|^\\(/d; s/^ *[|]//; s/[|] *$//' {file} > edges.txt"),
+            opening=r"[^\n|]*\|[^\n]*\n[ \t]*[|:]?[ \t]*-{2,}[-:|+ \t]*[|+][-:|+ \t]*\r?\n|\+-{2,}[-+]*\+[ \t]*\r?\n"),
+    Foreign("RTF", "Save it as plain text first.", opening=r"\{\\rtf", suffixes=(".rtf",)),
+    Foreign("Harwell-Boeing", _command(_HARWELL),
+            opening=r"([^\n]*\n){1,2}[ \t]*[rcpi][suhzr][ae][ \t]+\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+",
+            suffixes=(".rua", ".rsa", ".pua", ".psa", ".cua", ".csa", ".rb", ".hb")),
+    Foreign("Tulip", _command("sed -nE 's/^[ \\t]*[(]edge +[0-9]+ +([0-9]+) +([0-9]+).*/\\1 \\2/p' {file} > edges.txt"),
+            opening=r"\(tlp\b", suffixes=(".tlp",)),
     Foreign("JSON lines", _command(_JSON_LINES), opening=r"\{\s*\"[^\n]*\}[ \t]*\r?\n\s*\{",
             suffixes=(".jsonl", ".ndjson")),
     Foreign("JSON", _command(_JSON), opening=r"\{\s*(\"|\}|$)|\[\s*([\[{\"\]]|-?\d|$)", suffixes=(".json",)),
@@ -228,21 +240,24 @@ OFFICE_MEMBERS = (b"[Content_Types].xml", b"_rels/.rels", b"xl/", b"docProps/", 
 # Words of headers.
 SOURCE_NAMES = (
     "source", "src", "from", "fromnodeid", "source_id", "src_id", "from_id", "source_node", "from_node", "u", "tail",
-    "node1", "node_1", "id_1", ":start_id", "_from", "from_node_id",
+    "node1", "node_1", "id_1", ":start_id", "_from", "from_node_id", "origin", "sender", "follower", "citing", "caller",
+    "quelle", "von", "origine", "origen", "origem", "источник", "откуда", "源", "源节点", "起点", "始点",
 )  # fmt: skip
 TARGET_NAMES = (
     "target", "dst", "to", "tonodeid", "target_id", "dst_id", "to_id", "target_node", "to_node", "v", "head",
-    "node2", "node_2", "id_2", "dest", ":end_id", "_to", "to_node_id",
+    "node2", "node_2", "id_2", "dest", ":end_id", "_to", "to_node_id", "destination", "receiver", "recipient",
+    "followee", "cited", "callee", "ziel", "nach", "destino", "destinazione", "цель", "куда", "目标", "目标节点",
+    "终点", "終点",
 )  # fmt: skip
-WEIGHT_NAMES = ("weight", "w", "value", "wt")
+WEIGHT_NAMES = ("weight", "w", "value", "wt", "gewicht", "poids", "peso", "вес", "权重", "重み")
 INTEGER_WEIGHTS = (  # a third column of integers is a weight by these names, too; others may be anything (years, IDs)
     "weights", "cost", "costs", "distance", "dist", "length", "len", "capacity", "strength", "score", "amount", "count",
     "frequency", "freq",
 )  # fmt: skip
-WORDS_OF_TEXT = ("u", "v", "from", "to", "tail", "head")  # vertices have such names, too
+WORDS_OF_TEXT = ("u", "v", "from", "to", "tail", "head", "von", "nach")  # vertices have such names, too
 OTHER_NAMES = (  # of columns beside the ends and weights, or of ends where a name alone doesn't say which
     "id", "name", "label", "type", "kind", "date", "time", "timestamp", "year", "node", "user", "user_id", "person",
-    "friend", "friend_id", "follower", "followee", "following", "sender", "receiver", "recipient", "parent", "child",
+    "friend", "friend_id", "following", "parent", "child",
     "relation", "from_name", "to_name",
 )  # fmt: skip
 COLUMN_NAMES = {
@@ -251,10 +266,13 @@ COLUMN_NAMES = {
     for name in names
     if len(name) > 1  # letters are vertices' names as well
 }
+NEO4J_IDS = re.compile(r".*?(:(?:start_|end_)?id)(?:\((.*)\))?\Z")  # name:START_ID(group)
+TYPED = re.compile(r"(.+):(?:int|integer|long|float|double|number|byte|short|boolean|char|string)(?:\[\])?\Z")
 MISSING = ("na", "n/a", "nan", "none", "null", "nil")  # stand where a number is not known
 VERTEX_TABLE = (("id", "label"), ("id", "name"), ("nodes", "id"), ("node", "label"))  # first columns of Gephi's nodes
 DIRECTION_COLUMNS = {  # a column of this name with these words says of each edge whether it is directed
     "type": {"directed": True, "undirected": False},
+    "undirected": {"true": False, "false": True, "1": False, "0": True, "yes": False, "no": True},
     "directed": {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False, "t": True, "f": False},
 }
 
@@ -268,6 +286,12 @@ SAID_DIRECTED = re.compile(
     r"^%\s*asym\b|(?<![\w-])(?<!not )directed\b(?!\s*[:=]\s*(?:false|no|0)\b)|\bundirected\s*[:=]\s*(?:false|no|0)\b"
     r"|\bnot undirected\b",
     re.IGNORECASE,
+)
+
+# Comments that promise how many vertices and edges follow: SNAP's, and KONECT's second one.
+PROMISES = (
+    re.compile(r"#.*\bnodes:\s*(?P<vertices>[0-9,]+)\s+edges:\s*(?P<edges>[0-9,]+)", re.IGNORECASE),
+    re.compile(r"%\s*(?P<edges>[0-9]+)\s+(?P<vertices>[0-9]+)\s+(?P=vertices)\s*\Z"),
 )
 
 # What stands in a line that is no edge list's.

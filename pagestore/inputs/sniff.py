@@ -16,6 +16,7 @@ from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columnnames import asked_ends, is_header, is_number, may_be_header, named, share_of_numbers
 from pagestore.inputs.direction import Direction, said_in_column, said_in_comments
 from pagestore.inputs.judge import SLASHES, LineRules, split_fields
+from pagestore.inputs.promises import Promise, promised_in
 from pagestore.inputs.quotes import ANY, HIDDEN, find_breaks
 from pagestore.inputs.shapes import Shape, refuse_shape
 from pagestore.inputs.signatures import DECIMAL_COMMA, SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
@@ -33,7 +34,7 @@ class TextLayout:
 
     skip_comments: comment lines among those. empty: no line of data was found.
     doubtful_line: one that was taken for data and may be a header, 0 where none is. doubt: another one, in words.
-    direction: what says whether the graph is directed.
+    direction: what says whether the graph is directed. promise: counts that comments promise.
     """
 
     rules: LineRules
@@ -45,6 +46,7 @@ class TextLayout:
     doubtful_line: int = 0
     direction: Direction = Direction()
     doubt: str = ""
+    promise: Promise = Promise()
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class _Sample:
     """The first data lines: text, offset behind the line feed and number of lines up to and with it.
 
     comments: comment lines; those above the first data line are the first `above`. whole: nothing follows.
+    parted: lines of data above the only comment that is a mark alone, 0 without one.
     """
 
     lines: list[bytes]
@@ -60,6 +63,7 @@ class _Sample:
     comments: list[bytes]
     above: int
     whole: bool
+    parted: int
 
 
 def _take_sample(stream: ByteStream, comments: str) -> _Sample:
@@ -82,6 +86,7 @@ def _split_sample(head: bytes, whole: bool, marks: str) -> _Sample:
     ends: list[int] = []
     numbers: list[int] = []
     comments: list[bytes] = []
+    parted: list[int] = []
     above = at = number = 0
     cuttable = _breaks_hidden(head, whole, marks)
     while at < len(head) and len(lines) < SAMPLE_LINES:
@@ -98,11 +103,15 @@ def _split_sample(head: bytes, whole: bool, marks: str) -> _Sample:
         if chr(line[0]) in marks:
             comments.append(line)
             above += not lines
+            if len(line) == 1:
+                parted.append(len(lines))
             continue
         lines.append(kept)
         ends.append(at)
         numbers.append(number - kept.count(b"\n"))
-    return _Sample(lines, ends, numbers, comments, above, whole and at == len(head))
+    return _Sample(
+        lines, ends, numbers, comments, above, whole and at == len(head), parted[0] if len(parted) == 1 else 0
+    )
 
 
 def _breaks_hidden(head: bytes, whole: bool, marks: str) -> bytes:
@@ -249,7 +258,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     doubt = refuse_shape(
         Shape(
             stream.name, lines, sample.numbers, above or (), first_row, rows, found, sample.whole,
-            single if sample.above == 1 else (),
+            single if sample.above == 1 else (), max(0, sample.parted - first_row),
         ),
         options,
     )  # fmt: skip
@@ -282,7 +291,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     doubtful = sample.numbers[0] if strings and not skip_lines and may_be_header(rows, options) else 0
     return TextLayout(
         rules, skip, skip_lines, header, sample.above if skip_lines else 0, doubtful_line=doubtful,
-        direction=direction, doubt=doubt or direction.doubt,
+        direction=direction, doubt=doubt or direction.doubt, promise=promised_in(said),
     )  # fmt: skip
 
 

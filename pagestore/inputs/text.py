@@ -38,6 +38,7 @@ class TextSource(LineFile):
         self.strings = self.rules.strings
         assert self.layout is not None  # of `begin`
         self.directed = self.layout.direction.directed
+        self.promised = self.layout.promise
         if options.num_vertices is not None:
             if self.strings:
                 raise UsageError(

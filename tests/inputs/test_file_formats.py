@@ -238,9 +238,10 @@ def test_columns_of_tables_are_said_and_chosen(tmp_path):
         assert source.assumptions[0].startswith(f"{tmp_path}/a.parquet: columns ")
         return edges_of(source), source.assumptions[0].partition(": columns ")[2]
 
-    assert used(FOLLOWERS) == (
+    assert used(FOLLOWERS) == ([(1, 2), (2, 3)], "follower and followee are source and target, no weights")
+    assert used(FOLLOWERS.rename_columns(["id", "boss", "room"])) == (
         [(7, 1), (8, 2)],
-        "id and follower are source and target, no weights (column followee is none unless --weight-column says so)",
+        "id and boss are source and target, no weights (column room is none unless --weight-column says so)",
     )
     chosen = {"source_column": "follower", "target_column": "followee"}
     assert used(FOLLOWERS, **chosen) == ([(1, 2), (2, 3)], "follower and followee are source and target, no weights")

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import zipfile
 
-import numpy as np
 import pytest
 from input_files import edges_of, opened, read, write
 
@@ -24,75 +23,6 @@ PAIRS = [(1, 2), (2, 3)]
 NAMED = [("a", "b"), ("b", "c")]
 MTX = "%%MatrixMarket matrix coordinate pattern general\n"
 BOM = b"\xef\xbb\xbf"
-
-UNDIRECTED = {  # name, text
-    "KONECT": ("out.a", "% sym unweighted\n% 2 3 3\n1 2\n2 3\n"),
-    "KONECT, tabs": ("out.a", "%\tsym\tunweighted\n1\t2\n2\t3\n"),
-    "SNAP": ("a.txt", "# Undirected graph: ../a.txt\n# Nodes: 3 Edges: 2\n# FromNodeId\tToNodeId\n1\t2\n2\t3\n"),
-    "any comment": ("a.csv", "# an UNDIRECTED graph\n1,2\n2,3\n"),
-    "non-directed": ("a.txt", "% a non-directed network\n1 2\n2 3\n"),
-    "not directed": ("a.txt", "# the graph is not directed\n1 2\n2 3\n"),
-    "directed: false": ("a.txt", "# directed: false\n1 2\n2 3\n"),
-    "directed=0": ("a.el", "# nodes=3 directed=0\n1 2\n2 3\n"),
-    "words above": ("a.txt", "Undirected graph with three nodes\n1 2\n2 3\n"),
-    "Gephi": ("a.csv", "Source,Target,Type,Id,Label\n1,2,Undirected,0,\n2,3,Undirected,1,\n"),
-    "Gephi, semicolons": ("a.csv", "Source;Target;Type\n1;2;Undirected\n2;3;undirected\n"),
-    "Gephi, quotes": ("a.csv", '"Source","Target","Type"\n"1","2","Undirected"\n"2","3","Undirected"\n'),
-    "Gephi, a label": ("a.csv", "Source,Target,Type,Label\n1,2,Undirected,directed by x\n2,3,Undirected,\n"),
-    "a column directed": ("a.csv", "source,target,directed\n1,2,false\n2,3,False\n"),
-}
-DIRECTED = {
-    "KONECT": ("out.a", "% asym unweighted\n1 2\n2 3\n", True),
-    "SNAP": ("a.txt", "# Directed graph (each unordered pair of nodes is saved once): a.txt\n1 2\n2 3\n", True),
-    "undirected: no": ("a.txt", "# undirected: no\n1 2\n2 3\n", True),
-    "Gephi": ("a.csv", "Source,Target,Type\n1,2,Directed\n2,3,directed\n", True),
-    "nothing": ("a.txt", "# the redirected pages\n1 2\n2 3\n", None),
-    "a comment below": ("a.txt", "1 2\n# undirected\n2 3\n", None),
-    "both": ("a.txt", "# directed edges of an undirected graph\n1 2\n2 3\n", None),
-    "a file's name": ("a.txt", "# directed graph x_undirected.txt\n1 2\n2 3\n", True),
-    "other types": ("a.csv", "source,target,type\n1,2,friend\n2,3,foe\n", None),
-}
-
-
-@pytest.mark.parametrize("case", UNDIRECTED)
-def test_undirected_is_said(tmp_path, case):
-    name, text = UNDIRECTED[case]
-    for content in (text.encode(), BOM + text.encode(), text.replace("\n", "\r\n").encode()):
-        source = opened(write(tmp_path, name, content), tmp_path)
-        assert source.directed is False and [edge[:2] for edge in edges_of(source)] == PAIRS
-        assert "undirected as " in source.assumptions[0]
-    source = opened(write(tmp_path, name, text), tmp_path, directed=True)
-    assert source.directed is True and len(edges_of(source)) == 2
-    by_column = "Type" in text or "target,directed" in text  # which is not looked at then
-    assert source.assumptions[0].endswith("directed as the option says, not as its comments say") != by_column
-
-
-@pytest.mark.parametrize("case", DIRECTED)
-def test_what_else_is_said(tmp_path, case):
-    name, text, directed = DIRECTED[case]
-    source = opened(write(tmp_path, name, text), tmp_path)
-    assert source.directed is directed and [edge[:2] for edge in edges_of(source)] == PAIRS
-    assert (source.doubts != ()) == (case == "both")
-
-
-def test_kinds_of_edges_that_differ(tmp_path):
-    rows = "".join(f"{n},{n + 1},Undirected\n" for n in range(100))
-    for bad, line in (("5,6,Directed\n", 102), ("5,6,\n", 102)):
-        path = write(tmp_path, "a.csv", f"Source,Target,Type\n{rows}{bad}{rows}")
-        with pytest.raises(InputError, match=rf"a\.csv:{line}:5: .* stands where lines above have undirected"):
-            edges_of(opened(path, tmp_path))
-        assert len(edges_of(opened(path, tmp_path, directed=False))) == 201
-        source = opened(path, tmp_path, bad_lines="skip")
-        assert len(edges_of(source)) == 200 and source.skipped.count == 1
-    with pytest.raises(InputError, match=r"a\.csv:3:1: column Type says 'directed' here and 'undirected' above"):
-        read(tmp_path, "a.csv", "Source,Target,Type\n1,2,Undirected\n2,3,Directed\n")
-    paths = [write(tmp_path, "a.txt", "# undirected\n1 2\n"), write(tmp_path, "b.txt", "# directed\n2 3\n")]
-    with pytest.raises(
-        InputError, match=r"b\.txt: is directed, but .*a\.txt is undirected; .*Pass --directed or --und"
-    ):
-        opened(paths, tmp_path)
-    assert edges_of(opened(paths, tmp_path, directed=True)) == PAIRS
-
 
 READ = {  # name, content, edges
     "comments behind edges": ("a.txt", "1 2 # first\n2 3\n", PAIRS),
@@ -120,6 +50,17 @@ READ = {  # name, content, edges
     "weights of KONECT": ("out.a", "% asym posweighted\n1 2 3 99\n2 3 1 98\n", [(1, 2, 3.0), (2, 3, 1.0)]),
     "NCOL": ("a.ncol", "a b 1.5\nb c 2\n", [("a", "b", 1.5), ("b", "c", 2.0)]),
     "Neo4j": ("a.csv", ":START_ID,role,:END_ID\n1,x,2\n2,y,3\n", PAIRS),
+    "Neo4j, groups and types": (
+        "a.csv",
+        "a:START_ID(P),since:int,b:END_ID(P),weight:double\n1,9,2,0.5\n2,9,3,1.5\n",
+        [(1, 2, 0.5), (2, 3, 1.5)],
+    ),
+    "blanks in a header": ("a.csv", "Target Node,Source Node\nb,a\nc,b\n", NAMED),
+    "German": ("a.csv", "Ziel,Quelle,Gewicht\n2,1,5\n3,2,6\n", [(1, 2, 5.0), (2, 3, 6.0)]),
+    "Spanish": ("a.csv", "origen,destino\na,b\nb,c\n", NAMED),
+    "Russian": ("a.csv", "куда;откуда\n2;1\n3;2\n", PAIRS),
+    "Chinese": ("a.csv", "目标,源\nb,a\nc,b\n", NAMED),
+    "repeated entries": ("a.mtx", f"{MTX}3 3 3\n1 2\n1 2\n2 3\n", [(1, 2), *PAIRS]),
     "text by content": ("a.dat", gzip.compress(b"1 2\n2 3\n"), PAIRS),
 }
 for _kind, (_name, _text) in {
@@ -188,6 +129,29 @@ REFUSED = {  # name, content, pattern of the message behind the file's name
     "SteinLib": ("a.txt", "33D32945 STP File, STP Format Version 1.0\n\nSECTION Graph\n", "is SteinLib"),
     "LGL": ("a.lgl", "# a\nb\nc\n", "is LGL"),
     "LGL by lines": ("a.txt", "# a\nb 1.0\nc 2.0\n# b\nc 1.0\n", "as LGL writes them"),
+    "TGF by lines": ("a.txt", "1 a\n2 b\n3 c\n#\n1 2\n2 3 label\n", "a line # and edges, as TGF has them.*awk"),
+    "Prolog": ("a.txt", "% x\nedge(a, b).\nedge(b, c).\n", "is facts of Prolog or Datalog.*sed"),
+    "Markdown": ("a.txt", "| source | target |\n|---|:--|\n| 1 | 2 |\n| 2 | 3 |\n", "is a table drawn with bars.*sed"),
+    "psql": ("a.txt", " a | b \n---+---\n 1 | 2\n 2 | 3\n(2 rows)\n", "is a table drawn with bars"),
+    "MySQL": ("a.txt", "+---+---+\n| a | b |\n+---+---+\n| 1 | 2 |\n", "is a table drawn with bars"),
+    "RTF": ("a.txt", "{\\rtf1\\ansi 1 2\\par 2 3}", "is RTF"),
+    "Harwell-Boeing": (
+        "a.txt", "Title  Key\n 5 1 1 3 0\nRUA 3 3 4 0\n(8I10)\n", "is Harwell-Boeing.*hb_read",
+    ),
+    "Tulip": ("a.txt", '(tlp "2.3"\n(nb_nodes 3)\n(edge 0 1 2)\n(edge 1 2 3)\n)\n', "is Tulip.*sed"),
+    "XML of OSM": ("a.txt", '<osm version="0.6">\n<node id="1"/></osm>\n', "is XML"),
+    "a list of Python": ("a.txt", "[(1, 2), (2, 3)]\n", "is a dictionary or tuples of Python"),
+    "GraphChi": ("a.adj", "0 2 1 2\n1 1 2\n2 0\n", "counts the neighbours.*awk.*--format adjacency"),
+    "NetworkX's lists": ("a.adj", "0 2\n1\n2\n1 1\n2\n2 0\n", "count the neighbours below.*read_multiline_adjlist"),
+    "vertices of Neo4j": ("a.csv", "id:ID(P),name,:LABEL\n1,Ann,P\n2,Bob,P\n", "a table of vertices"),
+    "two sets of Neo4j": (
+        "a.csv", ":START_ID(A),role,:END_ID(M)\n1,x,1\n2,y,3\n", "are two sets of IDs.*--source-column 1 --t",
+    ),
+    "thousands in quotes": ("a.csv", '"1,000","2,000"\n"2,000","3,000"\n', "1,000 is written with.*--string-ids"),
+    "thousands with blanks": ("a.csv", "1\u00a0000;2\u00a0000\n2;3\n", "is written with a mark between thousands"),
+    "Latin-1": ("a.csv", "J\u00e4ger,b\n".encode("latin-1"), "byte 0xe4 is not UTF-8.*iconv -f LATIN1"),
+    "CR and LF": ("a.txt", "1 2\r2 3\r3 4\n", "a.txt:1:1: holds carriage returns between edges.*tr"),
+    "CR and LF of names": ("a.csv", "a,b\nb,c\rc,d\n", "a.csv:2:1: holds carriage returns between edges"),
     "TGF": ("a.tgf", "1 a\n2 b\n#\n1 2\n", "is TGF"),
     "PBBS": ("a.adj", "AdjacencyGraph\n2\n1\n0\n1\n1\n", "is an adjacency graph of PBBS"),
     "PBBS edges": ("a.txt", "EdgeArray\n1 2\n2 3\n", "is an edge array of PBBS.*tail"),
@@ -265,6 +229,7 @@ def test_refused_by_name(tmp_path, case):
 DOUBTED = {
     "a relation": ("a.txt", "1 pp 2\n2 pd 3\n", "column 2 .pp. may be a relation"),
     "counts": ("a.txt", "3 2\n1 2\n2 3\n", "line 1 may hold counts of vertices and edges"),
+    "numbered names": ("a.txt", "1 a\n2 b\n3 c\n", "column 1 numbers the lines .* a table of vertices"),
     "single quotes": ("a.txt", "'a' 'b'\n'b' 'c'\n", "names keep their single quotes"),
 }
 
@@ -285,6 +250,8 @@ EDGES = {  # what may look like another kind, and is a list of edges
     "dashes": ("a-b b-c\nb-c c-d\n", [("a-b", "b-c"), ("b-c", "c-d")]),
     "times": ("1:2 3\n3 1:2\n", [("1:2", "3"), ("3", "1:2")]),
     "commas within names": ("a,b\tc,d\nx\ty\n", [("a,b", "c,d"), ("x", "y")]),
+    "signs": ("f(a,b) g\ng h\n", [("f(a,b)", "g"), ("g", "h")]),
+    "degrees of lists": ("1 2 3\n2 3 1\n", [(1, 2, 3.0), (2, 3, 1.0)]),
     "brackets": ("[a] b\nb [a]\n", [("[a]", "b"), ("b", "[a]")]),
 }
 
@@ -302,6 +269,8 @@ def test_options_that_refusals_name_help(tmp_path):
     assert read(tmp_path, "a.csv", ",a,b\n0,1,2\n1,2,3\n", source_column=2, target_column=3) == PAIRS
     assert read(tmp_path, "out.a", "% bip unweighted\n1 2\n2 3\n", format="text") == PAIRS
     assert read(tmp_path, "a.txt", "// one\n// two\n1 2\n2 3\n", comments="/#") == PAIRS
+    assert read(tmp_path, "a.adj", "0 2 1 2\n1 1 2\n2 0\n", format="adjacency")[0] == (0, 2)
+    assert sorted(read(tmp_path, "a.csv", '"1,000","2,000"\n', string_ids=True)) == [("1,000", "2,000")]
     assert read(tmp_path, "a.csv", "Id,Label\n1,2\n2,3\n", header=True, source_column=1, target_column=2) == PAIRS
 
 
@@ -320,6 +289,13 @@ COMMANDS = {  # commands of refusals that take no library: what they make of a f
     "JSON lines": PAIRS,
     "colons": [(1, 2), (1, 3), (2, 1), (2, 3)],
     "a rectangle": [(1, 5)],
+    "TGF by lines": PAIRS,
+    "Prolog": NAMED,
+    "Markdown": PAIRS,
+    "psql": PAIRS,
+    "MySQL": PAIRS[:1],
+    "Tulip": PAIRS,
+    "GraphChi": [(0, 1), (0, 2), (1, 2)],
 }
 
 
@@ -330,7 +306,9 @@ def test_commands_of_refusals_work(tmp_path, monkeypatch, case):
     write(tmp_path, name, content)
     with pytest.raises(InputError) as error:
         edges_of(opened(name, tmp_path))
-    command = re.search(r"(?:first|out): (.*? > \w+\.\w+)", str(error.value))[1].replace("python3", sys.executable)
+    command = re.search(r"(?:first|out|it out): (.*? > \w+\.\w+)", str(error.value))[1].replace(
+        "python3", sys.executable
+    )
     subprocess.run(command, shell=True, check=True)
     made = re.search(r" > (\w+\.\w+)", command)[1]
     assert sorted(edges_of(opened(made, tmp_path))) == COMMANDS[case]
@@ -353,13 +331,3 @@ def test_suffixes_and_magic_numbers(tmp_path, kind):
     for magic in kind.magic:
         with pytest.raises(InputError, match=f"a.txt: is {re.escape(kind.name)}, which convert does not"):
             opened(write(tmp_path, "a.txt", magic + b"xxxxxxxx"), tmp_path)
-
-
-def test_graph500_says_what_it_adds(tmp_path):
-    np.array([[0, 1], [4, 0]], "<i8").tofile(tmp_path / "g.int64")
-    source = opened(tmp_path / "g.int64", tmp_path)
-    assert source.vertices == 8 and re.search(
-        r"g\.int64: vertices 0 to 7, a power of two .* greatest ID is 4", source.assumptions[0]
-    )
-    source = opened(tmp_path / "g.int64", tmp_path, num_vertices=5)
-    assert source.vertices == 5 and source.assumptions == ()

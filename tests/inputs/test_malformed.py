@@ -10,6 +10,7 @@ from pagestore.errors import InputError, UsageError
 
 MTX = b"%%MatrixMarket matrix coordinate "
 FIX = "Fix the line, or pass --bad-lines skip."
+CODE_REMEDY = "Convert the file: iconv -f LATIN1 -t UTF-8, with its own encoding; or pass --bad-lines skip."
 WORD = "Fix the line, pass --string-ids to take all IDs as text, or pass --bad-lines skip."
 WEIGHT = "Fix the line, pass --no-weights, or pass --bad-lines skip."
 HEADER = "Fix the header, or convert the file."
@@ -89,7 +90,7 @@ CASES = [
         b"1 2\n\x00 3\n",
         "a.txt:2:1: a NUL byte; text holds none. Name the format of a binary file with --format.",
     ),
-    ("a.txt", b"a b\n\xff c\n", f"a.txt:2:1: byte 0xff is not UTF-8; text is UTF-8. {FIX}"),
+    ("a.txt", b"a b\n\xff c\n", f"a.txt:2:1: byte 0xff is not UTF-8; text is UTF-8. {CODE_REMEDY}"),
     ("a.txt", b'1 2\n"3 4\n', f"a.txt:2:1: the quote before '3 4' is not closed on its line. {FIX}"),
     ("a.csv", b'a,b\n"c"d,e\n', f"a.csv:2:4: text 'd,e' follows a quoted field. {FIX}"),
     ("a.csv", b"a,b\n,c\n", f"a.csv:2:1: a vertex name is missing; names have at least one character. {FIX}"),
