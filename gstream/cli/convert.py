@@ -66,7 +66,11 @@ def convert(
     verify: bool = typer.Option(False, "--verify", help="Read the store back and check it, as gstream verify does."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
-    """Convert edge lists (text, CSV, Matrix Market, DIMACS, GAP, METIS, LDBC, Graph500, Parquet, NumPy) to a store."""
+    """Convert edge lists (text, CSV, Matrix Market, DIMACS, GAP, METIS, LDBC, Graph500, Parquet, NumPy) to a store.
+
+    Files of other kinds (GraphML, GEXF, GML, Pajek, DOT, JSON, ...) are told by content and suffix, and refused with
+    the command that makes an edge list of them.
+    """
     skip_blas()
     from pagestore.convert.options import ConvertOptions
     from pagestore.cores import usable_cores

@@ -182,8 +182,8 @@ class Shuffler:
         tails: list[Tail | None] = [None] * buckets.count
         for bucket in range(buckets.count):
             if journal and str(bucket) in done:
-                kept = done[str(bucket)]
-                tails[bucket] = Tail(*kept[:4], tuple(kept[4]) if kept[4] else None)
+                count, repeated, loops, edges_hash, least_most = done[str(bucket)]
+                tails[bucket] = Tail(count, repeated, loops, edges_hash, tuple(least_most) if least_most else None)
                 store.free(bucket)
                 ticker.add(int(store.sizes[bucket]))
 
