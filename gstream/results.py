@@ -51,6 +51,7 @@ class Column:
 
     @property
     def vertices(self) -> bool:
+        """Whether the values are vertices."""
         return self.holds != "numbers"
 
     def absent(self, values: np.ndarray) -> np.ndarray | None:
@@ -146,6 +147,7 @@ class Result:
         return self._columns[0].ldbc_missing
 
     def arrow_schema(self) -> pyarrow.Schema:
+        """Names and types of the columns."""
         import pyarrow as pa
 
         ids = pa.string() if self._strings else pa.int64()
@@ -202,6 +204,7 @@ class Result:
         yield from ((column, column.values[ids]) for column in self._columns)
 
     def numpy_dtype(self) -> np.dtype:
+        """Of structured rows."""
         ids = np.dtype(np.int64)
         if self._strings:
             ids = np.dtype(f"U{max(1, Naming(self._store).longest)}")

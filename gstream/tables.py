@@ -51,6 +51,7 @@ class Table(Result):
             yield [column.values[first:last] for column in self._columns]
 
     def arrow_schema(self) -> pyarrow.Schema:
+        """Names and types of the columns."""
         import pyarrow as pa
 
         ids = pa.string() if self._strings else pa.int64()
@@ -79,5 +80,6 @@ class Table(Result):
             first += len(rows)
 
     def numpy_dtype(self) -> np.dtype:
+        """Of structured rows."""
         ids = super().numpy_dtype()["vertex"] if any(column.vertices for column in self._columns) else None
         return np.dtype([(c.name, ids if c.vertices else c.dtype) for c in self._columns])

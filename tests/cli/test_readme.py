@@ -185,6 +185,14 @@ def test_every_algorithm_stands_in_both_tables() -> None:
         assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} >= set(ALGORITHMS)
 
 
+def test_the_readme_is_a_front_page() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.encode()) <= 8192
+    assert len(re.findall(r"!\[", text)) == 1
+    for index, table in enumerate(re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)[1:]):
+        assert table.count("\n") <= 2 + 8, index  # of speeds
+
+
 def test_pictures_are_those_that_the_script_makes() -> None:
     for picture in pictures.PICTURES:
         assert (pictures.FOLDER / f"{picture.__name__}.svg").read_text() == picture().svg()
