@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from gstream.cli.commands import run_command_line
 from tests.cli.command import EDGES, Command, Done
+from tests.cli.pages import transcripts
 
 
 @pytest.fixture
@@ -39,3 +42,18 @@ def store(tmp_path: Path, small_store: bytes) -> Path:
     (tmp_path / "edges.txt").write_text(EDGES)
     (tmp_path / "graph.gs").write_bytes(small_store)
     return Path("graph.gs")
+
+
+@pytest.fixture(scope="session")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The stores that pages begin with, made once."""
+    folder = tmp_path_factory.mktemp("stores")
+    shutil.copy(transcripts.SHIPPED, folder)
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        for line in transcripts.STORES.values():
+            assert run_command_line(line.split()) == 0
+    finally:
+        os.chdir(before)
+    return {name: folder / name for name in transcripts.STORES}

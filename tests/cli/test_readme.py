@@ -2,117 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import os
 import re
-import shlex
-import shutil
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import gstream as package
 from gstream.algorithms.registry import ALGORITHMS
-from gstream.cli.commands import run_command_line
 from tests.cli.command import ROOT, Command
+from tests.cli.pages import PAGES, RUN, Reader, hooks, pictures, transcripts, without_gpus
 
-sys.path.insert(0, str(ROOT / "docs"))
-try:
-    import pictures
-    import transcripts
-finally:
-    sys.path.pop(0)
-
-PAGES = {str(path.relative_to(ROOT)): path for path in transcripts.all_pages()}
-RUN = [
-    name
-    for name, path in PAGES.items()
-    if any(b.kind in ("console", "python") for b in transcripts.blocks(path.read_text()))
-]
-SHELL = ("head ", "printf ", "cat ")  # what else than gstream and python pages may call
 PATHS = re.compile(r"`((?:gstream|pagestore|cuda|tests|bench|docs)/[\w./-]+)`")
-
-
-@pytest.fixture(scope="session")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The stores that pages begin with, made once."""
-    folder = tmp_path_factory.mktemp("stores")
-    shutil.copy(transcripts.SHIPPED, folder)
-    before = os.getcwd()
-    os.chdir(folder)
-    try:
-        for line in transcripts.STORES.values():
-            assert run_command_line(line.split()) == 0
-    finally:
-        os.chdir(before)
-    return {name: folder / name for name in transcripts.STORES}
-
-
-class Reader:
-    """Runs the blocks of a page, in its folder, and holds what they print against what the page shows."""
-
-    def __init__(self, folder: Path, gstream: Command) -> None:
-        self.folder, self.gstream = folder, gstream
-        self.space: dict[str, Any] = {"__name__": "page"}
-        self.printed = ""
-
-    def read(self, block: Any) -> None:
-        """Run one block."""
-        if block.kind == "python":
-            self._python(block)
-        elif block.kind == "console":
-            for shown in transcripts.commands(block):
-                self._console(shown, block.marks)
-        elif "output" in block.marks:
-            assert self.printed.split() == "\n".join(block.lines).split()
-
-    def _python(self, block: Any) -> None:
-        text = "\n".join(block.lines) + "\n"
-        if name := transcripts.file_name(block):
-            (self.folder / name).write_text(text)
-            return
-        (self.folder / "block.py").write_text(text)  # where gstream reads the text of programs
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            exec(compile(text, str(self.folder / "block.py"), "exec"), self.space)
-        self.printed = out.getvalue()
-
-    def _console(self, shown: Any, marks: frozenset[str]) -> None:
-        if not shown.command.startswith("gstream "):
-            assert shown.command.startswith((*SHELL, "python ")), shown.command
-            command = re.sub("^python ", f"{shlex.quote(sys.executable)} ", shown.command)
-            printed = subprocess.check_output(
-                ["bash", "-c", command], text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
-            )
-            assert transcripts.differs(shown.output, printed) == "", shown.command
-            return
-        line, _, file = shown.command.partition(" > ")
-        if "gpu" in marks:
-            line = without_gpus(line)
-        done = self.gstream(*shlex.split(line)[1:])
-        if file:
-            Path(file).write_text(done.stdout)
-        if "error" in marks:
-            assert done.returncode not in (0, 1), line
-            assert numbered(done.stderr) == numbered("\n".join(shown.output)) + "\n"
-        else:
-            assert done.returncode == 0, (line, done.stderr)
-            printed = done.stderr + done.stdout if line.startswith("gstream convert") else done.stdout + done.stderr
-            assert transcripts.differs(shown.output, printed) == "", line
-
-
-def numbered(text: str) -> str:
-    return re.sub(r"\d+(\.\d+)?", "N", text)
-
-
-def without_gpus(line: str) -> str:
-    """The command on host devices, as many as it asks GPUs for."""
-    line = re.sub(r"--gpus (\d+)", r"--devices host:\1", line)
-    return re.sub(r"cuda:([\d,]+)", lambda found: f"host:{found[1].count(',') + 1}", line)
 
 
 @pytest.mark.parametrize("name", RUN)
@@ -168,6 +69,9 @@ def test_what_a_page_names_exists(name: str) -> None:
         assert (
             (PAGES[name].parent / link).exists() or link.endswith(".svg") and (ROOT / "bench/results" / link).exists()
         ), link
+    for line in (line for block in transcripts.blocks(text) if block.kind == "bash" for line in block.lines):
+        for path in re.findall(r"(?:^|[ =\"'])((?:docs|bench|tests)/[\w./-]+)", line):
+            assert (ROOT / path).exists(), line
     targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert targets is not None
     for target in re.findall(
@@ -205,11 +109,6 @@ def test_every_page_has_its_place_in_the_site() -> None:
 
 
 def test_generated_reference_text_has_every_command_and_algorithm() -> None:
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        import hooks
-    finally:
-        sys.path.pop(0)
     text = hooks.filled("<!-- generated command_line -->\n<!-- generated algorithms -->\n<!-- include LICENSE -->\n")
     for command in ("convert", "generate", "run", "plan", "info", "verify", "export", "doctor", "show"):
         assert f"## gstream {command}\n" in text
