@@ -117,6 +117,15 @@ def test_generated_reference_text_has_every_command_and_algorithm() -> None:
     assert "MIT License" in text and "<!--" not in text
 
 
+def test_every_variable_of_gstream_is_documented() -> None:
+    page = PAGES["docs/pages/reference/environment.md"].read_text()
+    sources = [path.read_text() for folder in ("gstream", "pagestore") for path in (ROOT / folder).rglob("*.py")]
+    named = {name for text in sources for name in re.findall(r"\bGSTREAM_[A-Z_]+\b", text)}
+    assert named
+    for name in named:
+        assert f"`{name}" in page, name
+
+
 def test_what_users_import_has_docstrings() -> None:
     for name in package.__all__:
         thing = getattr(package, name)
