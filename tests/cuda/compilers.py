@@ -1,11 +1,17 @@
-"""g++ and nvcc as tests need them: one compilation, cached by nothing, skipped with a reason where it is missing."""
+"""g++ and nvcc as tests need them: units are kept on disk, tests skipped with a reason where one is missing."""
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import hashlib
+import os
 import shutil
 import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -14,18 +20,82 @@ HERE = Path(__file__).parent
 CUDA = HERE.parent.parent / "cuda"
 # Fibers jump between stacks (emulate.h), which glibc takes for an attack in what is fortified, as by default on Ubuntu.
 UNFORTIFIED = ("-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=0")
+GXX = ("g++", "-std=c++17", "-fPIC", "-ffp-contract=off", "-w")
+KEPT = HERE.parent.parent / ".pytest_cache" / "units"  # of all workers and runs
+WEEK_S = 7 * 24 * 3600
 needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++: apt install g++")
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc: install the CUDA toolkit")
 
 
-def shared_library(folder: Path, text: str, *options: str) -> ctypes.CDLL:
-    """Compile C++ text (with cuda/ and tests/cuda/ to include from) into a library and load it."""
-    source, library = folder / "unit.cc", folder / "unit.so"
-    source.write_text(text)
-    command = ["g++", "-std=c++17", "-O0", "-shared", "-fPIC", "-ffp-contract=off", "-w", f"-I{CUDA}", f"-I{HERE}"]
-    done = subprocess.run([*command, *UNFORTIFIED, *options, "-o", library, source], capture_output=True, text=True)
+def shared_library(text: str, *options: str) -> ctypes.CDLL:
+    """Compile C++ text (with cuda/ and tests/cuda/ to include from) and load it."""
+    return ctypes.CDLL(str(library_of(text, "-O0", *options)))
+
+
+def library_of(text: str, *options: str) -> Path:
+    """The library of C++ text, under a name that says what it was made from: the text, the headers, and how."""
+    path = kept_folder() / f"{_digest(text, *options)}.so"
+    if path.exists():
+        os.utime(path)  # forget_old
+        return path
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        source, made = Path(folder, "unit.cc"), Path(folder, "unit.so")
+        source.write_text(text)
+        _gxx("-shared", *options, f"-I{_headers(*options)}", f"-I{CUDA}", f"-I{HERE}", "-o", made, source)
+        os.replace(made, path)  # whole, whoever else makes it
+    return path
+
+
+def _headers(*options: str) -> Path:
+    """A folder with emulate.h and what g++ has made of it: most of a unit's text is the standard library's."""
+    path = kept_folder() / f"{_digest(*options)}.headers"
+    if not path.exists():
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            made = Path(folder, "headers")
+            made.mkdir()
+            shutil.copy(HERE / "emulate.h", made)
+            _gxx("-x", "c++-header", *options, "-o", made / "emulate.h.gch", made / "emulate.h")
+            with suppress(OSError):  # somebody else's is there
+                made.rename(path)
+    return path
+
+
+def _gxx(*options: str | Path) -> None:
+    done = subprocess.run([*GXX, *UNFORTIFIED, *options], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:4000]
-    return ctypes.CDLL(str(library))
+
+
+@lru_cache
+def _sources() -> str:
+    """The compiler, and all that a unit may include."""
+    version = subprocess.run(["g++", "--version"], capture_output=True, text=True).stdout
+    return "".join([version, *(path.read_text() for path in sorted([*CUDA.glob("*.cu*"), *HERE.glob("*.h")]))])
+
+
+def _digest(*made_from: str) -> str:
+    return hashlib.sha256("\0".join([_sources(), *GXX, *made_from]).encode()).hexdigest()[:24]
+
+
+@lru_cache
+def kept_folder() -> Path:
+    """KEPT, or a temporary folder where it can't be written."""
+    try:
+        KEPT.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=KEPT):
+            forget_old(KEPT)
+            return KEPT
+    except OSError:
+        folder = tempfile.mkdtemp(prefix="gstream-units-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return Path(folder)
+
+
+def forget_old(folder: Path) -> None:
+    """Remove what nobody has used for a week."""
+    for path in folder.iterdir():
+        with suppress(OSError):
+            if path.stat().st_mtime < time.time() - WEEK_S:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def small_blocks(text: str) -> str:
@@ -42,16 +112,12 @@ def threads_of(kernel) -> int:
     return 64 if kernel.name == "select_pages_kernel" else min(kernel.threads, 256 if "pull" in kernel.name else 1024)
 
 
-def compile_unit(unit, folder: Path) -> Path:
+def compile_unit(unit) -> Path:
     """What stands for Unit.compile: a library with a function run_NAME for each kernel."""
-    path = folder / hashlib.sha256(unit.text.encode()).hexdigest()[:16]
-    if not path.exists():
-        path.mkdir()
-        texts = ['#include "emulate.h"', small_blocks(unit.text)]
-        for kernel in unit.kernels.values():
-            texts.append(
-                f'extern "C" void run_{kernel.name}(unsigned grid, const unsigned long long* given) {{\n'
-                f"    emulated::call({kernel.name}, grid, {threads_of(kernel)}, given);\n}}"
-            )
-        shared_library(path, "\n".join(texts), "-O1")
-    return path / "unit.so"
+    texts = ['#include "emulate.h"', small_blocks(unit.text)]
+    for kernel in unit.kernels.values():
+        texts.append(
+            f'extern "C" void run_{kernel.name}(unsigned grid, const unsigned long long* given) {{\n'
+            f"    emulated::call({kernel.name}, grid, {threads_of(kernel)}, given);\n}}"
+        )
+    return library_of("\n".join(texts), "-O1")

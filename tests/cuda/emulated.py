@@ -15,7 +15,7 @@ from gstream.hostcode import BLOCK, bitmap, compile_host
 from pagestore.layout import HEADER_BYTES
 
 
-def compile_units(folder, programs, shapes):
+def compile_units(programs, shapes):
     """One library of several programs' units, each in a namespace of its own: {key: (program class, shape)}."""
     texts, units = ['#include "emulate.h"'], {}
     for key, cls in programs.items():
@@ -26,7 +26,7 @@ def compile_units(folder, programs, shapes):
                 f'extern "C" void {key}_{kernel.name}(unsigned grid, const unsigned long long* given) {{\n'
                 f"    emulated::call({key}::{kernel.name}, grid, {threads_of(kernel)}, given);\n}}"
             )
-    return shared_library(folder, "\n".join(texts)), units
+    return shared_library("\n".join(texts)), units
 
 
 def unit_shape(graph_shape):

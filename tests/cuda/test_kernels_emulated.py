@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 
+import compilers
 import numpy as np
 import pytest
-from compilers import needs_gxx, shared_library
+from compilers import needs_gxx
 from emulated import EmulatedRun, Launcher, compile_units, hub_sums, parts_of, unit_shape
 from stepping import WAYS, Graph, Run
 from test_kernels import hub_graph
@@ -44,7 +44,7 @@ def units(tmp_path_factory):
     folder = tmp_path_factory.mktemp("units")
     classes = programs_in(folder)
     graphs = {key: graph_of(key) for key in classes}
-    library, made = compile_units(folder, classes, {key: unit_shape(graph.shape()) for key, graph in graphs.items()})
+    library, made = compile_units(classes, {key: unit_shape(graph.shape()) for key, graph in graphs.items()})
     given = {"bfs": {"source": (3, 11)}, "sssp": {"source": (3, 11)}, "sssp_wide": {"source": 3}}
     given["pagerank"] = {"tolerance": 1e-3}
     return {
@@ -313,8 +313,8 @@ def test_a_compiler_that_fortifies(tmp_path, monkeypatch):
         }"""  # fmt: skip
     (tmp_path / "g++").write_text(f'#!/bin/sh\nexec {real} -D_FORTIFY_SOURCE=2 "$@"\n')
     (tmp_path / "g++").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    shared_library(tmp_path, text, "-O1")
+    monkeypatch.setattr(compilers, "GXX", (str(tmp_path / "g++"), *compilers.GXX[1:]))
+    library = compilers.library_of(text, "-O1")
     call = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).run())"
-    done = subprocess.run([sys.executable, "-c", call, tmp_path / "unit.so"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", call, library], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "192\n"), done.stderr

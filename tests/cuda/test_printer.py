@@ -96,7 +96,7 @@ def test_random_programs(tmp_path):
             text.append(CASE.format(value=kind, weight=weight, **fill))
             cases.append((cls, kind, weight, 1000 * k + seed))
     assert len(cases) > 5 * PROGRAMS_A_KIND
-    library = shared_library(tmp_path, "\n".join(text))
+    library = shared_library("\n".join(text))
     for number, (cls, kind, weight, seed) in enumerate(cases):
         emitter = Emitter(cls, weight)
         code = compile_context(cls, weight)
@@ -125,13 +125,13 @@ class compile_context:
 
 
 @needs_gxx
-def test_conversions_and_divisions(tmp_path):
+def test_conversions_and_divisions():
     """The corners of scalars.cuh, against Python's own arithmetic."""
     text = PRELUDE + 'extern "C" void run(const f64* x, i64 n, i64* out) { for (i64 k = 0; k < n; k++) {'
     text += " out[4 * k] = saturate_u32(x[k]); out[4 * k + 1] = i64(saturate_u64(x[k]));"
     text += " out[4 * k + 2] = saturate_i32(x[k]); out[4 * k + 3] = saturate_i64(x[k]); } }"
     text += 'extern "C" void divide(i64 a, i64 b, i64* out) { out[0] = floor_div(a, b); out[1] = floor_mod(a, b); }'
-    library = shared_library(tmp_path, text)
+    library = shared_library(text)
     x, out = np.array(SATURATE), np.zeros((len(SATURATE), 4), np.int64)
     library.run(ctypes.c_void_p(x.ctypes.data), ctypes.c_longlong(len(x)), ctypes.c_void_p(out.ctypes.data))
     for value, row in zip(SATURATE, out, strict=True):

@@ -64,7 +64,7 @@ def ready(tmp_path_factory):
     weight = np.random.default_rng(2).integers(1, 200, EDGES).astype(np.uint8)
     with make_store(folder, source, target, weight) as store:
         graph = load(store)
-    library, units = compile_units(folder, CLASSES, dict.fromkeys(CLASSES, unit_shape(graph.shape())))
+    library, units = compile_units(CLASSES, dict.fromkeys(CLASSES, unit_shape(graph.shape())))
     return graph, {key: Launcher(library, key, units[key]) for key in CLASSES}
 
 

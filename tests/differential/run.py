@@ -58,19 +58,18 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 @contextmanager
-def standin(folder: Path) -> Any:
-    """GPUs are the stand-in of tests/cuda while the block lasts; units are kept in the folder."""
+def standin() -> Any:
+    """GPUs are the stand-in of tests/cuda while the block lasts."""
     import compilers
     import instead
 
-    folder.mkdir(parents=True, exist_ok=True)
     undo: list[Any] = []
 
     def put(target: Any, name: str, value: Any) -> None:
         undo.append((target, name, getattr(target, name)))
         setattr(target, name, value)
 
-    instead.install(lambda unit: compilers.compile_unit(unit, folder), put)
+    instead.install(compilers.compile_unit, put)
     try:
         yield
     finally:
@@ -89,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = options.folder or Path(tempfile.mkdtemp(prefix="differential-"))
     tester = Tester(options.seed, folder, tuple(options.devices), tuple(options.only))
     if any(name.startswith("cuda") for name in options.devices):
-        with standin(folder / "units"):
+        with standin():
             return run(tester, options)
     return run(tester, options)
 

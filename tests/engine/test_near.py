@@ -29,9 +29,9 @@ def bits_of(vertices):
 
 
 @pytest.fixture(scope="module")
-def kernels(tmp_path_factory):
+def kernels():
     shape = UnitShape(np.dtype(np.uint32), np.dtype(np.uint8))
-    library, units = compile_units(tmp_path_factory.mktemp("near"), {"sssp": SSSP}, {"sssp": shape})
+    library, units = compile_units({"sssp": SSSP}, {"sssp": shape})
     return Launcher(library, "sssp", units["sssp"])
 
 
