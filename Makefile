@@ -1,7 +1,9 @@
 # gstream's commands for a checkout; each sets up what it needs in .venv, once. Only python3 (3.11 or newer) is assumed.
 # bench-gpu alone installs nothing, as machines with GPUs often have no network: it takes $(PYTHON) as it is.
 #   make demo    convert the graph that ships with the project, run BFS and PageRank on it
-#   make test    the whole CPU test suite          make lint, make types    ruff and mypy
+#   make test    the CPU tests, in minutes: every test area, with fewer cases than
+#   make test-all    all of them; make test-rest: what that has beyond make test
+#   make lint, make types    ruff and mypy
 #   make bench, make bench-gpu    benchmarks into bench/results/, on the host's cores and on GPUs (BENCH_ARGS: options)
 #   make bench-cliffs    how every algorithm's time grows on long, flat and dense graphs, for hours (BENCH_ARGS: options)
 #   make torture    break stores, disks, memory, processes, GPUs and inputs for 10 minutes, and count (TORTURE_ARGS: options)
@@ -19,7 +21,7 @@ BIN := $(VENV)/bin
 TEST_WORKERS ?= 2
 DEMO := demo
 
-.PHONY: demo test lint types docs bench bench-gpu bench-cliffs torture fuzz differential examples coverage clean install
+.PHONY: demo test test-all test-rest lint types docs bench bench-gpu bench-cliffs torture fuzz differential examples coverage clean install
 .DEFAULT_GOAL := demo
 
 install: $(VENV)/.installed
@@ -48,8 +50,12 @@ demo: $(VENV)/.installed
 	$(BIN)/gstream run pagerank $(DEMO)/debian.gs
 	$(BIN)/gstream run bfs $(DEMO)/debian.gs --source gnome
 
-test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist loadfile $(TEST_ARGS)
+# tests/choice.py says which tests each runs.
+test: TESTS := some
+test-all: TESTS := all
+test-rest: TESTS := rest
+test test-all test-rest: $(VENV)/.installed-test
+	GSTREAM_TESTS=$(TESTS) $(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist loadfile $(TEST_ARGS)
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
@@ -86,7 +92,7 @@ examples: $(VENV)/.installed-test
 # Tests that send signals at any moment meet coverage's own locks.
 coverage: $(VENV)/.installed-test $(VENV)/.installed-coverage
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q -n $(TEST_WORKERS) --dist loadfile --ignore tests/bench \
+	GSTREAM_TESTS=all $(BIN)/coverage run -m pytest -q -n $(TEST_WORKERS) --dist loadfile --ignore tests/bench \
 	  --deselect tests/format/test_open.py::test_a_signal_is_no_damage $(TEST_ARGS)
 	$(BIN)/coverage combine -q
 	@$(BIN)/coverage report --precision=1 --include='gstream/*' --fail-under=90; gstream=$$?; \

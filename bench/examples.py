@@ -73,7 +73,7 @@ def try_share(test: str, examples: int, seed: int, ends: float) -> dict[str, Any
     if (left := ends - began) <= 0:
         return None
     command = [*PYTEST, *PROPERTIES, "--hypothesis-show-statistics", f"--hypothesis-seed={seed}", test]
-    env = {**os.environ, "GSTREAM_EXAMPLES": str(examples)}
+    env = {**os.environ, "GSTREAM_TESTS": "all", "GSTREAM_EXAMPLES": str(examples)}
     with TemporaryDirectory(prefix="examples-") as folder:  # of thousands of stores
         try:
             done = subprocess.run(

@@ -191,6 +191,7 @@ def _run_tests(file: str, path: Path) -> None:
         for stream in (1, 2):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
         sys.meta_path.insert(0, Faulty(file.removesuffix(".py").replace("/", "."), path))
+        os.environ["GSTREAM_TESTS"] = "all"
         import pytest
 
         options = ["-x", "-q", "-p", "no:cacheprovider", "--basetemp", str(path.parent / "tests")]

@@ -1,14 +1,18 @@
-"""What every area shares: Hypothesis without deadlines (the first call of a kernel compiles it).
+"""What every area shares: which tests are run (choice.py), and Hypothesis without deadlines (the first call of a kernel
+compiles it).
 
-GSTREAM_EXAMPLES=10000 has every property tried on so many examples, whatever its own @settings say.
+GSTREAM_EXAMPLES=10000 has every property tried on so many examples, whatever its own @settings say; `make test` tries
+40, where they say more.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import choice
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -19,22 +23,39 @@ os.environ["GSTREAM_TEST_DEVICES"] = "tests.fakes.device:FakeDevice"
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
 
 
-def have_examples(count: int) -> None:
-    """Let settings that are made from now on have that many examples: decorators win over profiles otherwise."""
+def have_examples(count: Callable[[int], int]) -> None:
+    """Let settings that are made from now on have so many examples, given their own number: decorators win over
+    profiles otherwise."""
     usual = settings.__init__
 
     def asked(self: settings, *given: Any, **named: Any) -> None:
-        usual(self, *given, **{**named, "max_examples": count} if "max_examples" in named else named)
+        more = {"max_examples": count(named["max_examples"])} if "max_examples" in named else {}
+        usual(self, *given, **{**named, **more})
 
     settings.__init__ = asked  # type: ignore[method-assign]
 
 
 asked = os.environ.get(EXAMPLES, "")
 if asked:
-    have_examples(int(asked))
+    have_examples(lambda own: int(asked))
+elif choice.MODE == "some":
+    have_examples(lambda own: min(own, choice.EXAMPLES))
 own: dict[str, Any] = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("gstream", **own, **({"max_examples": int(asked)} if asked else {}))
+settings.register_profile("gstream", **own, max_examples=100)
 settings.load_profile("gstream")
+
+
+def pytest_configure() -> None:
+    if choice.MODE not in choice.MODES:
+        raise pytest.UsageError(f"GSTREAM_TESTS={choice.MODE}: give {', '.join(choice.MODES)}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    out = choice.deselected(items, config.args)
+    if out:
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if item not in set(out)]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -42,6 +42,7 @@ def test_labels_are_those_of_the_definition(example, devices, iterations, tmp_pa
     assert result.summary["communities"] == len(set(found.values()))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(("directed", "topology"), [(True, "both"), (True, "out"), (True, "in"), (False, "both")])
 @pytest.mark.parametrize("options", SCHEDULES)
 def test_schedules_change_nothing(directed, topology, options, tmp_path):

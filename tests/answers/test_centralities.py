@@ -142,6 +142,7 @@ def test_networkx(example, alpha, tmp_path_factory):
                 assert all(abs(found[v] - theirs[v]) < 1e-7 for v in nodes), name
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("devices", WAYS)
 def test_hubs_and_devices(directed, devices, tmp_path):

@@ -61,6 +61,7 @@ def test_they_are_those_of_a_walk(example, devices, tmp_path_factory):
     check(example, example.stored(tmp_path_factory.mktemp("color")), devices=devices)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(("directed", "topology"), [(True, "both"), (True, "in"), (False, "both")])
 @pytest.mark.parametrize("options", SCHEDULES)
 def test_schedules_change_nothing(directed, topology, options, tmp_path):

@@ -36,6 +36,7 @@ def test_components_are_networkx(example, devices, tmp_path_factory):
             assert column(graph.wcc(propagate=True, certify=True), "component") == expected
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("topology", ["both", "out", "in"])
 @pytest.mark.parametrize("devices", ["host", "host:2", "fake:5:3"])

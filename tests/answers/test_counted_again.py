@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import choice
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,7 +44,8 @@ def first_values(vertices):
     return dict(zip(vertices, random.normal(0, 3, len(vertices)).tolist(), strict=True))
 
 
-@settings(max_examples=60)
+@pytest.mark.longer
+@settings(max_examples=choice.few(15, 60))
 @given(example=examples(weights="floats", largest=120), devices=devices)
 def test_right_answers_hold(example, devices, tmp_path_factory):
     vertices = [example.user_id(v) for v in example.present]

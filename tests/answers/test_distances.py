@@ -77,6 +77,7 @@ def test_sssp_of_floats_is_networkx(example, devices, data, tmp_path_factory):
     check_distances(example, tmp_path_factory.mktemp("sssp"), data, True, devices)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("topology", ["both", "out", "in"])
 @pytest.mark.parametrize("devices", ["host", "host:2", "fake:3:2"])

@@ -65,6 +65,7 @@ def crowded():
     return Example(203, *ends, directed=False, order="degree")
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("options", SCHEDULES)
 def test_schedules_change_nothing(options, tmp_path):
     example = crowded()

@@ -103,6 +103,7 @@ def test_cross_edges(example, devices, rest, data, tmp_path_factory):
         assert len(result) == len(list(bounds))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(("directed", "topology"), [(True, "both"), (True, "out"), (True, "in"), (False, "both")])
 @pytest.mark.parametrize("options", SCHEDULES)
 def test_schedules_change_nothing(directed, topology, options, tmp_path):

@@ -31,7 +31,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "tests" / "area"
     folder.mkdir(parents=True)
     (folder / "test_properties.py").write_text(TESTS)
-    (tmp_path / "tests" / "conftest.py").write_text((machine.ROOT / "tests" / "conftest.py").read_text())
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = tests\n")
+    for name in ("conftest.py", "choice.py"):
+        (tmp_path / "tests" / name).write_text((machine.ROOT / "tests" / name).read_text())
     monkeypatch.setattr(machine, "ROOT", tmp_path)
     monkeypatch.setattr(examples, "SAID", tmp_path / "said")
     return tmp_path
@@ -64,6 +66,7 @@ def test_properties_are_counted(project: Path) -> None:
     assert row["tests"][quick[0]]["examples"] == 300  # of the first time
 
 
+@pytest.mark.long
 def test_what_has_no_time_to_end_is_missing(project: Path) -> None:
     """What failed before stands until it is tried again, and so does what others came to."""
     both = ["--tests", *(f"tests/area/test_properties.py::test_{name}" for name in ("holds", "breaks"))]
@@ -90,6 +93,7 @@ def test_no_properties_are_no_success(project: Path) -> None:
         row_of(project, "--tests", "tests/area/test_properties.py::test_is_no_property")
 
 
+@pytest.mark.long
 def test_shares_of_several_machines_add_up(project: Path) -> None:
     holds, one, other = "tests/area/test_properties.py::test_holds", project / "one.json", project / "other.json"
 

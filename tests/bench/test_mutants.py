@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from bench.mutants import faults_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,6 +37,8 @@ def test_clip():
 RUN = """
 import sys
 from pathlib import Path
+
+import pytest
 from bench import machine, mutants
 mutants.ROOT, mutants.TESTS = Path(sys.argv[1]), {"small.py": ("test_small.py",)}
 mutants.LOADED = ("pytest",)
@@ -56,6 +60,7 @@ def test_what_decides_nothing_is_left_alone() -> None:
     ]
 
 
+@pytest.mark.long
 def test_faults_that_tests_miss_are_listed_with_their_reasons(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     (tmp_path / "small.py").write_text(TEXT)

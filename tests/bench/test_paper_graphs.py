@@ -164,6 +164,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Setup:
     return Setup(devices, 8, tmp_path / "stores", 8, streams=(1,), sources=2, data=data, against=(ROOT,))
 
 
+@pytest.mark.long
 def test_natural_order_stands_beside_what_was_before(tiny: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs of both processes count; nothing is left behind."""
     monkeypatch.setattr(natural, "commit", lambda root: "0123456789abcdef")

@@ -45,6 +45,7 @@ def sanitized(
     return sanitize.main(given), json.loads(out.read_text())
 
 
+@pytest.mark.long
 def test_nothing_is_reported(tmp_path, monkeypatch):
     code, found = sanitized(tmp_path, monkeypatch, TOOL.replace("REPORTS", "0"))
     assert code == 0 and list(found) == ["memcheck", "synccheck"]
@@ -62,6 +63,7 @@ def test_a_tool_that_says_nothing(tmp_path, monkeypatch):
     assert code == 1 and len(found["synccheck"]["missing"]) == 5 and found["synccheck"]["passed"] == 0
 
 
+@pytest.mark.long
 def test_what_is_missing_comes_later(tmp_path, monkeypatch):
     """Tests whose process was stopped are run by the next one; those that ended are not."""
     slow = TESTS.replace(
@@ -77,6 +79,7 @@ def test_what_is_missing_comes_later(tmp_path, monkeypatch):
     assert [part["passed"] for part in found["memcheck"]["parts"]] == [4, 1]
 
 
+@pytest.mark.long
 def test_failures_count(tmp_path, monkeypatch):
     failing = TESTS.replace("assert os", "assert number != 3 and os")
     code, found = sanitized(tmp_path, monkeypatch, TOOL.replace("REPORTS", "0"), failing)

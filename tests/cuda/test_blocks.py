@@ -21,6 +21,7 @@ def paths(tmp_path_factory):
     return {kind: make_path(tmp_path_factory.mktemp("stores"), kind, V, E, PAGE) for kind in ("undirected", "directed")}
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
 @pytest.mark.parametrize("less", [1, 1.75])
 @pytest.mark.parametrize(("kind", "name"), BLOCKS)

@@ -84,6 +84,7 @@ def ctrl_c(monkeypatch):
     return made
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,1", "cuda:0,2"])
 @pytest.mark.parametrize("place", PLACES)
 def test_an_engine_goes_on_after_ctrl_c(graphs, ctrl_c, place, devices):
@@ -129,6 +130,7 @@ def test_ctrl_c_while_a_job_is_detached(graphs, monkeypatch):
     assert not left
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,1", "cuda:0,2"])
 def test_components_after_ctrl_c(graphs, ctrl_c, devices):
     path, calls, broken = graphs[0].store.path, {}, 0

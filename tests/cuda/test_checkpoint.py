@@ -42,6 +42,7 @@ def store(tmp_path_factory):
         yield made
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_goes_on_elsewhere(store, tmp_path, name, way):

@@ -57,6 +57,7 @@ def stores(request, tmp_path_factory):
         store.close()
 
 
+@pytest.mark.covering(1)
 @needs_gxx
 @pytest.mark.usefixtures("standin_gpu")
 @pytest.mark.parametrize("options", OPTIONS)

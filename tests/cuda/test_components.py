@@ -65,6 +65,7 @@ def launched(monkeypatch):
     return names
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
 @pytest.mark.parametrize("labels", [True, False])
 def test_labels_are_the_least_vertices(graph, launched, monkeypatch, devices, labels):
@@ -99,6 +100,7 @@ def moving(session):
     return heads, {name: array.nbytes for name, array in others.items()}
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,2", "cuda:0,1,3"])
 def test_heads_count_as_moved_once(graph, devices):
     """To all GPUs together; degrees, where they come, and names in degree order are for the first GPU alone."""

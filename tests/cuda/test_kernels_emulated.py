@@ -62,6 +62,7 @@ def pairs():
     return found
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize(("key", "way", "group", "grid"), pairs())
 def test_every_program_and_way(units, key, way, group, grid):
     given, graph, launcher = units[key]
@@ -81,6 +82,7 @@ def test_every_program_and_way(units, key, way, group, grid):
         assert (mine.got == mine.code.identity).all()
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("columns", [8, 32])
 @pytest.mark.parametrize("key", ["bfs", "sssp", "sssp_wide", "wcc", "pagerank", *VARIED])
 def test_pages_of_columns(units, key, columns):

@@ -139,6 +139,7 @@ def test_counters_suffice_and_fit(one, other, buckets):
     assert buckets is None or shape.counters <= buckets + 1
 
 
+@pytest.mark.long
 @needs_nvcc
 def test_exact_sorts_compile(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu_sort, "cache_folder", lambda: tmp_path)

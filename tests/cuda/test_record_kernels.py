@@ -45,6 +45,7 @@ def launched(monkeypatch):
     return names
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_gpus_are_the_host(paths, kind, name, options, launched):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import choice
 import numpy as np
 import pytest
 import standin
@@ -18,10 +19,11 @@ DEVICES = ["cuda", "cuda", "cuda:0,2", "cuda:0,1", "cuda:0,0", "cuda:0,1,2", "cu
 SEEDS, A_TEST = 80, 40
 
 
-@pytest.mark.parametrize("first", range(0, SEEDS, A_TEST))
+@pytest.mark.longer
+@pytest.mark.parametrize("first", choice.seeds(1, range(0, SEEDS, A_TEST)))
 def test_any_schedule_gives_the_hosts_answers(graphs, first):
     seen = set()
-    for seed in range(first, first + A_TEST):
+    for seed in range(first, first + choice.few(12, A_TEST)):
         standin.WORK.seed(seed)
         drawn = Drawn(seed, graphs, DEVICES)
         for outcome in drawn.run():
@@ -30,9 +32,10 @@ def test_any_schedule_gives_the_hosts_answers(graphs, first):
             seen |= {"cache hits"} if stats.cache_hits else set()
             seen |= {step.direction for step in stats.per_superstep}
         assert not standin.LOST, drawn
-    assert len(seen) == 12, seen
+    assert len(seen) >= choice.few(8, 12), seen
 
 
+@pytest.mark.long
 def test_sums_by_chunks(wide_graphs):
     """Graphs of three blocks of totals, which chunks of sums are made of."""
     chunks = []
@@ -67,7 +70,7 @@ def test_weights_that_a_run_does_not_want_stay_at_home(graphs):
         assert found.to_numpy().tobytes() == opened.wcc().to_numpy().tobytes()
 
 
-@pytest.mark.parametrize("seed", range(1000, 1040))
+@pytest.mark.parametrize("seed", choice.seeds(10, range(1000, 1040)))
 def test_devices_hold_what_was_planned(graphs, monkeypatch, seed):
     drawn, held, detach = Drawn(seed, graphs, DEVICES), [], GpuDevice.detach
 

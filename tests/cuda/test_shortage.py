@@ -71,6 +71,7 @@ def each_call(monkeypatch, where, name, error, run, times=40):
     monkeypatch.setattr(where, name, usual)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_allocation_may_fail_once(store, expected, monkeypatch, place, program):
@@ -87,6 +88,7 @@ def test_every_allocation_may_fail_once(store, expected, monkeypatch, place, pro
         assert not standin.LIVE, f"allocation {at}: memory is left"
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,1", "cuda:0,2"])
 @pytest.mark.parametrize("heads", [True, False])
 def test_every_allocation_of_components_may_fail_once(store, monkeypatch, devices, heads):

@@ -56,6 +56,7 @@ def test_every_program(capsys, algorithm):
     assert shown(capsys, algorithm)[1] == shown(capsys, algorithm, "--host")[1]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("types", [(), ("--id-bytes", "8", "--weights", "u1")])
 def test_every_algorithm_for_gpus(capsys, algorithm, types):
@@ -93,6 +94,7 @@ def paths(tmp_path_factory):
     }
 
 
+@pytest.mark.long
 @needs_gxx
 @pytest.mark.usefixtures("standin_gpu")
 @pytest.mark.parametrize(("kind", "name", "own"), [(kind, *case) for kind, cases in CASES.items() for case in cases])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from functools import partial
 
+import choice
 import numpy as np
 import pytest
 import standin
@@ -58,6 +59,7 @@ def ranks(store, **options) -> np.ndarray:
         return engine.run(PageRank(tolerance=0.0), max_supersteps=PATIENCE + 4).value
 
 
+@pytest.mark.covering(1)
 @needs_gxx
 @pytest.mark.usefixtures("standin_gpu")
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
@@ -87,6 +89,7 @@ class Spread(Program):
         return u.value * e.weight / (1 + u.degree)
 
 
+@pytest.mark.covering(1)
 @needs_gxx
 @pytest.mark.usefixtures("standin_gpu")
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
@@ -134,9 +137,10 @@ def test_nothing_is_cut_where_pages_may_go(store, made):
     assert not made
 
 
+@pytest.mark.covering(1)
 @needs_gxx
 @pytest.mark.usefixtures("standin_gpu")
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", choice.seeds(3, range(10)))
 def test_without_memory_pulls_are_as_before(store, made, monkeypatch, number):
     """The n-th array of them can't be had."""
     empty, calls = Tiles._empty, []

@@ -65,6 +65,7 @@ def graph(request, tmp_path_factory):
         yield store, programs, expected
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     ("options", "name"),
     [(options, name) for options in OPTIONS for name in ("Hops", "Shares", "Labels")

@@ -118,6 +118,7 @@ def test_killed_in_every_superstep(store, whole, tmp_path, name):
             assert [s.held for s in found.stats.per_superstep] == [s.held for s in steps]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("way", WAYS)
 def test_goes_on_elsewhere(store, whole, tmp_path, name, way):

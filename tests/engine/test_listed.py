@@ -51,6 +51,7 @@ def chosen(seed, session):
     return vertices, bits
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("options", [{}, {"host_memory": 600_000}, {"devices": ["host", "host"]}])
 @pytest.mark.parametrize("seed", range(5))
 def test_chosen_lists_are_whole(store, seed, options, monkeypatch):

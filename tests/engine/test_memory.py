@@ -72,6 +72,7 @@ def test_sweeps_move_what_was_predicted_and_give_the_same_bits(graph, exact, nam
     assert tracked <= SWEEPS[name].get("host_memory", 1 << 40)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("program", [BFS(source=3), PageRank(), SSSP(source=3)], ids=lambda p: type(p).__name__)
 @pytest.mark.parametrize("devices", ["host", "host:3", "fake:7", "fake:8:2"])
 @pytest.mark.parametrize("option", ["host_memory", "device_memory"])

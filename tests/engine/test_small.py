@@ -92,6 +92,7 @@ def told(outcome):
             for step in outcome.stats.per_superstep]  # fmt: skip
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("kind", MADE)
 @pytest.mark.parametrize("source", [3000, 3, 1500])
@@ -117,6 +118,7 @@ def test_they_are_the_drivers(store, usual, driver_steps, tmp_path, kind, source
             assert found.supersteps > 400 and len(driver_steps) < 40
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, 50, 1000])
 def test_no_more_than_asked_for(store, usual, limit):
     with Engine(store) as engine:

@@ -137,6 +137,7 @@ class Modules:
         return [int(word) for word in out.split()]
 
 
+@pytest.mark.long
 def test_what_is_kept_is_made_anew_where_anything_in_it_has_changed(tmp_path):
     """Functions of other files, those that they call, and constants: Numba looks at the function's own file alone."""
     modules = Modules(tmp_path)
