@@ -1,9 +1,9 @@
 """Which tests `make test` runs, and which `make test-all` runs beyond those.
 
 GSTREAM_TESTS says which: "some" (make test), "all" (make test-all), or "rest", what "all" has beyond "some".
-A test or a case of it that is marked `long` is not in "some". One that is marked `longer` is, with less: it asks `few`.
-`covering(1)` leaves "some" as many combinations of a test's parameters as hold every value of each, `covering(2)` as
-hold every pair of values of two parameters, and `covering` counts per test, in the order in which they are written.
+Tests say of themselves what "some" has of them. Marked `long`: nothing. Marked `longer`: fewer cases, as the test asks
+`few`. Marked `covering(1)` or `covering(2)`: combinations of parameters that hold every value of each, or every pair of
+values of two. Values of `seeds` and examples of properties are fewer, too.
 """
 
 from __future__ import annotations

@@ -1,0 +1,27 @@
+"""Every command once, one after the other, as a newcomer might."""
+
+from __future__ import annotations
+
+from gstream.cli.commands import app
+from tests.cli.command import EDGES, Command
+
+IN_TURN = [
+    ("generate", "rmat", "made.gs", "--scale", "6", "--edge-factor", "4"),
+    ("convert", "edges.txt", "graph.gs"),
+    ("info", "graph.gs"),
+    ("verify", "graph.gs"),
+    ("export", "graph.gs", "back.txt"),
+    ("plan", "bfs", "graph.gs", "--source", "1"),
+    ("run", "bfs", "graph.gs", "--source", "1"),
+    ("show", "bfs"),
+    ("doctor",),
+]
+
+
+def test_every_command(gstream: Command, tmp_path) -> None:
+    (tmp_path / "edges.txt").write_text(EDGES)
+    for command in IN_TURN:
+        done = gstream(*command)
+        assert (done.returncode, done.stderr.count("error")) == (0, 0) and done.stdout + done.stderr, (command, done)
+    assert {name for name, *_ in IN_TURN} == {command.name for command in app.registered_commands}
+    assert len((tmp_path / "back.txt").read_text().split()) == len(EDGES.split("\n", 1)[1].split())
