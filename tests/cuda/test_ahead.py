@@ -46,7 +46,7 @@ def driver_steps(monkeypatch):
     return note_driver_steps(monkeypatch)
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_they_are_the_drivers(store, driver_steps, tmp_path, monkeypatch, kind, options):
@@ -82,7 +82,7 @@ def test_they_are_the_drivers(store, driver_steps, tmp_path, monkeypatch, kind, 
                 assert getattr(found.stats, name) == getattr(expected.stats, name), name
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, 5, 100])
 def test_no_more_than_asked_for(store, driver_steps, limit):
     with Engine(store, RunOptions(devices=["cuda:0"])) as engine, Engine(store, RunOptions(devices=["host"])) as host:

@@ -80,7 +80,7 @@ def expected(store):
         return {name: engine.run(make(), max_supersteps=LIMITS.get(name)) for name, make in PROGRAMS.items()}
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_device_is_the_host(store, expected, name, options):

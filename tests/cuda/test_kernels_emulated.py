@@ -62,7 +62,7 @@ def pairs():
     return found
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(("key", "way", "group", "grid"), pairs())
 def test_every_program_and_way(units, key, way, group, grid):
     given, graph, launcher = units[key]
@@ -82,7 +82,7 @@ def test_every_program_and_way(units, key, way, group, grid):
         assert (mine.got == mine.code.identity).all()
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("columns", [8, 32])
 @pytest.mark.parametrize("key", ["bfs", "sssp", "sssp_wide", "wcc", "pagerank", *VARIED])
 def test_pages_of_columns(units, key, columns):
@@ -102,6 +102,7 @@ def test_pages_of_columns(units, key, columns):
             np.testing.assert_array_equal(got.view(np.uint8), wanted.view(np.uint8))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("way", ["push", "pull"])
 @pytest.mark.parametrize("key", ["bfs", "sssp", "wcc", "pagerank"])
 def test_lists_that_several_warps_share(units, key, way, monkeypatch):
