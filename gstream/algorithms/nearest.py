@@ -15,6 +15,8 @@ import numpy as np
 
 from gstream.algorithms.records import claim, u64
 from gstream.algorithms.shared import is_set, lower
+from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import helper, kernel
 from gstream.records import record_kernel
@@ -150,6 +152,44 @@ def spread_hops(record, distance, hops, open_bits, pull, changed):
             continue
         if tight(distance, u, v, record.weight()) and lower(hops, v, hops[u] + u32(1)):
             atomic_add(changed, 0, 1)
+
+
+@helper
+def pass_hops(words, weights, places, distance, hops, queue, end, u):
+    """spread_hops along the edges of u, to vertices that have none; these are put to the end of the queue. (The new
+    end, edges looked at.)"""
+    k = u64(0)
+    while True:
+        row, word, more, stride = stretch(words, places, u, k)
+        if more == u64(0):
+            return end, k
+        for step in range(more):
+            place = word + step * stride
+            v = u64(words[row, place])
+            if distance[u] == distance[v] and hops[v] == FAR and tight(distance, u, v, weights[row, place]):
+                hops[v], queue[end] = hops[u] + u32(1), v
+                end += u64(1)
+        k += more
+
+
+@kernel
+def spread_hops_alone(words, weights, places, distance, none, hops, plateau, queue, counter):
+    """All rounds of spread_hops by one thread, breadth first: hops are FAR on the plateaus, and 0 elsewhere.
+
+    words, weights, places: gstream.hostcode.adjacency, of out-lists; none: the distance of vertices that are not
+    reached; plateau: bits of vertices; queue: id[V]. Returns the edges looked at.
+    """
+    begin, end, edges = u64(0), u64(0), u64(0)
+    for u in range(u64(len(hops))):
+        if is_stopped(counter):
+            break
+        if distance[u] != none and not is_set(plateau, u):
+            end, looked = pass_hops(words, weights, places, distance, hops, queue, end, u)
+            edges += looked
+    while begin != end and not is_stopped(counter):
+        end, looked = pass_hops(words, weights, places, distance, hops, queue, end, u64(queue[begin]))
+        begin, edges = begin + u64(1), edges + looked
+    return edges
 
 
 @kernel

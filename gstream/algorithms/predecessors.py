@@ -3,18 +3,20 @@
 The candidates of v are its in-neighbours u on tight edges (distance[u] + weight == distance[v]) that come before v in
 (distance, hops). Where every weight counts, they are nearer than v, so predecessors form a tree with the sources as
 roots. Zero weights, and weights that rounding absorbs, leave plateaus of equal distance: there `hops` counts the edges
-from a vertex that has a nearer candidate (or is a source), found by rounds over the plateaus' pages. Predecessors then
-go down in (distance, hops), so there is no cycle, and they do not depend on devices, threads or batches.
+from a vertex that has a nearer candidate (or is a source), found by rounds over the plateaus' pages; of long plateaus
+one of the host's threads finds them, by a breadth-first search. Predecessors then go down in (distance, hops), so there
+is no cycle, and they do not depend on devices, threads or batches.
 """
 
 from __future__ import annotations
 
 import math
+from itertools import count
 from typing import Any
 
 import numpy as np
 
-from gstream.algorithms import nearest
+from gstream.algorithms import lists, nearest
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, set_bits
 
@@ -103,12 +105,26 @@ def _by_weight(
     plateau = np.empty_like(open_bits)
     if not session.each(nearest.unsettled, predecessor, open_bits, plateau):
         return
-    flat = np.unpackbits(plateau.view(np.uint8), bitorder="little")[: len(hops)].view(np.bool_)
-    hops[flat] = nearest.FAR
-    changed = np.ones(1, np.int64)
-    rounds = SharedKernel(nearest.spread_hops, (distance, hops, plateau, pull, changed), True)
-    while changed[0]:
-        changed[0] = 0
-        session.sweep_among(name, rounds, plateau if pull else None)
+    _count_hops(session, distance, hops, plateau)
     predecessor[:] = session.none
     session.sweep_among(name, kernel, open_bits if pull else None)
+
+
+def _count_hops(session: Session, distance: np.ndarray, hops: np.ndarray, plateau: np.ndarray) -> None:
+    """hops of the vertices of `plateau` (bits; of others they are 0), by rounds; by one thread where they are many."""
+    (name, pull), changed = session.gathers(), np.ones(1, np.int64)
+    flat = np.unpackbits(plateau.view(np.uint8), bitorder="little")[: len(hops)].view(np.bool_)
+    hops[flat] = nearest.FAR
+    kernel = SharedKernel(nearest.spread_hops, (distance, hops, plateau, pull, changed), True)
+    for number in count():
+        if number == lists.FIRST_ROUNDS and session.store.has("out"):
+            with lists.lists_of(session, "out", len(hops) * session.id_dtype.itemsize, True) as there:
+                if there is not None:
+                    hops[flat], queue = nearest.FAR, np.empty(len(hops), session.id_dtype)
+                    given = (there.words, there.weights, there.places, distance, unreached(distance.dtype))
+                    session.look(nearest.spread_hops_alone, *given, hops, plateau, queue, items=0, long=True)
+                    return
+        changed[0] = 0
+        session.sweep_among(name, kernel, plateau if pull else None)
+        if not changed[0]:
+            return

@@ -15,6 +15,7 @@ import numpy as np
 
 from gstream.algorithms import widths
 from gstream.algorithms.bfs import source_ids
+from gstream.algorithms.lists import OneThread
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.sssp import check_weights
@@ -48,8 +49,8 @@ def program_of_widest(session: Session, source: Any) -> Widest:
 
 
 def certify_widest(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
-    """Prove widths: one sweep that no edge leads to a wider path, then sweeps along edges that bear a width until every
-    vertex with one is reached from a source. Raises CertificateError."""
+    """Prove widths: one sweep that no edge leads to a wider path, then a search along edges that bear a width, which
+    must reach every vertex with one from a source. Raises CertificateError."""
     width = columns[0].values
     sources = np.unique(session.store.lookup(source_ids(options.get("source"), "certificate")))
     if not np.all(width[sources] == np.inf):
@@ -57,20 +58,45 @@ def certify_widest(session: Session, columns: list[Column], options: dict[str, A
     if np.isnan(width).any():
         raise refuse("a width is no number")
     (name, pull), failure = session.gathers(), np.zeros(3, np.int64)
-    reached, changed = bitmap(len(width)), np.zeros(1, np.int64)
-    session.hold(width, reached)
+    session.hold(width)
     session.sweep(name, SharedKernel(widths.check_widths, (width, pull, failure), True))
     if failure[0]:
         u, v = session.user_ids(failure[1:])
         raise refuse(f"the edge from {u} makes vertex {v} wider than {width[failure[2]]}")
-    set_bits(reached, sources.astype(np.uint64))
-    while True:
-        changed[0] = 0
-        session.sweep(name, SharedKernel(widths.bear_widths, (width, reached, changed, pull), True))
-        if not changed[0]:
-            break
+    reached = _bear(session, width, sources)
     bits = np.unpackbits(reached.view(np.uint8), bitorder="little")[: len(width)].view(np.bool_)
     odd = np.flatnonzero(bits != (width != -np.inf))
     if len(odd):
         raise refuse(f"vertex {session.user_ids(odd[:1])[0]} has width {width[odd[0]]} without a path so wide")
     return {"holds": True, "proves": "every width is that of a path, and none is wider"}
+
+
+def _bear(session: Session, width: np.ndarray, sources: np.ndarray) -> np.ndarray:
+    """Bits of the vertices that edges which bear a width lead to from the sources, by one thread where few are due."""
+    name, pull = ("out", False) if session.store.has("out") else ("in", True)
+    here, reached, following = (bitmap(len(width)) for _ in range(3))
+    session.hold(here, reached, following)
+    set_bits(following, sources.astype(np.uint64))
+    with OneThread(session, [name], len(width) * session.id_dtype.itemsize, True) as alone:
+        while following.any():
+            reached |= following
+            if not pull and (due := alone.take(following)) is not None:
+                _bear_alone(session, alone, due, width, reached, following)
+                continue
+            here[:], following[:] = following, 0
+            kernel = SharedKernel(widths.bear_widths, (width, here, reached, following, pull), True)
+            session.sweep_among(name, kernel, None if pull else here)
+    return reached
+
+
+def _bear_alone(
+    session: Session, alone: OneThread, due: np.ndarray, width: np.ndarray, reached: np.ndarray, following: np.ndarray
+) -> None:
+    """Go on with the vertices that are due by one thread; following: those that are due then."""
+    assert alone.lists
+    lists, queue, ends = alone.lists[0], np.empty(len(width), session.id_dtype), np.array([0, len(due)])
+    queue[: len(due)] = due
+    given = (lists.words, lists.weights, lists.places, width, reached, queue, ends, alone.most)
+    session.look(widths.bear_alone, *given, items=0, long=True)
+    following[:] = 0
+    set_bits(following, queue[ends[0] : ends[1]].astype(np.uint64))

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
+from gstream.algorithms import lists
 from gstream.algorithms.session import Session
 from gstream.algorithms.sssp import find_bad_edge
+from gstream.driver import Engine
 from pagestore.errors import InputError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import devices
@@ -66,9 +68,15 @@ def test_bfs_is_networkx(example, devices, data, tmp_path_factory):
 
 
 @settings(max_examples=120)
-@given(example=examples(weights="integers", edges_at_least=1), devices=devices, data=st.data())
-def test_sssp_of_integers_with_zeros_is_networkx(example, devices, data, tmp_path_factory):
-    check_distances(example, tmp_path_factory.mktemp("sssp"), data, True, devices)
+@given(
+    example=examples(weights="integers", edges_at_least=1), first=st.sampled_from([0, 1, 99]), devices=devices,
+    data=st.data(),
+)  # fmt: skip
+def test_sssp_of_integers_with_zeros_is_networkx(example, first, devices, data, tmp_path_factory):
+    """Hops of equal distances are found by rounds, and by one thread."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lists, "FIRST_ROUNDS", first)
+        check_distances(example, tmp_path_factory.mktemp("sssp"), data, True, devices)
 
 
 @settings(max_examples=100)
@@ -103,6 +111,18 @@ def test_zero_weights_take_fewest_hops(tmp_path):
     example = Example(5, source, target, np.zeros(5))
     with gstream.open(example.stored(tmp_path)) as graph:
         assert column(graph.sssp(source=0, certify=True), "predecessor") == {0: None, 1: 0, 2: 1, 3: 0, 4: 3}
+
+
+@pytest.mark.parametrize("weight", [np.zeros(20_000), np.append(1e30, np.ones(19_999))], ids=["zero", "absorbed"])
+def test_long_paths_of_one_distance_take_few_sweeps(weight, tmp_path, monkeypatch):
+    """In any order of IDs: the hop that a vertex is at is found by a search, not by a round each."""
+    order = np.random.default_rng(6).permutation(20_001)
+    swept, sweep = [], Engine.sweep
+    monkeypatch.setattr(Engine, "sweep", lambda *given: (swept.append(given[1]), sweep(*given))[1])
+    with gstream.open(Example(20_001, order[:-1], order[1:], weight).stored(tmp_path)) as graph:
+        found = graph.sssp(source=int(order[0])).to_numpy()
+    assert np.array_equal(found["predecessor"][order[1:]], order[:-1])
+    assert len(swept) <= 2 * (4 + lists.FIRST_ROUNDS)  # of float32, and of float64 where it is more exact
 
 
 def test_weights_that_rounding_absorbs_make_no_circle(tmp_path):

@@ -47,12 +47,29 @@ def check_widths(graph, example, sources):
 
 
 @settings(max_examples=200)
-@given(example=examples("integers") | examples("floats"), data=st.data())
-def test_widest_paths(example, data, tmp_path_factory):
+@given(
+    example=examples("integers") | examples("floats"), first=st.sampled_from([1, 3, 99]),
+    most=st.sampled_from([1, 4, 999]), data=st.data(),
+)  # fmt: skip
+def test_widest_paths(example, first, most, data, tmp_path_factory):
+    """Their certificate is found by sweeps, by one thread, and from one to the other and back."""
     nodes = list(example.networkx())
     sources = data.draw(st.lists(st.sampled_from(nodes), min_size=1, max_size=3, unique=True))
-    with gstream.open(example.stored(tmp_path_factory.mktemp("widest"))) as graph:
+    path = example.stored(tmp_path_factory.mktemp("widest"))
+    with gstream.open(path) as graph, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lists, "FIRST_ROUNDS", first)
+        patch.setattr(lists, "MOST_DUE", most)
         check_widths(graph, example, sources)
+
+
+def test_the_certificate_of_a_long_path_as_wide_throughout_takes_few_sweeps(tmp_path, monkeypatch):
+    """Every edge bears the width of its end, in any order of IDs."""
+    order = np.random.default_rng(6).permutation(20_001)
+    swept, sweep = [], Engine.sweep
+    monkeypatch.setattr(Engine, "sweep", lambda *given: (swept.append(given[1]), sweep(*given))[1])
+    with gstream.open(Example(20_001, order[:-1], order[1:], np.ones(20_000)).stored(tmp_path)) as graph:
+        found = graph.widest(source=int(order[0]), certify=True)
+    assert (found.to_numpy()["width"][order[1:]] == 1).all() and len(swept) <= 2 + lists.FIRST_ROUNDS
 
 
 def acyclic(example):
