@@ -43,6 +43,12 @@ def cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
+def algorithm_table() -> str:
+    """README's table: a line an algorithm."""
+    rows = (f"| `{entry.name}` | {cell(entry.title)} |" for entry in ALGORITHMS.values())
+    return "\n".join(("| algorithm | finds |", "|---|---|", *rows, ""))
+
+
 def algorithms() -> str:
     """A section an algorithm: what it gives, its options, its columns, which definition it follows."""
     return "\n".join(_algorithm(entry) for entry in ALGORITHMS.values())

@@ -18,11 +18,12 @@ sys.path.insert(0, str(ROOT / "docs"))
 try:
     import hooks
     import pictures
+    import reference
     import transcripts
 finally:
     sys.path.remove(str(ROOT / "docs"))
 
-__all__ = ["PAGES", "RUN", "Reader", "hooks", "pictures", "transcripts", "without_gpus"]
+__all__ = ["PAGES", "RUN", "Reader", "hooks", "pictures", "reference", "transcripts", "without_gpus"]
 
 PAGES = {str(path.relative_to(ROOT)): path for path in transcripts.all_pages()}
 RUN = [
