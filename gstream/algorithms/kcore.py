@@ -4,7 +4,8 @@ core(v) = the greatest k such that v is in the k-core (Seidman 1983), as network
 vertex's neighbours are its out-neighbours and its in-neighbours, added up. The graph is taken as simple: self-loops
 don't count, duplicate edges count once.
 Holds 4 bytes (8 past 2^32 edges) and 5 bits a vertex (undirected 4). Each sweep visits the pages of vertices that the
-last one took off, or on a GPU that has all pages, where choosing takes longer, all of them.
+last one took off, or on a GPU that has all pages, where choosing takes longer, all of them. Where few vertices fall at
+a time, as along chains, one of the host's threads goes on from each to the next (gstream.algorithms.lists).
 
 Certificate: with c the answer, (1) every vertex v has c(v) neighbours u with c(u) >= c(v), so core(v) >= c(v); (2)
 within each layer {c = k} the vertices can be taken off one after the other, each having at most k neighbours left in
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import peeling
+from gstream.algorithms.lists import OneThread
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
@@ -46,7 +48,7 @@ def run_kcore(session: Session, k: int | None = None) -> tuple[list[Column], dic
         k = min(k, 2 * session.meta.vertices + 1)  # past all degrees; numbers of any size are asked for
         off = Peeling(session, lists, degree < k)
         off.level[peeling.LEVEL] = min(max(k - 1, 0), np.iinfo(degree.dtype).max)
-        rounds = off.take_off(peeling.peel, degree, off.level)
+        rounds = off.take_off(peeling.peel, degree)
         inside = (degree >= k).astype(np.uint8)
         found = {"core_vertices": int(np.count_nonzero(inside))}
         return [Column("in_core", inside)], found | session.finish(rounds, True)
@@ -79,7 +81,7 @@ class Peeling:
     def all_levels(self, degree: np.ndarray) -> int:
         """Have every degree become the core number; rounds."""
         opened = (degree, self.there)
-        with self._resident(degree) as resident:
+        with self._alone() as alone, self._resident(degree) as resident:
             for number in resident.rounds(self.last):
                 self._settle(resident, number)
                 resident.each(peeling.find_next, self.items, number, *opened, self.last, self.level, items=len(degree))
@@ -87,14 +89,19 @@ class Peeling:
                     given = (number, *opened, mine, now, self.last, self.level)
                     resident.each(peeling.open_next, self.items, *given, items=len(mine))
                 self._sweep(resident, number, peeling.peel, degree, self.level)
+                self._go_on_alone(resident, alone, degree, degree[:0], int(self.level[peeling.LEVEL]))
         return int(self.last.max())
 
-    def take_off(self, kernel: RecordKernel, *arrays: np.ndarray) -> int:
-        """Take off who is due, and who falls by it, by a kernel over arrays of vertices; rounds."""
-        with self._resident(*arrays) as resident:
+    def take_off(self, kernel: RecordKernel, count: np.ndarray, core: np.ndarray | None = None) -> int:
+        """Take off the vertices that are due, and those that fall by it: by `peel`, count their degrees, or by
+        `take_layers`, count what each has left; rounds."""
+        arrays = (count, self.level) if core is None else (core, count)
+        with self._alone() as alone, self._resident(*arrays) as resident:
             for number in resident.rounds(self.last):
                 self._settle(resident, number)
                 self._sweep(resident, number, kernel, *arrays)
+                given = count[:0] if core is None else core
+                self._go_on_alone(resident, alone, count, given, int(self.level[peeling.LEVEL]))
         return int(self.last.max())
 
     def _resident(self, *arrays: np.ndarray) -> Resident:
@@ -106,6 +113,29 @@ class Peeling:
         for mine, now in zip(self.mine, self.now, strict=True):
             given = (number, mine, now, self.last, self.level)
             resident.each(peeling.settle, self.items, *given, items=len(mine))
+
+    def _alone(self) -> OneThread:
+        beside = self.session.meta.vertices * self.session.id_dtype.itemsize
+        return OneThread(self.session, [each.name for each in self.lists], beside)
+
+    def _go_on_alone(
+        self, resident: Resident, alone: OneThread, count: np.ndarray, core: np.ndarray, level: int
+    ) -> None:
+        """Take off what falls by the last sweep, and so on, by one thread as long as few vertices are due."""
+        if resident.on_gpu:
+            return
+        for mine, now in zip(self.mine, self.now, strict=True):
+            mine &= ~now  # those lists have been looked at
+        due = alone.take(np.bitwise_or.reduce(self.mine))
+        if due is None:
+            return
+        assert alone.lists is not None
+        first, last = alone.lists[0], alone.lists[-1]
+        queue, ends = np.empty(self.session.meta.vertices, self.session.id_dtype), np.array([0, len(due)])
+        queue[: len(due)] = due
+        given = (first.words, first.places, last.words, last.places, len(self.lists), self.mine[0], self.others[0])
+        given += (count, core, level, queue, ends, alone.most)
+        self.session.look(peeling.peel_alone, *given, items=0, long=True)
 
     def _sweep(self, resident: Resident, number: int, kernel: RecordKernel, *arrays: np.ndarray) -> None:
         """The lists of who is `now`; whole pages after some rounds: who becomes due farther on in them falls in the
@@ -150,7 +180,7 @@ def certify_kcore(session: Session, columns: list[Column], options: dict[str, An
     if few.any():
         v = int(np.flatnonzero(few)[0])
         raise refuse(f"vertex {session.user_ids([v])[0]} has {left[v]} neighbours in the {core[v]}-core")
-    Peeling(session, lists, left <= core).take_off(peeling.take_layers, core, left)
+    Peeling(session, lists, left <= core).take_off(peeling.take_layers, left, core)
     stuck = left > core if k is None else (left > core) & (given == 0)
     if stuck.any():
         v = int(np.flatnonzero(stuck)[0])

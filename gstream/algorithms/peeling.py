@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from gstream.algorithms.records import i64, u64
 from gstream.algorithms.shared import is_set, lower
+from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap, trailing_zeros
-from gstream.hostcode.jit import helper
+from gstream.hostcode.jit import helper, kernel
 from gstream.records import item_kernel, record_kernel
 
 WORDS = 32  # of a bitmap, that are an item: one for each lane
@@ -148,3 +150,57 @@ def take_layers(record, mine, other, now, hubs, ends, core, left):
         if u != v and core[u] == core[v] and atomic_add(left, u, i64(-1)) == core[u] + i64(1):
             atomic_or(mine, u >> u64(6), bit(u))
             atomic_or(other, u >> u64(6), bit(u))
+
+
+@helper
+def look_alone(words, places, mine, other, v, count, core, level, queue, end):
+    """Take v off along one topology, by one thread, if its list there has yet to be looked at.
+
+    Returns the end of the queue, to which those that fall are added, and the edges looked at.
+    """
+    if not is_set(mine, v):
+        return end, u64(0)
+    mine[v >> u64(6)] &= ~bit(v)
+    layered, k, before = len(core) > 0, u64(0), v
+    floor = count.dtype.type(core[v]) if layered else count.dtype.type(level)
+    while True:
+        row, word, more, stride = stretch(words, places, v, k)
+        if more == u64(0):
+            return end, k
+        for step in range(more):
+            u = u64(words[row, word + step * stride])
+            if u == v or u == before:  # lists ascend: an edge that is there twice stands beside itself
+                continue
+            before = u
+            if layered and core[u] != core[v]:
+                continue
+            if count[u] > floor:
+                count[u] -= count.dtype.type(1)
+                if count[u] == floor:
+                    mine[u >> u64(6)] |= bit(u)
+                    other[u >> u64(6)] |= bit(u)
+                    queue[end] = u
+                    end += u64(1)
+        k += more
+
+
+@kernel
+def peel_alone(words, places, words_in, places_in, ways, mine, other, count, core, level, queue, ends, most, counter):
+    """Take off the queued vertices, and those that fall by it, by one thread.
+
+    words, places: gstream.hostcode.adjacency, of `ways` topologies. mine, other: bits of the vertices whose list is to
+    be looked at in each. count: `degree`, or `left` where core has elements (int64[V]): then all layers at once.
+    queue: id[V]; ends: int64[2], where those that are due begin in it, and where they end; they may be more than `most`
+    in the end. Returns the edges looked at.
+    """
+    begin, end, edges = u64(ends[0]), u64(ends[1]), u64(0)
+    while begin != end and end - begin <= u64(most) and not is_stopped(counter):
+        v = u64(queue[begin])
+        begin += u64(1)
+        end, looked = look_alone(words, places, mine, other, v, count, core, level, queue, end)
+        edges += looked
+        if ways > 1:
+            end, looked = look_alone(words_in, places_in, other, mine, v, count, core, level, queue, end)
+            edges += looked
+    ends[0], ends[1] = begin, end
+    return edges

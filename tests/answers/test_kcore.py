@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
+from bench.cliff_graphs import Cliff
+from gstream.algorithms import lists
 from gstream.algorithms.kcore import certify_kcore, run_kcore
 from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.session import Session
@@ -25,11 +27,22 @@ def whole(example):
 
 
 @settings(max_examples=250)
-@given(example=examples(), devices=devices, k=st.integers(0, 7))
-def test_core_numbers_are_networkx(example, devices, k, tmp_path_factory):
+@given(
+    example=examples(), devices=devices, k=st.integers(0, 7), first=st.sampled_from([1, 2, 16]),
+    most=st.sampled_from([1, 7, 1 << 14]),
+)  # fmt: skip
+def test_core_numbers_are_networkx(example, devices, k, first, most, tmp_path_factory):
+    """first, most: from which round on and for how many vertices one thread goes on alone."""
     example = whole(example)
     expected = nx.core_number(simple(example))
-    with gstream.open(example.stored(tmp_path_factory.mktemp("core")), devices=devices) as graph:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lists, "FIRST_ROUNDS", first)
+        patch.setattr(lists, "MOST_DUE", most)
+        check_cores(example, expected, devices, k, tmp_path_factory.mktemp("core"))
+
+
+def check_cores(example, expected, devices, k, folder):
+    with gstream.open(example.stored(folder), devices=devices) as graph:
         result = graph.kcore(certify=True)
         assert column(result, "core") == expected
         assert result.summary["largest_core"] == max(expected.values(), default=0)
@@ -77,13 +90,17 @@ def test_who_falls_is_due_once(tmp_path, monkeypatch):
         assert swept and not any(swept)
 
 
-def test_a_chain_falls_in_few_sweeps_of_few_pages(tmp_path):
-    ring = np.arange(20000)
-    example = Example(20001, ring, ring + 1, directed=False)
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("shape", ["path", "comb", "grid", "tree"])
+def test_cascades_look_at_every_edge_once_in_few_sweeps(directed, shape, tmp_path):
+    """Long chains in any order fall in as many sweeps whatever their length, and each list is looked at once."""
+    vertices, source, target, _ = Cliff(shape, 30000, "permuted").made
+    example = Example(vertices, source, target, directed=directed)
     with gstream.open(example.stored(tmp_path)) as graph:
         result = graph.kcore(certify=True)
-        assert set(column(result, "core").values()) == {1}
-        assert result.summary["supersteps"] < 200
+        assert set(column(result, "core").values()) == {2 if shape == "grid" else 1}
+        assert result.summary["supersteps"] <= lists.FIRST_ROUNDS + 1
+        assert result.summary["stats"]["edges_visited"] == 2 * len(source)
 
 
 def test_only_pages_of_who_is_peeled_are_visited(tmp_path):
