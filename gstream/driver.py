@@ -175,7 +175,7 @@ class Engine:
             while True:
                 plan = self.plan(program, code)
                 try:
-                    outcome = self._run(code, plan, limit, asked.exactly, watch, keeper)
+                    outcome = self._run(code, plan, limit, asked, watch, keeper)
                     break
                 except DeviceMemoryError:  # cache, batches and chunk shrink, in this order, until nothing fits
                     self.most_device_bytes = int(sum(plan.device_bytes.values()) * LESS)
@@ -183,7 +183,7 @@ class Engine:
         return outcome
 
     def _run(
-        self, code: Any, plan: Plan, max_supersteps: int | None, exactly: bool, watch: Watch | None,
+        self, code: Any, plan: Plan, max_supersteps: int | None, asked: Asked, watch: Watch | None,
         keeper: Keeper | None,
     ) -> RunOutcome:  # fmt: skip
         """Run a compiled program as planned."""
@@ -205,7 +205,7 @@ class Engine:
                 for device in self.devices:
                     undo.callback(device.rest)  # all, before one gives memory back that others may work on
                 run = Run(self, code, plan, job, watch, keeper)
-                supersteps, converged = run.go(max_supersteps, exactly)
+                supersteps, converged = run.go(max_supersteps, asked)
                 value = run.values()
                 self._sources.settle()
                 self._note_peak(plan)

@@ -14,6 +14,8 @@ from gstream.wording import say_in_python
 from pagestore.errors import GstreamError, UsageError
 
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+LINGERING = 1 / 16  # of the vertices: more are active for long where paths are long; random graphs end soon after
+AT_MOST = 16  # times a run's patience it goes on with fewer
 
 
 class Every(NamedTuple):
@@ -44,13 +46,23 @@ class Asked:
     """What a run is in its user's words: an algorithm, or a program of the user's own, and its options by name.
 
     options: None where they are the program's parameters. exactly: as many supersteps as its limit says, though nothing
-    may change any more. kept: whether it reads and writes the checkpoints that the options ask for.
+    may change any more. kept: whether it reads and writes the checkpoints that the options ask for. patience: a run
+    without a limit ends after so many supersteps where many vertices are active still; its caller does the rest.
     """
 
     name: str
     options: dict[str, Any] | None = None
     exactly: bool = False
     kept: bool = True
+    patience: int | None = None
+
+    def most_supersteps(self, limit: int | None) -> int | None:
+        """After so many supersteps a run ends, converged or not."""
+        return AT_MOST * self.patience if limit is None and self.patience is not None else limit
+
+    def gives_up(self, supersteps: int, active: float) -> bool:
+        """Whether patience is gone, with such a share of the vertices active."""
+        return self.patience is not None and supersteps >= self.patience and active > LINGERING
 
 
 class RunStopped(GstreamError):

@@ -20,6 +20,7 @@ from gstream.demand import NO_PAGES, Demand
 from gstream.devices.base import Job, Range, Step
 from gstream.direction import LISTED, Frontier
 from gstream.fit import BLOCK
+from gstream.keeping import Asked
 from gstream.overlap import Overlap
 from gstream.pagetable import PageTable
 from gstream.plan import Plan
@@ -53,15 +54,16 @@ class Run(RunState):
         slices = self.sending.slices(self.plan.chunks[0])
         return all(device.spread(slices, self.devices) for device in self.devices)
 
-    def go(self, max_supersteps: int | None, exactly: bool = False) -> tuple[int, bool]:
-        """Run to the end, or to max_supersteps though nothing changes any more (exactly); (supersteps, converged)."""
+    def go(self, limit: int | None, asked: Asked) -> tuple[int, bool]:
+        """Run to the end, or to the limit, or until the caller's patience is gone; (supersteps, converged)."""
         supersteps, frontier = self.begin()
+        exactly, most, vertices = asked.exactly, asked.most_supersteps(limit), max(1, self.plan.graph.vertices)
         paths = fast_paths(self, exactly)
         while True:
             if self.watch is not None:
                 self.watch(supersteps, self.values())
             converged = bool(supersteps and self.code.halt()) or self.still(frontier, supersteps, exactly)
-            ended = converged or supersteps == max_supersteps
+            ended = converged or supersteps == most or asked.gives_up(supersteps, frontier.vertices / vertices)
             if self.keeper is not None:
                 self.keeper.between(self, supersteps, ended)
             if ended:
@@ -69,14 +71,14 @@ class Run(RunState):
                 return supersteps, converged
             made = 0
             for path in paths:
-                made, frontier = path.step(frontier, supersteps, max_supersteps)
+                made, frontier = path.step(frontier, supersteps, most)
                 if made:
                     break
             if made:
                 supersteps += made
                 continue
             supersteps += 1
-            self.last = supersteps == max_supersteps
+            self.last = supersteps == most
             self.code.set_superstep(supersteps)
             frontier = self.superstep(frontier)
 

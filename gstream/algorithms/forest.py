@@ -71,12 +71,16 @@ class HostForest:
 
 def foresee_forest(session: Session) -> None:
     """Raise ResourceError where memory lacks room for trees and degrees beside pages, or for the names at the end."""
+    session.foresee(forest_bytes(session), names_bytes(session))
+
+
+def forest_bytes(session: Session) -> int:
+    """What trees and degrees take, and bits of vertices whose pages are wanted."""
     vertices, ways = session.meta.vertices, 1 + session.meta.directed
     a_vertex = session.id_dtype.itemsize
     asked = heads_pay(session) and len(session.meta.topologies) == ways
     degrees = ways * session.engine.graph.degree_bytes if asked else 0
-    swept = vertices * (a_vertex + degrees) + bitmap_bytes(vertices)
-    session.foresee(swept, names_bytes(session))
+    return vertices * (a_vertex + degrees) + bitmap_bytes(vertices)
 
 
 def heads_pay(session: Session) -> bool:

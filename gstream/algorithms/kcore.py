@@ -134,8 +134,8 @@ class Peeling:
         queue, ends = np.empty(self.session.meta.vertices, self.session.id_dtype), np.array([0, len(due)])
         queue[: len(due)] = due
         given = (first.words, first.places, last.words, last.places, len(self.lists), self.mine[0], self.others[0])
-        given += (count, core, level, queue, ends, alone.most)
-        self.session.look(peeling.peel_alone, *given, items=0, long=True)
+        fallen = (count, core, level, queue, ends, alone.most)
+        self.session.look(peeling.peel_alone, *given, *fallen, items=0, long=True)
 
     def _sweep(self, resident: Resident, number: int, kernel: RecordKernel, *arrays: np.ndarray) -> None:
         """The lists of who is `now`; whole pages after some rounds: who becomes due farther on in them falls in the

@@ -155,7 +155,7 @@ class Session:
     def run(
         self, program: Any, max_supersteps: int | None = None, watch: Any = None, later: int = 0, **own: Any
     ) -> RunOutcome:
-        """engine.run; its figures are added to the session's. own: `exactly`, `kept` of gstream.keeping.Asked.
+        """engine.run; its figures are added to the session's. own: of gstream.keeping.Asked.
 
         later: bytes that the call will take in all after the run; too little for them is said before it.
         """

@@ -40,7 +40,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "hits": ("programs.hits: Authorities Hubs",),
     "degrees": (),
     "khop": ("programs.bfs: BFS", "bothways: step_both"),
-    "hcc": ("programs.wcc: WCC",),
+    "hcc": ("programs.wcc: WCC", COMPONENTS),
     "widest": ("programs.widest: Widest",),
     "levels": ("dag: take_level peel reach_out find_above",),
     "closeness": ("programs.reach: Reach", SEARCHES),

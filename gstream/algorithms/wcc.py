@@ -18,6 +18,9 @@ A list that is no longer than the heads was linked from there; as the vertex was
 Without heads all pages are swept once; an undirected edge is then linked from its higher end only. So they are where
 the out- and in-lists of vertices outside the giant together take more pages.
 
+hcc propagates labels instead. Where many vertices still change after some supersteps, as along long paths, union-find
+ends what it began: label propagation takes as many supersteps as the longest shortest path has edges.
+
 Runs gstream.algorithms.unionfind, hcc gstream.programs.wcc; needs any topology, hcc an undirected store; holds 8 bytes
 a vertex, directed 12; certificate: gstream.algorithms.certify.
 """
@@ -30,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import unionfind
-from gstream.algorithms.forest import HostForest, least_members, make_forest, names_bytes
+from gstream.algorithms.forest import HostForest, forest_bytes, least_members, make_forest, names_bytes
 from gstream.algorithms.session import Session
 from gstream.devices.base import DeviceMemoryError
 from gstream.results import Column
@@ -39,6 +42,7 @@ from pagestore.layout import HEAD_NEIGHBOURS
 
 SAMPLED_COLUMNS = 2  # of the first topology's heads, for all vertices; others for vertices outside the giant component
 SAMPLES = 1024
+PATIENCE = 4  # supersteps of label propagation; where most labels travel farther, union-find is through sooner
 
 
 def run_wcc(session: Session, propagate: bool = False) -> tuple[list[Column], dict[str, Any]]:
@@ -63,14 +67,18 @@ def program_of_hcc(session: Session) -> Any:
 
 
 def _propagated(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
-    from gstream.programs.wcc import WCC, WCC64
-
     if session.meta.directed:
         raise UsageError(
             f"{session.store.path}: is directed, and labels travel along edges one way. "
             "Use wcc's union-find, or convert with --undirected."
         )
-    outcome = session.run(WCC() if session.meta.id_bytes == 4 else WCC64(), later=names_bytes(session))
+    later = max(names_bytes(session), forest_bytes(session))
+    outcome = session.run(program_of_hcc(session), later=later, patience=PATIENCE)
+    if not outcome.converged:
+        supersteps = outcome.supersteps
+        del outcome  # and its values
+        labels, found = _united(session)
+        return labels, found | {"supersteps": supersteps + found["supersteps"]}
     parent = outcome.value.astype(session.id_dtype, copy=False)
     labels, components = least_members(session, parent), int(unionfind.count_roots(parent))
     return labels, {"components": components, **session.finish(outcome.supersteps, outcome.converged)}

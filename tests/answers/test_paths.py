@@ -12,12 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms import lists
+from bench.cliff_graphs import Cliff
+from gstream.algorithms import lists, wcc
 from gstream.algorithms.levels import certify_levels, run_levels
 from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.session import Session
 from gstream.algorithms.widest import certify_widest, run_widest
 from gstream.driver import Engine
+from gstream.keeping import AT_MOST
 from pagestore.errors import InputError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 
@@ -154,8 +156,9 @@ def test_cycles_are_named(example, tmp_path_factory):
 
 
 @settings(max_examples=200)
-@given(example=examples(), radius=st.integers(0, 4), data=st.data())
-def test_khop_and_hcc(example, radius, data, tmp_path_factory):
+@given(example=examples(), radius=st.integers(0, 4), patience=st.sampled_from([1, 2, 99]), data=st.data())
+def test_khop_and_hcc(example, radius, patience, data, tmp_path_factory):
+    """patience: supersteps after which union-find may end label propagation."""
     plain = example.networkx()
     source = data.draw(st.sampled_from(list(plain)))
     folder = tmp_path_factory.mktemp("khop")
@@ -169,8 +172,32 @@ def test_khop_and_hcc(example, radius, data, tmp_path_factory):
                 graph.hcc()
     example = replace(example, directed=False)
     expected = {v: min(members) for members in nx.connected_components(example.networkx()) for v in members}
-    with gstream.open(example.stored(folder)) as graph:
+    with gstream.open(example.stored(folder)) as graph, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wcc, "PATIENCE", patience)
         assert column(graph.hcc(certify=True), "component") == expected
+
+
+@pytest.mark.parametrize("shape", ["path", "comb", "grid", "cliques-undirected"])
+def test_labels_that_travel_far_are_united(shape, tmp_path):
+    """Supersteps do not grow with the longest shortest path, and edges looked at stay a multiple of the edges."""
+    vertices, source, target, _ = Cliff(shape, 20_000, "permuted").made
+    example = Example(vertices, source, target, directed=False)
+    with gstream.open(example.stored(tmp_path)) as graph:
+        result = graph.hcc(certify=True)
+        assert set(column(result, "component").values()) == {0}
+        assert result.summary["converged"] and result.summary["supersteps"] == wcc.PATIENCE + 1
+        assert result.summary["stats"]["edges_visited"] <= 10 * len(source)
+
+
+def test_a_long_tail_of_few_active_vertices_ends(tmp_path):
+    """A path behind a random graph: few vertices are active at a time, and for many supersteps."""
+    random = np.random.default_rng(1)
+    ends, path = random.integers(0, 4000, (2, 40000)), random.permutation(240) + 4000
+    source, target = np.concatenate([ends[0], [0], path[:-1]]), np.concatenate([ends[1], path])
+    with gstream.open(Example(4240, source, target, directed=False).stored(tmp_path)) as graph:
+        result = graph.hcc(certify=True)
+    assert set(column(result, "component").values()) == {0}
+    assert 0 <= result.summary["supersteps"] - AT_MOST * wcc.PATIENCE <= 1  # and a sweep of union-find, or none
 
 
 @pytest.mark.parametrize("devices", WAYS)
