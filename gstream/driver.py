@@ -24,7 +24,7 @@ from gstream.demand import NO_PAGES, Demand
 from gstream.devices.base import Device, DeviceMemoryError, DevicePlan, HostVertices, Job
 from gstream.devices.host import HostDevice
 from gstream.devices.make import make_devices
-from gstream.devices.threads import Workers
+from gstream.devices.threads import QUIET, Workers
 from gstream.feeding import exhaust, feed, in_turn
 from gstream.fit import graph_of, work_list_bytes
 from gstream.hostcode.compile import GraphShape, compile_host
@@ -61,13 +61,13 @@ class Engine:
         self.graph = graph_of(store, len(self.specs))
         self.devices: list[Device] = make_devices(self.specs, self.options)
         self.graph = replace(self.graph, apart=max(device.apart(self.devices) for device in self.devices))
-        self._readers = ThreadPoolExecutor(self.options.read_threads, thread_name_prefix="read-ahead")
+        self._readers = ThreadPoolExecutor(self.options.read_threads, "read-ahead", *QUIET)
         poison = any(device.reads_late for device in self.devices)
         capped = self.options.host_memory is not None
         first = self.devices[0]
         pin = first.pin if first.pins else None
         self._sources = Sources(store, len(self.devices), pin, self._readers, capped, poison, self.options.trace)
-        self._servers = ThreadPoolExecutor(len(self.devices), thread_name_prefix="device")
+        self._servers = ThreadPoolExecutor(len(self.devices), "device", *QUIET)
         self.arrays = VertexArrays(self.devices[0])
         self._costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
         self.most_device_bytes: int | None = None  # what a device turned out to have

@@ -24,10 +24,14 @@ NO_KEYWORD = " or --gpus"  # Python has devices for it
 def in_python(**others: str) -> Iterator[None]:
     """For what Python calls: errors that leave the block speak of keywords, and a library that is missing is one.
 
+    What the caller set with numpy.seterr does not reach into the block: overflows there are looked for, and told.
     others: options that the call names otherwise than most, as force="force" where files are written.
     """
     try:
-        yield
+        import numpy as np  # here: messages of a command do without
+
+        with np.errstate(all="ignore"):
+            yield
     except GstreamError as error:
         error.spoken = say_in_python(error.line, OTHERS | others)
         raise

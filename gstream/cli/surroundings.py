@@ -5,7 +5,7 @@
 - Characters that a terminal's encoding lacks are shown as `\\xfc`, `\\u65e5`; so are undecodable bytes of file names.
 - Standard error that can't be written, as its reader has left or its disk is full, is given up: the answer goes on.
 - Warnings of libraries are for their own developers: none is shown, and none becomes an error (PYTHONWARNINGS).
-- Variables that would have libraries work in another way than gstream needs are removed (UNWANTED).
+- Variables that would have libraries work in another way than gstream needs are removed (UNWANTED, Numba's but KEPT).
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import warnings
 
 from pagestore.errors import UsageError
 
+NUMBA = "NUMBA_"  # switched off, kernels would be Python, which has none of their atomics; debugging is printed
+KEPT = ("NUMBA_CACHE_DIR", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_BOUNDSCHECK")
 UNWANTED = (
-    "NUMBA_DISABLE_JIT",  # kernels would be Python, which has none of their atomics
     "HDF5_USE_FILE_LOCKING",  # a conversion has a lock of its own on its file, which HDF5's would meet
     "HDF5_DRIVER",  # stores are plain files
 )
@@ -39,7 +40,7 @@ class _Forgiving(io.FileIO):
 def prepare() -> None:
     """Do all of the above, once at the start of the process."""
     warnings.simplefilter("ignore")
-    for name in UNWANTED:
+    for name in [*UNWANTED, *(name for name in os.environ if name.startswith(NUMBA) and name not in KEPT)]:
         os.environ.pop(name, None)
     for descriptor in (0, 1, 2):
         try:

@@ -15,15 +15,24 @@ def make_devices(specs: list[DeviceSpec], options: RunOptions) -> list[Device]:
     hosts = sum(spec.kind == "host" for spec in specs)
     threads = max(1, options.host_threads // max(1, hosts))
     made: list[Device] = []
-    for number, spec in enumerate(specs):
-        name = f"{spec.kind}:{number}"
-        if spec.kind == "cuda":
-            from gstream.devices.gpu import GpuDevice
+    try:
+        for number, spec in enumerate(specs):
+            made.append(_make(spec, f"{spec.kind}:{number}", threads, options))
+    except BaseException:
+        for device in made:  # they have threads, or memory of a GPU
+            device.close()
+        raise
+    return made
 
-            made.append(GpuDevice(f"cuda:{spec.seed}", spec.seed, options.host_threads, options.trace))
-        elif spec.kind == "host":
-            made.append(HostDevice(name, threads, options.trace))
-        else:
-            module, _, factory = os.environ[TEST_DEVICES].partition(":")
-            made.append(getattr(import_module(module), factory)(name, spec.seed))
+
+def _make(spec: DeviceSpec, name: str, threads: int, options: RunOptions) -> Device:
+    """The device of one spec; threads: of a host."""
+    if spec.kind == "cuda":
+        from gstream.devices.gpu import GpuDevice
+
+        return GpuDevice(f"cuda:{spec.seed}", spec.seed, options.host_threads, options.trace)
+    if spec.kind == "host":
+        return HostDevice(name, threads, options.trace)
+    module, _, factory = os.environ[TEST_DEVICES].partition(":")
+    made: Device = getattr(import_module(module), factory)(name, spec.seed)
     return made

@@ -59,7 +59,8 @@ def convert(
     the same store), ResourceError (disk or memory). Temporary files are removed on the way out, whatever happened;
     with `options.resume` an interrupted conversion keeps them, as a killed one does.
     """
-    return _Conversion(source, Path(path), options or ConvertOptions(), progress).run()
+    with np.errstate(all="ignore"):  # what the caller set with numpy.seterr is for arithmetic of its own
+        return _Conversion(source, Path(path), options or ConvertOptions(), progress).run()
 
 
 class _Conversion:

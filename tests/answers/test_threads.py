@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import copy
 import importlib
+import multiprocessing
 import os
 import pickle
 import signal
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import gstream
 from gstream import turns
+from gstream.devices.make import make_devices
 from gstream.hostcode.generate import load_text
+from gstream.options import TEST_DEVICES, DeviceSpec, RunOptions
 from pagestore.errors import GstreamError, StoreError, UsageError
 from tests.answers.graphs import Example
 
@@ -160,6 +163,28 @@ def test_closed_and_dropped_graphs_hold_nothing(path):
     del graphs, graph
     assert descriptors(path) == 0 and threading.active_count() == threads
     assert all(len(one.to_numpy()) for one in kept)
+
+
+def test_devices_that_were_made_are_closed_where_one_is_missing(monkeypatch):
+    monkeypatch.setenv(TEST_DEVICES, "no.such.module:make")
+    threads = threading.active_count()
+    specs = [DeviceSpec("host", 0), DeviceSpec("host", 1), DeviceSpec("fake", 0)]
+    with pytest.raises(ModuleNotFoundError):
+        make_devices(specs, RunOptions(threads=4))
+    assert threading.active_count() == threads
+
+
+def worked(graph, source, result):
+    return graph.bfs(source=source).to_numpy()["distance"], result.to_numpy()["distance"]
+
+
+def test_a_process_of_another_kind_takes_a_graph_and_a_result(path):
+    """Started afresh, it imports gstream and opens the store again."""
+    source = GRAPH.user_id(3)
+    with gstream.open(path) as graph, ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        result = graph.bfs(source=source)
+        for distances in pool.submit(worked, graph, source, result).result(60):
+            assert np.array_equal(distances, result.to_numpy()["distance"])
 
 
 def test_close_waits_for_a_run_of_another_thread(path):

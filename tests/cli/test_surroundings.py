@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import h5py
@@ -14,12 +15,21 @@ import numpy as np
 import pytest
 
 import gstream
+from pagestore.convert import ConvertOptions, convert
 from pagestore.errors import MOST_LINE, GstreamError, UsageError
 from pagestore.faults import library_error
 from pagestore.hdf5 import open_located
+from pagestore.inputs import InputOptions, open_source
 
 LATIN = {"PYTHONIOENCODING": "latin-1"}
-ODD = {"NUMBA_DISABLE_JIT": "1", "HDF5_USE_FILE_LOCKING": "TRUE", "HDF5_DRIVER": "core", "PYTHONWARNINGS": "error"}
+ODD = {
+    "NUMBA_DISABLE_JIT": "1",
+    "NUMBA_NUM_THREADS": "0",
+    "NUMBA_DEBUG": "1",
+    "HDF5_USE_FILE_LOCKING": "TRUE",
+    "HDF5_DRIVER": "core",
+    "PYTHONWARNINGS": "error",
+}
 
 
 def command(shell: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[bytes]:
@@ -129,6 +139,19 @@ def test_numba_switched_off_is_said(folder: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
     with gstream.open(folder / "n.gs") as graph, pytest.raises(UsageError, match="NUMBA_DISABLE_JIT"):
         graph.wcc()
+
+
+def test_overflows_and_warnings_are_errors_of_the_caller_alone(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "w.txt").write_text("1 2 3e38\n2 3 3e38\n3 1 1e-40\n3 4 0\n")
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        source = open_source(tmp_path / "w.txt", InputOptions(), tmp_path, 1 << 28)
+        assert convert(source, tmp_path / "w.gs", ConvertOptions(page_bytes=4096)).vertices == 4
+        with gstream.open(tmp_path / "w.gs") as graph:
+            found = [graph.sssp(source=1, certify=True), graph.closeness()]
+            found.append(graph.pagerank(personalization={1: 1e-310, 2: 1e300}, certify=True))
+            for one in found:
+                assert len(one.to_pandas()) == 4 and one.top(1)
 
 
 def test_json_is_ascii(folder: Path) -> None:
