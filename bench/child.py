@@ -8,14 +8,16 @@ child starts with the memory of whoever forked it, and the graphs of a benchmark
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from bench.machine import ROOT
 
@@ -109,3 +111,18 @@ def run(command: Sequence[str], stdin: Path | None = None) -> Run:
 def gstream(*arguments: str | Path) -> list[str]:
     """The command line of `gstream ARGUMENTS`, by this interpreter."""
     return [sys.executable, "-m", "gstream", *(str(argument) for argument in arguments)]
+
+
+def lines_within(pipe: IO[bytes], limit_s: float) -> Iterator[bytes | None]:
+    """Lines of a pipe, each within so many seconds of the one before, else None; empty at its end."""
+    rest = b""
+    while True:
+        while b"\n" not in rest:
+            if not select.select([pipe], [], [], limit_s)[0]:
+                yield None
+            elif more := os.read(pipe.fileno(), 1 << 16):
+                rest += more
+            else:
+                yield b""
+        line, _, rest = rest.partition(b"\n")
+        yield line

@@ -10,11 +10,19 @@ from typing import Any
 from bench.cliff_graphs import LONG
 
 USUAL = "n log n"
-BOUNDS: dict[str, Callable[[float], float]] = {  # work by edges; vertices grow as edges do but where noted
-    USUAL: lambda edges: edges * math.log(edges),
-    "m^1.5": lambda edges: edges**1.5,
-    "n m": lambda edges: edges**2,
+BOUNDS: dict[str, Callable[[dict[str, Any]], float]] = {  # work by a size
+    USUAL: lambda size: size["edges"] * math.log(size["edges"]),
+    "m^1.5": lambda size: size["edges"] ** 1.5,
+    "n m": lambda size: size["vertices"] * size["edges"],
+    "hops m": lambda size: size["supersteps"] * size["edges"],
 }
+WHY = {
+    USUAL: "n is the number of edges",
+    "m^1.5": "each edge's ends have up to m^0.5 neighbours in common: so long does it take to list m edges' triangles",
+    "n m": "by its definition a search from each of n vertices over m edges",
+    "hops m": "a sketch passes all of m edges once a hop, of which there are as many as the graph is wide, up to 256",
+}
+EXPONENTS = {USUAL: 1.1, "m^1.5": 1.5, "n m": 2.0, "hops m": 1.5}  # that a size is guessed by from one before it
 SLACK = 2.0  # times the growth of the bound: from one size to the next, graphs outgrow a cache
 SOON_MS = 20.0
 TIMES = 5.0
@@ -27,20 +35,25 @@ def growth(row: dict[str, Any]) -> tuple[float, float] | None:
         return None
     before, after = row["sizes"][-2:]
     times, larger = after["ms"] / before["ms"], after["edges"] / before["edges"]
-    bound = BOUNDS[row["bound"]]
-    return math.log(times) / math.log(larger), times / (bound(after["edges"]) / bound(before["edges"]))
+    return math.log(times) / math.log(larger), times / allowed(row["bound"], before, after)
+
+
+def allowed(bound: str, before: dict[str, Any], after: dict[str, Any]) -> float:
+    """How many times as long as a size the next one may take, but for SLACK: by the bound, or as a linear walk does."""
+    work = BOUNDS[bound]
+    walks = before["walk_ms"], after["walk_ms"]
+    return max(work(after) / work(before), walks[1] / walks[0] if all(walks) else 0.0)
 
 
 def failures_of(row: dict[str, Any]) -> list[str]:
     """The bounds that a row breaks, in words."""
     found = [row["wrong"]] if row["wrong"] else []
-    bound = BOUNDS[row["bound"]]
     for name in ("ms", "certified_ms"):
         known = [size for size in row["sizes"] if size[name] is not None]
         for before, after in pairwise(known):
-            allowed = SLACK * bound(after["edges"]) / bound(before["edges"]) * max(before[name], 1.0)
+            most = SLACK * allowed(row["bound"], before, after) * max(before[name], 1.0)
             best = min(after["peers_ms"].values(), default=0.0)
-            if after[name] > max(SOON_MS, allowed, TIMES * best):
+            if after[name] > max(SOON_MS, most, TIMES * best):
                 times = after[name] / before[name]
                 certified = "certified, " if name == "certified_ms" else ""
                 found.append(f"{certified}{after['edges']} edges: {times:.0f} times as long as {before['edges']}")
@@ -49,9 +62,8 @@ def failures_of(row: dict[str, Any]) -> list[str]:
             peer, best = min(size["peers_ms"].items(), key=lambda item: item[1])
             if size["ms"] > TIMES * best:
                 found.append(f"{size['edges']} edges: {size['ms'] / best:.0f} times {peer}")
-    if row["skipped"] and (row["bound"] == USUAL or not row["sizes"]):
-        found.append(row["skipped"])
-    return found
+    missing = [text for text in (row["skipped"], row["uncertified"]) if text]
+    return found + missing if row["bound"] == USUAL or not row["sizes"] else found
 
 
 def judged(row: dict[str, Any]) -> dict[str, Any]:
@@ -90,10 +102,11 @@ def cells(row: dict[str, Any]) -> list[str]:
         f"{found[0]:.2f}" if found else "",
         row["bound"],
         f"{peer[0]} {number(peer[1])}" if peer else "",
-        "; ".join(failures_of(row)) or ("ok" if not row["skipped"] else f"ok; {row['skipped']}"),
+        "; ".join(failures_of(row) or ["ok", *(row[name] for name in UNMEASURED if row[name])]),
     ]
 
 
+UNMEASURED = ("skipped", "uncertified", "refused")  # fields of a row that say what is not there, and why
 HEADINGS = (
     "algorithm", "graph", "ms by size", "certified ms", "supersteps", "edges looked at / edges", "exponent", "bound",
     "best peer, ms", "verdict",
@@ -104,6 +117,11 @@ def line(row: dict[str, Any]) -> str:
     return "| " + " | ".join(cells(row)) + " |"
 
 
+def named(rows: list[dict[str, Any]], bound: str) -> str:
+    """The algorithms of a bound."""
+    return ", ".join(dict.fromkeys(row["what"] for row in rows if row["bound"] == bound)) or "none here"
+
+
 def markdown(whole: dict[str, Any]) -> str:
     """The whole table, broken rows first."""
     facts, rows = whole["machine"], whole["rows"]
@@ -112,10 +130,13 @@ def markdown(whole: dict[str, Any]) -> str:
         "# Growth on long, flat, dense and lopsided graphs",
         "",
         f"- {facts['date']}, commit {facts['commit'][:12]}; {facts['cpu']}; {facts['cores']} cores",
-        f"- `{whole['command']}`; a run may take {whole['budget_s']:g} s",
+        f"- `{whole['command']}`",
+        f"- a run may take {whole['budget_s']:g} s, and what is measured at once, up to 3 runs, {whole['limit_s']:g} s",
         f"- load average when it began: {facts['load_average_before']}",
         f"- exponent: of the time in the edges, between the two largest sizes; a row may grow {SLACK:g} times as its "
-        f"bound does, and below {SOON_MS:g} ms as it likes",
+        f"bound, or a linear walk by scipy, does, and below {SOON_MS:g} ms as it likes",
+        *(f"- bound {bound}: {named(rows, bound)}; {why}" for bound, why in WHY.items() if bound != USUAL),
+        f"- bound {USUAL}: all others; {WHY[USUAL]}",
         f"- peers, on long diameters from {PEERS_FROM} edges on: at most {TIMES:g} times the best, or {SOON_MS:g} ms",
         f"- {len(rows)} rows, {len(broken)} break a bound",
         "",

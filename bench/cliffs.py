@@ -3,12 +3,16 @@
 python bench/cliffs.py                                  # all of it, for hours: bench/results/cliffs.{json,md}
 python bench/cliffs.py --only bfs sssp --shapes path grid-undirected --sizes 10000 100000 --out A
 python bench/cliffs.py --busy                           # beside other work: the lesser of wall and CPU time
-python bench/cliffs.py --budget 10                      # seconds a run may take; larger sizes of such a row are skipped
+python bench/cliffs.py --budget 2 --sizes 10000 100000 --numberings permuted      # in minutes; the table says the limit
 
-Two bounds hold a row. Growth: from one size to the next the time grows by no more than SLACK times what the bound of
-the algorithm allows (n log n in the edges, or the one that BOUNDS names), or the run is below SOON, or within TIMES the
-best peer, whose time grows past caches as well. Peers, on long
-diameters, from PEERS_FROM edges on: at most TIMES the best of igraph, networkit and scipy, or below SOON.
+`--budget`: seconds that a run may take. A size, a certificate or a peer that would take longer by the growth so far is
+skipped; what turns out to say nothing for LATE budgets and COMPILING_S more is ended. The table names both.
+
+Two bounds hold a row. Growth: from one size to the next the time, with a certificate and without, grows by no more than
+SLACK times what the bound of the algorithm allows (n log n in the edges, or the one that BOUNDS names) or what a linear
+walk of the same graph by scipy takes more, as caches are outgrown; or the run is below SOON, or within TIMES the best
+peer. Peers, on long diameters, from PEERS_FROM edges on: at most TIMES the best of igraph, networkit and scipy, or
+below SOON.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +37,16 @@ if str(ROOT) not in sys.path:
 import numpy as np  # noqa: E402
 
 from bench import cliff_table, machine, ours  # noqa: E402
+from bench.child import lines_within  # noqa: E402
 from bench.cliff_graphs import CYCLIC, NUMBERINGS, SHAPES, Cliff  # noqa: E402
+from bench.cliff_peers import PEERS  # noqa: E402
 from bench.graphs import WORK  # noqa: E402
 
 SIZES = (10_000, 100_000, 1_000_000)
 BUDGET_S = 20.0  # a run; a size that would take longer by the row's growth is skipped
 ENOUGH_S = 1.0  # a first run that takes longer is not repeated
 RUNS = 3
-KILLED_AFTER = 6.0  # budgets, of a row that says nothing
+LATE, COMPILING_S = 3.0, 10.0  # what is measured at once are up to RUNS runs
 FAR = 1 << 30  # a limit that no search reaches
 
 
@@ -101,7 +108,7 @@ ASKED = {
     "neural": Asked("neural", _heated),
     "cdlp": Asked("cdlp"),
     "degrees": Asked("degrees"),
-    "radius": Asked("radius"),
+    "radius": Asked("radius", bound="hops m"),
     "betweenness": Asked("betweenness", bound="n m"),
     "betweenness of a source": Asked("betweenness", lambda cliff: _source(cliff) | {"normalized": False}),
     "closeness": Asked("closeness", bound="n m"),
@@ -116,19 +123,25 @@ ASKED = {
 
 @dataclass
 class Size:
-    """One size of a row: milliseconds of the best run, of it with a certificate, and of each peer."""
+    """One size of a row: milliseconds of the best run, of it with a certificate, of each peer, and of a linear walk."""
 
+    vertices: int
     edges: int
     ms: float
     supersteps: int
     edges_visited: int
     certified_ms: float | None = None
     peers_ms: dict[str, float] = field(default_factory=dict)
+    walk_ms: float | None = None
 
 
 @dataclass
 class Row:
-    """One algorithm on one shape and numbering; skipped: why larger sizes are not there."""
+    """One algorithm on one shape and numbering.
+
+    skipped, uncertified: why larger sizes, or their certificates, are not there; refused: what gstream says of them;
+    doing: what is measured now.
+    """
 
     what: str
     shape: str
@@ -136,7 +149,10 @@ class Row:
     bound: str
     sizes: list[Size] = field(default_factory=list)
     skipped: str = ""
+    uncertified: str = ""
+    refused: str = ""
     wrong: str = ""
+    doing: str = ""
 
     @property
     def key(self) -> list[str]:
@@ -146,22 +162,22 @@ class Row:
 class Clock:
     """Whether a next size is likely to stay within the budget, by the last times of what is measured.
 
-    busy: other processes share the cores.
+    busy: other processes share the cores. bound: of the row, by which times are expected to grow.
     """
 
-    def __init__(self, budget_s: float, busy: bool) -> None:
-        self.budget_s, self.busy = budget_s, busy
+    def __init__(self, budget_s: float, busy: bool, bound: str = cliff_table.USUAL) -> None:
+        self.budget_s, self.busy, self.bound = budget_s, busy, bound
         self.last: dict[str, list[tuple[int, float]]] = {}
 
     def note(self, name: str, seconds: float, edges: int) -> None:
         self.last.setdefault(name, []).append((edges, seconds))
 
     def allows(self, name: str, edges: int) -> bool:
-        """By the growth of its last two sizes, at least linear; of one alone by n^1.5."""
+        """By the growth of its last two sizes, at least linear; of one alone by the bound."""
         seen = self.last.get(name, [])
         if not seen:
             return True
-        exponent = 1.5
+        exponent = cliff_table.EXPONENTS[self.bound]
         if len(seen) > 1:
             (before, less), (after, more) = seen[-2:]
             exponent = max(1.0, math.log(max(more, 1e-4) / max(less, 1e-4)) / math.log(after / before))
@@ -182,55 +198,90 @@ def timed(call: Callable[[], Any], busy: bool) -> tuple[float, Any]:
     return best, answer
 
 
+@lru_cache(maxsize=len(SIZES))
+def graph_of(shape: str, edges: int, numbering: str) -> tuple[Cliff, Any]:
+    """(the graph, as peers hold it): rows of one shape follow each other."""
+    from bench.cliff_peers import Theirs
+
+    cliff = Cliff(shape, edges, numbering)
+    return cliff, Theirs(cliff, machine.cores())
+
+
 def measure(
-    row: Row, sizes: Sequence[int], budget_s: float, folder: Path, peers: bool = True, busy: bool = False
-) -> Row:
-    """Fill a row, smallest size first."""
-    clock, asked = Clock(budget_s, busy), ASKED[row.what]
+    row: Row, sizes: Sequence[int], budget_s: float, folder: Path, peers: bool = True, busy: bool = False,
+    tell: Callable[[Row], None] = lambda row: None,
+) -> Row:  # fmt: skip
+    """Fill a row, smallest size first; tell: called before each thing that is measured, with `doing`."""
+    from pagestore.errors import GstreamError
+
+    clock = Clock(budget_s, busy, row.bound)
     for edges in sizes:
         if not clock.allows("ours", edges):
             row.skipped = f"{edges} edges would take more than {budget_s:g} s"
             break
-        cliff = Cliff(row.shape, edges, row.numbering)
-        _measure_size(row, asked, cliff, clock, folder, peers)
+        try:
+            _measure_size(row, edges, clock, folder, peers, tell)
+        except GstreamError as error:
+            row.refused = f"{edges} edges: {error}"
+            break
+    row.doing = ""
     return row
 
 
-def _measure_size(row: Row, asked: Asked, cliff: Cliff, clock: Clock, folder: Path, peers: bool) -> None:
+def _measure_size(row: Row, edges: int, clock: Clock, folder: Path, peers: bool, tell: Callable[[Row], None]) -> None:
     from gstream.algorithms.registry import ALGORITHMS
 
+    def begin(name: str) -> None:
+        row.doing = f"{edges} edges, {name}"
+        tell(row)
+
+    begin("the graph")
+    asked, (cliff, theirs) = ASKED[row.what], graph_of(row.shape, edges, row.numbering)
     own = asked.options(cliff)
     with ours.opened(cliff.store(folder)) as session:
+        begin("ours")
         if not row.sizes:
             session.execute(asked.algorithm, own)  # compiles
         seconds, answer = timed(lambda: session.execute(asked.algorithm, own), clock.busy)
         clock.note("ours", seconds, cliff.edges)
         stats = answer.summary["stats"]
-        size = Size(cliff.edges, seconds * 1e3, answer.summary["supersteps"], stats["edges_visited"])
+        size = Size(cliff.made[0], cliff.edges, seconds * 1e3, answer.summary["supersteps"], stats["edges_visited"])
+        size.walk_ms = walk_ms(row.shape, edges, row.numbering, clock.busy)
         row.sizes.append(size)
-        if ALGORITHMS[asked.algorithm].proves and clock.allows("certified", cliff.edges):
-            if len(row.sizes) == 1:
-                session.execute(asked.algorithm, own, certify=True)  # compiles
-            seconds, _ = timed(lambda: session.execute(asked.algorithm, own, certify=True), clock.busy)
-            clock.note("certified", seconds, cliff.edges)
-            size.certified_ms = seconds * 1e3
-        if peers:
-            _ask_peers(row, size, cliff, clock, answer)
+        if ALGORITHMS[asked.algorithm].proves and not row.uncertified:
+            if clock.allows("certified", cliff.edges):
+                begin("certified")
+                if len(row.sizes) == 1:
+                    session.execute(asked.algorithm, own, certify=True)  # compiles
+                seconds, _ = timed(lambda: session.execute(asked.algorithm, own, certify=True), clock.busy)
+                clock.note("certified", seconds, cliff.edges)
+                size.certified_ms = seconds * 1e3
+            else:
+                row.uncertified = f"certified, {edges} edges would take more than {clock.budget_s:g} s"
+    for name in PEERS.get(row.what, {}) if peers else ():
+        _ask_peer(row, size, name, theirs, clock, answer, begin)
 
 
-def _ask_peers(row: Row, size: Size, cliff: Cliff, clock: Clock, answer: Any) -> None:
-    from bench.cliff_peers import PEERS, Theirs
+@lru_cache(maxsize=len(SIZES))
+def walk_ms(shape: str, edges: int, numbering: str, busy: bool) -> float:
+    """Milliseconds that scipy takes to find the weak components: linear by its definition, so that caches show."""
+    theirs = graph_of(shape, edges, numbering)[1]
+    return timed(lambda: PEERS["wcc"]["scipy"].call(theirs), busy)[0] * 1e3
 
-    theirs = Theirs(cliff, machine.cores())
-    for name, peer in PEERS.get(row.what, {}).items():
-        if not clock.allows(name, cliff.edges) or (cliff.directed and not peer.directed):
-            continue
-        peer.call(theirs)  # builds its graph
-        seconds, found = timed(lambda call=peer.call: call(theirs), clock.busy)
-        clock.note(name, seconds, cliff.edges)
-        size.peers_ms[name] = seconds * 1e3
-        if peer.column is not None:
-            _compare(row, name, answer, np.asarray(peer.column(found), dtype=np.float64))
+
+def _ask_peer(
+    row: Row, size: Size, name: str, theirs: Any, clock: Clock, answer: Any, begin: Callable[[str], None]
+) -> None:
+    peer, cliff = PEERS[row.what][name], theirs.cliff
+    if not clock.allows(name, cliff.edges) or (cliff.directed and not peer.directed):
+        return
+    begin(name)
+    peer.call(theirs)  # builds its graph
+    seconds, found = timed(lambda: peer.call(theirs), clock.busy)
+    clock.note(name, seconds, cliff.edges)
+    size.peers_ms[name] = seconds * 1e3
+    if peer.column is not None:
+        _compare(row, name, answer, np.asarray(peer.column(found), dtype=np.float64))
 
 
 def _compare(row: Row, name: str, answer: Any, expected: np.ndarray) -> None:
@@ -242,11 +293,12 @@ def _compare(row: Row, name: str, answer: Any, expected: np.ndarray) -> None:
 
 
 def rows_of(only: Sequence[str], shapes: Sequence[str], numberings: Sequence[str]) -> Iterator[Row]:
-    for what in only:
-        asked = ASKED[what]
-        for shape in shapes:
-            for numbering in numberings if shape in asked.shapes else ():
-                yield Row(what, shape, numbering, asked.bound)
+    """Graph by graph, as these take long to be built."""
+    for shape in shapes:
+        for numbering in numberings:
+            for what in only:
+                if shape in ASKED[what].shapes:
+                    yield Row(what, shape, numbering, ASKED[what].bound)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -269,51 +321,52 @@ def measure_apart(rows: list[Row], options: argparse.Namespace) -> list[Row]:
     done: list[Row] = []
     part = WORK / "cliffs" / f"rows-{os.getpid()}.jsonl"
     part.parent.mkdir(parents=True, exist_ok=True)
-    while len(done) < len(rows):
-        left = rows[len(done) :]
+    while left := rows[len(done) :]:
         part.write_text("".join(json.dumps(row.key) + "\n" for row in left))
         command = [sys.executable, __file__, "--child", str(part), "--budget", str(options.budget)]
         command += ["--sizes", *map(str, options.sizes)] + ["--no-peers"] * options.no_peers + ["--busy"] * options.busy
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-        assert child.stdout is not None
-        limit = KILLED_AFTER * options.budget * len(options.sizes)
-        reason = _take(child, done, limit)
-        if len(done) < len(rows):
-            done.append(rows[len(done)])
-            done[-1].skipped = reason
-            print(f"{done[-1].key}: {reason}", file=sys.stderr, flush=True)
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT)
+        done += take(child, left, LATE * options.budget + COMPILING_S)
     part.unlink()
     return done
 
 
-def _take(child: subprocess.Popen[str], done: list[Row], limit_s: float) -> str:
-    """Take rows of a child until it ends, or says nothing for so long; why it ended."""
-    import select
-
+def take(child: subprocess.Popen[bytes], left: list[Row], limit_s: float) -> list[Row]:
+    """Rows of a child until it ends, or says nothing for so long: the last one then tells what it was at."""
     assert child.stdout is not None
+    done: list[Row] = []
+    row = left[0]
     try:
-        while True:
-            ready, _, _ = select.select([child.stdout], [], [], limit_s)
-            if not ready:
-                return f"not done after {limit_s:g} s"
-            line = child.stdout.readline()
-            if not line:
-                return f"its process ended with exit code {child.wait()}"
-            found = json.loads(line)
-            done.append(Row(**found | {"sizes": [Size(**size) for size in found["sizes"]]}))
-            print(cliff_table.line(found), file=sys.stderr, flush=True)
+        for line in lines_within(child.stdout, limit_s):
+            if line:
+                found = json.loads(line)
+                row = Row(**found | {"sizes": [Size(**size) for size in found["sizes"]]})
+            else:
+                ended = f"not done after {limit_s:g} s" if line is None else f"its process ended: {child.wait()}"
+                row = row if row.doing else left[len(done)]
+                row.skipped, row.doing = f"{row.doing or 'the first size'}: {ended}", ""
+            if not row.doing:
+                done.append(row)
+                print(cliff_table.line(asdict(row)), file=sys.stderr, flush=True)
+            if not line or len(done) == len(left):
+                break
     finally:
         child.kill()
         child.wait()
+    return done
 
 
 def measure_here(options: argparse.Namespace) -> int:
-    """The child's side: rows from a file, a line of JSON each on standard output."""
+    """The child's side: rows from a file, a line of JSON on standard output for each thing that it begins, and at the
+    end of a row."""
+
+    def tell(row: Row) -> None:
+        print(json.dumps(asdict(row)), flush=True)
+
     for text in options.child.read_text().splitlines():
         what, shape, numbering = json.loads(text)
         row = Row(what, shape, numbering, ASKED[what].bound)
-        measure(row, options.sizes, options.budget, WORK / "cliffs", not options.no_peers, options.busy)
-        print(json.dumps(asdict(row)), flush=True)
+        tell(measure(row, options.sizes, options.budget, WORK / "cliffs", not options.no_peers, options.busy, tell))
     return 0
 
 
@@ -323,6 +376,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return measure_here(options)
     words = " ".join(["python bench/cliffs.py", *(arguments if arguments is not None else sys.argv[1:])])
     whole = {"command": words, "machine": machine.facts(), "budget_s": options.budget}
+    whole["limit_s"] = LATE * options.budget + COMPILING_S
     if options.join:
         whole |= cliff_table.join([json.loads(file.read_text()) for file in options.join])
     else:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,9 @@ def a_row(ms: list[float], **other: Any) -> dict[str, Any]:
     sizes = [
         {"edges": 10**number, "ms": each, "certified_ms": None, "peers_ms": {}} for number, each in enumerate(ms, 4)
     ]
-    return {"what": "bfs", "shape": "path", "bound": "n log n", "sizes": sizes, "skipped": "", "wrong": ""} | other
+    sizes = [size | {"vertices": size["edges"], "supersteps": 1, "walk_ms": None} for size in sizes]
+    texts = dict.fromkeys(("skipped", "uncertified", "refused", "wrong"), "")
+    return {"what": "bfs", "shape": "path", "bound": "n log n", "sizes": sizes} | texts | other
 
 
 def test_every_algorithm_has_a_row() -> None:
@@ -58,6 +63,34 @@ def test_sizes_past_the_budget_are_skipped_and_said(tmp_path: Path) -> None:
     assert len(row.sizes) == 1 and row.skipped == "1000000000 edges would take more than 0.001 s"
 
 
+def test_graphs_that_an_algorithm_refuses_end_a_row(tmp_path: Path) -> None:
+    row = cliffs.measure(cliffs.Row("levels", "cycle", "natural", "n log n"), (100, 200), 9.0, tmp_path, False)
+    assert row.refused.startswith("100 edges: ") and "has a cycle" in row.refused and not row.skipped
+    assert cliff_table.failures_of(asdict(row)) == [] and row.refused in cliff_table.line(asdict(row))
+
+
+CHILD = """
+import json, sys, time
+for line in sys.argv[1:]:
+    print(line, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_what_is_not_done_in_time_is_told_and_what_is_there_is_kept(late: bool) -> None:
+    rows = [cliffs.Row("bfs", shape, "natural", "n log n") for shape in ("path", "comb", "tree")]
+    said = [dict(asdict(row)) for row in rows]
+    said[1] |= {"doing": "200 edges, certified", "sizes": [asdict(cliffs.Size(101, 100, 1.0, 101, 100))]}
+    lines = [json.dumps(one) for one in said[:2]]
+    script = CHILD if late else CHILD.replace("time.sleep(60)", "sys.exit(3)")
+    child = subprocess.Popen([sys.executable, "-c", script, *lines], stdout=subprocess.PIPE)
+    done = cliffs.take(child, rows, 0.5)
+    assert [row.shape for row in done] == ["path", "comb"] and not done[0].skipped
+    ended = "not done after 0.5 s" if late else "its process ended: 3"
+    assert done[1].skipped == f"200 edges, certified: {ended}" and len(done[1].sizes) == 1
+
+
 def test_bounds_that_a_row_breaks() -> None:
     assert cliff_table.failures_of(a_row([10.0, 100.0, 1000.0])) == []
     assert cliff_table.failures_of(a_row([0.1, 19.0])) == []  # soon done
@@ -70,6 +103,15 @@ def test_bounds_that_a_row_breaks() -> None:
     cold = a_row([10.0, 1000.0])
     cold["sizes"][1]["peers_ms"] = {"scipy": 400.0}  # grows as ours does
     assert cliff_table.failures_of(cold) == []
+    cold = a_row([10.0, 700.0])
+    for size, walk in zip(cold["sizes"], (1.0, 40.0), strict=True):  # all that is linear outgrows a cache
+        size["walk_ms"] = walk
+    assert cliff_table.failures_of(cold) == []
+    assert cliff_table.failures_of(a_row([10.0, 700.0])) == ["100000 edges: 70 times as long as 10000"]
+    assert cliff_table.failures_of(a_row([10.0], uncertified="certified, 100000 edges would")) != []
+    hops = a_row([10.0, 700.0], bound="hops m")
+    hops["sizes"][1]["supersteps"] = 4
+    assert cliff_table.failures_of(hops) == []
     slow = a_row([10.0, 60.0])
     slow["sizes"][1]["peers_ms"] = {"scipy": 10.0, "igraph": 30.0}
     assert cliff_table.failures_of(slow) == ["100000 edges: 6 times scipy"]
@@ -82,7 +124,7 @@ def test_the_command_writes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     facts = {"date": "", "commit": "", "cpu": "", "cores": 2, "load_average_before": []}
     plain = {"numbering": "natural", "what": "degrees"}
     wholes = [
-        {"command": "one", "machine": facts, "budget_s": 1, "rows": [with_more(row, plain)]}
+        {"command": "one", "machine": facts, "budget_s": 1, "limit_s": 13, "rows": [with_more(row, plain)]}
         for row in (a_row([10.0, 1000.0]), a_row([10.0, 90.0]))
     ]
     files = [tmp_path / "a.json", tmp_path / "b.json"]
@@ -94,5 +136,5 @@ def test_the_command_writes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def with_more(row: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    sizes = [size | {"supersteps": 1, "edges_visited": 1} for size in row["sizes"]]
+    sizes = [size | {"edges_visited": 1} for size in row["sizes"]]
     return row | more | {"sizes": sizes}
