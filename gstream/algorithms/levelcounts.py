@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.records import claim, u64
+from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_or, population, trailing_zeros
 from gstream.hostcode.jit import kernel
 from gstream.records import item_kernel, record_kernel
@@ -48,6 +50,48 @@ def add_lowest_zeros(value, sums, counter):
         for v in range(first, min(first + BLOCK, vertices)):
             low, high = ~value[v] & ones, ~(value[v] >> u64(32)) & ones
             sums[v] += np.uint16(trailing_zeros(low) + trailing_zeros(high))
+
+
+@kernel
+def search_alone(words, places, due, front, fresh, seen, score, reached, amounts, ends, most, counter):
+    """Rounds by one thread over lists of out-neighbours (gstream.hostcode.adjacency), as pass_on and count_fresh.
+
+    due: id[2, V], in row ends[2] the ends[0] vertices whose `front` is not 0; ends[1]: the round in which they were
+    reached (int64[3], changed). Rounds go on while `most` vertices or fewer are due, as far as amounts (float64[n], by
+    the round) say what a search that arrives counts. Returns the edges looked at.
+    """
+    count, number, row, edges = u64(ends[0]), ends[1], u64(ends[2]), u64(0)
+    while count != 0 and count <= u64(most) and number + 1 < len(amounts) and not is_stopped(counter):
+        found, after = u64(0), row ^ u64(1)
+        for index in range(count):
+            v, k = u64(due[row, index]), u64(0)
+            mine, front[v] = front[v], u64(0)
+            while True:
+                page, word, more, stride = stretch(words, places, v, k)
+                if more == u64(0):
+                    break
+                for step in range(more):
+                    u = u64(words[page, word + step * stride])
+                    new = mine & ~seen[u]
+                    if new != u64(0):
+                        if fresh[u] == u64(0):
+                            due[after, found] = u
+                            found += u64(1)
+                        fresh[u] |= new
+                k += more
+            edges += k
+        number += 1
+        for index in range(found):
+            u = u64(due[after, index])
+            new, fresh[u] = fresh[u], u64(0)
+            front[u] = new
+            seen[u] |= new
+            count_of = f64(population(new))
+            score[u] += count_of * amounts[number]
+            reached[u] += count_of
+        count, row = found, after
+    ends[0], ends[1], ends[2] = count, number, row
+    return edges
 
 
 @item_kernel(fresh="own", seen="own")

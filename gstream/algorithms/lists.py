@@ -94,10 +94,12 @@ class OneThread:
             ...                                     a kernel over alone.lists, until none is due, or too many are
     """
 
-    def __init__(self, session: Session, names: Sequence[str], beside: int, weights: bool = False) -> None:
-        """beside: bytes that the kernel's own arrays take."""
+    def __init__(
+        self, session: Session, names: Sequence[str], beside: int, weights: bool = False, rounds: int = 0
+    ) -> None:  # fmt: skip
+        """beside: bytes that the kernel's own arrays take. rounds: those that were made before."""
         self._session, self._names, self._beside, self._weights = session, names, beside, weights
-        self._rounds, self._undo, self.most = 0, ExitStack(), MOST_DUE
+        self._rounds, self._undo, self.most = rounds, ExitStack(), MOST_DUE
         self.lists: list[Lists] | None = None  # by topology, once they were asked for; of none where there is no room
 
     def __enter__(self) -> OneThread:

@@ -24,8 +24,11 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import levelcounts
+from gstream.algorithms.lists import FIRST_ROUNDS, OneThread
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
+from gstream.hostcode.bitmaps import bits_where
+from gstream.hostcode.records import load_kernel
 from gstream.programs.reach import Reach
 from gstream.programs.sketches import Sketches
 from gstream.results import Column
@@ -98,17 +101,83 @@ def search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndarr
         if resident.on_gpu:
             rounds = _search_by_rounds(session, resident, kept, amount)
             return score, reached, rounds
-    for first in range(0, len(sources), AT_ONCE):
-        batch = sources[first : first + AT_ONCE]
-        bit[:], seen[:] = 0.0, 0
-        bit[batch] = 2.0 ** np.arange(len(batch))
+    with _Onward(session, (bit.view(np.uint64), fresh, seen, score, reached), amount) as onward:
+        for first in range(0, len(sources), AT_ONCE):
+            batch = sources[first : first + AT_ONCE]
+            bit[:], seen[:] = 0.0, 0
+            bit[batch] = 2.0 ** np.arange(len(batch))
+            onward.search(bit)
+    return score, reached, session.stats.supersteps + onward.rounds
+
+
+class _Onward:
+    """Searches by a program, and where paths are longer than some supersteps, by rounds of kernels from there on.
+
+    A program's superstep counts what is new of all vertices; of long paths few vertices have anything new, and one
+    thread goes from each to the next. Under a cap the program goes to the end: its values may come by chunks.
+    """
+
+    def __init__(self, session: Session, arrays: tuple[np.ndarray, ...], amount: Any) -> None:
+        """arrays: front (the memory of first bits, which a program reads before its first superstep), fresh (zero),
+        seen, score, reached."""
+        self.session, self.arrays, self.amount, self.rounds = session, arrays, amount, 0
+        self._amounts, self._last = np.zeros(0), np.zeros(1, np.uint64)
+        self._limit = FIRST_ROUNDS if session.engine.options.host_memory is None else None
+        beside = 2 * session.id_dtype.itemsize * session.meta.vertices
+        self._names = ["out"] if session.store.has("out") else []
+        self._alone = OneThread(session, self._names, beside, rounds=FIRST_ROUNDS)
+
+    def __enter__(self) -> _Onward:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._alone.__exit__(*error)
+
+    def search(self, bit: np.ndarray) -> None:
+        """From the vertices whose first bits are set."""
+        front, fresh, seen, score, reached = self.arrays
+        vertices = len(seen)
 
         def watch(step: int, value: np.ndarray) -> None:
-            given = (value, seen, score, reached, amount(step), 1.0 if step else 0.0)
-            session.each(levelcounts.count_new, *given, items=4 * vertices)
+            if step == self._limit:
+                np.bitwise_and(value, ~seen, out=front)
+            given = (value, seen, score, reached, self.amount(step), 1.0 if step else 0.0)
+            self.session.each(levelcounts.count_new, *given, items=4 * vertices)
 
-        session.run(Reach(bit=bit), watch=watch)
-    return score, reached, session.stats.supersteps
+        if not self.session.run(Reach(bit=bit), max_supersteps=self._limit, watch=watch).converged:
+            self.session.hold(fresh)
+            self._go_on()
+            self.session.let_go(fresh)
+
+    def _go_on(self) -> None:
+        """Rounds from `front` on, which was reached in superstep FIRST_ROUNDS."""
+        front, fresh, seen, score, reached = self.arrays
+        session, number, (name, pull) = self.session, FIRST_ROUNDS, self.session.gathers()
+        while (due := bits_where(front != 0)).any():
+            listed = self._alone.take(due) if self._names else None
+            if listed is not None:
+                number = self._by_one_thread(listed, number)
+                continue
+            self._last[0] = number
+            shared = SharedKernel(levelcounts.pass_on, (number, pull, front, seen, fresh, self._last))
+            session.sweep_among(name, shared, None if pull else due)
+            number += 1
+            given = (front, fresh, seen, score, reached, self.amount(number), 1.0, self._last)
+            items = -(-len(seen) // levelcounts.RUN)
+            session.look(load_kernel(levelcounts.count_fresh), items, number, *given, items=4 * len(seen))
+        self.rounds += number - FIRST_ROUNDS
+
+    def _by_one_thread(self, listed: np.ndarray, number: int) -> int:
+        """Rounds as long as few vertices are due, and as far as amounts are known; the last one."""
+        if len(self._amounts) < 2 * number:
+            self._amounts = np.array([self.amount(step) for step in range(4 * number)])
+        assert self._alone.lists is not None
+        lists, due = self._alone.lists[0], np.empty((2, len(self.arrays[0])), self.session.id_dtype)
+        due[0, : len(listed)] = listed
+        ends = np.array([len(listed), number, 0])
+        given = (lists.words, lists.places, due, *self.arrays, self._amounts, ends, self._alone.most)
+        self.session.look(levelcounts.search_alone, *given, items=0, long=True)
+        return int(ends[1])
 
 
 def _by_rounds(session: Session) -> bool:

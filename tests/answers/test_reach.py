@@ -9,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
+from bench.cliff_graphs import Cliff
+from gstream.algorithms import levelcounts, lists, reach
 from gstream.algorithms.reach import effective
+from gstream.algorithms.session import Session
 from pagestore.errors import UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 
@@ -65,11 +68,31 @@ def check_radius(graph, example, sketches=4):
 
 
 @settings(max_examples=200)
-@given(example=examples(largest=120))
-def test_random_graphs(example, tmp_path_factory):
-    with gstream.open(example.stored(tmp_path_factory.mktemp("reach"))) as graph:
+@given(
+    example=examples(largest=120), first=st.sampled_from([1, 2, 16]), before=st.sampled_from([1, 2, 16]),
+    most=st.sampled_from([1, 3, 999]),
+)  # fmt: skip
+def test_random_graphs(example, first, before, most, tmp_path_factory):
+    """By a program for `first` supersteps, by sweeps, by one thread, and from one to the other and back."""
+    folder = tmp_path_factory.mktemp("reach")
+    with gstream.open(example.stored(folder)) as graph, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reach, "FIRST_ROUNDS", first)
+        patch.setattr(lists, "FIRST_ROUNDS", before)
+        patch.setattr(lists, "MOST_DUE", most)
         check_exact(graph, simple(example))
         check_radius(graph, example)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_searches_along_a_path_look_at_each_edge_once_a_source(directed, tmp_path, monkeypatch):
+    """Whatever its length: what is new is counted of all vertices in the first supersteps only."""
+    called, each = [], Session.each
+    monkeypatch.setattr(Session, "each", lambda *given, **own: (called.append(given[1]), each(*given, **own))[1])
+    vertices, source, target, _ = Cliff("path", 5000, "permuted").made
+    with gstream.open(Example(vertices, source, target, directed=directed).stored(tmp_path)) as graph:
+        result = graph.harmonic(k=8, certify=True)
+    assert called.count(levelcounts.count_new) == reach.FIRST_ROUNDS + 1 and result.summary["supersteps"] > 500
+    assert result.summary["stats"]["edges_visited"] <= (8 + reach.FIRST_ROUNDS + 1) * 2 * len(source)
 
 
 @settings(max_examples=200)
