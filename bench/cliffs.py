@@ -47,6 +47,7 @@ BUDGET_S = 20.0  # a run; a size that would take longer by the row's growth is s
 ENOUGH_S = 1.0  # a first run that takes longer is not repeated
 RUNS = 3
 LATE, COMPILING_S = 3.0, 10.0  # what is measured at once are up to RUNS runs
+GUESSED = 2.0  # budgets: part of what the first size takes may not grow
 SMALLER = 10  # times, of rows whose bound is n m
 FAR = 1 << 30  # a limit that no search reaches
 
@@ -174,15 +175,16 @@ class Clock:
         self.last.setdefault(name, []).append((edges, seconds))
 
     def allows(self, name: str, edges: int) -> bool:
-        """By the growth of its last two sizes, at least linear; of one alone by the bound."""
+        """By the growth of its last two sizes, at least linear; of one alone by the bound, up to GUESSED budgets."""
         seen = self.last.get(name, [])
         if not seen:
             return True
-        exponent = cliff_table.EXPONENTS[self.bound]
+        exponent, most = cliff_table.EXPONENTS[self.bound], GUESSED * self.budget_s
         if len(seen) > 1:
+            most = self.budget_s
             (before, less), (after, more) = seen[-2:]
             exponent = max(1.0, math.log(max(more, 1e-4) / max(less, 1e-4)) / math.log(after / before))
-        return seen[-1][1] * (edges / seen[-1][0]) ** exponent <= self.budget_s
+        return seen[-1][1] * (edges / seen[-1][0]) ** exponent <= most
 
 
 def timed(call: Callable[[], Any], busy: bool) -> tuple[float, Any]:
