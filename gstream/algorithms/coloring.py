@@ -6,7 +6,9 @@ neighbours before it have a colour (Jones and Plassmann 1993); then it has its o
 are as many rounds as vertices on the longest way along which the order ascends, and an edge is looked at three times.
 Neighbours are those in either direction; self-loops don't count.
 
-A vertex that can't have any of the first 64 colours looks for the next 64 in another round, and so on.
+A vertex that can't have any of the first 64 colours looks for the next 64 in another round, and so on. Where few
+vertices can be coloured at a time, as in cliques, one of the host's threads goes on from each to the next
+(gstream.algorithms.lists), and looks at a list twice.
 
 Holds 16 bytes and 3 bits a vertex, and at the beginning a degree (past 2^32 edges 4 bytes more) and, reordered, a
 natural index. A round visits the lists of the vertices that it colours; of a directed store with one topology, the
@@ -23,13 +25,14 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import palette
-from gstream.algorithms.blocks import degrees_bytes, neighbours, neighbours_dtype
+from gstream.algorithms.blocks import degrees_bytes, most_neighbours, neighbours, neighbours_dtype
 from gstream.algorithms.levels import join_falls
+from gstream.algorithms.lists import OneThread
 from gstream.algorithms.msf import natural_bytes, natural_names
 from gstream.algorithms.refusal import refuse, refuse_edge
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
-from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, list_bits, set_bits
 from gstream.results import Column
 from pagestore.sizes import show_things
 
@@ -52,7 +55,8 @@ def run_coloring(session: Session) -> tuple[list[Column], dict[str, Any]]:
     session.let_go(size)
     following[:] = bits_where(left == 0)
     items = -(-len(ready) // palette.ROW)
-    with Resident(session, color, window, left, ready, following, open, last) as resident:
+    alone = OneThread(session, names, (vertices + most_neighbours(session)) * session.id_dtype.itemsize)
+    with alone, Resident(session, color, window, left, ready, following, open, last) as resident:
         for number in resident.rounds(last):
             given = (ready, following, open, window, color, last)
             resident.each(palette.give_colors, items, number, *given, items=len(ready))
@@ -63,9 +67,34 @@ def run_coloring(session: Session) -> tuple[list[Column], dict[str, Any]]:
             shared = SharedKernel(palette.tell_behind, arrays, join=join_falls)
             for name in names:
                 resident.sweep(name, shared, chosen)
+            if not (resident.on_gpu or single):
+                _go_on_alone(session, alone, color, window, left, ready, following)
         resident.forget(window, left, ready, following, open)
     found = {"colors": int(color.max(initial=0)) + 1 if len(color) else 0}
     return [Column("color", color)], found | session.finish(int(last[0]), True)
+
+
+def _go_on_alone(
+    session: Session, alone: OneThread, color: np.ndarray, window: np.ndarray, left: np.ndarray, ready: np.ndarray,
+    following: np.ndarray,
+) -> None:  # fmt: skip
+    """Colour by one thread as long as few vertices may have a colour: those that have heard of all neighbours ahead
+    (`following`), and those of `ready` that have found none."""
+    waiting = list_bits(ready, 0, len(color))
+    due = following.copy()
+    set_bits(due, waiting[color[waiting] >= palette.FIRST_PENDING])
+    listed = alone.take(due)
+    if listed is None:
+        return
+    assert alone.lists is not None
+    first, last = alone.lists[0], alone.lists[-1]
+    marks = np.full(most_neighbours(session) + 1, session.none, session.id_dtype)
+    queue, ends = np.empty(len(color), session.id_dtype), np.array([0, len(listed)])
+    queue[: len(listed)] = listed
+    ready[:] = following[:] = 0
+    lists = (first.words, first.places, last.words, last.places, len(alone.lists))
+    session.look(palette.color_alone, *lists, color, window, left, marks, queue, ends, alone.most, items=0, long=True)
+    set_bits(following, queue[ends[0] : ends[1]].astype(np.uint64))
 
 
 def certify_coloring(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:

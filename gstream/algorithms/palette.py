@@ -17,8 +17,10 @@ from gstream.algorithms.independent import is_ahead
 from gstream.algorithms.proofs import note
 from gstream.algorithms.records import u64
 from gstream.algorithms.shared import is_set, set_bit
+from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, atomic_or, trailing_zeros
-from gstream.hostcode.jit import helper
+from gstream.hostcode.jit import helper, kernel
 from gstream.records import item_kernel, record_kernel
 
 u32: Any = np.uint32
@@ -132,6 +134,74 @@ def give_colors(item, number, ready, following, open, window, color, last):
                 color[v] = u32(base_of(color[v]) + trailing_zeros(~window[v]))
         if full:
             last[1] = u64(number)
+
+
+@helper
+def mark_colors(words, places, v, color, marks):
+    """marks[c] = v for each colour c of a neighbour; the edges looked at."""
+    k = u64(0)
+    while True:
+        row, word, more, stride = stretch(words, places, v, k)
+        if more == u64(0):
+            return k
+        for step in range(more):
+            c = color[words[row, word + step * stride]]
+            if is_color(c):
+                marks[c] = v
+        k += more
+
+
+@helper
+def tell_alone(words, places, v, c, color, window, left, queue, end):
+    """`tell` the neighbours of v, by one thread: (end of the queue, which has those that have heard of all, edges)."""
+    k = u64(0)
+    while True:
+        row, word, more, stride = stretch(words, places, v, k)
+        if more == u64(0):
+            return end, k
+        for step in range(more):
+            u = u64(words[row, word + step * stride])
+            if is_color(color[u]):
+                continue
+            if c < u64(WINDOW):
+                window[u] |= u64(1) << c
+            left[u] -= left.dtype.type(1)
+            if left[u] == 0:
+                queue[end] = u
+                end += u64(1)
+        k += more
+
+
+@kernel
+def color_alone(words, places, words_in, places_in, ways, color, window, left, marks, queue, ends, most, counter):
+    """Colour the queued vertices, and those that have then heard of all neighbours ahead, by one thread.
+
+    words, places: gstream.hostcode.adjacency, of `ways` topologies. marks: id[most colours], of vertices that are none.
+    queue: id[V]; ends: int64[2], where those that are due begin in it, and where they end; they may be more than `most`
+    in the end. A vertex without a free colour in its first window looks at all its neighbours once. Returns the edges
+    looked at.
+    """
+    begin, end, edges = u64(ends[0]), u64(ends[1]), u64(0)
+    while begin != end and end - begin <= u64(most) and not is_stopped(counter):
+        v = u64(queue[begin])
+        begin += u64(1)
+        if color[v] == NO_COLOR and ~window[v] != u64(0):
+            c = u64(trailing_zeros(~window[v]))
+        else:
+            c = u64(0)
+            edges += mark_colors(words, places, v, color, marks)
+            if ways > 1:
+                edges += mark_colors(words_in, places_in, v, color, marks)
+            while c < u64(len(marks)) and marks[c] == v:
+                c += u64(1)
+        color[v] = u32(c)
+        end, looked = tell_alone(words, places, v, c, color, window, left, queue, end)
+        edges += looked
+        if ways > 1:
+            end, looked = tell_alone(words_in, places_in, v, c, color, window, left, queue, end)
+            edges += looked
+    ends[0], ends[1] = begin, end
+    return edges
 
 
 @record_kernel(failure="note")

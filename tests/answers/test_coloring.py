@@ -8,8 +8,10 @@ import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gstream
+from gstream.algorithms import lists
 from gstream.algorithms.coloring import certify_coloring, run_coloring
 from gstream.algorithms.mis import certify_mis, run_mis
 from gstream.algorithms.refusal import CertificateError
@@ -56,9 +58,31 @@ def check(example, path, **options):
 
 
 @settings(max_examples=220)
-@given(example=examples(), devices=devices)
-def test_they_are_those_of_a_walk(example, devices, tmp_path_factory):
-    check(example, example.stored(tmp_path_factory.mktemp("color")), devices=devices)
+@given(
+    example=examples(), devices=devices, first=st.sampled_from([1, 2, 16]), most=st.sampled_from([1, 5, 1 << 14])
+)  # fmt: skip
+def test_they_are_those_of_a_walk(example, devices, first, most, tmp_path_factory):
+    """first, most: from which round on and for how many vertices one thread goes on alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lists, "FIRST_ROUNDS", first)
+        patch.setattr(lists, "MOST_DUE", most)
+        check(example, example.stored(tmp_path_factory.mktemp("color")), devices=devices)
+
+
+@pytest.mark.parametrize("first", [1, 3, 16, 200])
+@pytest.mark.parametrize("directed", [False, True])
+def test_cliques_take_each_edge_a_few_times(directed, first, tmp_path, monkeypatch):
+    """200 colours, by windows of 64 in sweeps, by one thread, and by both."""
+    monkeypatch.setattr(lists, "FIRST_ROUNDS", first)
+    source, target = np.triu_indices(200, 1)
+    more = np.arange(200, 400)  # with a loop and an edge into the clique each
+    example = Example(400, np.r_[source, more, more], np.r_[target, more, more - 200], directed=directed)
+    _, colored = check(example, example.stored(tmp_path))
+    assert colored.summary["colors"] == 200
+    stored = 2 * (len(source) + 400)
+    if first <= 16:
+        assert colored.summary["supersteps"] <= first + 1
+        assert colored.summary["stats"]["edges_visited"] <= 5 * stored
 
 
 @pytest.mark.covering(1)
