@@ -45,7 +45,7 @@ def first_values(vertices):
 
 
 @pytest.mark.longer
-@settings(max_examples=choice.few(15, 60))
+@settings(max_examples=choice.few(6, 60))
 @given(example=examples(weights="floats", largest=120), devices=devices)
 def test_right_answers_hold(example, devices, tmp_path_factory):
     vertices = [example.user_id(v) for v in example.present]

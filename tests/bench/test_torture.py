@@ -40,7 +40,7 @@ SHARE = 16  # cases of the others, each of which takes a process or two
 @pytest.mark.parametrize("tried", torture.all_properties(), ids=lambda tried: tried.name)
 def test_a_share_of_each_property(tmp_path: Path, tried: Property, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crafted, "CHECKED", False)
-    share = SHARES.get(tried.name, SHARE) // choice.few(4, 1)
+    share = SHARES.get(tried.name, SHARE) // choice.few(8, 1)
     found = try_property(tried, tmp_path / "ordeal", 2, ENOUGH_S, share)
     assert found.failures == [] and found.failed == 0
     assert found.complete or found.cases == share or found.seconds >= ENOUGH_S

@@ -131,6 +131,7 @@ def test_programs_come_after_what_is_queued(path, expected):
             assert sums.all()
 
 
+@pytest.mark.longer
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", ["kcore", "coloring"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import choice
 import compilers
 import numpy as np
 import pytest
@@ -58,19 +59,23 @@ class Shortage:
 
 
 def each_call(monkeypatch, where, name, error, run, times=40):
-    """Run once to count the calls, then with each of so many of them failing in its turn, the first to the last."""
+    """Run once to count the calls, then with each of so many of them failing in its turn, the first to the last.
+
+    A quarter of them in `make test`: its callers are marked `longer`.
+    """
     usual = getattr(where, name)
     counted = Shortage(usual, error)
     monkeypatch.setattr(where, name, lambda *a: counted(*a))
     run()
     assert counted.calls > 1
-    for at in np.unique(np.linspace(0, counted.calls - 1, times).astype(int)).tolist():
+    for at in np.unique(np.linspace(0, counted.calls - 1, choice.few(times // 4, times)).astype(int)).tolist():
         failing = Shortage(usual, error, at)
         monkeypatch.setattr(where, name, lambda *a, failing=failing: failing(*a))
         yield at
     monkeypatch.setattr(where, name, usual)
 
 
+@pytest.mark.longer
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -88,6 +93,7 @@ def test_every_allocation_may_fail_once(store, expected, monkeypatch, place, pro
         assert not standin.LIVE, f"allocation {at}: memory is left"
 
 
+@pytest.mark.longer
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,1", "cuda:0,2"])
 @pytest.mark.parametrize("heads", [True, False])
@@ -127,6 +133,7 @@ def test_forests_hold_no_more_than_the_cap(store, heads):
         assert not most or max(most.values()) <= cap
 
 
+@pytest.mark.longer
 def test_every_pin_may_fail(store, expected, monkeypatch):
     """The error is that of the pin, nothing stays pinned, and the engine works afterwards."""
     pinned = []
@@ -158,6 +165,7 @@ def test_every_pin_may_fail(store, expected, monkeypatch):
         run()
 
 
+@pytest.mark.longer
 def test_every_pinned_array_may_be_refused(store, monkeypatch):
     def run():
         with Engine(store, RunOptions(**PLACES["one"])) as engine:
