@@ -125,7 +125,8 @@ class Graph(Methods):
         """Least total weight from the nearest source: columns vertex, distance, predecessor. Weights must be >= 0.
 
         Sums of integer weights are exact; of float weights float32, or float64 on request. cutoff: vertices farther
-        away count as not reached.
+        away count as not reached. Of several predecessors on shortest paths, the one of least distance is taken, then
+        of fewest edges from there, then of least store ID, which --order may change (never the distances).
         """
         own = {"source": source, "predecessors": predecessors, "float64": float64, "cutoff": cutoff}
         return self.execute("sssp", own, certify, **options)

@@ -164,7 +164,11 @@ def export(
     force: bool = typer.Option(False, "--force", help="Replace OUT if it exists."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
-    """Write a store's edges as an edge list, by the user's IDs."""
+    """Write a store's edges as an edge list, by the user's IDs.
+
+    Edges come in the order of the store's pages. Stores of one graph with the same --order give the same text; with
+    another --order the same lines in another order: sort the lines to compare them.
+    """
     skip_blas()
     from pagestore.export import export_edges
     from pagestore.store import open_store

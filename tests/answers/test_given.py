@@ -23,6 +23,7 @@ def graph(tmp_path_factory):
     ("call", "message"),
     [
         (lambda g: g.bfs(1, depth_limit="two"), "depth_limit 'two': must be a whole number. Pass one, as 3."),
+        (lambda g: g.bfs(1, depth_limit="1.5"), "depth_limit '1.5': must be a whole number."),
         (lambda g: g.bfs(1, depth_limit=1.5), "depth_limit 1.5: must be a whole number."),
         (lambda g: g.bfs(1, depth_limit=True), "depth_limit True: must be a whole number."),
         (lambda g: g.bfs(1, predecessors="no"), "predecessors 'no': must be True or False. Pass one of them."),
@@ -61,7 +62,8 @@ def test_numbers_of_any_kind_are_taken(graph):
     found = graph.pagerank(alpha=np.float32(0.5), iterations=np.uint8(3), float64=np.bool_(True), threads=np.int64(1))
     assert found.to_numpy()["pagerank"].dtype == np.float64
     assert found.summary["options"]["iterations"] == found.summary["supersteps"] == 3
-    assert graph.katz(alpha=Fraction(1, 1000), beta=1, max_iter=5.0).summary["options"]["beta"] == 1.0
+    assert graph.katz(alpha=Fraction(1, 1000), beta=1, max_iter="5.0").summary["options"]["beta"] == 1.0
+    assert graph.bfs("+3").top(9) == graph.bfs("003").top(9) == graph.bfs(3).top(9)
     assert graph.bfs(np.array([3, 4])).summary["reached"] == graph.bfs(("3", "4")).summary["reached"]
 
 
