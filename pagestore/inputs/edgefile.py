@@ -17,6 +17,7 @@ import numpy as np
 from pagestore.convert.storage import disk_errors
 from pagestore.errors import ResourceError
 from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, EdgeSource, StringNames
+from pagestore.storefile import Descriptor
 
 READ_EDGES = 1 << 18  # small batches are read together: each costs a few microseconds of interpreter
 
@@ -48,7 +49,7 @@ class EdgeFile:
         self.path, self.weighted = path, weighted
         self.dtype = np.dtype("<u4") if id_bytes == 4 else np.dtype("<u8")
         self.batches: list[int] = []
-        self._file: IO[bytes] | None = open(path, "wb", buffering=0)
+        self._file: Any = Descriptor(path, "wb")
         self.read_bytes = 0
 
     def append(self, source: np.ndarray, target: np.ndarray, weight: np.ndarray | None) -> None:
@@ -149,7 +150,7 @@ class FileVector:
 
     def __init__(self, path: Path, dtype: str, count: int) -> None:
         self.dtype, self.shape = np.dtype(dtype), (count,)
-        self._file = open(path, "rb", buffering=0)
+        self._file = Descriptor(path)
 
     def __len__(self) -> int:
         return self.shape[0]

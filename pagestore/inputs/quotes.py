@@ -12,6 +12,7 @@ from pagestore.inputs.lines import NEW, QUOTE, RETURN, SPACE, TAB
 from pagestore.jit import compiled
 
 MOST_QUOTED = 1 << 16  # bytes of a field with line feeds
+LOOKED_AT_ONCE = 1 << 18  # bytes, that stay in a core's cache: half the time of all at once
 HIDDEN = SPACE  # stands for a line feed while lines are cut and parsed
 ANY = -1  # for the separator: each of those that are known, and blanks
 BAR, COMMA, SEMICOLON = 124, 44, 59
@@ -92,7 +93,7 @@ def find_breaks(
     data: np.ndarray, size: int, separator: int, comments: tuple[int, int], ended: bool, limit: int = MOST_QUOTED
 ) -> tuple[np.ndarray, int]:
     """Places int64[n] of the line feeds in quoted fields of data[:size], and where a line begins that is not whole."""
-    if not (data[:size] == QUOTE).any():
+    if not any((data[at : min(at + LOOKED_AT_ONCE, size)] == QUOTE).any() for at in range(0, size, LOOKED_AT_ONCE)):
         return np.empty(0, np.int64), size
     places = np.empty(int((data[:size] == NEW).sum()), np.int64)
     count, whole = breaks_in_quotes(data, size, separator, *comments, ended, limit, places)

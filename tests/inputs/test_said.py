@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -111,6 +113,19 @@ def test_counts_that_comments_promise(tmp_path, case):
     source = opened(write(tmp_path, name, text), tmp_path)
     notes = convert(source, tmp_path / "a.gs", ConvertOptions(page_bytes=4096)).notes
     assert len(notes) == len(said) and all(part in note for part, note in zip(said, notes, strict=True))
+
+
+def test_nothing_is_left_to_the_garbage_collector(tmp_path):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        source = opened(write(tmp_path, "a.csv", "a,b\nb,c\n"), tmp_path)
+        convert(source, tmp_path / "a.gs", ConvertOptions(page_bytes=4096))
+        source = opened(write(tmp_path, "a.v", "1\n5\n") and write(tmp_path, "a.e", "1 7\n"), tmp_path)
+        with pytest.raises(InputError, match="not in the vertex file"):
+            convert(source, tmp_path / "b.gs", ConvertOptions(page_bytes=4096))
+        del source
+        gc.collect()
+    assert [str(one.message) for one in said] == []
 
 
 def test_vertices_that_a_header_adds_are_counted(tmp_path):
