@@ -372,9 +372,9 @@ class Engine:
     def _note_peak(self, plan: Plan) -> None:
         self._peak = max(self._peak, self._held_bytes() + plan.stored_values)
 
-    def note_peak(self) -> None:
-        """Take what is held now, with what the caller holds, into the peak."""
-        self._peak = max(self._peak, self._held_bytes() + self.beside_bytes)
+    def note_peak(self, more: int = 0) -> None:
+        """Take what is held now, with what the caller holds and `more` bytes, into the peak."""
+        self._peak = max(self._peak, self._held_bytes() + self.beside_bytes + more)
 
     def add_counts(self, stats: RunStats) -> None:
         """Add what devices and caches counted since the last call, in runs and sweeps, to `stats`."""

@@ -46,6 +46,9 @@ class Streamer(Protocol):
     def counts(self) -> tuple[int, int, int, int]:
         """Pages processed, bytes moved, edges looked at and bytes read from disk so far."""
 
+    def note_peak(self, more: int = 0) -> None:
+        """Take what is held now, and `more` bytes, into the peak of memory."""
+
 
 Watch = Callable[[int, np.ndarray], None]  # gets the superstep and value[V], in store order
 

@@ -46,11 +46,20 @@ class SmallFrontier:
 
     @classmethod
     def of(cls, state: RunState) -> SmallFrontier | None:
-        """None where not one host device alone has all values and pages, or a superstep does more than push."""
+        """None where not one host device alone has all values and pages, a superstep does more than push, or the plan
+        leaves no room for the lists."""
         device, code = state.devices[0], state.code
         here = len(state.devices) == 1 and state.plan.device.resident and not state.chooser.streamed
         simple = code.push_onward is not None and "push" in state.plan.directions
-        return cls(state, device) if here and simple and isinstance(device, HostDevice) else None
+        if not (here and simple and isinstance(device, HostDevice)):
+            return None
+        made = cls(state, device)
+        lists = (made._lists, made._waiting, made._sent, made._records, made._stamps)
+        taken = sum(array.nbytes for array in lists)  # not written yet
+        if taken > state.plan.spare_bytes:
+            return None
+        state.engine.note_peak(taken)
+        return made
 
     def __init__(self, state: RunState, device: HostDevice) -> None:
         self._state, self._device, self._table = state, device, state.plan.table("push")

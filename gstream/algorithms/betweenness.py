@@ -32,7 +32,7 @@ import numpy as np
 from gstream.algorithms import nearest, paths
 from gstream.algorithms.bfs import source_ids
 from gstream.algorithms.lists import OneThread
-from gstream.algorithms.reach import search
+from gstream.algorithms.reach import foresee_search, search
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
@@ -55,7 +55,9 @@ def run_betweenness(
     session.store.topology("out")
     sources = _sources(session, k, seed, source)
     vertices = session.meta.vertices
-    session.foresee(vertices * (28 + session.id_dtype.itemsize) + 2 * bitmap_bytes(vertices))
+    held = vertices * (28 + session.id_dtype.itemsize) + 2 * bitmap_bytes(vertices)
+    foresee_search(session, held + session.least_pages())
+    session.foresee(held)
     walk = _Walk(session, simple_lists(session, "out"))
     levels = walk.from_sources(sources, endpoints)
     if np.isnan(walk.between).any():

@@ -30,7 +30,7 @@ def foresee_runs(
         engine.later_bytes = later
         refused = _refusals(session, programs)
         if session.proof_bytes:
-            engine.beside_bytes, engine.later_bytes, engine.any_way = beside_proof, 0, True
+            engine.beside_bytes, engine.any_way = beside_proof, True
             refused += _refusals(session, proof)
             engine.beside_bytes, _, engine.any_way = before
         if refused:

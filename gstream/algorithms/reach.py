@@ -13,8 +13,8 @@ h with N(h, v) >= 0.9 N(all, v); the effective diameter is the h, between two le
 N(h) = 0.9 N(all) for the sum N over all v.
 
 Runs gstream.programs.reach, of radii sketches; needs any topology; holds 60 bytes a vertex, of radii 62 and 2 for each
-hop; certificate: gstream.algorithms.spots; of radii none exists, because they are estimates that other draws of the
-sketches would change.
+hop, at least of 8; certificate: gstream.algorithms.spots; of radii none exists, because they are estimates that other
+draws of the sketches would change.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import levelcounts
+from gstream.algorithms.caps import foresee_runs
 from gstream.algorithms.lists import FIRST_ROUNDS, OneThread
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
@@ -32,11 +33,13 @@ from gstream.hostcode.records import load_kernel
 from gstream.programs.reach import Reach
 from gstream.programs.sketches import Sketches
 from gstream.results import Column
-from pagestore.errors import ResourceError, UsageError
-from pagestore.sizes import show_things
+from pagestore.errors import CapError, UsageError
 
 AT_ONCE = 64  # searches: bits of a value
 PHI = 0.77351  # Flajolet and Martin 1985
+RADIUS_BYTES = 22  # a vertex: two numbers of the program, sums and radii; names and levels come on top
+SEARCH_BYTES = 32  # a vertex, that `search` holds beside its program
+LEVELS = (64, 16, 8)  # of radii that are kept at once under a memory cap: the most that have room
 SHARE = 0.9  # of what is ever reached, within an effective radius
 Answer = tuple[list[Column], dict[str, Any]]
 
@@ -97,7 +100,7 @@ def search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndarr
     session.hold(score, reached, seen, bit, planned=True)
     front, fresh, last = np.zeros_like(seen), np.zeros_like(seen), np.zeros(1, np.uint64)
     kept = (sources, score, reached, seen, front, fresh, last)
-    with Resident(session, *(kept if _by_rounds(session) else ())) as resident:
+    with Resident(session, *(kept if by_rounds(session) else ())) as resident:
         if resident.on_gpu:
             rounds = _search_by_rounds(session, resident, kept, amount)
             return score, reached, rounds
@@ -180,7 +183,7 @@ class _Onward:
         return int(ends[1])
 
 
-def _by_rounds(session: Session) -> bool:
+def by_rounds(session: Session) -> bool:
     """Whether GPUs may search by rounds of kernels: a program takes ten times as long to be begun and looked at, but
     its values need not all be in memory."""
     return session.on_gpus and session.engine.options.host_memory is None
@@ -202,6 +205,13 @@ def _search_by_rounds(session: Session, resident: Resident, kept: tuple[np.ndarr
     return rounds
 
 
+def foresee_search(session: Session, later: int) -> None:
+    """Raise CapError where memory is too little for the searches of a certificate, or for `later` bytes in all."""
+    if not by_rounds(session):
+        program = Reach(bit=np.zeros(session.meta.vertices))
+        foresee_runs(session, proof=(program,), beside_proof=SEARCH_BYTES * session.meta.vertices, later=later)
+
+
 def program_of_reach(session: Session, k: int | None, seed: int, **options: Any) -> Reach:
     """The program of 64 searches. Raises UsageError as the runs do."""
     check_drawn(session, k, seed)
@@ -218,37 +228,68 @@ def _others(session: Session, sources: np.ndarray) -> np.ndarray:
 def run_radius(session: Session, sketches: int = 32, max_iter: int = 256, seed: int = 0) -> Answer:
     """Column radius (effective, in edges), and the summary: effective_diameter, `hops` until no sketch changed.
 
-    Holds 2 bytes a vertex for each hop, beside the program's. Raises UsageError on numbers outside their limits.
+    Holds 2 bytes a vertex for each hop, beside the program's. Where memory is capped it keeps LEVELS hops at once, and
+    spreads the same sketches again for the hops after these. Raises UsageError on numbers outside their limits.
     """
-    program_of_radius(session, sketches, max_iter, seed)
-    vertices, converged = session.meta.vertices, True
-    random, natural = np.random.default_rng(seed), session.store.natural_ids()
+    vertices, natural = session.meta.vertices, session.store.natural_ids()
     low, high, finals = np.zeros(vertices), np.zeros(vertices), np.zeros(vertices, np.uint16)
-    session.hold(low, high, finals, finals, natural, planned=True)  # finals: of level 0, too
-    levels: list[np.ndarray] = []  # sums of R after so many hops, uint16[V] each
-    for _ in range(sketches // 2):
-        draws = np.minimum(random.geometric(0.5, (2, vertices)) - 1, 30)
-        low[:], high[:] = 2.0 ** draws[0][natural], 2.0 ** (32 + draws[1][natural])
+    most = _hold_levels(session, sketches, max_iter, seed)
 
-        def watch(step: int, value: np.ndarray) -> None:
-            if step == len(levels):
-                levels.append(finals.copy())
-                session.hold(*levels[max(1, step) :], planned=True)
-            session.each(levelcounts.add_lowest_zeros, value, levels[step])
+    def spread(levels: list[np.ndarray], first: int, sums: np.ndarray | None) -> bool:
+        """Add the sums of R to those of levels first, first + 1, ..., and to the last ones, `sums`, where these are
+        not known yet: then there are as many levels as hops, `most` at most. Whether no sketch changed any more."""
+        random, converged = np.random.default_rng(seed), True
+        for _ in range(sketches // 2):
+            draws = np.minimum(random.geometric(0.5, (2, vertices)) - 1, 30)
+            low[:], high[:] = 2.0 ** draws[0][natural], 2.0 ** (32 + draws[1][natural])
 
+            def watch(step: int, value: np.ndarray) -> None:
+                if sums is not None and step == len(levels) < most:
+                    levels.append(sums.copy())
+                if first <= step < first + len(levels):
+                    session.each(levelcounts.add_lowest_zeros, value, levels[step - first])
+
+            limit = max_iter if sums is not None else min(max_iter, first + len(levels) - 1)
+            outcome = session.run(Sketches(low=low, high=high), limit, watch)
+            hops.append(outcome.supersteps)
+            converged &= outcome.converged
+            for later in levels[max(0, outcome.supersteps + 1 - first) :]:
+                session.each(levelcounts.add_lowest_zeros, outcome.value, later)
+            if sums is not None:
+                session.each(levelcounts.add_lowest_zeros, outcome.value, sums)
+        return converged
+
+    levels: list[np.ndarray] = []
+    hops: list[int] = []  # of each run
+    converged = spread(levels, 0, finals)
+    supersteps, longest, radii = session.stats.supersteps, max(hops), Radii(finals, sketches)
+    radii.add(levels)
+    for first in range(most, longest + 1, most):
+        levels = [np.zeros_like(finals) for _ in range(min(most, longest + 1 - first))]
+        spread(levels, first, None)
+        radii.add(levels)
+    found = {"effective_diameter": radii.diameter, "hops": longest}
+    return [Column("radius", radii.radius)], found | session.finish(supersteps, converged)
+
+
+def _hold_levels(session: Session, sketches: int, max_iter: int, seed: int) -> int:
+    """Hold the arrays of radii, and as many levels as have room beside the program: so many. Raises CapError where the
+    fewest of LEVELS have none, and UsageError."""
+    program, engine = program_of_radius(session, sketches, max_iter, seed), session.engine
+    counts = [min(most, max_iter + 1) for most in LEVELS]
+    engine.beside_bytes += session.meta.vertices * (RADIUS_BYTES + session.id_dtype.itemsize)
+    if engine.options.host_memory is None:
+        return max_iter + 1
+    beside = engine.beside_bytes
+    for most in counts:
+        engine.beside_bytes = beside + most * 2 * session.meta.vertices
         try:
-            outcome = session.run(Sketches(low=low, high=high), max_iter, watch)
-        except ResourceError as error:
-            hops = max(0, len(levels) - 1)
-            said = f"Each hop takes {finals.nbytes} bytes, of which those of {show_things(hops, 'hop')} are counted in."
-            raise ResourceError(f"{error.line} {said}") from None
-        converged &= outcome.converged
-        for later in levels[outcome.supersteps + 1 :]:
-            session.each(levelcounts.add_lowest_zeros, outcome.value, later)
-        session.each(levelcounts.add_lowest_zeros, outcome.value, finals)
-    radius, diameter = effective(levels, sketches)
-    found = {"effective_diameter": diameter, "hops": max(0, len(levels) - 1)}
-    return [Column("radius", radius)], found | session.finish(session.stats.supersteps, converged)
+            foresee_runs(session, program)
+            break
+        except CapError:
+            if most == counts[-1]:
+                raise
+    return most
 
 
 def program_of_radius(session: Session, sketches: int, max_iter: int, seed: int) -> Sketches:
@@ -261,21 +302,33 @@ def program_of_radius(session: Session, sketches: int, max_iter: int, seed: int)
     return Sketches(low=np.zeros(session.meta.vertices), high=np.zeros(session.meta.vertices))
 
 
-def effective(levels: list[np.ndarray], sketches: int) -> tuple[np.ndarray, float]:
-    """(effective radius int32[V], effective diameter) of sums of R after 0, 1, ... hops."""
-    if not levels or len(levels[0]) == 0:
-        return np.zeros(0, np.int32), 0.0
-    bound = 2.0 ** (levels[-1] / sketches) * SHARE
-    radius, sums = np.zeros(len(bound), np.int32), []
-    for level in levels:
-        reached = 2.0 ** (level / sketches)
-        radius += reached < bound
-        sums.append(float(reached.sum()) / PHI)
-    wanted = SHARE * sums[-1]
-    after = next(h for h, pairs in enumerate(sums) if pairs >= wanted)
-    if after == 0:
-        return radius, 0.0
-    return radius, after - 1 + (wanted - sums[after - 1]) / (sums[after] - sums[after - 1])
+class Radii:
+    """Effective radii by levels: sums of R within 0, 1, ... hops, as they come.
+
+    radius: int32[V], of the levels so far. finals: uint16[V], the sums within any number of hops.
+    """
+
+    def __init__(self, finals: np.ndarray, sketches: int) -> None:
+        self._bound, self._sketches = 2.0 ** (finals / sketches) * SHARE, sketches
+        self.radius = np.zeros(len(finals), np.int32)
+        self._pairs: list[float] = []  # vertices within so many hops of each other
+
+    def add(self, levels: list[np.ndarray]) -> None:
+        """The next levels, uint16[V] each."""
+        for level in levels:
+            reached = 2.0 ** (level / self._sketches)
+            self.radius += reached < self._bound
+            self._pairs.append(float(reached.sum()) / PHI)
+
+    @property
+    def diameter(self) -> float:
+        """The effective diameter, once all levels are there."""
+        pairs = self._pairs
+        wanted = SHARE * pairs[-1]
+        after = next(h for h, within in enumerate(pairs) if within >= wanted)
+        if after == 0:
+            return 0.0
+        return after - 1 + (wanted - pairs[after - 1]) / (pairs[after] - pairs[after - 1])
 
 
 def _check_seed(seed: int) -> None:

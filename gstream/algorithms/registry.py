@@ -42,12 +42,13 @@ KINDS: dict[str, Callable[[str, Any], Any]] = {
 ENDS = (  # may be others when a run is gone on with
     "depth_limit", "radius", "max_iter", "iterations", "tol", "predecessors", "normalized", "cutoff",
 )  # fmt: skip
+WORDS_BYTES = 8 * 8  # that the bitmaps of a certificate have in their last words
 KEPT = ("bfs", "khop", "pagerank", "rwr", "sssp", "widest", "hcc", "katz", "eigenvector")
 
 PROOF_BYTES = {  # a vertex, that the certificate holds at most beside pages, of 4-byte IDs; ktruss knows that of edges
     "bfs": 8, "pagerank": 36, "sssp": 24, "wcc": 8, "rwr": 36, "katz": 16, "eigenvector": 32, "hits": 64, "degrees": 32,
-    "khop": 17, "hcc": 8, "widest": 9, "levels": 32, "closeness": 9, "harmonic": 9, "heat": 56, "circuit": 56,
-    "neural": 56, "subgraph": 4, "egonet": 19, "cross": 4, "kcore": 17, "triangles": 16, "betweenness": 61, "mis": 2,
+    "khop": 9, "hcc": 8, "widest": 9, "levels": 32, "closeness": 9, "harmonic": 9, "heat": 56, "circuit": 56,
+    "neural": 56, "subgraph": 4, "egonet": 11, "cross": 4, "kcore": 17, "triangles": 16, "betweenness": 61, "mis": 2,
     "coloring": 4, "scc": 36, "msf": 37, "ktruss": 20, "lcc": 16,
 }  # fmt: skip
 
@@ -141,7 +142,9 @@ class Algorithm:
         with Session(engine, self.name, asked) as session:
             if certify:
                 a_vertex = PROOF_BYTES[self.name] * (session.id_dtype.itemsize // 4)
-                session.proof_bytes = a_vertex * session.meta.vertices + session.least_pages(session.meta.weighted)
+                session.proof_bytes = a_vertex * session.meta.vertices + WORDS_BYTES
+                weights = self.weights or self.table == "edges" or "weighted" in self.options
+                session.proof_bytes += session.least_pages(session.meta.weighted and weights)
             columns, found = _function(self.runs)(session, **options)
             summary = {"algorithm": self.name, "store": session.store.path, "options": _shown(options)} | found
             if self.definition:

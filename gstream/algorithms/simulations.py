@@ -39,7 +39,7 @@ def run_heat(session: Session, initial: Any, iterations: int = 10, rate: float |
     check_weights(session, "heat")
     check_iterations(iterations)
     values, _ = initial_values(session, initial, "heat")
-    foresee_runs(session, Inflow(), program_of_heat(session, initial, iterations, rate))
+    program_of_heat(session, initial, iterations, rate)
     inflow = session.run(Inflow(), max_supersteps=1).value
     if rate is None:
         rate = 1 / (float(inflow.max(initial=0.0)) or 1.0)
@@ -73,7 +73,7 @@ def run_circuit(session: Session, initial: Any, iterations: int = 10) -> Answer:
     check_weights(session, "circuit")
     check_iterations(iterations)
     values, held = initial_values(session, initial, "circuit")
-    foresee_runs(session, Inflow(), program_of_circuit(session, initial, iterations))
+    program_of_circuit(session, initial, iterations)
     inflow = session.run(Inflow(), max_supersteps=1).value.copy()
     inflow[held] = 0.0
     return _simulate(session, Circuit(initial=values, inflow=inflow), iterations, "voltage")
@@ -114,17 +114,22 @@ def initial_values(session: Session, initial: Any, algorithm: str) -> tuple[np.n
 
 
 def program_of_heat(session: Session, initial: Any, iterations: int, rate: float | None) -> Heat:
-    """The program of the steps, for a plan; the values do not matter."""
+    """The program of the steps, for a plan; the values do not matter. Raises CapError where a cap is too little for it,
+    or for the program before it."""
     check_weights(session, "heat")
     zeros = np.zeros(session.meta.vertices)
-    return Heat(initial=zeros, inflow=zeros)
+    program = Heat(initial=zeros, inflow=zeros)
+    foresee_runs(session, Inflow(), program)
+    return program
 
 
 def program_of_circuit(session: Session, initial: Any, iterations: int) -> Circuit:
     """The same for a circuit."""
     check_weights(session, "circuit")
     zeros = np.zeros(session.meta.vertices)
-    return Circuit(initial=zeros, inflow=zeros)
+    program = Circuit(initial=zeros, inflow=zeros)
+    foresee_runs(session, Inflow(), program)
+    return program
 
 
 def program_of_neural(session: Session, initial: Any, iterations: int) -> Neural:

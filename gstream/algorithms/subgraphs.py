@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import extract
-from gstream.algorithms.bfs import run_khop, source_ids
+from gstream.algorithms.bfs import check_radius, program_of_bfs, run_khop, source_ids
+from gstream.algorithms.caps import foresee_runs
 from gstream.algorithms.certify import certify_khop
 from gstream.algorithms.msf import natural_names
 from gstream.algorithms.predecessors import unreached
@@ -58,9 +59,12 @@ def run_egonet(
 
     Raises UsageError (no source, or one that is not in the graph; a negative radius).
     """
-    if undirected and session.meta.directed:  # distances, too, and a byte; without, the search's program takes more
-        vertices = session.meta.vertices
-        session.foresee(5 * vertices + 2 * bitmap_bytes(vertices))
+    check_radius(radius)
+    swept = session.meta.vertices + _sets_bytes(session)
+    if undirected and session.meta.directed:  # distances, too
+        session.foresee(4 * session.meta.vertices + swept)
+    else:
+        foresee_runs(session, program_of_bfs(source, radius), later=swept + session.least_pages())
     inside, rounds = _near(session, source, radius, center, undirected)
     return _choose(session, inside, inside, rounds + 1, {"chosen_vertices": int(count_bits(inside))})
 
@@ -96,9 +100,14 @@ def _choose(
 def _foresee(session: Session) -> None:
     """Raise ResourceError where memory lacks room for two sets and names beside pages, or for one set while it is
     read."""
+    vertices = session.meta.vertices
+    session.foresee(_sets_bytes(session), vertices + bitmap_bytes(vertices))
+
+
+def _sets_bytes(session: Session) -> int:
+    """Bytes of two sets, and of names where they tell which end of an edge comes first."""
     vertices, named = session.meta.vertices, not session.meta.directed and session.meta.order != "natural"
-    swept = 2 * bitmap_bytes(vertices) + vertices * session.id_dtype.itemsize * named
-    session.foresee(swept, vertices + bitmap_bytes(vertices))
+    return 2 * bitmap_bytes(vertices) + vertices * session.id_dtype.itemsize * named
 
 
 def _bits(session: Session, given: Any, algorithm: str, word: str) -> np.ndarray:

@@ -1,40 +1,113 @@
-"""One refusal names a cap that is enough: for runs and certificates, on a page that holds a small graph whole, and on
-pages that are streamed."""
+"""One refusal names a cap that is enough: for every algorithm and its certificate, on stores of every topology, on
+hosts and on devices with memory of their own, whichever caps there are; and half of it is too little."""
 
 from __future__ import annotations
 
+import random
 import re
+from typing import Any
 
 import numpy as np
 import pytest
 
 import gstream
 from gstream.algorithms.registry import ALGORITHMS
-from pagestore.errors import ResourceError
+from pagestore.errors import CapError, InputError, UsageError
 from pagestore.memory import convert_arrays
+from tests.answers.graphs import Example
 
-OPTIONS = {
-    "bfs": {"source": 0, "predecessors": False}, "sssp": {"source": 0, "predecessors": False}, "wcc": {}, "scc": {},
-    "pagerank": {"iterations": 2}, "hits": {"max_iter": 2}, "closeness": {"k": 3}, "kcore": {}, "mis": {},
-    "coloring": {}, "betweenness": {"k": 2, "seed": 1}, "khop": {"source": 0, "undirected": True}, "cdlp": {},
-    "subgraph": {"nodes": [1, 2, 3]}, "cross": {"nodes": [1, 2, 3]}, "egonet": {"source": 0, "undirected": True},
-    "widest": {"source": 0}, "heat": {"initial": {0: 1.0}, "iterations": 2},
+START, SOME, FIRST = "one vertex", "some vertices", "first values"
+OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "bfs": [{"source": START}, {"source": START, "predecessors": False}],
+    "sssp": [{"source": START}, {"source": START, "predecessors": False}, {"source": START, "float64": True}],
+    "wcc": [{}, {"propagate": True}], "pagerank": [{"iterations": 2}, {"personalization": FIRST, "max_iter": 2}],
+    "hits": [{"max_iter": 2}], "katz": [{"alpha": 1e-3, "max_iter": 2}], "eigenvector": [{"max_iter": 2}],
+    "rwr": [{"source": START, "max_iter": 2}], "closeness": [{"k": 3}], "harmonic": [{"k": 3}],
+    "radius": [{"sketches": 2}], "heat": [{"initial": FIRST, "iterations": 2}],
+    "circuit": [{"initial": FIRST, "iterations": 2}], "neural": [{"initial": FIRST, "iterations": 2}],
+    "khop": [{"source": START}, {"source": START, "undirected": True}], "widest": [{"source": START}],
+    "subgraph": [{"nodes": SOME}], "egonet": [{"source": START}, {"source": START, "undirected": True}],
+    "cross": [{"nodes": SOME}], "betweenness": [{"k": 2, "seed": 1}], "kcore": [{}, {"k": 2}], "ktruss": [{}, {"k": 3}],
+    "cdlp": [{"iterations": 2}], "levels": [{}, {"weighted": True}],
 }  # fmt: skip
+DEVICES = ("host", "host:2", "fake:7", "fake:8:3")
+STORES = {  # vertices, edges, and how they are stored
+    "both": (150, 900, {"topology": "both"}),
+    "out": (120, 700, {"topology": "out", "kind": "names"}),
+    "in": (120, 600, {"topology": "in", "order": "degree", "heads": False}),
+    "undirected": (150, 700, {"directed": False, "kind": "gaps", "order": "degree"}),
+    "acyclic": (100, 400, {"kind": "listed"}),
+    "few": (3, 4, {"topology": "both"}),
+}
+NEEDED = re.compile(r"(host_memory|device_memory) \d+ bytes: too little.* (\d+) bytes are needed at least")
 
 
-@pytest.mark.parametrize(("page_bytes", "devices"), [(1 << 20, "host"), (1 << 20, "host:2"), (4096, "host")])
-def test_the_first_cap_that_is_named_is_enough(page_bytes, devices, tmp_path):
-    random = np.random.default_rng(5)
-    ends = (300 * random.random((2, 3000)) ** 2).astype(np.int64)
-    weight = random.integers(0, 9, 3000).astype(np.float64)
-    convert_arrays(tmp_path / "a.gs", *ends, weight, vertices=300, page_bytes=page_bytes, memory_bytes=1 << 28)
-    with gstream.open(tmp_path / "a.gs") as graph:
-        for name, options in OPTIONS.items():
-            for certify in (False, True) if ALGORITHMS[name].proves else (False,):
-                with pytest.raises(ResourceError) as refused:
-                    graph.execute(name, options, certify, host_memory=1, devices=devices)
-                need = int(re.findall(r"(\d+) bytes are needed", str(refused.value))[-1])
-                found = graph.execute(name, options, certify, host_memory=need, devices=devices)
-                assert found.summary["stats"]["peak_memory_bytes"] <= need, (name, certify)
-                with pytest.raises(ResourceError):
-                    graph.execute(name, options, certify, host_memory=need // 2, devices=devices)
+def example(name: str) -> Example:
+    vertices, edges, stored = STORES[name]
+    random = np.random.default_rng(len(name))
+    ends = (vertices * random.random((2, edges)) ** 2).astype(np.int64)
+    if name == "acyclic":
+        ends = np.sort(ends[:, ends[0] != ends[1]], axis=0)
+    weight = random.random(ends.shape[1]).astype(np.float32) if name in ("both", "in") else ends[0] % 9
+    return Example(vertices, *ends, weight.astype(np.float64), **stored)
+
+
+def given(options: dict[str, Any], example: Example) -> dict[str, Any]:
+    """Options with the example's vertices in the places of words."""
+    users = [example.user_id(int(v)) for v in example.present[:4]]
+    known = {START: users[0], SOME: users[1:], FIRST: {users[0]: 1.0, users[-1]: 2.0}}
+    return {name: known.get(value, value) if isinstance(value, str) else value for name, value in options.items()}
+
+
+def named_caps(call: Any, caps: tuple[str, ...]) -> tuple[dict[str, int], Any]:
+    """(caps as the refusals name them, the Result): all are 1 byte at first, and none is named twice."""
+    asked, refused = dict.fromkeys(caps, 1), set()
+    while True:
+        try:
+            return asked, call(**asked)
+        except CapError as error:
+            found = NEEDED.search(str(error))
+            assert found, error
+            assert found[1] in asked and found[1] not in refused, error
+            refused.add(found[1])
+            asked[found[1]] = int(found[2])
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_the_first_cap_that_is_named_is_enough(store, tmp_path):
+    """Runs are drawn, so that each algorithm meets some devices and some caps."""
+    drawn, made = random.Random(store), example(store)
+    ran = 0
+    with gstream.open(made.stored(tmp_path)) as graph:
+        for name, algorithm in ALGORITHMS.items():
+            for certify in {False, bool(algorithm.proves) and drawn.random() < 0.6}:
+                own = given(drawn.choice(OPTIONS.get(name, [{}])), made)
+                devices = drawn.choice(DEVICES)
+                caps = drawn.choice([("host_memory",), ("device_memory",), ("host_memory", "device_memory")])
+                run = {"devices": devices, "threads": drawn.choice([1, 2]), "use_heads": drawn.random() < 0.7}
+
+                def call(name=name, own=own, certify=certify, run=run, **caps):
+                    return graph.execute(name, own, certify, **run, **caps)
+
+                try:
+                    asked, found = named_caps(call, caps)
+                except (UsageError, InputError):  # another topology, or no cycle, is needed
+                    continue
+                ran += 1
+                if asked.get("host_memory", 1) > 1:
+                    assert found.summary["stats"]["peak_memory_bytes"] <= asked["host_memory"], (name, run)
+                    with pytest.raises(CapError):
+                        call(**asked | {"host_memory": asked["host_memory"] // 2})
+    assert ran > len(ALGORITHMS)
+
+
+def test_pages_of_a_mebibyte_that_hold_a_small_graph_whole(tmp_path):
+    drawn, made = random.Random(5), example("both")
+    store = tmp_path / "large.gs"
+    convert_arrays(store, made.source, made.target, made.weight, vertices=made.vertices, memory_bytes=1 << 28)
+    with gstream.open(store) as graph:
+        for name in ("bfs", "sssp", "wcc", "scc", "hits", "kcore", "coloring", "cdlp", "egonet", "betweenness", "heat"):
+            own, certify = given(OPTIONS.get(name, [{}])[0], made), bool(ALGORITHMS[name].proves)
+            run = {"devices": drawn.choice(["host", "host:2"]), "threads": 1}
+            asked, found = named_caps(lambda **caps: graph.execute(name, own, certify, **run, **caps), ("host_memory",))  # noqa: B023
+            assert found.summary["stats"]["peak_memory_bytes"] <= asked["host_memory"], name

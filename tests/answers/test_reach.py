@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import gstream
 from bench.cliff_graphs import Cliff
 from gstream.algorithms import levelcounts, lists, reach
-from gstream.algorithms.reach import effective
+from gstream.algorithms.reach import Radii
 from gstream.algorithms.session import Session
 from pagestore.errors import UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
@@ -61,9 +61,11 @@ def by_sketches(reach, sketches, seed):
 def check_radius(graph, example, sketches=4):
     nodes, reach = near(example)
     result = graph.radius(sketches=sketches, seed=5)
-    radius, diameter = effective(by_sketches(reach, sketches, 5), sketches)
-    assert [column(result, "radius")[v] for v in nodes] == radius.tolist()
-    assert abs(result.summary["effective_diameter"] - diameter) < 1e-9
+    levels = by_sketches(reach, sketches, 5)
+    radii = Radii(levels[-1], sketches)
+    radii.add(levels)
+    assert [column(result, "radius")[v] for v in nodes] == radii.radius.tolist()
+    assert abs(result.summary["effective_diameter"] - radii.diameter) < 1e-9
     assert result.summary["converged"] and result.summary["hops"] <= len(reach)
 
 
