@@ -64,6 +64,37 @@ def place_of(starts, lists, v, u):
 
 
 @helper
+def first_from(lists, at, end, wanted):
+    """The first place past `at` whose entry is not less than `wanted`, or `end`; the entry at `at` is less.
+
+    It takes the logarithm of the way there, so that a short list meets a long one in a time by the short one's length.
+    """
+    step = u64(1)
+    while at + step < end and lists[at + step] < wanted:
+        at += step
+        step <<= u64(1)
+    low, high = at + u64(1), min(at + step, end)
+    while low < high:
+        middle = (low + high) >> u64(1)
+        if lists[middle] < wanted:
+            low = middle + u64(1)
+        else:
+            high = middle
+    return low
+
+
+@helper
+def next_common(lists, a, end_a, b, end_b):
+    """The first places from a and b on of an entry that both lists have; one of them is its end where there is none."""
+    while a < end_a and b < end_b and lists[a] != lists[b]:
+        if lists[a] < lists[b]:
+            a = first_from(lists, a, end_a, lists[b])
+        else:
+            b = first_from(lists, b, end_b, lists[a])
+    return a, b
+
+
+@helper
 def edge_of(starts, lists, v, u):
     """The edge between v and u, by its lesser end."""
     return place_of(starts, lists, min(v, u), max(v, u))
@@ -91,10 +122,11 @@ def count_triangles(starts, lists, support, counter):
             u = u64(lists[edge])
             if u < v:
                 continue
-            a, b = starts[v], starts[u]
-            while a < starts[v + u64(1)] and b < starts[u + u64(1)]:
-                support[edge] += lists[a] == lists[b]
-                a, b = a + u64(lists[a] <= lists[b]), b + u64(lists[b] <= lists[a])
+            end_a, end_b = starts[v + u64(1)], starts[u + u64(1)]
+            a, b = next_common(lists, starts[v], end_a, starts[u], end_b)
+            while a < end_a and b < end_b:
+                support[edge] += 1
+                a, b = next_common(lists, a + u64(1), end_a, b + u64(1), end_b)
 
 
 @kernel
@@ -113,18 +145,18 @@ def take_level(starts, lists, number, support, owner, level, queue):
         done += u64(1)
         v, u = u64(owner[edge]), u64(lists[edge])
         number[edge] = GONE
-        a, b = starts[v], starts[u]
-        while a < starts[v + u64(1)] and b < starts[u + u64(1)]:
-            w, other = u64(lists[a]), u64(lists[b])
-            if w == other:
-                one, two = edge_of(starts, lists, v, w), edge_of(starts, lists, u, w)
-                if number[one] != GONE and number[two] != GONE:
-                    for side in (one, two):
-                        support[side] -= 1
-                        if number[side] == level and support[side] == most:
-                            queue[length] = side
-                            length += u64(1)
-            a, b = a + u64(w <= other), b + u64(other <= w)
+        end_a, end_b = starts[v + u64(1)], starts[u + u64(1)]
+        a, b = next_common(lists, starts[v], end_a, starts[u], end_b)
+        while a < end_a and b < end_b:
+            w = u64(lists[a])
+            one, two = edge_of(starts, lists, v, w), edge_of(starts, lists, u, w)
+            if number[one] != GONE and number[two] != GONE:
+                for side in (one, two):
+                    support[side] -= 1
+                    if number[side] == level and support[side] == most:
+                        queue[length] = side
+                        length += u64(1)
+            a, b = next_common(lists, a + u64(1), end_a, b + u64(1), end_b)
     return length
 
 

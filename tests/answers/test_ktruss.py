@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
+from gstream.algorithms import trussproof
 from gstream.algorithms.ktruss import run_ktruss
 from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.session import Session
@@ -158,6 +159,35 @@ def test_an_edge_that_is_not_there_is_no_other_vertexs(tmp_path):
             assert {tuple(sorted(pair)) for pair in pairs} == {(0, 2), (0, 3)}
             with pytest.raises(CertificateError, match="there is no edge between 0 and 3"):
                 certify_ktruss(session, [*wrong, columns[2]], {}, found)
+
+
+class Counted:
+    """An array that counts how often one looks at it."""
+
+    def __init__(self, values):
+        self.values, self.looks = values, 0
+
+    def __getitem__(self, place):
+        self.looks += 1
+        return self.values[place]
+
+
+@pytest.mark.parametrize("sizes", [(0, 5), (1, 300), (40, 5000), (5000, 3), (1, 100_000), (200, 200)])
+def test_lists_meet_in_looks_by_the_shorter_one(sizes, monkeypatch):
+    """So that the certificate of a star, whose hub's list meets that of each leaf, is no square of its edges."""
+    monkeypatch.setattr(trussproof, "first_from", trussproof.first_from.py_func)
+    random = np.random.default_rng(2)
+    one, two = (np.unique(random.integers(0, 4 * max(sizes), size)) for size in sizes)
+    both, end = Counted(np.concatenate([one, two])), (np.uint64(len(one)), np.uint64(len(one) + len(two)))
+    places, found = (np.uint64(0), end[0]), []
+    while True:
+        a, b = trussproof.next_common.py_func(both, places[0], end[0], places[1], end[1])
+        if a >= end[0] or b >= end[1]:
+            break
+        found.append(int(both.values[a]))
+        places = (a + np.uint64(1), b + np.uint64(1))
+    assert found == np.intersect1d(one, two).tolist()
+    assert both.looks <= 4 + 8 * (min(len(one), len(two)) + 1) * len(bin(max(sizes)))
 
 
 def test_wrong_use(tmp_path):
