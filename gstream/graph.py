@@ -154,12 +154,9 @@ class Graph(Methods):
         }  # fmt: skip
         return self.execute("pagerank", own, certify, **options)
 
-    def wcc(self, propagate: bool = False, certify: bool = False, **options: Any) -> Result:
-        """Weakly connected components: columns vertex, component (the least vertex of the component).
-
-        propagate: by label propagation instead of union-find (undirected stores; for comparison).
-        """
-        return self.execute("wcc", {"propagate": propagate}, certify, **options)
+    def wcc(self, certify: bool = False, **options: Any) -> Result:
+        """Weakly connected components: columns vertex, component (the least vertex of the component)."""
+        return self.execute("wcc", {}, certify, **options)
 
     @in_python()
     def execute(self, algorithm: str, own: dict[str, Any], certify: bool = False, **options: Any) -> Result:

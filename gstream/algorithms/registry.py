@@ -32,7 +32,6 @@ KINDS: dict[str, Callable[[str, Any], Any]] = {
             "weighted",
             "wf_improved",
             "center",
-            "propagate",
             "endpoints",
             "undirected",
         ),
@@ -105,7 +104,7 @@ class Algorithm:
                 f"--checkpoint and --undirected contradict each other: {self.name} along edges either way keeps no "
                 "checkpoints. Leave one of the two out."
             )
-        if self.name not in KEPT and not options.get("propagate"):
+        if self.name not in KEPT:
             other = " Components of undirected stores are hcc's, too." if self.name == "wcc" else ""
             raise UsageError(
                 f"--checkpoint: {self.name} is not one run of one program, which is what can be kept; "
@@ -199,7 +198,7 @@ ALGORITHMS = {
         ),
         Algorithm(
             "wcc", "weakly connected components, named by their least vertex", "wcc:run_wcc", "certify:certify_wcc",
-            {"propagate": False}, ("component",), groups=True, shows="wcc:WCC",
+            {}, ("component",), groups=True, shows="wcc:WCC",
         ),
         *(Algorithm(**entry) for entry in ENTRIES),
         *(Algorithm(**entry) for entry in EXTRACTS),

@@ -33,7 +33,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "bfs": ("programs.bfs: BFS", "nearest: nearest_by_hops"),
     "pagerank": ("programs.pagerank: PageRank PersonalizedPageRank",),
     "sssp": ("programs.sssp: SSSP", "nearest: nearest_by_weight spread_hops"),
-    "wcc": (COMPONENTS, "programs.wcc: WCC"),
+    "wcc": (COMPONENTS,),
     "rwr": ("programs.pagerank: PersonalizedPageRank",),
     "katz": ("programs.katz: Katz",),
     "eigenvector": ("programs.eigenvector: Eigenvector",),

@@ -45,18 +45,16 @@ SAMPLES = 1024
 PATIENCE = 4  # supersteps of label propagation; where most labels travel farther, union-find is through sooner
 
 
-def run_wcc(session: Session, propagate: bool = False) -> tuple[list[Column], dict[str, Any]]:
-    """Columns and summary of the components; a component's label is its least user ID.
-
-    propagate: by label propagation (gstream.programs.wcc), for comparison; undirected stores only.
-    """
-    labels, found = _propagated(session) if propagate else _united(session)
+def run_wcc(session: Session) -> tuple[list[Column], dict[str, Any]]:
+    """Columns and summary of the components; a component's label is its least user ID."""
+    labels, found = _united(session)
     return [Column("component", labels, holds="natural")], found
 
 
 def run_hcc(session: Session) -> tuple[list[Column], dict[str, Any]]:
     """Components by label propagation, the HCC of the Edge-Vertex paper and of PEGASUS; undirected stores only."""
-    return run_wcc(session, propagate=True)
+    labels, found = _propagated(session)
+    return [Column("component", labels, holds="natural")], found
 
 
 def program_of_hcc(session: Session) -> Any:

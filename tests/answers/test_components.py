@@ -33,7 +33,7 @@ def test_components_are_networkx(example, devices, tmp_path_factory):
         assert result.summary["components"] == len(set(expected.values()))
         assert column(graph.wcc(use_heads=False), "component") == expected
         if not example.directed:
-            assert column(graph.wcc(propagate=True, certify=True), "component") == expected
+            assert column(graph.hcc(certify=True), "component") == expected
 
 
 @pytest.mark.covering(2)
@@ -147,4 +147,4 @@ def test_villages_that_few_edges_join_to_the_city(samples, tmp_path, monkeypatch
 def test_label_propagation_needs_an_undirected_store(tmp_path):
     with gstream.open(Example(2, np.array([0]), np.array([1])).stored(tmp_path)) as graph:
         with pytest.raises(UsageError, match="is directed"):
-            graph.wcc(propagate=True)
+            graph.hcc()

@@ -196,7 +196,7 @@ DRAWS: dict[str, Any] = {
     "neural": _simulation,
     "widest": lambda random, graph: {"source": _some(random, graph)}, "betweenness": _betweenness, "egonet": _ego,
     "levels": lambda random, graph: {"weighted": graph.weight is not None and random.random() < 0.6},
-    "wcc": lambda random, graph: {"propagate": not graph.directed and random.random() < 0.3}, "harmonic": _drawn,
+    "harmonic": _drawn,
     "closeness": lambda random, graph: {"wf_improved": random.random() < 0.5, **_drawn(random, graph)},
     "kcore": lambda random, graph: {"k": random.choice([None, None, 0, 1, 2, 3, 5, 10**9])}, "cross": _cross,
     "cdlp": lambda random, graph: {"iterations": random.choice([10, 0, 1, 2, 5])},
@@ -209,7 +209,7 @@ def refusal(graph: Graph, topology: str, case: Case) -> str:
     """What the message of the error has to match that this call must give; "" where it must give an answer."""
     name, entry = case.name, ALGORITHMS[case.name]
     both = not graph.directed or topology == "both"
-    if graph.directed and (name in UNDIRECTED or case.own.get("propagate")):
+    if graph.directed and name in UNDIRECTED:
         return "is directed"
     if name == "levels" and not graph.directed:
         return "is undirected"
