@@ -198,7 +198,7 @@ ALGORITHMS = {
         ),
         Algorithm(
             "wcc", "weakly connected components, named by their least vertex", "wcc:run_wcc", "certify:certify_wcc",
-            {}, ("component",), groups=True, shows="wcc:WCC",
+            {}, ("component",), groups=True,
         ),
         *(Algorithm(**entry) for entry in ENTRIES),
         *(Algorithm(**entry) for entry in EXTRACTS),

@@ -78,7 +78,7 @@ def _program_class(algorithm: str) -> type[Program]:
 
     if is_program_path(algorithm):
         return load_program(algorithm)
-    shows = find_algorithm(algorithm).shows  # wcc's is hcc's: GPUs run union-find
+    shows = find_algorithm(algorithm).shows
     if not shows:
         raise UsageError(f"{algorithm}: runs no program whose code could be shown. See gstream show --help.")
     module, name = shows.split(":")
