@@ -37,7 +37,7 @@ def run_katz(
     Raises UsageError on numbers outside their limits, and where `alpha` is so large that the sums have no end.
     """
     outcome = session.run(program_of_katz(session, alpha, beta, max_iter, tol, normalized), max_supersteps=max_iter)
-    value, length = outcome.value, _length(outcome.value)
+    value, length = outcome.value, length_of(outcome.value)
     moved = outcome.totals.get("moved", 0.0)
     if not (math.isfinite(length) and math.isfinite(moved)):
         raise UsageError(
@@ -67,7 +67,7 @@ def run_eigenvector(session: Session, max_iter: int = 100, tol: float = 1e-6) ->
     Raises UsageError on numbers outside their limits.
     """
     outcome = session.run(program_of_eigenvector(session, max_iter, tol), max_supersteps=max_iter)
-    length = _length(outcome.value)
+    length = length_of(outcome.value)
     found = session.finish(outcome.supersteps, outcome.converged)
     moved, squares = outcome.totals.get("moved", 0.0), outcome.totals.get("squares", 0.0)
     found["l1_change"] = moved / math.sqrt(squares) if squares else 0.0  # as `halt` compares it
@@ -97,7 +97,7 @@ def run_hits(session: Session, max_iter: int = 100, tol: float = 1e-8, normalize
         last, hub = hub, _shares(session.run(Hubs(score=authority), max_supersteps=1).value)
         change = float(np.abs(hub - last).sum()) if hub.any() else 0.0
     if not normalized:
-        authority = authority / (_length(authority) or 1.0)
+        authority = authority / (length_of(authority) or 1.0)
         hub = session.run(Hubs(score=authority), max_supersteps=1).value
     found = session.finish(2 * rounds, change < tol) | {"l1_change": change if rounds else 0.0}
     return [_column("hub", hub), _column("authority", authority)], found
@@ -142,7 +142,7 @@ def _column(name: str, values: np.ndarray) -> Column:
     return Column(name, values, dtype=np.dtype(np.float64))
 
 
-def _length(values: np.ndarray) -> float:
+def length_of(values: np.ndarray) -> float:
     """L2 norm; inf where a value is none."""
     with np.errstate(all="ignore"):
         most = float(np.abs(values).max(initial=0.0))

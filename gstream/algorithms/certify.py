@@ -8,7 +8,7 @@ are off is proven apart (gstream.algorithms.floatproof).
 Components are right when no edge joins two labels, there are as many labels as trees of an independent union-find over
 all edges, and each label is the least member of its class.
 PageRank x is within residual / (1 - alpha) of the fixed point in L1, as one iteration shrinks every error by alpha.
-The residual must be what the run promises, beside rounding: alpha * tol where it converged, else 2 * alpha^iterations.
+The residual must be what the run's last change promises, beside rounding: at most alpha times that.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import bothways, proofs
-from gstream.algorithms.bfs import source_ids
+from gstream.algorithms.bfs import count_reached, source_ids
 from gstream.algorithms.floatproof import distance_error
 from gstream.algorithms.pagerank import preference_of
 from gstream.algorithms.predecessors import find_predecessors, limit_of, unreached
-from gstream.algorithms.refusal import refuse
+from gstream.algorithms.refusal import check_said, refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.bitmaps import bitmap, list_bits
 from gstream.hostcode.generate import BLOCK
@@ -35,16 +35,17 @@ ROUNDINGS = 4.0
 
 def certify_bfs(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove distances (and predecessors); returns what was proven. Raises CertificateError."""
-    return _certify_distances(session, columns, options, weighted=False)
+    return _certify_distances(session, columns, options, found, weighted=False)
 
 
 def certify_khop(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove distances up to the radius; returns what was proven. Raises CertificateError."""
     if options.get("undirected", False) and session.meta.directed:
+        check_said(found, reached=count_reached(columns[0].values))
         sources = np.unique(session.store.lookup(source_ids(options.get("source"), "certificate")))
         return _certify_both(session, columns[0].values, sources, options.get("radius", 1))
     own = {"source": options.get("source"), "depth_limit": options.get("radius", 1)}
-    return _certify_distances(session, columns, own, weighted=False)
+    return _certify_distances(session, columns, own, found, weighted=False)
 
 
 def _certify_both(session: Session, distance: np.ndarray, sources: np.ndarray, radius: int) -> dict[str, Any]:
@@ -68,12 +69,15 @@ def _certify_both(session: Session, distance: np.ndarray, sources: np.ndarray, r
 
 def certify_sssp(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove weighted distances (and predecessors); returns what was proven. Raises CertificateError."""
-    return _certify_distances(session, columns, options, weighted=True)
+    return _certify_distances(session, columns, options, found, weighted=True)
 
 
-def _certify_distances(session: Session, columns: list[Column], options: dict[str, Any], weighted: bool) -> dict:
+def _certify_distances(
+    session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any], weighted: bool
+) -> dict:
     """Prove distances in their own arithmetic, and of floats how far off they are."""
     distance = columns[0].values
+    check_said(found, reached=count_reached(distance))
     none = unreached(distance.dtype)
     sources = np.unique(session.store.lookup(source_ids(options.get("source"), "certificate")))
     limit = limit_of(distance.dtype, options.get("cutoff" if weighted else "depth_limit"))
@@ -156,6 +160,7 @@ def certify_wcc(session: Session, columns: list[Column], options: dict[str, Any]
         raise refuse("a component is named by a vertex outside it")
     if np.count_nonzero(used) != trees:
         raise refuse(f"there are {np.count_nonzero(used)} labels and {trees} components")
+    check_said(found, components=trees)
     return {"holds": True, "proves": f"{show_things(trees, 'component')}, each connected and named by its least vertex"}
 
 
@@ -164,18 +169,24 @@ def certify_pagerank(session: Session, columns: list[Column], options: dict[str,
     rank = columns[0].values
     alpha, tol = options.get("alpha", 0.85), options.get("tol", 1e-6)
     residual = pagerank_residual(session, rank, alpha, preference_of(session, options.get("personalization")))
-    converged = found["converged"] and options.get("iterations") is None
+    check_change(found, tol, options.get("iterations") is None)
     # A rank is rounded a few times; a hub's sum of d terms, in float64, is off by half a rounding a term, as these may
     # be equal (repeated edges); so is what vertices without edges give to all, which is summed by blocks.
     blocks, last = divmod(session.meta.vertices, BLOCK)
     terms = (session.meta.max_in_degree + blocks + (BLOCK if blocks else last)) / 2
     rounding = ROUNDINGS * float(np.finfo(rank.dtype).eps) + terms * float(np.finfo(np.float64).eps)
-    # Without convergence ranks may swing between roundings that each step repeats: those add up to 1 / (1 - alpha).
-    allowed = alpha * tol + rounding if converged else 2 * alpha ** found["supersteps"] + rounding / (1 - alpha)
+    allowed = alpha * found["l1_change"] + rounding if found["supersteps"] else 2.0
     bound = residual / (1 - alpha)
     if not residual <= allowed:
         raise refuse(f"one more iteration changes the ranks by {residual:.3g} in L1; {allowed:.3g} was promised")
     return {"holds": True, "proves": f"the ranks' L1 error is at most {bound:.3g}", "l1_error_bound": bound}
+
+
+def check_change(found: dict[str, Any], tol: float, ends: bool = True) -> None:
+    """Raise CertificateError where the last change is not what a run that says it converged ends at. ends: at `tol`."""
+    change = found["l1_change"]
+    if not change >= 0 or (ends and found["converged"] and found["supersteps"] and not change <= tol):
+        raise refuse(f"the summary says that the last change was {change:.3g}, and the run ends at {tol:.3g}")
 
 
 def pagerank_residual(session: Session, rank: np.ndarray, alpha: float, preference: np.ndarray | None) -> float:

@@ -15,7 +15,7 @@ natural index. A round visits the lists of the vertices that it colours; of a di
 pages of all that have no colour, and all where somebody looks for one past the first 64.
 
 Runs gstream.algorithms.palette; needs any topology; holds 17 bytes a vertex; certificate: by its definition, one sweep
-over all edges.
+over all edges for every 64 colours.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gstream.algorithms.blocks import degrees_bytes, most_neighbours, neighbours
 from gstream.algorithms.levels import join_falls
 from gstream.algorithms.lists import OneThread
 from gstream.algorithms.msf import natural_bytes, natural_names
-from gstream.algorithms.refusal import refuse, refuse_edge
+from gstream.algorithms.refusal import check_said, refuse, refuse_edge
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, list_bits, set_bits
@@ -98,11 +98,23 @@ def _go_on_alone(
 
 
 def certify_coloring(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
-    """Prove that neighbours have different colours. Raises CertificateError."""
+    """Prove that neighbours have different colours, and each vertex neighbours of all lesser ones, as in any greedy
+    colouring; one sweep for every 64 colours. Raises CertificateError."""
     color, failure = columns[0].values, np.zeros(3, np.int64)
-    if np.any(color >= found["colors"]):
-        raise refuse("there are more colours than were said")
-    session.hold(color)
-    session.sweep(session.meta.topologies[0], SharedKernel(palette.check_colors, (color, failure)))
-    refuse_edge(session, failure, "are neighbours and have one colour")
-    return {"holds": True, "proves": f"{show_things(found['colors'], 'colour')}, and no edge joins two vertices of one"}
+    most = int(color.max(initial=0))
+    if most > len(color):
+        raise refuse(f"there are {len(color)} vertices, and a colour is {most}")
+    check_said(found, colors=most + 1 if len(color) else 0)
+    met = np.zeros(len(color), np.uint64)
+    session.hold(color, met)
+    for first in range(0, max(most, 1), palette.WINDOW):
+        met[:] = 0
+        session.sweep(session.meta.topologies[0], SharedKernel(palette.check_colors, (color, first, met, failure)))
+        refuse_edge(session, failure, "are neighbours and have one colour")
+        lesser = np.clip(color.astype(np.int64) - first, 0, palette.WINDOW)
+        odd = np.flatnonzero(np.bitwise_count(met) != lesser)
+        if len(odd):
+            named = session.user_ids(odd[:1])[0]
+            raise refuse(f"vertex {named} has colour {color[odd[0]]} and no neighbour of a lesser one")
+    said = f"{show_things(found['colors'], 'colour')}, no edge joins two vertices of one"
+    return {"holds": True, "proves": f"{said}, and each vertex has neighbours of all lesser colours"}

@@ -52,7 +52,7 @@ def _count(into: dict[int, int], degrees: np.ndarray) -> None:
 def certify_degrees(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Count each vertex's edges in the pages, both ways, which `run_degrees` never looks at, and the vertices of each
     degree from that. Raises CertificateError where a row is another, too many or missing; ResourceError."""
-    from gstream.algorithms.refusal import refuse
+    from gstream.algorithms.refusal import check_said, refuse
     from gstream.algorithms.residuals import spread
 
     session.foresee(16 * (1 + session.meta.directed) * session.meta.vertices)
@@ -76,4 +76,8 @@ def certify_degrees(session: Session, columns: list[Column], options: dict[str, 
                 f"column {column.name} has {column.values[wrong[0]]} vertices of degree {rows[wrong[0]]}; the pages "
                 f"have {right[wrong[0]]}"
             )
+    vertices, ends = session.meta.vertices, 2 if session.meta.directed else 1
+    mean = ends * float(into.sum()) / vertices if vertices else 0.0
+    check_said(found, greatest_degree=int(counted[0].max(initial=0)))
+    check_said(found, 1e-12, mean_degree=mean)
     return {"holds": True, "proves": "edges counted in the pages give each vertex the degree that is counted"}

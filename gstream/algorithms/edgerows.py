@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session
 from gstream.results import Column
 
@@ -27,3 +28,12 @@ def edge_columns(session: Session, source: np.ndarray, target: np.ndarray) -> tu
         ends[:] = ends[order]
     session.let_go(order, source)
     return [Column("source", source, holds="natural"), Column("target", target, holds="natural")], order
+
+
+def check_ascending(source: np.ndarray, target: np.ndarray) -> None:
+    """Raise CertificateError where rows are not what `edge_columns` makes them. source, target: natural indices [m]."""
+    if np.any(source > target):
+        raise refuse("a row has the greater end of its edge first")
+    later = (source[1:] > source[:-1]) | ((source[1:] == source[:-1]) & (target[1:] > target[:-1]))
+    if not later.all():
+        raise refuse("rows are not in ascending order")

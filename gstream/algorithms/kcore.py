@@ -23,7 +23,7 @@ import numpy as np
 
 from gstream.algorithms import peeling
 from gstream.algorithms.lists import OneThread
-from gstream.algorithms.refusal import refuse
+from gstream.algorithms.refusal import check_said, refuse
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.simple import Simple, both_ways, need_both, simple_degrees, simple_dtype
@@ -185,5 +185,6 @@ def certify_kcore(session: Session, columns: list[Column], options: dict[str, An
     if stuck.any():
         v = int(np.flatnonzero(stuck)[0])
         raise refuse(f"vertex {session.user_ids([v])[0]} is in a core of more than {core[v]}")
+    check_said(found, largest_core=int(given.max(initial=0)), core_vertices=int(np.count_nonzero(given)))
     what = "every core number" if k is None else f"membership in the {k}-core"
     return {"holds": True, "proves": f"{what} by its definition"}

@@ -21,7 +21,7 @@ import numpy as np
 
 from gstream.algorithms import dag
 from gstream.algorithms.lists import OneThread
-from gstream.algorithms.refusal import refuse
+from gstream.algorithms.refusal import check_said, refuse
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.sssp import need_weights
@@ -142,8 +142,11 @@ def certify_levels(session: Session, columns: list[Column], options: dict[str, A
         raise refuse(
             f"vertex {session.user_ids(odd[:1])[0]} is at level {level[odd[0]]}, but its in-edges say {again[odd[0]]}"
         )
+    levels = int(level.max(initial=-1)) + 1
+    check_said(found, levels=levels, **({} if len(columns) > 1 else {"longest": max(0, levels - 1)}))
     if len(columns) > 1:
         distance = columns[1].values
+        check_said(found, longest=float(distance.max(initial=0.0)))
         reached = np.zeros_like(distance)
         session.hold(distance, reached)
         session.sweep("out", SharedKernel(dag.distances_again, (distance, reached), True))

@@ -19,7 +19,7 @@ import numpy as np
 from gstream.algorithms import independent
 from gstream.algorithms.blocks import degrees_bytes, neighbours, neighbours_dtype
 from gstream.algorithms.msf import natural_bytes, natural_names
-from gstream.algorithms.refusal import refuse, refuse_edge
+from gstream.algorithms.refusal import check_said, refuse, refuse_edge
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes
 from gstream.results import Column
@@ -59,4 +59,5 @@ def certify_mis(session: Session, columns: list[Column], options: dict[str, Any]
     lone = np.flatnonzero((inside == 0) & (covered == 0))
     if len(lone):
         raise refuse(f"vertex {session.user_ids(lone[:1])[0]} has no neighbour in the set and is not in it")
+    check_said(found, set_vertices=int(np.count_nonzero(inside)))
     return {"holds": True, "proves": "no two vertices of the set are neighbours, and no other can join"}

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import boruvka, spanning
-from gstream.algorithms.edgerows import edge_columns
-from gstream.algorithms.refusal import refuse
+from gstream.algorithms.edgerows import check_ascending, edge_columns
+from gstream.algorithms.refusal import check_said, refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.sssp import need_weights
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits
@@ -138,6 +138,8 @@ def certify_msf(session: Session, columns: list[Column], options: dict[str, Any]
         raise refuse("an edge's ends are no vertices, or not the lesser one first")
     if np.isnan(weight).any() or total_of(weight) != found["total_weight"]:
         raise refuse("the weights are not those that were added up")
+    check_ascending(source, target)
+    check_said(found, forest_edges=edges, trees=vertices - edges)
     order = np.lexsort((target, source, weight))
     source, target, weight = source[order], target[order], weight[order]
     up, size = np.arange(vertices, dtype=session.id_dtype), np.ones(vertices, session.id_dtype)

@@ -68,12 +68,17 @@ def tell(window, left, following, u, c):
 
 
 @helper
+def bit_of(c, first):
+    """The bit of the colour c in a window that begins with `first`, 0 if it is not in there."""
+    if u64(c) < first or u64(c) - first >= u64(WINDOW):
+        return u64(0)
+    return u64(1) << (u64(c) - first)
+
+
+@helper
 def in_window(c, pending):
     """The bit of the colour c in the window of a vertex that has none, 0 if it is not in there or no colour."""
-    base = base_of(pending)
-    if not is_color(c) or u64(c) < base or u64(c) - base >= u64(WINDOW):
-        return u64(0)
-    return u64(1) << (u64(c) - base)
+    return bit_of(c, base_of(pending)) if is_color(c) else u64(0)
 
 
 @record_kernel(window="or", left="own", following="own")
@@ -204,10 +209,21 @@ def color_alone(words, places, words_in, places_in, ways, color, window, left, m
     return edges
 
 
-@record_kernel(failure="note")
-def check_colors(record, color, failure):
-    """failure (gstream.algorithms.proofs): edges between vertices of one color."""
+@record_kernel(met="or", failure="note")
+def check_colors(record, color, first, met, failure):
+    """failure (gstream.algorithms.proofs): edges between vertices of one color. met: u64[V], bit i: some neighbour has
+    the colour first + i, which is less than the vertex's own."""
     v = record.vertex
+    mine, mets = color[v], u64(0)
     for u in record.neighbours():
-        if u != v and color[u] == color[v]:
+        c = color[u]
+        if u != v and c == mine:
             note(failure, v, u)
+        elif c < mine:
+            mets |= bit_of(c, u64(first))
+        else:
+            bit = bit_of(mine, u64(first))
+            if u != v and met[u] & bit != bit:
+                atomic_or(met, u, bit)
+    if met[v] & mets != mets:
+        atomic_or(met, v, mets)

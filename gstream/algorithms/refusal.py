@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gstream.algorithms.session import Session
@@ -24,3 +26,11 @@ def refuse_edge(session: Session, failure: np.ndarray, what: str) -> None:
     if failure[0]:
         u, v = session.user_ids(failure[1:])
         raise refuse(f"vertices {u} and {v} {what}")
+
+
+def check_said(found: dict[str, Any], rounding: float = 0.0, **counted: float) -> None:
+    """Raise the error for a figure of the summary that differs from the one counted again. rounding: relative."""
+    for name, number in counted.items():
+        said = found.get(name, number)
+        if said != number and not abs(said - number) <= rounding * abs(number):
+            raise refuse(f"the summary says {said} for {name}, and counted again there are {number}")

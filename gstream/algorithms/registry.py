@@ -48,7 +48,7 @@ PROOF_BYTES = {  # a vertex, that the certificate holds at most beside pages, of
     "bfs": 8, "pagerank": 36, "sssp": 24, "wcc": 8, "rwr": 36, "katz": 16, "eigenvector": 32, "hits": 64, "degrees": 32,
     "khop": 9, "hcc": 8, "widest": 9, "levels": 32, "closeness": 9, "harmonic": 9, "heat": 56, "circuit": 56,
     "neural": 56, "subgraph": 4, "egonet": 11, "cross": 4, "kcore": 17, "triangles": 16, "betweenness": 61, "mis": 2,
-    "coloring": 4, "scc": 36, "msf": 37, "ktruss": 20, "lcc": 16,
+    "coloring": 12, "scc": 36, "msf": 37, "ktruss": 20, "lcc": 16,
 }  # fmt: skip
 
 

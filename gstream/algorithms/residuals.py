@@ -1,9 +1,9 @@
 """Certificates of centralities: one more iteration, by code of its own (gstream.algorithms.proofs), and what it moves.
 
-Katz: x is within residual / (1 - alpha * D) of the fixed point in L1, D the greatest out-degree, if that is positive;
-where the run converged the residual is at most alpha * D * tol. Eigenvectors: (A^T + I) x is lambda x but for the
-residual. HITS: hubs are the sums of authorities, and authorities move by the residual. Each residual must be what the
-run promises, beside rounding; where it did not converge none is promised, and the residual is told.
+An iteration makes a difference by so much larger at most, so the residual must be what the run's last change promises,
+beside rounding. Katz: alpha * D in L1, D the greatest out-degree; x is within residual / (1 - alpha * D) of the fixed
+point, if that is positive. Eigenvectors: (A^T + I) x is lambda x but for the residual, in L2 by that matrix's norm.
+HITS: hubs are the sums of authorities, and authorities move by the residual.
 
 Eigenvectors and HITS have no negative value, and are of the greatest eigenvalue, as far as `_check_leading` can tell.
 """
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms import proofs
-from gstream.algorithms.centralities import restarts
-from gstream.algorithms.certify import certify_pagerank
+from gstream.algorithms.centralities import length_of, restarts
+from gstream.algorithms.certify import certify_pagerank, check_change
 from gstream.algorithms.refusal import refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.results import Column
@@ -33,13 +33,18 @@ ROUNDINGS = 16.0  # of each value in an iteration, and of what it is summed from
 def certify_katz(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Bound the L1 error of Katz centralities. Raises CertificateError when the run promised less."""
     alpha, beta, tol = (options.get(name, usual) for name, usual in (("alpha", 0.1), ("beta", 1.0), ("tol", 1e-6)))
-    x = _finite(columns[0].values)
-    if options.get("normalized", True):
+    x, rounding = _finite(columns[0].values), relative_rounding(session)
+    normalized = options.get("normalized", True)
+    if alpha >= 0 and beta >= 0 and (x < 0).any():
+        raise refuse("a value is negative")
+    _check_length(x, 1.0 if normalized and x.any() else found["length"], rounding)
+    check_change(found, tol)
+    if normalized:
         x = x * found["length"]
     residual = float(np.abs(beta + alpha * spread(session, x) - x).sum())
     growth = abs(alpha) * session.meta.max_out_degree
-    rounding = relative_rounding(session) * (1 + growth) * (float(np.abs(x).sum()) + abs(beta) * len(x))
-    _check(residual, growth * tol + rounding if found["converged"] else math.inf)
+    rounding *= (1 + growth) * (float(np.abs(x).sum()) + abs(beta) * len(x))
+    _check(residual, growth * found["l1_change"] + rounding if found["supersteps"] else math.inf)
     proof = f"one more iteration changes the sums by {residual:.3g} in L1"
     if growth < 1:
         proof = f"the L1 error of the sums, before they are scaled, is at most {residual / (1 - growth):.3g}"
@@ -49,28 +54,35 @@ def certify_katz(session: Session, columns: list[Column], options: dict[str, Any
 def certify_eigenvector(
     session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]
 ) -> dict:  # fmt: skip
-    """Measure (A^T + I) x - lambda x in L1. Raises CertificateError when the run promised less, and for an eigenvector
+    """Measure (A^T + I) x - lambda x in L2. Raises CertificateError when the run promised less, and for an eigenvector
     of an undirected graph that is of another eigenvalue than the greatest."""
     x, tol = _not_negative(columns[0]), options.get("tol", 1e-6)
     following = x + spread(session, x)
     eigenvalue = float(x @ following)
-    residual = float(np.abs(following - eigenvalue * x).sum())
-    length = float(np.sqrt(np.square(x).sum()))
-    if len(x) and abs(length - 1) > relative_rounding(session) * len(x):
-        raise refuse(f"the centralities have length {length:.17g}, not 1")
-    # |x' - x| <= (1 + sqrt V) tol, as lengths differ by no more than vectors do; A^T + I makes it D + 1 times as large.
-    growth = session.meta.max_out_degree + 1
-    allowed = 2 * growth * (1 + math.sqrt(len(x))) * tol + relative_rounding(session) * growth * float(np.abs(x).sum())
-    _check(residual, allowed if found["converged"] else math.inf)
+    residual = float(np.linalg.norm(following - eigenvalue * x))
+    if len(x):
+        _check_length(x, 1.0, relative_rounding(session) * len(x))
+    check_change(found, tol)
+    # Of the vector before, z of length 1, |x - z| <= 2 l1_change, as lengths differ by no more than vectors do. And
+    # (A^T + I) x less some multiple of x is (A^T + I) (x - z); of all multiples Rayleigh's leaves the least.
+    growth = _norm(session)
+    allowed = growth * (2 * found["l1_change"] + relative_rounding(session) * math.sqrt(len(x)))
+    if found["supersteps"]:
+        _check(residual, allowed, "L2")
+        if not abs(found["eigenvalue"] - (eigenvalue - 1)) <= allowed:
+            raise refuse(
+                f"the summary's eigenvalue is {found['eigenvalue']:.17g}, and Rayleigh's {eigenvalue - 1:.17g}"
+            )
     if not session.meta.directed:
         _check_leading(x, float(np.linalg.norm(following)), lambda y: y + _spread_once(session, y))
-    proof = f"an eigenvector but for {residual:.3g} in L1, of eigenvalue {eigenvalue - 1:.6g}"
+    proof = f"an eigenvector but for {residual:.3g} in L2, of eigenvalue {eigenvalue - 1:.6g}"
     return {"holds": True, "proves": proof, "residual": residual}
 
 
 def certify_hits(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove hubs from authorities, and measure how far authorities move. Raises CertificateError."""
     hub, authority = (_not_negative(column) for column in columns)
+    check_change(found, options.get("tol", 1e-8))
     sums = spread(session, authority, backward=True)
     if options.get("normalized", True):
         sums = sums / (sums.sum() or 1.0)
@@ -93,8 +105,8 @@ def certify_hits(session: Session, columns: list[Column], options: dict[str, Any
     shares = hub / (hub.sum() or 1.0)
     raw, scale = spread(session, shares), authority.sum() or 1.0
     residual = float(np.abs(raw / (raw.sum() or 1.0) - authority / scale).sum())
-    allowed = 2 * session.meta.max_out_degree * options.get("tol", 1e-8) / (float(raw.sum()) or 1.0) + rounding
-    _check(residual, allowed if found["converged"] else math.inf)
+    allowed = 2 * session.meta.max_out_degree * found["l1_change"] / (float(raw.sum()) or 1.0) + rounding
+    _check(residual, allowed if found["supersteps"] else math.inf)
     grown = float(np.linalg.norm(spread(session, raw, backward=True))) / (float(np.linalg.norm(shares)) or 1.0)
     _check_leading(shares, grown, lambda y: _spread_once(session, _spread_once(session, y), backward=True))
     return {"holds": True, "proves": f"one more iteration moves authorities by {residual:.3g} in L1",
@@ -162,11 +174,26 @@ def _check_leading(x: np.ndarray, growth: float, step: Callable[[np.ndarray], np
 
 
 def relative_rounding(session: Session) -> float:
-    """Of a value, relative: of the iteration, and of a hub's sum of d terms, off by some sqrt(d) roundings."""
+    """Of a value, relative: of the iteration, and of a hub's sum of d terms, off by d roundings if they are equal."""
     most = max(session.meta.max_in_degree, session.meta.max_out_degree)
-    return EPSILON * (ROUNDINGS + 4 * math.sqrt(most))
+    return EPSILON * (ROUNDINGS + most)
 
 
-def _check(residual: float, allowed: float) -> None:
-    if not residual <= allowed:
-        raise refuse(f"one more iteration moves the values by {residual:.3g} in L1; {allowed:.3g} was promised")
+def _norm(session: Session) -> float:
+    """At least the L2 norm of M = A^T + I: the root of the greatest row sum of M^T M."""
+    once = np.ones(session.meta.vertices)
+    once += _spread_once(session, once)
+    once += _spread_once(session, once, backward=True)
+    return math.sqrt(float(once.max(initial=0.0)))
+
+
+def _check(residual: float, allowed: float, norm: str = "L1") -> None:
+    if not residual <= allowed or not math.isfinite(residual):
+        raise refuse(f"one more iteration moves the values by {residual:.3g} in {norm}; {allowed:.3g} was promised")
+
+
+def _check_length(x: np.ndarray, wanted: float, rounding: float) -> None:
+    """Raise CertificateError where x has another L2 norm."""
+    length = length_of(x)
+    if not abs(length - wanted) <= rounding * wanted:
+        raise refuse(f"the centralities have length {length:.17g}, not {wanted:.17g}")

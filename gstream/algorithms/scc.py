@@ -32,7 +32,7 @@ from gstream.algorithms.certify import certify_wcc
 from gstream.algorithms.levels import join_falls
 from gstream.algorithms.lists import lists_of
 from gstream.algorithms.predecessors import unreached
-from gstream.algorithms.refusal import refuse
+from gstream.algorithms.refusal import check_said, refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.wcc import run_wcc
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, list_bits, set_bits
@@ -185,6 +185,7 @@ def certify_scc(session: Session, columns: list[Column], options: dict[str, Any]
         raise refuse(f"vertex {session.user_ids(apart[:1])[0]} and the name of its component do not reach each other")
     _check_acyclic(session, label)
     components = int(np.count_nonzero(label == natural))
+    check_said(found, components=components)
     return {
         "holds": True,
         "proves": f"{show_things(components, 'component')}, each strongly connected, and no cycle between them",

@@ -3,10 +3,12 @@
 Watched are those of the most edges, and as many that are drawn among the vertices with edges: which, does not depend on
 the answer. Others may be wrong and not be noticed, so the proof says how many were looked at.
 
-Triangles and clustering coefficients, 64 vertices: bit i of near[u] says that u is a neighbour of the i-th of them. One
-sweep sets the bits, another counts for each bit the edges whose ends both have it; no list is joined with a list.
-Closeness and harmonic centrality, 16 vertices: a breadth-first search against the edges from each finds the distances
-of all paths that lead to it; the run searched along edges, from the other ends. Holds 20 bytes a vertex, or as bfs.
+As many are watched as cost few edges: all of a small graph, 64 or 16 of a large one.
+
+Triangles and clustering coefficients, 64 vertices at a time: bit i of near[u] says that u is a neighbour of the i-th of
+them. One sweep sets the bits, another counts for each bit the edges whose ends both have it; no list is joined with a
+list. Closeness and harmonic centrality: a breadth-first search against the edges from each finds the distances of all
+paths that lead to it; the run searched along edges, from the other ends. Holds 20 bytes a vertex, or as bfs.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.blocks import neighbours
+from gstream.algorithms.msf import total_of
 from gstream.algorithms.reach import drawn
 from gstream.algorithms.records import u64
-from gstream.algorithms.refusal import refuse
+from gstream.algorithms.refusal import check_said, refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.simple import simple_lists
 from gstream.hostcode.intrinsics import atomic_add, atomic_or, trailing_zeros
@@ -30,6 +33,8 @@ from pagestore.sizes import show_things
 
 AT_ONCE = 64  # bits of `near`
 SEARCHES = 16
+MOST_SEARCHES = 256  # of a small graph: 1 ms each
+EDGES = 1 << 22  # that may be looked at to watch more vertices
 ROUNDING = 1e-9  # of sums of doubles, relative
 
 
@@ -63,83 +68,101 @@ def count_between(record, hubs, ends, near, between):
             common &= common - u64(1)
 
 
-def watched(session: Session, count: int) -> np.ndarray:
-    """int64[n]: store IDs, ascending, of `count` vertices at most: half of the most edges, half drawn."""
+def watched(session: Session, values: np.ndarray, least: int, most: int, edges: int) -> np.ndarray:
+    """int64[n]: store IDs, ascending, of `least` vertices or as many as EDGES allow, `most` at most; half of the most
+    edges, half drawn. edges: that one takes. Raises CertificateError where a vertex without edges has a value but 0."""
     size = neighbours(session)
     session.hold(size)
-    linked = np.flatnonzero(size)
-    most = linked[np.argsort(size[linked], kind="stable")[::-1][: count // 2]]
-    others = np.random.default_rng(len(linked)).choice(linked, min(count - count // 2, len(linked)), replace=False)
+    linked, odd = np.flatnonzero(size), np.flatnonzero((size == 0) & (values != 0))
+    if len(odd):
+        raise refuse(f"vertex {session.user_ids(odd[:1])[0]} has {values[odd[0]]:.17g} and no edges")
+    count = min(max(least, EDGES // max(1, edges)), most, len(linked))
+    large = linked[np.argsort(size[linked], kind="stable")[::-1][: count // 2]]
+    rest = np.setdiff1d(linked, large, assume_unique=True)
+    others = np.random.default_rng(len(linked)).choice(rest, count - len(large), replace=False)
     session.let_go(size)
-    return np.unique(np.concatenate([most, others]))
+    return np.sort(np.concatenate([large, others]))
 
 
 def certify_triangles(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
-    """Prove the triangles of 64 vertices, and that all add up. Raises CertificateError."""
+    """Prove the triangles of 64 vertices or more, and that all add up. Raises CertificateError."""
     values = columns[0].values
-    if int(values.sum()) != 3 * found["triangles"]:
+    at, between, _ = _near(session, values)
+    most = session.meta.vertices**2 // 2  # of a vertex
+    if len(values) and (int(values.min()) < 0 or int(values.max()) > most):
+        raise refuse(f"a vertex has more than {most} triangles, or fewer than 0")
+    if total_of(values) != 3 * found["triangles"]:
         raise refuse(f"the vertices' triangles are not 3 times {found['triangles']}")
-    at = watched(session, AT_ONCE)
-    between, _ = _near(session, at)
     _compare(session, at, values[at].astype(np.float64), between / 2, 0.0)
     return {"holds": True, "proves": f"triangles of {_counted(session, at)}, and their sum"}
 
 
 def certify_lcc(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
-    """Prove the coefficients of 64 vertices, and that all are from 0 to 1. Raises CertificateError."""
+    """Prove the coefficients of 64 vertices or more, that all are from 0 to 1, and their mean. Raises
+    CertificateError."""
     values = columns[0].values
     if not np.all((values >= 0) & (values <= 1)):
         raise refuse("a clustering coefficient is not from 0 to 1")
-    at = watched(session, AT_ONCE)
-    between, degree = _near(session, at)
+    check_said(found, ROUNDING, mean_lcc=float(values.mean()) if len(values) else 0.0)
+    at, between, degree = _near(session, values)
     pairs = degree * (degree - 1)
     _compare(session, at, values[at], np.divide(between, pairs, out=np.zeros(len(at)), where=pairs > 0), ROUNDING)
     return {"holds": True, "proves": f"coefficients of {_counted(session, at)}"}
 
 
-def _near(session: Session, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(edges between neighbours of each watched vertex, undirected ones in both directions; its neighbours)."""
+def _near(session: Session, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(watched vertices; float64[n]: edges between neighbours of each, undirected ones in both directions; float64[n]:
+    its neighbours)."""
+    at = watched(session, values, AT_ONCE, len(values), -(-2 * session.meta.edges // AT_ONCE))
     own, near = np.zeros(session.meta.vertices, np.uint64), np.zeros(session.meta.vertices, np.uint64)
-    bit = np.uint64(1) << np.arange(len(at), dtype=np.uint64)
-    own[at] = bit
     session.hold(own, near)
-    name, between = session.meta.topologies[0], np.zeros(AT_ONCE, np.uint64)
-    session.sweep(name, SharedKernel(mark_near, (own, near)))
+    between, degree = np.zeros(len(at)), np.zeros(len(at))
+    name = session.meta.topologies[0]
     lists = simple_lists(session, name)
-    session.sweep(name, SharedKernel(count_between, (lists.hubs, lists.ends, near, between)))
-    degree = np.array([np.count_nonzero(near & one) for one in bit], np.float64)
-    return between[: len(at)].astype(np.float64), degree
+    for first in range(0, len(at), AT_ONCE):
+        some, found = at[first : first + AT_ONCE], np.zeros(AT_ONCE, np.uint64)
+        bit = np.uint64(1) << np.arange(len(some), dtype=np.uint64)
+        own[:] = near[:] = 0
+        own[some] = bit
+        session.sweep(name, SharedKernel(mark_near, (own, near)))
+        session.sweep(name, SharedKernel(count_between, (lists.hubs, lists.ends, near, found)))
+        between[first : first + AT_ONCE] = found[: len(some)]
+        degree[first : first + AT_ONCE] = [np.count_nonzero(near & one) for one in bit]
+    return at, between, degree
 
 
 def certify_closeness(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
-    """Prove the closeness of 16 vertices. Raises CertificateError."""
+    """Prove the closeness of 16 vertices or more. Raises CertificateError."""
 
     def closeness(hops: np.ndarray, others: int) -> float:
         share = len(hops) / others if options.get("wf_improved", True) and others else 1.0
         return len(hops) / float(hops.sum()) * share if len(hops) else 0.0
 
-    return _by_searches(session, columns[0].values, options, closeness)
+    return _by_searches(session, columns[0].values, options, found, closeness, 1.0)
 
 
 def certify_harmonic(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
-    """Prove the harmonic centrality of 16 vertices. Raises CertificateError."""
+    """Prove the harmonic centrality of 16 vertices or more. Raises CertificateError."""
     vertices = session.meta.vertices
 
     def harmonic(hops: np.ndarray, others: int) -> float:
         scale = (vertices - 1) / others if others and found["sources"] < vertices else 1.0
         return float((1 / hops).sum()) * scale
 
-    return _by_searches(session, columns[0].values, options, harmonic)
+    return _by_searches(session, columns[0].values, options, found, harmonic, vertices - 1.0)
 
 
 def _by_searches(
-    session: Session, values: np.ndarray, options: dict[str, Any], of: Callable[[np.ndarray, int], float]
-) -> dict:
+    session: Session, values: np.ndarray, options: dict[str, Any], found: dict[str, Any],
+    of: Callable[[np.ndarray, int], float], greatest: float,
+) -> dict:  # fmt: skip
     """of(distances of the sources that reach a vertex, how many others there are) is the value of each watched one."""
     sources = drawn(session, options.get("k"), options.get("seed", 0)).astype(np.int64)
-    if not (np.isfinite(values).all() and np.all(values >= 0)):
-        raise refuse("a centrality is negative or no number")
-    at, wanted = watched(session, SEARCHES), []
+    check_said(found, sources=len(sources))
+    if not np.all((values >= 0) & (values <= greatest * (1 + ROUNDING))):
+        raise refuse(f"a centrality is not from 0 to {greatest:.17g}")
+    edges = session.meta.edges + session.meta.vertices
+    at, wanted = watched(session, values, SEARCHES, MOST_SEARCHES, edges), []
     for vertex in at:
         outcome = session.run(BFSBack(source=session.user_ids([vertex])[0]))
         hops = outcome.value[sources[sources != vertex]]

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.blocks import join_lists
+from gstream.algorithms.edgerows import check_ascending
 from gstream.algorithms.listsort import new_stack, sort_range
 from gstream.algorithms.records import claim, u64
-from gstream.algorithms.refusal import refuse
+from gstream.algorithms.refusal import check_said, refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.simple import both_ways, simple_degrees
 from gstream.hostcode.intrinsics import atomic_add
@@ -192,6 +193,11 @@ def certify_ktruss(session: Session, columns: list[Column], options: dict[str, A
             raise refuse(f"the edge between {ends[0]} and {ends[1]} is in a truss of more than {level}")
     if k is not None:
         _check_support(session, lists, owner, upper & (number == last) & (support < last - 2), last)
+    check_said(
+        found,
+        truss_edges=len(columns[0].values),
+        largest_truss=int(columns[2].values.max(initial=0)) if k is None else 0,
+    )
     what = "every truss number" if k is None else f"membership in the {k}-truss"
     return {"holds": True, "proves": f"{what} by its definition"}
 
@@ -218,6 +224,7 @@ def _give_numbers(
     ends = [column.values for column in columns[:2]]
     if len(ends[0]) and max(int(column.max()) for column in ends) >= session.meta.vertices:
         raise refuse("an edge's end is no vertex")
+    check_ascending(*ends)
     if session.meta.order != "natural":
         stored = session.store.store_ids()
         ends = [stored[column] for column in ends]

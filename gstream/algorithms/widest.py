@@ -16,7 +16,7 @@ import numpy as np
 from gstream.algorithms import widths
 from gstream.algorithms.bfs import source_ids
 from gstream.algorithms.lists import OneThread
-from gstream.algorithms.refusal import refuse
+from gstream.algorithms.refusal import check_said, refuse
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.sssp import check_weights
 from gstream.hostcode.bitmaps import bitmap, set_bits
@@ -57,6 +57,7 @@ def certify_widest(session: Session, columns: list[Column], options: dict[str, A
         raise refuse("a source has not infinite width")
     if np.isnan(width).any():
         raise refuse("a width is no number")
+    check_said(found, reached=int(np.count_nonzero(width != -np.inf)))
     (name, pull), failure = session.gathers(), np.zeros(3, np.int64)
     session.hold(width)
     session.sweep(name, SharedKernel(widths.check_widths, (width, pull, failure), True))
