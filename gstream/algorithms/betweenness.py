@@ -33,7 +33,7 @@ from gstream.algorithms import nearest, paths
 from gstream.algorithms.bfs import source_ids
 from gstream.algorithms.lists import OneThread
 from gstream.algorithms.reach import foresee_search, search
-from gstream.algorithms.refusal import refuse
+from gstream.algorithms.refusal import check_said, refuse
 from gstream.algorithms.resident import Resident
 from gstream.algorithms.session import Session, SharedKernel
 from gstream.algorithms.simple import Simple, simple_lists
@@ -254,4 +254,5 @@ def certify_betweenness(
     off = abs(float(between.sum()) - wanted)
     if not off <= ROUNDING * max(1.0, wanted):
         raise refuse(f"paths have {wanted:.17g} vertices, and the betweennesses add up to {between.sum():.17g}")
+    check_said(found, sources=len(sources))
     return {"holds": True, "proves": f"they add up to the {wanted:,.0f} vertices on shortest paths but for {off:.3g}"}

@@ -139,7 +139,6 @@ def certify_msf(session: Session, columns: list[Column], options: dict[str, Any]
     if np.isnan(weight).any() or total_of(weight) != found["total_weight"]:
         raise refuse("the weights are not those that were added up")
     check_ascending(source, target)
-    check_said(found, forest_edges=edges, trees=vertices - edges)
     order = np.lexsort((target, source, weight))
     source, target, weight = source[order], target[order], weight[order]
     up, size = np.arange(vertices, dtype=session.id_dtype), np.ones(vertices, session.id_dtype)
@@ -159,6 +158,7 @@ def certify_msf(session: Session, columns: list[Column], options: dict[str, Any]
             raise refuse(f"the edge between {v} and {u} {what}")
     if count_bits(met) != edges:
         raise refuse("the forest has an edge that is not in the graph")
+    check_said(found, forest_edges=edges, trees=vertices - edges)
     trees = show_things(vertices - edges, "tree")
     spans = "spans" if vertices - edges == 1 else "span"
     return {"holds": True, "proves": f"{trees} that {spans} the graph, no edge lighter than theirs"}
