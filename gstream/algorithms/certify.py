@@ -77,7 +77,6 @@ def _certify_distances(
 ) -> dict:
     """Prove distances in their own arithmetic, and of floats how far off they are."""
     distance = columns[0].values
-    check_said(found, reached=count_reached(distance))
     none = unreached(distance.dtype)
     sources = np.unique(session.store.lookup(source_ids(options.get("source"), "certificate")))
     limit = limit_of(distance.dtype, options.get("cutoff" if weighted else "depth_limit"))
@@ -101,6 +100,7 @@ def _certify_distances(
     cyclic = int(proofs.find_cycle(predecessor, distance, np.zeros(len(distance), np.uint8)))
     if cyclic < len(distance):
         raise refuse(f"the predecessors of vertex {session.user_ids([cyclic])[0]} go in a circle")
+    check_said(found, reached=count_reached(distance))
     paths = " and every predecessor on a shortest path" if len(columns) > 1 else ""
     if distance.dtype.kind != "f":
         return {"holds": True, "proves": f"every distance is least{paths}"}

@@ -57,7 +57,6 @@ def certify_widest(session: Session, columns: list[Column], options: dict[str, A
         raise refuse("a source has not infinite width")
     if np.isnan(width).any():
         raise refuse("a width is no number")
-    check_said(found, reached=int(np.count_nonzero(width != -np.inf)))
     (name, pull), failure = session.gathers(), np.zeros(3, np.int64)
     session.hold(width)
     session.sweep(name, SharedKernel(widths.check_widths, (width, pull, failure), True))
@@ -69,6 +68,7 @@ def certify_widest(session: Session, columns: list[Column], options: dict[str, A
     odd = np.flatnonzero(bits != (width != -np.inf))
     if len(odd):
         raise refuse(f"vertex {session.user_ids(odd[:1])[0]} has width {width[odd[0]]} without a path so wide")
+    check_said(found, reached=int(np.count_nonzero(width != -np.inf)))
     return {"holds": True, "proves": "every width is that of a path, and none is wider"}
 
 

@@ -67,53 +67,65 @@ def test_katz_may_be_off_by_what_its_tolerance_promises(ring, options):
     alpha, beta, tol = (options.get(name, usual) for name, usual in (("alpha", 0.1), ("beta", 1.0), ("tol", 1e-6)))
     columns, found = run_katz(ring, **options, normalized=False)
     assert found["converged"]
+    found |= {"l1_change": tol}
     own, exact = {**options, "normalized": False}, np.full(RING, beta / (1 - 2 * alpha))
     for part in (0.98, 1.02):
         off = part * abs(alpha) * 2 * tol / (beta * RING)
         for x in (exact * (1 + off), exact * (1 - off)):
-            assert holds(certify_katz, ring, forged(columns, x), own, found) == (part < 1)
             length = np.sqrt((x * x).sum())
-            scaled = forged(columns, x / length)
-            assert holds(certify_katz, ring, scaled, options, found | {"length": length}) == (part < 1)
+            said, scaled = found | {"length": length}, forged(columns, x / length)
+            assert holds(certify_katz, ring, forged(columns, x), own, said) == (part < 1)
+            assert holds(certify_katz, ring, scaled, options, said) == (part < 1)
+            for wrong in (found | {"length": length * 1.001}, said | {"l1_change": 1.0}):
+                with pytest.raises(CertificateError, match=r"have length|the last change was 1, and the run ends at"):
+                    certify_katz(ring, forged(columns, x), own, wrong)
 
 
 def test_katz_is_told_how_far_off_it_is(ring):
-    """A run that was cut short promised nothing: its certificate measures, and bounds the error where that can be."""
-    columns, found = run_katz(ring, max_iter=2, normalized=False)
-    assert not found["converged"]
-    x = columns[0].values
+    """A run that was cut short promised what its last change does: its certificate measures, and bounds the error
+    where that can be."""
     for alpha, said in (
         (0.1, "the L1 error of the sums, before they are scaled, is at most {:.3g}"),
         (0.5, "one more iteration changes the sums by {:.3g} in L1"),
     ):
+        columns, found = run_katz(ring, alpha, max_iter=2, normalized=False)
+        assert not found["converged"]
+        x = columns[0].values
         residual = np.abs(1 + alpha * (np.roll(x, 1) + np.roll(x, -1)) - x).sum()
         proof = certify_katz(ring, columns, {"normalized": False, "alpha": alpha}, found)
         assert proof["residual"] == pytest.approx(residual, rel=1e-12) and proof["holds"] is True
         assert proof["proves"] == said.format(residual / (1 - 2 * alpha) if alpha < 0.5 else residual)
-    exact = np.full(RING, 1 / 0.8)
+        with pytest.raises(CertificateError, match="one more iteration moves the values by"):
+            certify_katz(ring, columns, {"normalized": False, "alpha": 3 * alpha}, found)
+    columns, found = run_katz(ring, max_iter=2, normalized=False)
+    x, exact = columns[0].values, np.full(RING, 1 / 0.8)
     bound = certify_katz(ring, columns, {"normalized": False}, found)["residual"] / 0.8
     assert 0 < np.abs(x - exact).sum() <= bound * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("options", [{}, {"tol": 1e-3}], ids=str)
 def test_eigenvectors_may_be_off_by_what_their_tolerance_promises(ring, options):
-    """A share of the zigzag, whose eigenvalue of A + I is 4 less: 2 (D + 1) (1 + sqrt V) tol were promised."""
+    """A share of the zigzag, whose eigenvalue of A + I is 4 less: 2 (D + 1) tol were promised."""
     tol = options.get("tol", 1e-6)
     columns, found = run_eigenvector(ring, **options)
     assert found["converged"]
+    promised = found | {"l1_change": tol}
     for part in (0.98, 1.02):
-        angle = part * 2 * 3 * (1 + math.sqrt(RING)) * tol / (4 * math.sqrt(RING))
+        angle = part * 2 * 3 * tol / 4
         x = (math.cos(angle) + math.sin(angle) * ZIGZAG) / math.sqrt(RING)
-        assert holds(certify_eigenvector, ring, forged(columns, x), options, found) == (part < 1)
+        assert holds(certify_eigenvector, ring, forged(columns, x), options, promised) == (part < 1)
+    with pytest.raises(CertificateError, match=r"the summary's eigenvalue is 2.5, and Rayleigh's (2|1.9+)"):
+        certify_eigenvector(ring, columns, options, promised | {"eigenvalue": 2.5})
     proof = certify_eigenvector(ring, columns, options, found)
     assert "of eigenvalue 2" in proof["proves"] and proof["residual"] < 1e-9
     angle = 0.1
     x = (math.cos(angle) + math.sin(angle) * ZIGZAG) / math.sqrt(RING)
     following = x + np.roll(x, 1) + np.roll(x, -1)
-    residual = np.abs(following - (x @ following) * x).sum()
-    proof = certify_eigenvector(ring, forged(columns, x), options, found | {"converged": False})
+    residual = np.linalg.norm(following - (x @ following) * x)
+    cut_short = found | {"converged": False, "l1_change": 0.1}
+    proof = certify_eigenvector(ring, forged(columns, x), options, cut_short)
     assert proof["residual"] == pytest.approx(residual) and residual > 0.3
-    assert proof["proves"] == f"an eigenvector but for {residual:.3g} in L1, of eigenvalue {x @ following - 1:.6g}"
+    assert proof["proves"] == f"an eigenvector but for {residual:.3g} in L2, of eigenvalue {x @ following - 1:.6g}"
     for length in (1 + 1e-9, 1 - 1e-9, 0.0):
         with pytest.raises(CertificateError, match=r"the centralities have length [\d.]+, not 1"):
             certify_eigenvector(ring, forged(columns, columns[0].values * length), options, found)
@@ -135,10 +147,11 @@ def test_hits_may_be_off_by_what_its_tolerance_promises(ring, options, normalize
     for part in (0.98, 1.02):
         authority = scaled(even + part * 2 * tol / 4 * WAVE, normalized)
         hub = even if normalized else np.roll(authority, 1) + np.roll(authority, -1)
-        assert holds(certify_hits, ring, forged(columns, hub, authority), own, found) == (part < 1)
+        assert holds(certify_hits, ring, forged(columns, hub, authority), own, found | {"l1_change": tol}) == (part < 1)
     authority = scaled(even + 0.01 * WAVE, normalized)
     hub = even if normalized else np.roll(authority, 1) + np.roll(authority, -1)
-    proof = certify_hits(ring, forged(columns, hub, authority), own, found | {"converged": False})
+    cut_short = found | {"converged": False, "l1_change": 0.1}
+    proof = certify_hits(ring, forged(columns, hub, authority), own, cut_short)
     assert proof["residual"] == pytest.approx(0.04) and proof["holds"] is True
     assert proof["proves"] == "one more iteration moves authorities by 0.04 in L1"
 
@@ -184,7 +197,7 @@ def test_katz_of_a_hub_is_rounded_as_its_sums_are(directed, tmp_path):
     """1,200 terms a sum: a right answer of the least tolerance is not refused for what rounding leaves."""
     with opened(hub_example(directed), tmp_path) as graph, Session(graph.engine()) as session:
         columns, found = run_katz(session, alpha=0.001, tol=1e-15, max_iter=500)
-        certify_katz(session, columns, {"alpha": 0.001, "tol": 0.0}, found | {"converged": True})
+        certify_katz(session, columns, {"alpha": 0.001, "tol": 0.0}, found | {"converged": True, "l1_change": 0.0})
 
 
 PATH = {"source": np.array([0, 1, 2, 0]), "target": np.array([1, 2, 3, 3])}
