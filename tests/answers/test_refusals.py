@@ -250,7 +250,7 @@ def test_certificates_count_what_they_hold(tmp_path):
     example = hub_example(weighted=True)
     with opened(example, tmp_path) as graph, Session(graph.engine()) as session:
         cases = [
-            (certify_widest, *run_widest(session, 11), {"source": 11}, 8 * 1600 + 200),
+            (certify_widest, *run_widest(session, 11), {"source": 11}, 8 * 1600 + 3 * 200),
             (certify_katz, *run_katz(session, alpha=0.001), {"alpha": 0.001}, 2 * 8 * 1600),
         ]
         for prove, columns, found, options, held in cases:
