@@ -12,6 +12,7 @@ from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.signatures import (
     COLUMN_NAMES,
+    DIRECTION_COLUMNS,
     INTEGER,
     MISSING,
     NEO4J_IDS,
@@ -69,7 +70,7 @@ def is_header(rows: list[list[str]], options: InputOptions) -> bool:
         return False
     ends = named(first, SOURCE_NAMES, -1), named(first, TARGET_NAMES, -1)
     known = min(ends) >= 0
-    if known and not any(first[end] in WORDS_OF_TEXT for end in ends):
+    if known and (not any(first[end] in WORDS_OF_TEXT for end in ends) or _direction_is_named(first, rows[1:])):
         return True
     if not any(first) or not all(any(map(str.isalpha, name)) for name in first if name):
         return False  # signs alone are no column's name: taken for one, an edge would be lost
@@ -137,6 +138,16 @@ def _all_whole(rows: list[list[str]], columns: tuple[int, int]) -> bool:
     """Whether what stands in the columns of the IDs is whole numbers, all of it (an empty field is a bad line)."""
     found = [row[column] for row in rows for column in columns if len(row) > column and row[column]]
     return bool(found) and all(map(WHOLE.match, found))
+
+
+def _direction_is_named(first: list[str], rows: list[list[str]]) -> bool:
+    """Whether a column's name stands above words for directed and undirected alone."""
+    for column, name in enumerate(first):
+        words = DIRECTION_COLUMNS.get(name, {})
+        held = {row[column].strip().lower() for row in rows if len(row) > column}
+        if held and held <= set(words):
+            return True
+    return False
 
 
 def _weight_is_named(first: list[str], rows: list[list[str]], ends: tuple[int, int], known: bool) -> bool:

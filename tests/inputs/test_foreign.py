@@ -56,6 +56,7 @@ READ = {  # name, content, edges
         [(1, 2, 0.5), (2, 3, 1.5)],
     ),
     "blanks in a header": ("a.csv", "Target Node,Source Node\nb,a\nc,b\n", NAMED),
+    "names and a type": ("a.csv", "from,to,type\na,b,Undirected\nb,c,Undirected\n", NAMED),
     "German": ("a.csv", "Ziel,Quelle,Gewicht\n2,1,5\n3,2,6\n", [(1, 2, 5.0), (2, 3, 6.0)]),
     "Spanish": ("a.csv", "origen,destino\na,b\nb,c\n", NAMED),
     "Russian": ("a.csv", "куда;откуда\n2;1\n3;2\n", PAIRS),
