@@ -115,6 +115,7 @@ def least_members(session: Session, parent: np.ndarray) -> np.ndarray:
 
 def make_forest(session: Session) -> Any:
     """A forest on the GPUs of the session's engine where it has them and the vertices fit, else in host memory."""
+    foresee_forest(session)  # of the host's cores, too, which go on where GPUs have less memory than it seemed
     if all(spec.kind == "cuda" for spec in session.engine.specs):
         from gstream.devices.gpuforest import GpuForest
 

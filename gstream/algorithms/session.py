@@ -311,6 +311,7 @@ class Session:
         row_bytes, cap = HEAD_NEIGHBOURS * self.id_dtype.itemsize, self.engine.options.host_memory
         kept, engine = f"heads/{topology.name}", self.engine
         spare = 0 if cap is None or kept in engine.arrays else cap - engine.beside_bytes - engine.arrays.nbytes
+        spare -= self.least_pages(self.meta.weighted) if self.on_gpus else 0  # heads that GPUs may copy stay
         if (
             cap is None
             or rows * row_bytes <= cap // HEADS_SHARE
