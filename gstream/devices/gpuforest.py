@@ -71,7 +71,7 @@ class GpuForest:
         linked = max(session.engine.graph.reached(name) for name in ("out", "in"))
         self.devices: Sequence[GpuDevice] = session.engine.devices
         session.hold(np.empty(self.vertices, session.id_dtype))  # the answer's; memory is given when it is written
-        shape = UnitShape(session.id_dtype, None, session.degree("out").dtype)
+        shape = UnitShape(session.id_dtype, None, np.dtype(f"u{session.engine.graph.degree_bytes}"))
         room = session.engine.device_memory
         piece = piece_bytes(self.vertices) if session.engine.graph.apart else 0
         self.labels_here = self._fits(session, labels=True)
@@ -96,7 +96,7 @@ class GpuForest:
     def _most_bytes(session: Any) -> int:
         """Of trees, degrees, heads and labels on one GPU."""
         heads = sum(session.head_rows(name) for name in session.meta.topologies) * HEAD_NEIGHBOURS
-        a_vertex = 3 * session.id_dtype.itemsize + 2 * session.degree("out").itemsize + 1
+        a_vertex = 3 * session.id_dtype.itemsize + 2 * session.engine.graph.degree_bytes + 1
         return int(session.meta.vertices * a_vertex + heads * session.id_dtype.itemsize)
 
     @classmethod
@@ -107,7 +107,7 @@ class GpuForest:
     @staticmethod
     def _fits(session: Any, labels: bool) -> bool:
         room, id_bytes = session.engine.device_memory, session.id_dtype.itemsize
-        a_vertex = id_bytes * (3 if labels else 1) + session.degree("out").itemsize + 1
+        a_vertex = id_bytes * (3 if labels else 1) + session.engine.graph.degree_bytes + 1
         return room is None or session.meta.vertices * a_vertex <= room // 2
 
     def _note_bytes(self) -> None:
