@@ -170,7 +170,7 @@ class _Conversion:
     def _rounding(self, count: int) -> str:
         """What to tell of integer weights that are stored as other numbers."""
         weight = self.tally.inexact_example
-        example = f", {weight:.0f} as {float(np.float32(weight)):.0f}" if weight else " or were before (past 2^53)"
+        example = f", {weight:.0f} as {float(np.float32(weight)):.0f}" if weight else ", or may be, from 2^53 on"
         return (
             f"{self.source.name}: {count:,} integer weight{'s are' if count > 1 else ' is'} stored rounded{example}: "
             "fractions among the weights, or integers past 4 bytes, make all of them 4-byte floats, exact for integers "

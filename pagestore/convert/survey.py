@@ -17,7 +17,7 @@ from pagestore.jit import compiled
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
 FLOAT_LEAST = float(np.finfo(np.float32).tiny)  # lesser numbers lose digits as float32, below 1.4e-45 all of them
-DOUBLE_EXACT = float(1 << 53)  # greater integers were perhaps rounded when they became float64 here
+DOUBLE_EXACT = float(1 << 53)  # it and greater integers were perhaps rounded when they became float64 here
 U0 = np.uint64(0)
 
 
@@ -50,7 +50,7 @@ def _weights(weight):
         whole = w == np.floor(w)
         broken += not whole
         rounded = whole and np.float64(np.float32(w)) != w
-        inexact += rounded or (whole and abs(w) > DOUBLE_EXACT)
+        inexact += rounded or (whole and abs(w) >= DOUBLE_EXACT)
         if rounded and example == 0:
             example = w
         if abs(w) < FLOAT_LEAST and w != 0:

@@ -13,7 +13,7 @@ import numpy as np
 
 from pagestore.inputs.badlines import SKIP_REMEDY, LineProblem, shown
 from pagestore.inputs.base import MAX_ID
-from pagestore.inputs.lines import RULES, Rule
+from pagestore.inputs.lines import RULES, Rule, nearest_double
 from pagestore.inputs.signatures import INTEGER, NOT_FINITE, NUMBER
 
 BLANK_FIELD = re.compile(rb"[^ \t]+")
@@ -185,7 +185,7 @@ def parse_weight(text: str, column: int, rules: LineRules) -> float:
         raise LineProblem(column, "the weight is missing; weights are finite numbers", WEIGHT_REMEDY)
     if not NUMBER.match(text):
         raise LineProblem(column, f"weight {shown(text)!r} is not a number; weights are finite numbers", WEIGHT_REMEDY)
-    value = float(text)
+    value = nearest_double(text)
     if value in (float("inf"), float("-inf")):
         raise LineProblem(column, f"weight {shown(text)} is past float64 (1.8e308); weights are finite", WEIGHT_REMEDY)
     if rules.integer_weights is not None:

@@ -54,6 +54,7 @@ SPLIT = 134217729.0  # 2^27 + 1: halves of a float64's 53 bits
 DOUBT = 2.0**-46
 MAX_ID = np.uint64((1 << 63) - 1)
 U0, U1, U9, U10 = np.uint64(0), np.uint64(1), np.uint64(9), np.uint64(10)
+LEAST_DOUBLE = 5e-324  # above 0
 FAR_POWER = np.uint64(1000)  # stands for any exponent of more digits
 ASCII_0, MOST_DIGITS, PLAIN_DIGITS = np.uint64(48), np.uint64(19), np.uint64(18)
 
@@ -365,7 +366,16 @@ def gather_fields(buf: np.ndarray, first: np.ndarray, end: np.ndarray, offsets: 
     offsets[len(first)] = at
 
 
+def nearest_double(text: str) -> float:
+    """The nearest float64 of a decimal number, inf past its range; but never 0 for another one, which a conversion
+    could not tell from a 0 that was meant."""
+    value = float(text)
+    if value == 0 and text.lower().partition("e")[0].strip("+-0."):
+        return -LEAST_DOUBLE if text.startswith("-") else LEAST_DOUBLE
+    return value
+
+
 def hard_numbers(buf: np.ndarray, first: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Float64[n], the numbers in the bytes first[k]..end[k]-1 of buf, each the nearest float64 (inf past its range)."""
+    """Float64[n], the numbers in the bytes first[k]..end[k]-1 of buf, each as `nearest_double`."""
     places = zip(first.tolist(), end.tolist(), strict=True)
-    return np.array([float(buf[begin:stop].tobytes()) for begin, stop in places], dtype=np.float64)
+    return np.array([nearest_double(buf[begin:stop].tobytes().decode()) for begin, stop in places], dtype=np.float64)
