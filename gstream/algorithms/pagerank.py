@@ -82,7 +82,10 @@ def preference_of(session: Session, personalization: Any) -> np.ndarray | None:
     stored, values = find_numbers(session.store, personalization, "personalization", "weight", least=0.0)
     with np.errstate(over="ignore"):
         most = float(values.sum())
-    if not 0 < most < math.inf:
+    if math.isinf(most):  # each is finite, so shares of the greatest are
+        values = values / values.max()
+        most = float(values.sum())
+    if not most > 0:
         where = personalization if isinstance(personalization, (str, os.PathLike)) else "personalization"
         raise InputError(f"{where}: its weights sum to {most:g}; the sum must be positive. Give some weight.")
     preference = np.zeros(session.meta.vertices, np.float64)

@@ -208,3 +208,14 @@ def test_sums_of_equal_terms_are_certified(seed, tmp_path):
     with gstream.open(example.stored(tmp_path)) as graph:
         for alpha in (0.5, 0.99):
             assert graph.pagerank(alpha=alpha, tol=0.0, float64=True, certify=True).summary["certificate"]["holds"]
+
+
+def test_preferences_of_huge_and_tiny_weights_are_shares(tmp_path):
+    """Their sum is past all doubles, or has few bits: shares of 1/2 each all the same."""
+    example = Example(3, np.array([0, 1, 2]), np.array([1, 2, 0]))
+    with gstream.open(example.stored(tmp_path)) as graph:
+        right, *others = (
+            graph.pagerank(personalization={0: weight, 2: weight}, certify=True).to_numpy()
+            for weight in (1.0, 1.7e308, 1e-320, 5e-324)
+        )
+    assert all(np.array_equal(right, other) for other in others)
