@@ -95,13 +95,13 @@ def search_alone(words, places, due, front, fresh, seen, score, reached, amounts
 
 
 @item_kernel(fresh="own", seen="own")
-def begin_searches(item, sources, first, count, fresh, seen):
-    """Search from sources[first:first + count] next; fresh is zero before. An item is RUN vertices."""
+def begin_searches(item, sources, first, searches, fresh, seen):
+    """Search from sources[first:first + searches] next; fresh is zero before. An item is RUN vertices."""
     begin, end = item.part(item.number * u64(RUN), min((item.number + u64(1)) * u64(RUN), u64(len(seen))))
     for v in range(begin, end):
         seen[v] = u64(0)
     if item.number == u64(0):
-        low, high = item.part(first, first + count)
+        low, high = item.part(first, first + searches)
         for index in range(low, high):
             fresh[sources[index]] = u64(1) << (index - first)
 
@@ -117,9 +117,9 @@ def count_fresh(item, number, front, fresh, seen, score, reached, amount, each, 
         if here != u64(0):
             fresh[v] = u64(0)
             seen[v] |= here
-            count = f64(population(here))
-            score[v] += count * amount
-            reached[v] += count * each
+            arrived = f64(population(here))
+            score[v] += arrived * amount
+            reached[v] += arrived * each
             last[0] = u64(number)
 
 

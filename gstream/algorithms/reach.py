@@ -100,17 +100,19 @@ def search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndarr
     session.hold(score, reached, seen, bit, planned=True)
     front, fresh, last = np.zeros_like(seen), np.zeros_like(seen), np.zeros(1, np.uint64)
     kept = (sources, score, reached, seen, front, fresh, last)
-    with Resident(session, *(kept if by_rounds(session) else ())) as resident:
-        if resident.on_gpu:
-            rounds = _search_by_rounds(session, resident, kept, amount)
-            return score, reached, rounds
     with _Onward(session, (bit.view(np.uint64), fresh, seen, score, reached), amount) as onward:
-        for first in range(0, len(sources), AT_ONCE):
+        done, rounds = 0, list[int]()
+        with Resident(session, *(kept if by_rounds(session) else ())) as resident:
+            if resident.on_gpu:
+                done, rounds = _search_by_rounds(session, resident, kept, amount, onward.rounds_before())
+        if fresh.any():  # of too many rounds for a GPU
+            onward.go_on_after(rounds[-1])
+        for first in range(done, len(sources), AT_ONCE):
             batch = sources[first : first + AT_ONCE]
             bit[:], seen[:] = 0.0, 0
             bit[batch] = 2.0 ** np.arange(len(batch))
             onward.search(bit)
-    return score, reached, session.stats.supersteps + onward.rounds
+    return score, reached, sum(rounds) + session.stats.supersteps + onward.rounds
 
 
 class _Onward:
@@ -149,13 +151,29 @@ class _Onward:
 
         if not self.session.run(Reach(bit=bit), max_supersteps=self._limit, watch=watch).converged:
             self.session.hold(fresh)
-            self._go_on()
+            self._go_on(FIRST_ROUNDS)
             self.session.let_go(fresh)
 
-    def _go_on(self) -> None:
-        """Rounds from `front` on, which was reached in superstep FIRST_ROUNDS."""
+    def rounds_before(self) -> int | None:
+        """Rounds of a search that a GPU makes before the rest is left to `go_on_after`; None: all."""
+        return self._alone.rounds_before() if self._names else None
+
+    def go_on_after(self, rounds: int) -> None:
+        """The rest of a search, of which a GPU has made so many rounds: the last one's vertices are in `fresh`."""
+        self._count(rounds)
+        self._go_on(rounds)
+
+    def _count(self, number: int) -> None:
+        """Count what is in `fresh`, reached by paths of `number` edges: it becomes `front`."""
         front, fresh, seen, score, reached = self.arrays
-        session, number, (name, pull) = self.session, FIRST_ROUNDS, self.session.gathers()
+        given = (front, fresh, seen, score, reached, self.amount(number), 1.0, self._last)
+        items = -(-len(seen) // levelcounts.RUN)
+        self.session.look(load_kernel(levelcounts.count_fresh), items, number, *given, items=4 * len(seen))
+
+    def _go_on(self, began: int) -> None:
+        """Rounds from `front` on, reached by paths of so many edges."""
+        front, fresh, seen, _, _ = self.arrays
+        session, number, (name, pull) = self.session, began, self.session.gathers()
         while (due := bits_where(front != 0)).any():
             listed = self._alone.take(due) if self._names else None
             if listed is not None:
@@ -165,10 +183,8 @@ class _Onward:
             shared = SharedKernel(levelcounts.pass_on, (number, pull, front, seen, fresh, self._last))
             session.sweep_among(name, shared, None if pull else due)
             number += 1
-            given = (front, fresh, seen, score, reached, self.amount(number), 1.0, self._last)
-            items = -(-len(seen) // levelcounts.RUN)
-            session.look(load_kernel(levelcounts.count_fresh), items, number, *given, items=4 * len(seen))
-        self.rounds += number - FIRST_ROUNDS
+            self._count(number)
+        self.rounds += number - began
 
     def _by_one_thread(self, listed: np.ndarray, number: int) -> int:
         """Rounds as long as few vertices are due, and as far as amounts are known; the last one."""
@@ -189,20 +205,28 @@ def by_rounds(session: Session) -> bool:
     return session.on_gpus and session.engine.options.host_memory is None
 
 
-def _search_by_rounds(session: Session, resident: Resident, kept: tuple[np.ndarray, ...], amount: Any) -> int:
-    """`search` by kernels over arrays that a GPU has: rounds."""
+def _search_by_rounds(
+    session: Session, resident: Resident, kept: tuple[np.ndarray, ...], amount: Any, most: int | None
+) -> tuple[int, list[int]]:
+    """`search` by kernels over arrays that a GPU has: (sources that it began with, rounds of each search).
+
+    The last search may be left with vertices in `fresh` after `most` rounds.
+    """
     sources, score, reached, seen, front, fresh, last = kept
-    (name, pull), items, rounds = session.gathers(), -(-len(seen) // levelcounts.RUN), 0
+    (name, pull), items, rounds = session.gathers(), -(-len(seen) // levelcounts.RUN), list[int]()
     for first in range(0, len(sources), AT_ONCE):
         count = min(AT_ONCE, len(sources) - first)
         resident.each(levelcounts.begin_searches, items, sources, np.uint64(first), np.uint64(count), fresh, seen)
-        for number in resident.rounds(last):
+        for number in resident.rounds(last, most):
             given = (front, fresh, seen, score, reached, amount(number - 1), 1.0 if number > 1 else 0.0, last)
             resident.each(levelcounts.count_fresh, items, number, *given)
             resident.sweep(name, SharedKernel(levelcounts.pass_on, (number, pull, front, seen, fresh, last)))
-        rounds += int(last[0])
-    resident.forget(seen, front, fresh)
-    return rounds
+        rounds.append(int(last[0]))
+        if rounds[-1] == most:
+            resident.forget(front)
+            return first + count, rounds
+    resident.forget(seen, front)
+    return len(sources), rounds
 
 
 def foresee_search(session: Session, later: int) -> None:

@@ -67,7 +67,11 @@ def _become(walk: ast.FunctionDef, kernel: RecordKernel) -> None:
     """Make a walk the kernel's: its name, its arguments behind the walk's, its text."""
     walk.name = _name(kernel, walk.name)
     weights = ["weights"] if kernel.uses_weights else []
-    taken = {"words", "weights", "parts", "counter", "count"} & {*kernel.parameters}
+    stored = {
+        node.id for node in ast.walk(kernel.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    own = {"count", "counter"} if isinstance(kernel, ItemKernel) else {"words", "weights", "parts", "counter"}
+    taken = own & {*kernel.parameters, *stored}
     assert not taken, f"{kernel.name}: {taken} are names of the walk"
     arguments = walk.args.args
     for argument in (*weights, *kernel.parameters):

@@ -29,7 +29,7 @@ TYPES = {
     "weight[]": "least weight",
     "width[]": "width",
     "int64": "level number passed root small_pages way",
-    "uint64": "count end first one_first room two_first",
+    "uint64": "count end first one_first room searches two_first",
     "uint32": "limit none",
     "float64": "amount each",
     "bool": "both directed once pull single",

@@ -43,23 +43,27 @@ def test_vertices_come_by_chunks(kind, tmp_path):
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 5])
-def test_one_thread_goes_on_from_a_gpu_with_levels(paths, rounds, monkeypatch):
-    """After so many rounds, and not where lists have no room."""
+def test_one_thread_goes_on_from_a_gpu(paths, rounds, monkeypatch):
+    """After so many rounds of whichever search, and not where lists have no room."""
     monkeypatch.setattr(lists, "FIRST_ROUNDS", rounds)
     monkeypatch.setattr(lists, "ITEM_NS", 0)
-    with gstream.open(paths["acyclic"]) as graph:
-        for room in (True, False):
-            monkeypatch.setattr(lists, "has_room", lambda *given, room=room: room)
-            check(graph, "levels", {"devices": "cuda"})
+    for kind, name in (("acyclic", "levels"), ("directed", "closeness"), ("undirected", "harmonic")):
+        with gstream.open(paths[kind]) as graph:
+            for room in (True, False):
+                monkeypatch.setattr(lists, "has_room", lambda *given, room=room: room)
+                check(graph, name, {"devices": "cuda"})
 
 
-def test_levels_of_a_long_path_take_a_gpu_few_rounds(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "own"), [("levels", {}), ("closeness", {"k": 3})])
+def test_long_paths_take_a_gpu_few_rounds(name, own, tmp_path, monkeypatch):
     """A round looks at all pages: 5,001 of them would be the square of the path."""
     made, items = [], GpuArrays.items
     monkeypatch.setattr(GpuArrays, "items", lambda *given: made.append(1) or items(*given))
     path = np.arange(5000)
     convert_arrays(tmp_path / "a.gs", path, path + 1, None, directed=True, page_bytes=4096)
     with gstream.open(tmp_path / "a.gs") as graph:
-        found = graph.levels(devices="cuda")
-    assert found.to_numpy()["level"].tolist() == list(range(5001))
-    assert 0 < len(made) <= lists.FIRST_ROUNDS + lists.ITEM_NS * 10_001 / lists.ROUND_NS
+        found, expected = graph.execute(name, own, devices="cuda"), graph.execute(name, own)
+    column = expected.columns[-1]
+    np.testing.assert_allclose(found.to_numpy()[column], expected.to_numpy()[column], rtol=1e-10)
+    assert found.summary["supersteps"] == expected.summary["supersteps"] > 2000
+    assert 0 < len(made) <= 1 + lists.FIRST_ROUNDS + lists.ITEM_NS * 10_001 / lists.ROUND_NS
