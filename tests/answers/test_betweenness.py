@@ -121,6 +121,7 @@ def test_betweenness_is_networkx(example, devices, normalized, data, first, most
         close(column(drawn, "betweenness"), estimate(reference, drawn.summary["sampled"], normalized))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("options", SCHEDULES)
 def test_schedules_change_nothing(directed, options, tmp_path):

@@ -51,6 +51,7 @@ def check_cores(example, expected, devices, k, folder):
         assert member.summary["core_vertices"] == nx.k_core(simple(example), k).number_of_nodes()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("options", SCHEDULES)
 def test_schedules_change_nothing(directed, options, tmp_path):

@@ -71,6 +71,7 @@ def check(example, devices, folder):
     assert result.summary["trees"] == nx.number_connected_components(example.networkx())
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("order", ["natural", "degree"])
 @pytest.mark.parametrize("options", SCHEDULES)
 def test_schedules_change_nothing(order, options, tmp_path):

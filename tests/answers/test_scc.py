@@ -53,6 +53,7 @@ def test_components_are_networkx(example, devices, longest, way, tmp_path_factor
     assert result.summary["components"] == len(set(expected.values()))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(("topology", "way"), [("both", "sweeps"), ("out", "at once"), ("in", "sweeps")])
 @pytest.mark.parametrize("options", SCHEDULES)
 def test_schedules_change_nothing(topology, options, way, tmp_path, monkeypatch):

@@ -97,6 +97,7 @@ def test_gpus_that_do_not_reach_each_other_take_values(store, refreshed):
     assert refreshed == {"cuda:0": SUPERSTEPS, "cuda:1": SUPERSTEPS}
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("program", [Turns(), Normed()], ids=lambda program: type(program).__name__)
 def test_messages_that_need_more_than_their_vertex_are_made_anew(store, refreshed, devices, program):
