@@ -32,10 +32,11 @@ def test_counts():
 
 @pytest.mark.parametrize(("asked", "tried"), [("", "tried 5 100"), ("37", "tried 37 37")])
 def test_as_many_examples_as_are_asked_for(tmp_path: Path, asked: str, tried: str) -> None:
-    shutil.copy(Path(__file__).parent.parent / "conftest.py", tmp_path)
+    for name in ("conftest.py", "choice.py"):
+        shutil.copy(Path(__file__).parent.parent / name, tmp_path)
     (tmp_path / "test_properties.py").write_text(PROPERTIES)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "."], cwd=tmp_path, text=True,
-        env={**os.environ, "GSTREAM_EXAMPLES": asked}, capture_output=True,
+        env={**os.environ, "GSTREAM_TESTS": "all", "GSTREAM_EXAMPLES": asked}, capture_output=True,
     )  # fmt: skip
     assert tried in done.stdout, done.stdout
