@@ -133,12 +133,12 @@ class Engine:
     def plan(self, program: Any, code: Any = None) -> Plan:
         """What running `program` will hold and move. Raises UsageError or ResourceError where it can't be run."""
         code = code or self.compile(program)
-        options, beside = replace(self.options, device_memory=self.device_memory), (self.beside_bytes, self.later_bytes)
+        options = replace(self.options, device_memory=self.device_memory)
         if self.any_way:
             options = replace(options, direction="auto", chunk_vertices=None)
         graph = self.graph.turn() if type(program).backward else self.graph
-        known = self._known[code.uses_edge]
-        plan = make_plan(code, graph, options, self.specs, self.host_memory, Constants(), known, *beside)
+        beside = self._known[code.uses_edge], self.beside_bytes, self.later_bytes
+        plan = make_plan(code, graph, options, self.specs, self.host_memory, Constants(), *beside)
         plan = what_is_there(plan, plan.tables, self._sources, self.devices)
         return replace(plan, constants=self._measured(plan))
 
@@ -151,10 +151,9 @@ class Engine:
         constants = self.measure()
         for name, source in plan.sources.items():
             if not source.resident:
-                reader = self.store.topology(name).reader(direct=True)
                 table = next(table for table in self.graph.tables.values() if table.name == name)
-                threads = self.options.read_threads
-                return measure.with_disk(constants, reader, table, self.store.path, self._readers, threads)
+                where = table, self.store.path, self._readers, self.options.read_threads
+                return measure.with_disk(constants, self.store.topology(name).reader(direct=True), *where)
         return constants
 
     def run(
@@ -164,8 +163,7 @@ class Engine:
 
         asked: what the user asked for, where that is not the program itself.
         watch(superstep, value[V]) is called after the start (0) and after every superstep; it may not keep the array.
-        Raises UsageError (also for a source that is not in the graph), ResourceError, StoreError (a page that fails its
-        checksum).
+        Raises UsageError (also for a source that is not in the graph), ResourceError, StoreError (a damaged page).
         """
         began = time.perf_counter()
         limit = self.options.max_supersteps if max_supersteps is None else max_supersteps

@@ -31,8 +31,7 @@ other questions answer, which wait.
       collect(slices, peers), read_bits, read_values    what a checkpoint keeps; restore(values, active) is its start
     detach()
 
-    begin_sweep(kernel), submit_held(pages), submit(batch)..., end_sweep
-                                          a page kernel instead of a program; no job is attached
+    begin_sweep(kernel), submit_held, submit..., end_sweep      a page kernel instead of a program; no job is attached
 
 A slice is a range [first, last) of the chunk; the slices of all devices, in device order, make up the chunk.
 """
