@@ -13,6 +13,7 @@ where an answer differed.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -27,6 +28,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 if not __package__:
     sys.path[:0] = [str(ROOT), str(HERE), *(str(HERE.parent / name) for name in ("cuda", "engine"))]
+    os.environ["GSTREAM_TEST_DEVICES"] = "tests.fakes.device:FakeDevice"
 
 from results import Result, add_up  # noqa: E402
 from tester import Tester, of_json  # noqa: E402
