@@ -78,16 +78,16 @@ bench-cliffs: $(VENV)/.installed-bench
 	$(BIN)/python bench/cliffs.py $(BENCH_ARGS)
 
 fuzz: $(VENV)/.installed-fuzz
-	$(BIN)/python bench/fuzz.py $(FUZZ_ARGS)
+	$(BIN)/python tests/fuzz/run.py $(FUZZ_ARGS)
 
 torture: $(VENV)/.installed-test
-	$(BIN)/python bench/torture.py $(TORTURE_ARGS)
+	$(BIN)/python tests/torture/run.py $(TORTURE_ARGS)
 
 differential: $(VENV)/.installed-test
 	$(BIN)/python tests/differential/run.py $(DIFFERENTIAL_ARGS)
 
 examples: $(VENV)/.installed-test
-	$(BIN)/python bench/examples.py $(EXAMPLES_ARGS)
+	$(BIN)/python tests/torture/examples.py $(EXAMPLES_ARGS)
 
 # Tests that send signals at any moment meet coverage's own locks.
 coverage: $(VENV)/.installed-test $(VENV)/.installed-coverage

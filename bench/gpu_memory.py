@@ -13,9 +13,9 @@ from bench.harness import SkippedError
 from bench.link import CHUNK_BYTES, Ceiling, Ceilings
 from bench.ours import Account
 from bench.stores import AS_GENERATED
-from gstream.emit import emitter_of
+from gstream.language.python_printer import emitter_of
+from gstream.language.scalar_types import NUMPY
 from gstream.programs.pagerank import PageRank
-from gstream.scalars import NUMPY
 
 COPY_SIZES = (256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 DISK_BYTES = 4 << 30  # of the store are read to find the disk's rate, by each count of threads

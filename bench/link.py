@@ -1,7 +1,7 @@
 """Devices of a benchmark, and their ceilings, measured in the same run: the link, peer copies, device memory.
 
-All through `gstream.devices.cuda.Gpu`, as the engine does it. Where the devices are the host's cores, a copy in host
-memory stands in for each, so that every benchmark can be tried on a machine without a GPU.
+All through `gstream.devices.gpu.driver.Gpu`, as the engine does it. Where the devices are the host's cores, a copy in
+host memory stands in for each, so that every benchmark can be tried on a machine without a GPU.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.options import parse_devices
+from gstream.options.run_options import parse_devices
 from pagestore.errors import DeviceMissingError
 
 BUFFER_BYTES = 512 << 20  # beyond a GPU's L2 (60 MB on an H200)
@@ -36,7 +36,7 @@ class Devices:
     def parse(cls, text: str) -> Devices:
         """Of "all" (GPUs), "cuda", "cuda:0,1" or "host"."""
         if text == ALL_GPUS:
-            from gstream.devices.cuda import driver
+            from gstream.devices.gpu.driver import driver
 
             return cls(tuple(f"cuda:{number}" for number in range(driver().Device.count())) or ("cuda:0",))
         kind = text.partition(":")[0]
@@ -49,7 +49,7 @@ class Devices:
         if self.kind != "cuda":
             return
         from gstream.cudacode.generate import find_nvcc
-        from gstream.devices.cuda import found
+        from gstream.devices.gpu.driver import found
 
         gpus = len(found())
         for spec in specs:
@@ -99,7 +99,7 @@ class Lane:
     """One GPU with a pinned buffer and one in its memory."""
 
     def __init__(self, name: str) -> None:
-        from gstream.devices.cuda import Gpu
+        from gstream.devices.gpu.driver import Gpu
 
         self.gpu = Gpu(int(name.partition(":")[2] or 0))
         with self.gpu:
@@ -235,7 +235,7 @@ def gpu_lines(devices: Devices) -> list[str]:
     """The GPUs, one a line, for the facts of a result; none where the devices are the host's cores."""
     if devices.kind != "cuda":
         return []
-    from gstream.devices.cuda import Gpu
+    from gstream.devices.gpu.driver import Gpu
 
     lines = []
     for name in devices.names:

@@ -166,7 +166,7 @@ def _timed_on_host(degrees: Degrees, count: int | None) -> Samples:
 def gpu_sorts(setup: Setup, degrees: Degrees) -> Iterator[Figure]:
     """Figure 11 on the GPU: kernels' and copies' time by events, degrees there already."""
     from bench.gpu_sort import EXACT, DegreeSort
-    from gstream.devices.cuda import Gpu
+    from gstream.devices.gpu.driver import Gpu
 
     gpu = Gpu(int(setup.devices.one[0].partition(":")[2] or 0))
     with DegreeSort(gpu, degrees.sorted_by, degrees.others) as sort:

@@ -57,7 +57,7 @@ def keep(path: Path, what: str) -> None:
 
 def generated(folder: Path, scale: int, kind: str, edge_factor: int = EDGE_FACTOR) -> tuple[Path, float]:
     """(path of an RMAT store of one of KINDS, seconds that making it took: 0 where it was there)."""
-    from gstream.machine import memory
+    from gstream.options.memory import memory
 
     name = f"rmat-{scale}-{kind.replace(', ', '-').replace(' ', '-')}"
     path = folder / (f"{name}-{edge_factor}.gs" if edge_factor != EDGE_FACTOR else f"{name}.gs")

@@ -1,5 +1,5 @@
 // Supersteps that are queued before it is known what they find: the GPU chooses what the host chooses else
-// (gstream/direction.py). One superstep of a program in place is
+// (gstream/engine/direction.py). One superstep of a program in place is
 //
 //     heads (or reopen) -> select -> traverse -> advance
 //
@@ -16,11 +16,11 @@
 #include "pushing.cuh"
 
 constexpr u64 PUSH = 0, PULL = 1, NO_WAY = 2;
-constexpr u64 PUSH_COST = 2;  // as gstream.direction has it (a test compares them)
+constexpr u64 PUSH_COST = 2;  // as gstream.engine.direction has it (a test compares them)
 constexpr u32 MOST_CUT = 5;  // a list of 8,192 edges, which one warp takes 200 us for, becomes 32 pieces
 
 // What is known between kernels. pulls, reopens: whether they are due in this superstep; stale: open bits may hold
-// vertices that are done; unexplored to last_vertices as in gstream.direction.Chooser; wanted: pages, which have
+// vertices that are done; unexplored to last_vertices as in gstream.engine.direction.Chooser; wanted: pages, which have
 // `parts`; ended: blocks of the kernel that runs.
 struct Ahead {
     u64 way, pulls, reopens, stale, unexplored, pulled, last_vertices, wanted, parts, ended;
@@ -79,7 +79,7 @@ __device__ __forceinline__ bool last_to_end(Ahead* state) {
     return last;
 }
 
-// The direction of a superstep from `active` vertices whose edges are `leaving`: gstream.direction.Chooser.choose where
+// The direction of a superstep from `active` vertices whose edges are `leaving`: gstream.engine.direction.Chooser.choose where
 // nothing has to be moved.
 __device__ __forceinline__ u64 choose(Ahead& ahead, const Rules& rules, u64 active, u64 leaving) {
     if (rules.ways != 3) return rules.ways >> 1;

@@ -1,4 +1,4 @@
-// Near first: of a large frontier the vertices near the least value send, the others are held back (gstream/near.py).
+// Near first: of a large frontier the vertices near the least value send, the others are held back (gstream/engine/delta_stepping.py).
 //
 // Map: a warp 1,024 vertices: words without a bit cost nothing more, values of the others are read 32 at a time.
 #include "combine.cuh"

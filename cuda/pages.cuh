@@ -9,7 +9,7 @@
 //
 // Micro level: a *team* of `group` lanes (1, 2, 4, ... 32) shares one record. 1 is the thesis's vertex-centric
 // technique, 32 the edge-centric one; the directory says per page what wastes the fewest lanes, and is followed unless a
-// lane would read 8 neighbours or more (gstream/cudacode/worklists.py); --micro forces one.
+// lane would read 8 neighbours or more (gstream/paging/gpu_parts.py); --micro forces one.
 #ifndef GSTREAM_PAGES
 #define GSTREAM_PAGES
 #include "combine.cuh"

@@ -1,4 +1,4 @@
-// What the cost model asks of a GPU beside its link (gstream/devices/gpuprobe.py): how long a short list takes that lies
+// What the cost model asks of a GPU beside its link (gstream/devices/gpu/probe.py): how long a short list takes that lies
 // in host memory, as in a page that is read in place, and an edge of a pull and of a push, without pages.
 //
 // Map: a team of 8 lanes a list. As in a page, a slot is read first, then the size where the slot says, then 8 words.

@@ -1,6 +1,6 @@
 // Scalar types, and the arithmetic of programs where Python's or Numba's rules are not C++'s.
 //
-// gstream/cudacode/emit.py prints calls of these functions; gstream/hostcode/casts.py holds the host's twins. A result
+// gstream/cudacode/cuda_printer.py prints calls of these functions; gstream/hostcode/casts.py holds the host's twins. A result
 // has the same bits on both, except for pow, exp and the like, which may differ in the last one. Compile without fused
 // multiply-add (-fmad=false): the host has none, and kernels are bound by memory.
 #ifndef GSTREAM_SCALARS

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from gstream.graph import Graph
     from gstream.graph import open_graph as open
-    from gstream.options import RunOptions
-    from gstream.program import (
+    from gstream.language.program import (
         INF,
         MAX,
         MIN,
@@ -37,7 +36,8 @@ if TYPE_CHECKING:
         u32,
         u64,
     )
-    from gstream.results import Result
+    from gstream.options.run_options import RunOptions
+    from gstream.results.result import Result
     from gstream.version import __version__
     from pagestore.errors import GstreamError
 
@@ -45,11 +45,11 @@ _PROGRAM = (
     "INF", "MAX", "MIN", "OR", "SUM", "PerVertex", "Program", "Vertex", "Vertices", "f32", "f64", "i32", "i64", "total",
     "u32", "u64",
 )  # fmt: skip
-_WHERE = dict.fromkeys(_PROGRAM, "gstream.program") | {
+_WHERE = dict.fromkeys(_PROGRAM, "gstream.language.program") | {
     "Graph": "gstream.graph",
     "GstreamError": "pagestore.errors",
-    "Result": "gstream.results",
-    "RunOptions": "gstream.options",
+    "Result": "gstream.results.result",
+    "RunOptions": "gstream.options.run_options",
     "open": "gstream.graph",
     "__version__": "gstream.version",
 }

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.registry import LIKE, find_algorithm
-from gstream.keeping import StopRequest, interrupts_keep
+from gstream.language.program import Program
 from gstream.methods import Methods
-from gstream.options import RunOptions
-from gstream.program import Program
-from gstream.results import Column, Result, count_not_finite
-from gstream.turns import GRAPHS, Turn, in_turn
-from gstream.wording import in_python
+from gstream.options.run_options import RunOptions
+from gstream.options.stopping import StopRequest, interrupts_keep
+from gstream.options.wording import in_python
+from gstream.results.column import Column
+from gstream.results.result import Result, count_not_finite
+from gstream.telemetry.turns import GRAPHS, Turn, in_turn
 from pagestore import Store, open_store
 from pagestore.concurrency import LOADING
 from pagestore.errors import UsageError
@@ -173,7 +174,7 @@ class Graph(Methods):
         an instance's too, have their numbers in the order of every result's rows: ascending vertex IDs. Values of MIN
         programs that are INF are null.
         """
-        from gstream.loading import is_program_path, load_program
+        from gstream.language.loading import is_program_path, load_program
 
         if isinstance(program, str):
             if not is_program_path(program):
@@ -218,7 +219,7 @@ class Graph(Methods):
         engine = self._taken.engine
         if engine is None or engine.options != wanted:
             with LOADING:
-                from gstream.driver import Engine
+                from gstream.engine.engine import Engine
                 from gstream.hostcode.jit import check_compiler
 
                 check_compiler()
@@ -257,7 +258,7 @@ class _Taken:
         """Forget the parent's engine. What it has on GPUs can't be freed in a forked child."""
         engine, self.engine = self.engine, None
         if engine is not None and any(spec.kind == "cuda" for spec in engine.specs):
-            from gstream.devices.cuda import never_free
+            from gstream.devices.gpu.driver import never_free
 
             never_free(engine)
 
@@ -283,7 +284,7 @@ def run_program_on(engine: Any, program: Program, parameters: dict[str, Any]) ->
     The summary's `not_finite` counts values that are inf or NaN, as of a program that diverges; its identity, which
     for MIN and MAX is infinite, is not among them.
     """
-    from gstream.algorithms.session import Session
+    from gstream.algorithms.support.session import Session
 
     cls = type(program)
     with Session(engine) as session:

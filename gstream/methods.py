@@ -1,4 +1,6 @@
-"""The methods of `Graph` for gstream.algorithms.entries and page kernels: each runs an algorithm by its name."""
+"""The methods of `Graph` for gstream.algorithms.program_algorithms and page kernels: each runs an algorithm by its
+name.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from gstream.results import Result
+from gstream.results.result import Result
 
 
 class Methods(ABC):
@@ -95,7 +97,7 @@ class Methods(ABC):
         """Neural network simulation from first activations: columns vertex, activation."""
         return self.execute("neural", {"initial": initial, "iterations": iterations}, **options)
 
-    # Page kernels (gstream.sweep), streamed by the driver
+    # Page kernels (gstream.devices.page_kernel), streamed by the driver
 
     def kcore(self, k: int | None = None, certify: bool = False, **options: Any) -> Result:
         """Core numbers as networkx.core_number: columns vertex, core; with k: vertex, in_core (1 or 0).

@@ -27,7 +27,8 @@ MOST_LINE = 4000  # characters of a message
 class GstreamError(Exception):
     """Base of every error that is shown as one plain line, without a traceback.
 
-    spoken: what str() gives instead of `line`, where other words than the command line's were used (gstream.wording).
+    spoken: what str() gives instead of `line`, where other words than the command line's were used
+    (gstream.options.wording).
     """
 
     exit_code = 1

@@ -60,8 +60,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session", autouse=True)
 def fewest_edges() -> int:
-    """Graphs of tests are small, and what cuts frontiers (gstream.near) is to be tried on them; the usual least one."""
-    from gstream import near
+    """Graphs of tests are small, and what cuts frontiers (gstream.engine.delta_stepping) is to be tried on them; the
+    usual least one.
+    """
+    from gstream.engine import delta_stepping as near
 
     usual, near.FEWEST_EDGES = near.FEWEST_EDGES, 0
     return usual
@@ -69,9 +71,9 @@ def fewest_edges() -> int:
 
 @pytest.fixture(scope="session", autouse=True)
 def most_edges() -> int:
-    """The driver is to make most supersteps of tests' small graphs, and one thread (gstream.small) some between them;
-    the usual most edges of these."""
-    from gstream import small
+    """The driver is to make most supersteps of tests' small graphs, and one thread (gstream.engine.small_frontier)
+    some between them; the usual most edges of these."""
+    from gstream.engine import small_frontier as small
 
     usual, small.MOST_EDGES = small.MOST_EDGES, 16
     return usual

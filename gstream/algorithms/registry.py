@@ -8,15 +8,15 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gstream import given
-from gstream.algorithms.entries import ENTRIES, EXTRACTS
-from gstream.wording import KEYWORDS
+from gstream.algorithms.program_algorithms import ENTRIES, EXTRACTS
+from gstream.options import values as given
+from gstream.options.wording import KEYWORDS
 from pagestore.concurrency import LOADING
 from pagestore.errors import UsageError
 
 if TYPE_CHECKING:
-    from gstream.options import RunOptions
-    from gstream.results import Result
+    from gstream.options.run_options import RunOptions
+    from gstream.results.result import Result
 
 
 # Those whose answer is one run of one program; others are several runs, or page kernels.
@@ -61,7 +61,8 @@ class Algorithm:
     runs, proves: "module:function" of the run and of its certificate ("": it has none).
     shows: "module:class" of the program that its supersteps run ("": page kernels). plans: "module:function" that
     makes it from the run's options. table: what rows are where not vertices: "rows" of the columns alone, or "edges"
-    that stay in the store's pages (gstream.edgetable). definition: which one is used, where packages have several.
+    that stay in the store's pages (gstream.algorithms.subgraphs.edge_table). definition: which one is used, where
+    packages have several.
     """
 
     name: str
@@ -126,10 +127,10 @@ class Algorithm:
 
     def execute(self, engine: Any, options: dict[str, Any], certify: bool = False) -> Result:
         """Run on an engine; certify: prove the answer in one more sweep (CertificateError if it is not right)."""
-        from gstream.algorithms.session import Session
-        from gstream.edgetable import EdgeTable
-        from gstream.results import Result
-        from gstream.tables import Table
+        from gstream.algorithms.subgraphs.edge_table import EdgeTable
+        from gstream.algorithms.support.session import Session
+        from gstream.results.result import Result
+        from gstream.results.tables import Table
 
         options = self.checked(options)
         if certify:
@@ -178,13 +179,14 @@ ALGORITHMS = {
     entry.name: entry
     for entry in (
         Algorithm(
-            "bfs", "breadth-first search: fewest edges from a source", "bfs:run_bfs", "certify:certify_bfs",
+            "bfs", "breadth-first search: fewest edges from a source", "traversal.bfs:run_bfs",
+            "traversal.distance_proofs:certify_bfs",
             {"source": None, "depth_limit": None, "predecessors": True}, ("distance", "predecessor"),
             shows="bfs:BFS",
         ),
         Algorithm(
-            "pagerank", "PageRank, NetworkX's definition with weight=None", "pagerank:run_pagerank",
-            "certify:certify_pagerank",
+            "pagerank", "PageRank, NetworkX's definition with weight=None", "centrality.pagerank:run_pagerank",
+            "centrality.residual_proofs:certify_pagerank",
             {"alpha": 0.85, "tol": 1e-6, "max_iter": 100, "iterations": None, "personalization": None,
              "float64": False},
             ("pagerank",), best="largest", shows="pagerank:PageRank",
@@ -192,69 +194,74 @@ ALGORITHMS = {
             "L1 change",
         ),
         Algorithm(
-            "sssp", "shortest paths by edge weight from a source", "sssp:run_sssp", "certify:certify_sssp",
+            "sssp", "shortest paths by edge weight from a source", "traversal.sssp:run_sssp",
+            "traversal.distance_proofs:certify_sssp",
             {"source": None, "predecessors": True, "float64": False, "cutoff": None}, ("distance", "predecessor"),
             weights=True, shows="sssp:SSSP",
         ),
         Algorithm(
-            "wcc", "weakly connected components, named by their least vertex", "wcc:run_wcc", "certify:certify_wcc",
+            "wcc", "weakly connected components, named by their least vertex", "components.wcc:run_wcc",
+            "components.component_proofs:certify_wcc",
             {}, ("component",), groups=True,
         ),
         *(Algorithm(**entry) for entry in ENTRIES),
         *(Algorithm(**entry) for entry in EXTRACTS),
         Algorithm(
-            "kcore", "core number of every vertex, or with k who is in the k-core", "kcore:run_kcore",
-            "kcore:certify_kcore", {"k": None}, ("core",), best="largest",
+            "kcore", "core number of every vertex, or with k who is in the k-core", "density.kcore:run_kcore",
+            "density.kcore:certify_kcore", {"k": None}, ("core",), best="largest",
             definition="in- and out-neighbours added up; simple graph: no self-loops, repeated edges once",
         ),
         Algorithm(
-            "cdlp", "communities by label propagation, LDBC's definition", "cdlp:run_cdlp", "",
+            "cdlp", "communities by label propagation, LDBC's definition", "labelling.cdlp:run_cdlp", "",
             {"iterations": 10}, ("community",), groups=True,
             definition="LDBC's: rounds all at once, ties to the least label; repeated edges and two-way neighbours "
             "count each",
         ),
         Algorithm(
-            "triangles", "triangles of every vertex of an undirected graph", "triangles:run_triangles",
-            "spots:certify_triangles",
+            "triangles", "triangles of every vertex of an undirected graph", "density.triangles:run_triangles",
+            "density.triangle_proofs:certify_triangles",
             {}, ("triangles",), best="largest",
             definition="simple graph: no self-loops, repeated edges once",
         ),
         Algorithm(
-            "betweenness", "betweenness centrality, NetworkX's definition", "betweenness:run_betweenness",
-            "betweenness:certify_betweenness",
+            "betweenness", "betweenness centrality, NetworkX's definition", "centrality.betweenness:run_betweenness",
+            "centrality.betweenness:certify_betweenness",
             {"k": None, "normalized": True, "seed": None, "source": None, "endpoints": False}, ("betweenness",),
             best="largest",
             definition="paths by edges, ends count if endpoints; / (n-1)(n-2), with ends n(n-1), if normalized; simple "
             "graph",
         ),
         Algorithm(
-            "mis", "a maximal independent set", "mis:run_mis", "mis:certify_mis", {}, ("in_set",),
+            "mis", "a maximal independent set", "labelling.mis:run_mis", "labelling.mis:certify_mis", {}, ("in_set",),
             best="largest",
             definition="greedy, small degrees as stored first, ties by a hash; neighbours either way, self-loops don't "
             "count",
         ),
         Algorithm(
-            "coloring", "greedy colouring, vertices of large degree first", "coloring:run_coloring",
-            "coloring:certify_coloring", {}, ("color",), best="first",
+            "coloring", "greedy colouring, vertices of large degree first", "labelling.coloring:run_coloring",
+            "labelling.coloring:certify_coloring", {}, ("color",), best="first",
             definition="greedy, large degrees as stored first, ties by a hash; neighbours either way, self-loops don't "
             "count",
         ),
         Algorithm(
-            "scc", "strongly connected components, named by their least vertex", "scc:run_scc", "scc:certify_scc", {},
+            "scc", "strongly connected components, named by their least vertex", "components.scc:run_scc",
+            "components.scc:certify_scc", {},
             ("component",), groups=True,
         ),
         Algorithm(
-            "msf", "minimum spanning forest of an undirected graph: a row an edge", "msf:run_msf", "msf:certify_msf",
+            "msf", "minimum spanning forest of an undirected graph: a row an edge", "components.msf:run_msf",
+            "components.msf:certify_msf",
             {}, ("target", "weight"), weights=True, table="rows",
             definition="ties by the edges' ends, the lesser first; the lightest of repeated edges, no self-loops",
         ),
         Algorithm(
-            "ktruss", "truss number of every edge, or with k the edges of the k-truss", "ktruss:run_ktruss",
-            "trussproof:certify_ktruss", {"k": None}, ("target", "truss"), table="rows",
+            "ktruss", "truss number of every edge, or with k the edges of the k-truss", "density.ktruss:run_ktruss",
+            "density.truss_proof:certify_ktruss", {"k": None}, ("target", "truss"), table="rows",
             definition="edges in k - 2 triangles of the k-truss or more, as NetworkX; simple graph",
         ),
         Algorithm(
-            "lcc", "local clustering coefficient, LDBC's definition", "triangles:run_lcc", "spots:certify_lcc", {},
+            "lcc", "local clustering coefficient, LDBC's definition", "density.triangles:run_lcc",
+            "density.triangle_proofs:certify_lcc", {},
             ("lcc",),
             best="largest",
             definition="LDBC's: edges among neighbours either way / d(d - 1) (directed NetworkX: Fagiolo's); simple "

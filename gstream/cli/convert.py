@@ -215,7 +215,7 @@ def column(asked: str | None) -> int | str | None:
 
 def memory_bytes(text: str) -> int:
     """Bytes of --memory; UsageError below the least that a conversion keeps to, or above what there is."""
-    from gstream.machine import total_memory
+    from gstream.options.memory import total_memory
 
     size, most = parse_size(text, "--memory") or 0, total_memory()
     if size < LEAST_MEMORY:

@@ -35,7 +35,7 @@ def doctor(
     """Show cores, memory, disk rate, libraries, GPUs and their links, and how to install what is missing."""
     import platform
 
-    from gstream.devices import toolkit
+    from gstream.cudacode import toolkit
 
     if not disk.is_dir():
         raise UsageError(f"--disk {disk}: no such folder. Name one whose disk is to be measured.")
@@ -65,7 +65,7 @@ def doctor(
 
 def memory() -> dict[str, int]:
     """Bytes of memory: `total` (the smaller of the machine's and the control group's) and `available`."""
-    from gstream.machine import memory as found
+    from gstream.options.memory import memory as found
 
     return dict(zip(("total", "available"), found(), strict=True))
 
@@ -129,7 +129,7 @@ def compiler() -> dict[str, Any]:
 
 def nvcc() -> str | None:
     """Release of the CUDA compiler, or None."""
-    from gstream.devices.toolkit import nvcc_path
+    from gstream.cudacode.toolkit import nvcc_path
 
     text = query(nvcc_path() or "nvcc", "--version") or ""
     return next((part.split(",")[0] for part in text.split("release ")[1:]), None)

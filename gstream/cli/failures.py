@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from gstream.keeping import RunStopped, StopRequest
+from gstream.options.stopping import RunStopped, StopRequest
 from pagestore.errors import GstreamError, interruption
 from pagestore.faults import FAILING, library_error, no_space, number_of, reason_of, shortage
 

@@ -1,6 +1,6 @@
 """What `gstream doctor` says of the GPUs: what they are, how fast their links are, which peers they reach.
 
-nvidia-smi names the driver and the GPUs. A process of its own (gstream.devices.gpuprobe) asks the driver's library,
+nvidia-smi names the driver and the GPUs. A process of its own (gstream.devices.gpu.probe) asks the driver's library,
 which may be there without nvidia-smi, and with pycuda it measures the GPUs. It is given up when it does not answer: a
 GPU that fails or hangs is a line of the report, never its end.
 """
@@ -22,7 +22,7 @@ QUERY_SECONDS = 20.0  # a driver that hangs must not hang the doctor
 PROBE_SECONDS = 30.0  # for all GPUs; each takes under a second, and CUDA a second or two to start
 KILL_SECONDS = 1.0  # a process stuck in the driver does not even die
 SILENT = "no answer within"
-PROBE = (sys.executable, "-m", "gstream.devices.gpuprobe")
+PROBE = (sys.executable, "-m", "gstream.devices.gpu.probe")
 SMI_FIELDS = ("driver_version", "memory.total", "compute_cap", "name")
 
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from gstream.cli.asked import check_asked, engine_options, own_options, parse_parameters, takes_run_options
 from gstream.cli.quick import skip_blas_for
+from gstream.cli.run_arguments import check_asked, engine_options, own_options, parse_parameters, takes_run_options
 from gstream.cli.terminal import print_json, print_pairs
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_seconds
 
 if TYPE_CHECKING:
-    from gstream.driver import Engine
-    from gstream.plan import Plan
-    from gstream.program import Program
+    from gstream.engine.engine import Engine
+    from gstream.language.program import Program
+    from gstream.planning.plan import Plan
 
 PLANNED_HERE = ("bfs", "pagerank", "sssp", "wcc")  # by program_of; others have a function that makes their program
 USUAL_STEPS = 20  # an example where nobody knows how many: PageRank takes about so many until the default --tol
@@ -35,8 +35,8 @@ def plan(**given: Any) -> None:
     passes for predecessors and --certify are not planned.
     """
     skip_blas_for(given["algorithm"])
-    from gstream.driver import Engine
-    from gstream.options import RunOptions
+    from gstream.engine.engine import Engine
+    from gstream.options.run_options import RunOptions
     from pagestore.store import open_store
 
     algorithm, store, own = given["algorithm"], given["store"], own_options(given)
@@ -75,8 +75,8 @@ def planned_supersteps(algorithm: str, own: dict[str, Any], max_supersteps: int 
 def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: dict[str, str]) -> Program:
     """The program that `algorithm` runs; a source that is not named, for no plan depends on it, is the first vertex."""
     from gstream.algorithms.registry import find_algorithm
-    from gstream.algorithms.session import Session
-    from gstream.loading import is_program_path, load_program
+    from gstream.algorithms.support.session import Session
+    from gstream.language.loading import is_program_path, load_program
 
     if is_program_path(algorithm):
         return load_program(algorithm)(**parameters)
@@ -92,20 +92,21 @@ def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: 
         if found.plans:
             return found.program(session, options | ({"source": source} if "source" in options else {}))
         if algorithm == "bfs":
-            from gstream.algorithms.bfs import program_of_bfs
+            from gstream.algorithms.traversal.bfs import program_of_bfs
 
             return program_of_bfs(source, options["depth_limit"])
         if algorithm == "pagerank":
-            from gstream.algorithms.pagerank import program_of_pagerank
+            from gstream.algorithms.centrality.pagerank import program_of_pagerank
 
             return program_of_pagerank(session, **options)
         if algorithm == "sssp":
-            from gstream.algorithms.sssp import check_weights, program_for
+            from gstream.algorithms.support.arguments import check_weights
+            from gstream.algorithms.traversal.sssp import program_for
 
             check_weights(session)
             return program_for(meta, options["float64"])(source=source)
         if algorithm == "wcc" and not session.on_gpus:
-            from gstream.algorithms.forest import foresee_forest
+            from gstream.algorithms.components.forest import foresee_forest
 
             foresee_forest(session)
     if algorithm != "wcc":

@@ -25,7 +25,7 @@ def skip_blas() -> None:
 def skip_blas_for(algorithm: str) -> None:
     """`skip_blas` for a run; for one of a program of the user's own only where OpenBLAS could not have its memory."""
     from gstream.cli.scarce import BLAS_BYTES, has_room
-    from gstream.loading import is_program_path
+    from gstream.language.loading import is_program_path
 
     if not is_program_path(algorithm) or not has_room(BLAS_BYTES):
         skip_blas()

@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from gstream.cli.asked import (
+from gstream.cli.compiling import LEAST_SECONDS, compile_time
+from gstream.cli.failures import stops_when_kept
+from gstream.cli.paths import refuse_existing, refuse_overwriting, refuse_twice
+from gstream.cli.quick import skip_blas_for
+from gstream.cli.run_arguments import (
     check_asked,
     checkpoint_options,
     engine_options,
@@ -20,22 +24,18 @@ from gstream.cli.asked import (
     parse_parameters,
     takes_run_options,
 )
-from gstream.cli.compiling import LEAST_SECONDS, compile_time
-from gstream.cli.failures import stops_when_kept
-from gstream.cli.paths import refuse_existing, refuse_overwriting, refuse_twice
-from gstream.cli.quick import skip_blas_for
 from gstream.cli.supervisor import Link, Task, supervise
 from gstream.cli.surroundings import refuse_closed
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
-from gstream.showing import step_line
+from gstream.telemetry.progress import step_line
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_count, show_seconds, show_things
 
 if TYPE_CHECKING:
     from gstream.graph import Graph
-    from gstream.results import Result
-    from gstream.stats import StepStats
-    from gstream.trace import ChromeTrace
+    from gstream.results.result import Result
+    from gstream.telemetry.stats import StepStats
+    from gstream.telemetry.trace import ChromeTrace
 
 TOP_ROWS = 20
 TO_STDOUT = Path("-")
@@ -99,7 +99,7 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
     algorithm, store, output, trace = given["algorithm"], given["store"], given["output"], given["trace"]
     own, options, parameters = own_options(given), engine_options(given), parse_parameters(given["param"] or [])
     if task.numbers:  # CUDA starts while Python imports what a run needs
-        from gstream.devices.early import start_cuda
+        from gstream.devices.gpu.prestart import start_cuda
 
         start_cuda(list(task.numbers))
     check_asked(given, own, parameters)
@@ -129,7 +129,7 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
     if output is not None:
         result.write(output, ldbc=given["ldbc"], force=True)  # what exists was refused before the run
     if given["plot"] is not None:
-        from gstream.plots import plot_degrees
+        from gstream.reporting.plots import plot_degrees
 
         plot_degrees(result, given["plot"])
     summary = apart(result.summary, seconds, compiled())
@@ -140,8 +140,8 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
 def check_kept(algorithm: str, options: dict[str, Any]) -> None:
     """Raise, before anything is read, where options about checkpoints contradict each other or the algorithm."""
     from gstream.algorithms.registry import find_algorithm
-    from gstream.loading import is_program_path
-    from gstream.options import RunOptions
+    from gstream.language.loading import is_program_path
+    from gstream.options.run_options import RunOptions
 
     checked = RunOptions(**options)
     if checked.checkpoint is not None and not is_program_path(algorithm):
@@ -150,7 +150,7 @@ def check_kept(algorithm: str, options: dict[str, Any]) -> None:
 
 def gpus_of(options: dict[str, Any]) -> list[int]:
     """Numbers of the GPUs that the options name; none where they name other devices."""
-    from gstream.options import parse_devices
+    from gstream.options.run_options import parse_devices
 
     specs = parse_devices(options["devices"]) if "devices" in options else []
     return [spec.seed for spec in specs if spec.kind == "cuda"]
@@ -162,8 +162,8 @@ def check_written(
 ) -> None:  # fmt: skip
     """Raise, before anything is computed, where a file of the run can't be written or is one that the run reads."""
     from gstream.algorithms.registry import find_algorithm
-    from gstream.loading import is_program_path
-    from gstream.resultfiles import check_output
+    from gstream.language.loading import is_program_path
+    from gstream.results.files import check_output
 
     program = Path(algorithm.rpartition(":")[0] or algorithm)
     read = [path for path in (store, program, *inputs) if path is not None]
@@ -189,7 +189,7 @@ def check_plot(algorithm: str, plot: Path | None, force: bool) -> None:
         return
     if algorithm != "degrees":
         raise UsageError(f"--plot: draws what degrees counts; {algorithm} has no plot. Leave it out.")
-    from gstream.plots import check_plot as check
+    from gstream.reporting.plots import check_plot as check
 
     check(plot)
     refuse_existing(plot, force, example="degrees.png")
@@ -201,7 +201,7 @@ def tracing(path: Path | None) -> Iterator[ChromeTrace | None]:
     if path is None:
         yield None
         return
-    from gstream.trace import ChromeTrace
+    from gstream.telemetry.trace import ChromeTrace
 
     spans = ChromeTrace()
     yield spans
@@ -223,7 +223,7 @@ class StepLine:
 def start(graph: Graph, algorithm: str, own: dict[str, Any], parameters: dict[str, str], certify: bool) -> Result:
     """Run an algorithm of gstream's, or a program by its path."""
     from gstream.algorithms.registry import find_algorithm
-    from gstream.loading import is_program_path
+    from gstream.language.loading import is_program_path
 
     if is_program_path(algorithm):
         return graph.run(algorithm, **parameters)

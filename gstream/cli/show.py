@@ -11,7 +11,7 @@ from pagestore.errors import UsageError
 if TYPE_CHECKING:
     import numpy as np
 
-    from gstream.program import Program
+    from gstream.language.program import Program
 
 WEIGHTS = ("u1", "i4", "u4", "f4")
 
@@ -44,10 +44,10 @@ def show(
 
 def host_text(algorithm: str, weight: np.dtype) -> str:
     """The generated Numba module of a program."""
-    from gstream.emit import emitter_of
     from gstream.hostcode.generate import module_text
-    from gstream.relaxing import is_in_place
-    from gstream.scalars import type_of_dtype
+    from gstream.language.python_printer import emitter_of
+    from gstream.language.relaxing import is_in_place
+    from gstream.language.scalar_types import type_of_dtype
 
     program: Any = _program_class(algorithm)
     emitter = emitter_of(program, type_of_dtype(weight))
@@ -58,10 +58,10 @@ def cuda_text(algorithm: str, id_bytes: int, weight: np.dtype) -> str:
     """The generated translation unit of a program, or all those of an algorithm, each below a comment."""
     import numpy as np
 
+    from gstream.algorithms.cuda_units import units_of
     from gstream.algorithms.registry import find_algorithm
-    from gstream.algorithms.units import units_of
     from gstream.cudacode.generate import UnitShape, unit_of
-    from gstream.loading import is_program_path, load_program
+    from gstream.language.loading import is_program_path, load_program
 
     ids = np.dtype(f"<u{id_bytes}")
     if is_program_path(algorithm):
@@ -74,7 +74,7 @@ def _program_class(algorithm: str) -> type[Program]:
     from importlib import import_module
 
     from gstream.algorithms.registry import find_algorithm
-    from gstream.loading import is_program_path, load_program
+    from gstream.language.loading import is_program_path, load_program
 
     if is_program_path(algorithm):
         return load_program(algorithm)

@@ -268,7 +268,7 @@ def _telling(work: Callable[[Link], None], link: Link, again: bool) -> int:
         work(link)
         return 0
     except GstreamError as error:
-        from gstream.devices.cuda import DeviceError
+        from gstream.devices.gpu.driver import DeviceError
 
         gpu = getattr(error, "gpu", None)
         if isinstance(error, DeviceError):

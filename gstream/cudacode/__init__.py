@@ -9,11 +9,12 @@ Parameters, members, own and totals stay HostCode's (gstream.hostcode): its ints
 code.set_superstep, set_totals and halt serve both back ends.
 
 Arrays are those of gstream.hostcode, on the device; every argument is 8 bytes wide. What differs
-    parts    uint32[m, 4]  (page, first, end, group), by gstream.cudacode.worklists.make_parts; a launch does
+    parts    uint32[m, 4]  (page, first, end, group), by gstream.paging.gpu_parts.make_parts; a launch does
              part_count of them from part_first on
-    entries  of pages that lie scattered, ENTRY[base] as gstream.devices.gpulane has it; null: page p in row p - base
-    claims   uint64[2], zero before and after a launch, which must not share them with another under way
-    course   struct Course of cuda/ahead.cu (gstream.devices.gpuahead): what supersteps that the GPU makes by itself go
+    entries  of pages that lie scattered, ENTRY[base] as gstream.devices.gpu.stream_lane has it; null: page p in row p
+    - base claims   uint64[2], zero before and after a launch, which must not share them with another under way
+    course   struct Course of cuda/ahead.cu (gstream.devices.gpu.autonomous): what supersteps that the GPU makes by
+    itself go
              by, claims among it; told: struct Told, in pinned host memory
     source   messages where `premessage`, else values, of push as of pull (the host's push takes values always)
     carry    a sum for each part that has a piece of a list, of a pull of sums, at place_of[part]; hot: so many sources
@@ -28,6 +29,6 @@ after the other, so as many blocks as have a part for each warp are right, and n
 """
 
 from gstream.cudacode.generate import Kernel, Unit, UnitShape, unit_of
-from gstream.cudacode.worklists import EDGES_A_PART, count_parts, make_parts
+from gstream.paging.gpu_parts import EDGES_A_PART, count_parts, make_parts
 
 __all__ = ["EDGES_A_PART", "Kernel", "Unit", "UnitShape", "count_parts", "make_parts", "unit_of"]

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from gstream.cudacode.emit import PARAMETERS, TOTAL_PARAMETERS, CudaEmitter, cuda_emitter_of, opening
-from gstream.devices.toolkit import nvcc_path
+from gstream.cudacode.cuda_printer import PARAMETERS, TOTAL_PARAMETERS, CudaEmitter, cuda_emitter_of, opening
+from gstream.cudacode.toolkit import nvcc_path
 from gstream.hostcode.generate import cache_folder, premakes_messages
-from gstream.relaxing import is_in_place
-from gstream.scalars import type_of_dtype
+from gstream.language.relaxing import is_in_place
+from gstream.language.scalar_types import type_of_dtype
 from pagestore.errors import DeviceMissingError, GstreamError, UsageError
 
 # -fmad=false: a fused multiply-add rounds once where the host rounds twice, and kernels are bound by memory.
@@ -99,7 +99,8 @@ class Unit:
 
 @lru_cache(maxsize=UNITS)
 def unit_of(program: Any, shape: UnitShape, in_place: bool | None = None) -> Unit:
-    """The unit of a Program class. in_place: how it relaxes (gstream.relaxing); None: as a run without a limit.
+    """The unit of a Program class. in_place: how it relaxes (gstream.language.relaxing); None: as a run without a
+    limit.
 
     Raises UsageError where it reads weights that the graph has not.
     """
@@ -127,7 +128,7 @@ def unit_of_page_kernels(name: str, files: tuple[str, ...], shape: UnitShape) ->
 
 
 def unit_of_components(shape: UnitShape) -> Unit:
-    """The unit of union-find (gstream.devices.gputree)."""
+    """The unit of union-find (gstream.devices.gpu.forest_tree)."""
     return unit_of_page_kernels("components", ("unionfind.cu", "bits.cu"), shape)
 
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from gstream.cudacode.emit import cuda_emitter_of
+from gstream.cudacode.cuda_printer import cuda_emitter_of
 from gstream.cudacode.generate import UNITS, Unit, UnitShape, flattened, kernels_in, program_text
 from gstream.cudacode.scalar_text import Printer, first_test
+from gstream.language.scalar_types import type_of_dtype
 from gstream.records import ItemKernel, RecordKernel
 from gstream.records.usual import usual_arguments
-from gstream.scalars import type_of_dtype
 
 PAGES = """const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
         u64 base, u64 far, const u64* first_vertex, const Part* parts, u64 part_first, u64 part_count, Claims* claims,

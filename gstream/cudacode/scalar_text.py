@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from gstream.language.scalar_types import type_of_dtype
 from gstream.records.declare import Names, is_of_record
-from gstream.scalars import type_of_dtype
 
 BINARY = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",

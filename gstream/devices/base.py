@@ -25,8 +25,8 @@ other questions answer, which wait.
         store(slice)                      step 4: WA to host memory, where it is not resident
       advance()                           what was marked becomes the frontier
       run_ahead(rules)                    supersteps that a device which has all pages makes by itself, instead of these
-      hold_back(step)                     of which only what is near sends, where the plan says so (gstream.near),
-      readmit(pages)                      and the rest of pages that are copied whole
+      hold_back(step)                     of which only what is near sends, where the plan says so
+      (gstream.engine.delta_stepping), readmit(pages)                      and the rest of pages that are copied whole
       frontier, list_vertices, lists_of                what the driver asks the first device about bitmaps
       collect(slices, peers), read_bits, read_values    what a checkpoint keeps; restore(values, active) is its start
     detach()
@@ -45,12 +45,12 @@ from typing import Any
 
 import numpy as np
 
-from gstream.devices.ahead import Made, Rules
-from gstream.devices.counts import DeviceStats
-from gstream.devices.repeat import Repeat
-from gstream.pages import Batch, nothing
-from gstream.pagetable import PageTable
-from gstream.sweep import PageKernel
+from gstream.devices.autonomous import Made, Rules
+from gstream.devices.device_stats import DeviceStats
+from gstream.devices.early_pull import Repeat
+from gstream.devices.page_kernel import PageKernel
+from gstream.paging.page_source import Batch, nothing
+from gstream.paging.page_table import PageTable
 from pagestore.errors import ResourceError
 
 Range = tuple[int, int]

@@ -4,7 +4,7 @@
 
 What `code` says
     value_dtype, got_dtype (what messages are combined in: float64 for SUM of f32 and f64, 64 bits for SUM of integers,
-    else value_dtype), identity, idempotent, in_place (relax straight in `value`; no apply: gstream.relaxing),
+    else value_dtype), identity, idempotent, in_place (relax straight in `value`; no apply: gstream.language.relaxing),
     synchronous (after k supersteps a value rests on what lies within k edges), premessage (SUM whose send does not
     read e: pull gathers `msg`, filled by `message`, instead of `value`), uses_edge, uses_degree, has_done, totals
     (names, in order), no_weights (what to pass as `weights` where the program reads none),
@@ -68,7 +68,7 @@ Kernels of no program (gstream.hostcode.parts, gstream.hostcode.bitmaps), compil
           neighbours of each list are left out (heads were looked at). Slots are found by interpolation, so no index
           is held: in degree order the first guess is right.
     find_lists(..., out) -> count: the same into `out`, as far as there is room
-    list_active (gstream.hostcode.listed): a small frontier as a list
+    list_active (gstream.hostcode.small_frontier): a small frontier as a list
     bitmap(vertices); list_bits(bits, first, last) -> uint64[k] ascending; count_bits(bits) -> int;
     set_bits(bits, vertices)
     count_pages(bits, first_vertex, last_vertex, lists) -> count of rows that hold a vertex of `bits`, and how many each

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from gstream.emit import FIXED_INTS, Emitter, emitter_of
 from gstream.hostcode.generate import load_module, premakes_messages
-from gstream.interpret import interpreted
-from gstream.program import Program
-from gstream.relaxing import is_in_place, keeps_pace
-from gstream.scalars import NUMPY, type_of_dtype
+from gstream.language.program import Program
+from gstream.language.python_printer import FIXED_INTS, Emitter, emitter_of
+from gstream.language.relaxing import is_in_place, keeps_pace
+from gstream.language.scalar_interpreter import interpreted
+from gstream.language.scalar_types import NUMPY, type_of_dtype
 from pagestore.errors import UsageError
 
 Lookup = Callable[[Sequence[int | str]], np.ndarray]
@@ -147,7 +147,7 @@ class HostCode:
 def compile_host(program: Program, shape: GraphShape, lookup: Lookup | None = None, limited: bool = False) -> HostCode:
     """Compile `program` for graphs of `shape`; `lookup` turns users' IDs into store IDs (default: they are equal).
 
-    limited: supersteps are counted, or looked at: they are synchronous (gstream.relaxing). Raises UsageError where the
-    program reads weights that the graph has not, and what `lookup` raises.
+    limited: supersteps are counted, or looked at: they are synchronous (gstream.language.relaxing). Raises UsageError
+    where the program reads weights that the graph has not, and what `lookup` raises.
     """
     return HostCode(program, shape, lookup, limited)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numba
 
-from gstream.emit import ARGUMENTS, TOTAL_ARGUMENTS, Emitter
+from gstream.language.python_printer import ARGUMENTS, TOTAL_ARGUMENTS, Emitter
 from pagestore.concurrency import LOADING
 
 _MODULES: dict[str, ModuleType] = {}  # loaded whole
@@ -43,7 +43,7 @@ MERGED = {"MIN": "new", "MAX": "new", "OR": "old | new", "SUM": "old + new"}
 def module_text(program: Any, emitter: Emitter, in_place: bool) -> str:
     """The whole module: constants, the program's methods, helpers that depend on it, kernels.
 
-    in_place: messages are combined straight into the values (gstream.relaxing).
+    in_place: messages are combined straight into the values (gstream.language.relaxing).
     """
     names = ["push.py", "vertices.py", "pull_least.py" if program.combine.idempotent else "pull_sum.py"]
     if "done" in program.methods and in_place:

@@ -3,12 +3,12 @@
 As NetworkX does it, every step adds the old value (A^T + I), so that graphs of two sides converge, too.
 
 Needs any topology; holds 24 bytes a vertex (8 of values, 8 of sums, 8 of messages); certificate:
-gstream.algorithms.residuals.
+gstream.algorithms.centrality.residual_proofs.
 """
 
 import math
 
-from gstream.program import SUM, Program, f64, total
+from gstream.language.program import SUM, Program, f64, total
 
 
 class Eigenvector(Program):

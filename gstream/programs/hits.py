@@ -1,10 +1,10 @@
 """Hubs and authorities (Kleinberg 1999): two programs of one superstep, run in turns, one along and one against edges.
 
 Needs any topology; holds 32 bytes a vertex (8 of values, 8 of sums, 8 of messages, 8 of the other's score);
-certificate: gstream.algorithms.residuals.
+certificate: gstream.algorithms.centrality.residual_proofs.
 """
 
-from gstream.program import SUM, PerVertex, Program, f64
+from gstream.language.program import SUM, PerVertex, Program, f64
 
 
 class Authorities(Program):

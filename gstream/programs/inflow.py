@@ -3,7 +3,7 @@
 Needs weights; holds 16 bytes a vertex (8 of values, 8 of sums); certificate: of what they are for.
 """
 
-from gstream.program import SUM, Program, f64
+from gstream.language.program import SUM, Program, f64
 
 
 class Inflow(Program):

@@ -1,12 +1,12 @@
 """Katz centrality (Katz 1953): all walks that lead to a vertex count, each edge of a walk times `alpha`.
 
 Needs any topology; holds 24 bytes a vertex (8 of values, 8 of sums, 8 of messages); certificate:
-gstream.algorithms.residuals.
+gstream.algorithms.centrality.residual_proofs.
 """
 
 import math
 
-from gstream.program import SUM, Program, f64, total
+from gstream.language.program import SUM, Program, f64, total
 
 
 class Katz(Program):

@@ -1,12 +1,12 @@
 """Neural network simulation after CuSha (Khorasani et al., HPDC 2014) and Garaph (section 6, 10 iterations).
 
 Needs weights; holds 24 bytes a vertex (8 of values, 8 of sums, 8 of first values); certificate:
-gstream.algorithms.stepproof.
+gstream.algorithms.centrality.step_proofs.
 """
 
 import math
 
-from gstream.program import SUM, PerVertex, Program, f64
+from gstream.language.program import SUM, PerVertex, Program, f64
 
 
 class Neural(Program):

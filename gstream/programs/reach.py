@@ -3,10 +3,10 @@
 Every superstep is one level: the total looks at the old value, so that no message is passed on within a superstep.
 
 Needs any topology; holds 28 bytes a vertex (8 of values, 8 of messages, 8 of first bits, 4 of degrees); certificate:
-gstream.algorithms.spots.
+gstream.algorithms.density.triangle_proofs.
 """
 
-from gstream.program import OR, PerVertex, Program, total, u64
+from gstream.language.program import OR, PerVertex, Program, total, u64
 
 
 class Reach(Program):

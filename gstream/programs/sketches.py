@@ -8,7 +8,7 @@ none exists, because these are estimates.
 
 import math
 
-from gstream.program import OR, PerVertex, Program, total, u64
+from gstream.language.program import OR, PerVertex, Program, total, u64
 
 
 class Sketches(Program):

@@ -1,9 +1,10 @@
 """Connected components by label propagation; `gstream run wcc` uses union-find, which takes far fewer sweeps.
 
-Needs an undirected store; holds 8 bytes a vertex (4 of values, 4 of degrees); certificate: gstream.algorithms.certify.
+Needs an undirected store; holds 8 bytes a vertex (4 of values, 4 of degrees); certificate:
+gstream.algorithms.traversal.distance_proofs.
 """
 
-from gstream.program import MIN, Program, u32, u64
+from gstream.language.program import MIN, Program, u32, u64
 
 
 class WCC(Program):

@@ -1,10 +1,10 @@
 """Widest paths (bottleneck shortest paths; Pollack 1960, SSWP of the CuSha paper): relaxing, with MAX of MIN.
 
 Needs weights of 0 or more; holds 8 bytes a vertex (4 of values, 4 of degrees), of integer weights 12; certificate:
-gstream.algorithms.widths.
+gstream.algorithms.traversal.width_proof.
 """
 
-from gstream.program import INF, MAX, Program, Vertices, f32, i64
+from gstream.language.program import INF, MAX, Program, Vertices, f32, i64
 
 
 class Widest(Program):

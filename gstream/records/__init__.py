@@ -10,16 +10,16 @@
     record.count              neighbours in the stretch
     record.shared             others may work on stretches of the same list at the same time
     for u in record.neighbours():          u64, in ascending order
-    for u in record.distinct(hubs, ends):  each once, however often it stands in the list (gstream.algorithms.simple)
-    record.weight()           inside such a loop: the weight of the edge to u
+    for u in record.distinct(hubs, ends):  each once, however often it stands in the list
+    (gstream.algorithms.support.simple) record.weight()           inside such a loop: the weight of the edge to u
     record.page(first_vertex, small_pages)   the number of the page
     record.note_end(hubs, ends)              ends: the last neighbour of every large page, as a statement
 The other parameters are arrays and numbers. A kernel returns nothing; `return` leaves the record. Arrays that it writes
 are named with how copies of several GPUs become one: "or", "min", "max", "sum" (of what each added), "one" (a copy that
-changed an element is right), "note" (gstream.algorithms.proofs), "own" (the caller of the sweep merges them).
-A test at its beginning that leaves the record lets GPUs pass over a list before they read it.
+changed an element is right), "note" (gstream.algorithms.traversal.distance_proof_kernels), "own" (the caller of the
+sweep merges them). A test at its beginning that leaves the record lets GPUs pass over a list before they read it.
 
-An item kernel is the same for items of any kind, such as the lists of a block (gstream.algorithms.blocks):
+An item kernel is the same for items of any kind, such as the lists of a block (gstream.algorithms.support.blocks):
 
     @item_kernel(sums="sum")
     def add_up(item, starts, entries, sums):

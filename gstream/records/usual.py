@@ -46,13 +46,13 @@ OWN = {  # of a module or a kernel where a name stands for something else
     "palette": {"color": "uint32[]"},
     "paths": {"between": "float64[]"},
     "peeling": {"left": "int64[]", "level": "uint64[]"},
-    "proofs.check_hops": {"last": "uint32"},
-    "proofs.check_paths": {"distance": "sum[]", "none": "sum", "last": "sum"},
-    "spots": {"between": "uint64[]"},
+    "distance_proof_kernels.check_hops": {"last": "uint32"},
+    "distance_proof_kernels.check_paths": {"distance": "sum[]", "none": "sum", "last": "sum"},
+    "triangle_proofs": {"between": "uint64[]"},
     "strong": {"left": "int64[]"},
     "strong.count_entries": {"entries": "int64[]"},
     "truss": {"level": "uint64[]"},
-    "widths": {"reached": "uint64[]"},
+    "width_proof": {"reached": "uint64[]"},
 }
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms import blocks
+from gstream.algorithms.support import blocks
 from tests.answers.graphs import Example
 
 DEVICES = ("host", "host:2", "fake:3", "fake:5:3")

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms import lists
-from gstream.algorithms.betweenness import certify_betweenness, run_betweenness
-from gstream.algorithms.refusal import CertificateError
-from gstream.algorithms.session import Session
-from gstream.driver import Engine
+from gstream.algorithms.centrality.betweenness import certify_betweenness, run_betweenness
+from gstream.algorithms.support import lists
+from gstream.algorithms.support.refusal import CertificateError
+from gstream.algorithms.support.session import Session
+from gstream.engine.engine import Engine
 from pagestore.errors import GstreamError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices, simple

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms.blocks import Range, gather
-from gstream.algorithms.labels import DISTINCT, gather_labels
-from gstream.algorithms.session import Session
+from gstream.algorithms.labelling.labels import DISTINCT, gather_labels
+from gstream.algorithms.support.blocks import Range, gather
+from gstream.algorithms.support.session import Session
 from pagestore.errors import ResourceError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices

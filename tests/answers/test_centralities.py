@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms.centralities import run_eigenvector, run_hits, run_katz
-from gstream.algorithms.degrees import certify_degrees, run_degrees
-from gstream.algorithms.refusal import CertificateError
-from gstream.algorithms.residuals import certify_eigenvector, certify_hits, certify_katz
-from gstream.algorithms.session import Session
+from gstream.algorithms.centrality.centralities import run_eigenvector, run_hits, run_katz
+from gstream.algorithms.centrality.degrees import certify_degrees, run_degrees
+from gstream.algorithms.centrality.residual_proofs import certify_eigenvector, certify_hits, certify_katz
+from gstream.algorithms.support.refusal import CertificateError
+from gstream.algorithms.support.session import Session
 from pagestore.errors import UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 
@@ -199,7 +199,7 @@ def test_wrong_use(name, options, message, tmp_path):
 
 
 def test_tables_and_plots(tmp_path):
-    from gstream.plots import plot_degrees
+    from gstream.reporting.plots import plot_degrees
 
     example = Example(5, np.array([0, 0, 1, 0]), np.array([1, 2, 2, 1]))
     with gstream.open(example.stored(tmp_path)) as graph:

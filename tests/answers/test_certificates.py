@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 import gstream
-from gstream.algorithms import certify
-from gstream.algorithms.bfs import run_bfs, run_khop
-from gstream.algorithms.pagerank import run_pagerank
-from gstream.algorithms.refusal import CertificateError
-from gstream.algorithms.session import Session
-from gstream.algorithms.sssp import run_sssp
-from gstream.algorithms.wcc import run_wcc
+from gstream.algorithms.centrality.pagerank import run_pagerank
+from gstream.algorithms.centrality.residual_proofs import certify_pagerank
+from gstream.algorithms.components.component_proofs import certify_wcc
+from gstream.algorithms.components.wcc import run_wcc
+from gstream.algorithms.support.refusal import CertificateError
+from gstream.algorithms.support.session import Session
+from gstream.algorithms.traversal import distance_proofs as certify
+from gstream.algorithms.traversal.bfs import run_bfs, run_khop
+from gstream.algorithms.traversal.sssp import run_sssp
 from pagestore.decode import decode_edges
 from tests.answers.graphs import Example, hub_example
 
@@ -117,14 +119,14 @@ def test_a_circle_of_zero_weights_is_no_proof(tmp_path):
 
 def test_components(session):
     columns, found = run_wcc(session)
-    certify.certify_wcc(session, columns, {}, found)
+    certify_wcc(session, columns, {}, found)
     label = columns[0].values
     random = np.random.default_rng(2)
     for _ in range(ROUNDS):
         v = int(random.integers(len(label)))
         wrong = int(random.integers(len(label)))
         if wrong != label[v]:
-            assert refused(certify.certify_wcc, session, changed(columns, 0, v, wrong), {}, found)
+            assert refused(certify_wcc, session, changed(columns, 0, v, wrong), {}, found)
     for _ in range(ROUNDS):  # whole classes renamed, merged or split
         one, other = (int(x) for x in random.choice(np.unique(label), 2, replace=False))
         merged = np.where(label == one, label.dtype.type(other), label)
@@ -132,14 +134,14 @@ def test_components(session):
         split = np.where((label == one) & (random.random(len(label)) < 0.5), session.store.natural_ids(), label)
         for wrong in (merged, renamed, split):
             if not np.array_equal(wrong, label):
-                assert refused(certify.certify_wcc, session, [replace(columns[0], values=wrong)], {}, found)
+                assert refused(certify_wcc, session, [replace(columns[0], values=wrong)], {}, found)
 
 
 @pytest.mark.parametrize("float64", [False, True])
 def test_pagerank(session, float64):
     options = {"tol": 1e-9 if float64 else 1e-6, "float64": float64}
     columns, found = run_pagerank(session, **options)
-    proof = certify.certify_pagerank(session, columns, options, found)
+    proof = certify_pagerank(session, columns, options, found)
     exact, _ = run_pagerank(session, tol=1e-14, max_iter=1000, float64=True)
     error = np.abs(columns[0].values - exact[0].values).sum()
     assert error <= proof["l1_error_bound"] + 1e-12
@@ -147,11 +149,11 @@ def test_pagerank(session, float64):
     for _ in range(ROUNDS):
         v = int(random.integers(len(columns[0].values)))
         wrong = columns[0].values[v] + random.choice([-1, 1]) * 10.0 ** random.uniform(-4.5, 1)
-        assert refused(certify.certify_pagerank, session, changed(columns, 0, v, wrong), options, found)
+        assert refused(certify_pagerank, session, changed(columns, 0, v, wrong), options, found)
     for wrong in (np.nan, np.inf):
-        assert refused(certify.certify_pagerank, session, changed(columns, 0, 0, wrong), options, found)
+        assert refused(certify_pagerank, session, changed(columns, 0, 0, wrong), options, found)
     shuffled = [replace(columns[0], values=random.permutation(columns[0].values))]
-    assert refused(certify.certify_pagerank, session, shuffled, options, found)
+    assert refused(certify_pagerank, session, shuffled, options, found)
 
 
 def test_the_first_vertex_is_named_like_others(tmp_path):
@@ -160,7 +162,7 @@ def test_the_first_vertex_is_named_like_others(tmp_path):
     with gstream.open(example.stored(tmp_path)) as graph, Session(graph.engine()) as session:
         columns, found = run_wcc(session)
         with pytest.raises(CertificateError, match="an edge joins vertices 0 and 1, which have different components"):
-            certify.certify_wcc(session, [replace(columns[0], values=np.array([0, 1, 1], np.uint32))], {}, found)
+            certify_wcc(session, [replace(columns[0], values=np.array([0, 1, 1], np.uint32))], {}, found)
         columns, found = run_bfs(session, 0)
         with pytest.raises(CertificateError, match="vertex 1 is at 7, but there is an edge from 0 at 0"):
             certify.certify_bfs(session, changed(columns, 0, 1, 7), {"source": 0}, found)

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms import lists
-from gstream.algorithms.coloring import certify_coloring, run_coloring
-from gstream.algorithms.mis import certify_mis, run_mis
-from gstream.algorithms.refusal import CertificateError
-from gstream.algorithms.session import Session
+from gstream.algorithms.labelling.coloring import certify_coloring, run_coloring
+from gstream.algorithms.labelling.mis import certify_mis, run_mis
+from gstream.algorithms.support import lists
+from gstream.algorithms.support.refusal import CertificateError
+from gstream.algorithms.support.session import Session
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices, simple
 

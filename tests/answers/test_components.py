@@ -10,8 +10,8 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 import gstream
-from gstream.algorithms import forest, wcc
-from gstream.algorithms.forest import HostForest
+from gstream.algorithms.components import forest, wcc
+from gstream.algorithms.components.forest import HostForest
 from pagestore.errors import UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import devices

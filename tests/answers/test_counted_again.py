@@ -10,17 +10,22 @@ import pytest
 from hypothesis import given, settings
 
 import gstream
-from gstream.algorithms import reach, simulations, spots, stepproof, triangles
-from gstream.algorithms.refusal import CertificateError
-from gstream.algorithms.session import Session
+from gstream.algorithms.centrality import reach, simulations
+from gstream.algorithms.centrality import step_proofs as stepproof
+from gstream.algorithms.centrality.search_proofs import SEARCHES, certify_closeness, certify_harmonic
+from gstream.algorithms.density import triangle_proofs as spots
+from gstream.algorithms.density import triangles
+from gstream.algorithms.support.refusal import CertificateError
+from gstream.algorithms.support.session import Session
+from gstream.algorithms.support.watched import watched
 from tests.answers.graphs import Example, examples, hub_example
 from tests.answers.simple_graphs import big_example, devices
 
 COUNTED = {
     "triangles": (triangles.run_triangles, spots.certify_triangles),
     "lcc": (triangles.run_lcc, spots.certify_lcc),
-    "closeness": (reach.run_closeness, spots.certify_closeness),
-    "harmonic": (reach.run_harmonic, spots.certify_harmonic),
+    "closeness": (reach.run_closeness, certify_closeness),
+    "harmonic": (reach.run_harmonic, certify_harmonic),
 }
 STEPPED = {
     "heat": (simulations.run_heat, stepproof.certify_heat),
@@ -78,8 +83,8 @@ def test_wrong_counts_are_refused(name, directed, topology, tmp_path, monkeypatc
             columns, found = run(session, **options)
             values = columns[0].values
             assert prove(session, columns, options, found)["holds"]
-            count = spots.AT_ONCE if name in ("triangles", "lcc") else spots.SEARCHES
-            at = spots.watched(session, values, count, count, 1)
+            count = spots.AT_ONCE if name in ("triangles", "lcc") else SEARCHES
+            at = watched(session, values, count, count, 1)
             assert 0.5 * count <= len(at) <= count and session.store.lookup([11 if name in SAMPLED else 3999])[0] in at
             for v in random.choice(at, 6, replace=False):
                 wrong = values.copy()
@@ -131,7 +136,7 @@ def test_triangles_add_up(tmp_path, monkeypatch):
     with gstream.open(big_example(False).stored(tmp_path)) as graph, Session(graph.engine()) as session:
         columns, found = triangles.run_triangles(session)
         wrong, count = columns[0].values.copy(), spots.AT_ONCE
-        at = set(spots.watched(session, wrong, count, count, 1).tolist())
+        at = set(watched(session, wrong, count, count, 1).tolist())
         wrong[next(v for v in range(len(wrong)) if v not in at and wrong[v])] += np.uint64(1)
         with pytest.raises(CertificateError, match="the vertices' triangles are not 3 times"):
             spots.certify_triangles(session, [replace(columns[0], values=wrong)], {}, found)

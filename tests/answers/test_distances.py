@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms import lists
-from gstream.algorithms.session import Session
-from gstream.algorithms.sssp import find_bad_edge
-from gstream.driver import Engine
+from gstream.algorithms.support import lists
+from gstream.algorithms.support.arguments import find_bad_edge
+from gstream.algorithms.support.session import Session
+from gstream.engine.engine import Engine
 from pagestore.errors import InputError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import devices

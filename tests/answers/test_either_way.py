@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms.bfs import run_khop
-from gstream.algorithms.certify import certify_khop
-from gstream.algorithms.refusal import CertificateError
-from gstream.algorithms.session import Session
+from gstream.algorithms.support.refusal import CertificateError
+from gstream.algorithms.support.session import Session
+from gstream.algorithms.traversal.bfs import run_khop
+from gstream.algorithms.traversal.distance_proofs import certify_khop
 from pagestore.errors import UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import devices

@@ -12,7 +12,7 @@ import pytest
 
 import gstream
 from gstream.algorithms.registry import ALGORITHMS, PROOF_BYTES
-from gstream.program import Program
+from gstream.language.program import Program
 from tests.answers.graphs import Example
 
 AGREED = {"bfs", "khop", "sssp", "wcc", "hcc", "scc"}  # of which packages have one definition

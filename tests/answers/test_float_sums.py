@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import gstream
-from gstream.algorithms import floatproof, floatsums
-from gstream.algorithms.certify import certify_sssp
-from gstream.algorithms.refusal import CertificateError
-from gstream.algorithms.session import Session
-from gstream.algorithms.sssp import run_sssp
+from gstream.algorithms.support.refusal import CertificateError
+from gstream.algorithms.support.session import Session
+from gstream.algorithms.traversal import float_proof as floatproof
+from gstream.algorithms.traversal import float_sums as floatsums
+from gstream.algorithms.traversal.distance_proofs import certify_sssp
+from gstream.algorithms.traversal.sssp import run_sssp
 from tests.answers.graphs import Example, column
 
 TENTH = float(np.float32(0.1))
@@ -145,7 +146,7 @@ def test_a_checkpoint_is_of_the_first_run(tmp_path):
 
 def test_whole_numbers_past_2_to_the_53_are_said_to_be_rounded(tmp_path):
     """2^53 + 1 as a sum of 4-byte weights takes 2 million edges: the note is asked of numbers at once."""
-    from gstream.algorithms.sssp import _digits_lost, program_for
+    from gstream.algorithms.traversal.sssp import _digits_lost, program_for
     from gstream.programs.sssp import SSSP64, SSSPLong
 
     none = np.iinfo(np.int64).max

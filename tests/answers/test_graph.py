@@ -10,7 +10,7 @@ import pytest
 
 import gstream
 from gstream import version
-from gstream.loading import load_program
+from gstream.language.loading import load_program
 from pagestore.errors import InputError, StoreError, UsageError
 from tests.answers.graphs import Example, column
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import gstream
 from bench.cliff_graphs import Cliff
-from gstream.algorithms import lists
-from gstream.algorithms.kcore import certify_kcore, run_kcore
-from gstream.algorithms.refusal import CertificateError
-from gstream.algorithms.session import Session
+from gstream.algorithms.density.kcore import certify_kcore, run_kcore
+from gstream.algorithms.support import lists
+from gstream.algorithms.support.refusal import CertificateError
+from gstream.algorithms.support.session import Session
 from pagestore.errors import GstreamError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices, simple

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms import trussproof
-from gstream.algorithms.ktruss import run_ktruss
-from gstream.algorithms.refusal import CertificateError
-from gstream.algorithms.session import Session
-from gstream.algorithms.triangles import HigherLists
-from gstream.algorithms.trussproof import certify_ktruss
+from gstream.algorithms.density import truss_proof as trussproof
+from gstream.algorithms.density.ktruss import run_ktruss
+from gstream.algorithms.density.triangles import HigherLists
+from gstream.algorithms.density.truss_proof import certify_ktruss
+from gstream.algorithms.support.refusal import CertificateError
+from gstream.algorithms.support.session import Session
 from pagestore.errors import ResourceError, UsageError
 from tests.answers.graphs import Example, examples, hub_example
 from tests.answers.simple_graphs import (

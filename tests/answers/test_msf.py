@@ -12,9 +12,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 import gstream
-from gstream.algorithms.msf import _join_ends, certify_msf, run_msf
-from gstream.algorithms.refusal import CertificateError
-from gstream.algorithms.session import Session
+from gstream.algorithms.components.msf import _join_ends, certify_msf, run_msf
+from gstream.algorithms.support.refusal import CertificateError
+from gstream.algorithms.support.session import Session
 from pagestore.errors import ResourceError, UsageError
 from tests.answers.graphs import Example, examples, hub_example
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices, shipped_pairs, simple_pairs

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import gstream
-from gstream.algorithms.refusal import CertificateError
 from gstream.algorithms.registry import ALGORITHMS, _function
-from gstream.algorithms.session import Session
+from gstream.algorithms.support.refusal import CertificateError
+from gstream.algorithms.support.session import Session
 from tests.answers.graphs import Example
 
 VERTICES = 40

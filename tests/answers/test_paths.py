@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 import gstream
 from bench.cliff_graphs import Cliff
-from gstream.algorithms import lists, wcc
-from gstream.algorithms.levels import certify_levels, run_levels
-from gstream.algorithms.refusal import CertificateError
-from gstream.algorithms.session import Session
-from gstream.algorithms.widest import certify_widest, run_widest
-from gstream.driver import Engine
-from gstream.keeping import AT_MOST
+from gstream.algorithms.components import wcc
+from gstream.algorithms.support import lists
+from gstream.algorithms.support.refusal import CertificateError
+from gstream.algorithms.support.session import Session
+from gstream.algorithms.traversal.levels import certify_levels, run_levels
+from gstream.algorithms.traversal.widest import certify_widest, run_widest
+from gstream.engine.engine import Engine
+from gstream.options.stopping import AT_MOST
 from pagestore.errors import InputError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import gstream
 from bench.cliff_graphs import Cliff
-from gstream.algorithms import levelcounts, lists, reach
-from gstream.algorithms.reach import Radii
-from gstream.algorithms.session import Session
+from gstream.algorithms.centrality import levelcounts, reach
+from gstream.algorithms.centrality.reach import Radii
+from gstream.algorithms.support import lists
+from gstream.algorithms.support.session import Session
 from pagestore.errors import UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 import gstream
-from gstream.algorithms import certify
-from gstream.algorithms.bfs import run_bfs
-from gstream.algorithms.centralities import run_eigenvector, run_hits, run_katz, run_rwr
-from gstream.algorithms.kcore import certify_kcore, run_kcore
-from gstream.algorithms.ktruss import run_ktruss
-from gstream.algorithms.mis import certify_mis, run_mis
-from gstream.algorithms.msf import certify_msf, run_msf
-from gstream.algorithms.refusal import CertificateError
-from gstream.algorithms.residuals import certify_eigenvector, certify_hits, certify_katz, certify_rwr
-from gstream.algorithms.session import Session
-from gstream.algorithms.trussproof import certify_ktruss
-from gstream.algorithms.widest import certify_widest, run_widest
+from gstream.algorithms.centrality.centralities import run_eigenvector, run_hits, run_katz, run_rwr
+from gstream.algorithms.centrality.residual_proofs import certify_eigenvector, certify_hits, certify_katz, certify_rwr
+from gstream.algorithms.components.msf import certify_msf, run_msf
+from gstream.algorithms.density.kcore import certify_kcore, run_kcore
+from gstream.algorithms.density.ktruss import run_ktruss
+from gstream.algorithms.density.truss_proof import certify_ktruss
+from gstream.algorithms.labelling.mis import certify_mis, run_mis
+from gstream.algorithms.support.refusal import CertificateError
+from gstream.algorithms.support.session import Session
+from gstream.algorithms.traversal import distance_proofs as certify
+from gstream.algorithms.traversal.bfs import run_bfs
+from gstream.algorithms.traversal.widest import certify_widest, run_widest
 from pagestore.errors import ResourceError
 from tests.answers.graphs import Example, hub_example
 

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 import gstream
-from gstream import results
+from gstream.results import result as results
 from pagestore.errors import UsageError
 from tests.answers.graphs import KINDS, Example, hub_example
 

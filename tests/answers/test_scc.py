@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms import scc
-from gstream.algorithms.refusal import CertificateError
-from gstream.algorithms.scc import certify_scc, run_scc
-from gstream.algorithms.session import Session
+from gstream.algorithms.components import scc
+from gstream.algorithms.components.scc import certify_scc, run_scc
+from gstream.algorithms.support.refusal import CertificateError
+from gstream.algorithms.support.session import Session
 from tests.answers.graphs import Example, column, examples
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices
 

@@ -14,10 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream import edgetable
-from gstream.algorithms.refusal import CertificateError
-from gstream.algorithms.session import Session
-from gstream.algorithms.subgraphs import (
+from gstream.algorithms.subgraphs import edge_table as edgetable
+from gstream.algorithms.subgraphs.subgraphs import (
     certify_cross,
     certify_egonet,
     certify_subgraph,
@@ -25,6 +23,8 @@ from gstream.algorithms.subgraphs import (
     run_egonet,
     run_subgraph,
 )
+from gstream.algorithms.support.refusal import CertificateError
+from gstream.algorithms.support.session import Session
 from pagestore.errors import InputError, StoreError, UsageError
 from tests.answers.graphs import Example, examples, hub_example
 from tests.answers.simple_graphs import SCHEDULES, big_example, devices, shipped_pairs

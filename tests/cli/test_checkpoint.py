@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gstream.cli import failures
-from gstream.keeping import StopRequest
+from gstream.options.stopping import StopRequest
 from tests.cli.command import PROGRAM, Command, start
 
 WAIT_SECONDS = 60.0

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gstream.cli import doctor, gpus
-from gstream.devices import toolkit
+from gstream.cudacode import toolkit
 from tests.cli.command import Command
 
 ONE = {"gpu": 0, "name": "NVIDIA H200", "memory": 150_000_000_000, "capability": "9.0", "reaches": [1]}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gstream.algorithms.registry import ALGORITHMS
-from gstream.cli.asked import OWN_OPTIONS, flag
+from gstream.cli.run_arguments import OWN_OPTIONS, flag
 from tests.cli.command import EDGES, Command
 
 LIST = (

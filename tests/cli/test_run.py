@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gstream.cli.run import summary_lines
-from gstream.stats import RunStats
+from gstream.telemetry.stats import RunStats
 from tests.cli.command import PROGRAM, Command
 
 SUM_PROGRAM = """from gstream import SUM, Program, f64

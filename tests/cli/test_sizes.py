@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gstream.keeping import parse_every
+from gstream.options.stopping import parse_every
 from pagestore.convert.options import ConvertOptions
 from pagestore.errors import UsageError
 from pagestore.sizes import parse_size, show_bytes, show_count, show_seconds

@@ -14,7 +14,7 @@ from gstream.cli import terminal
 from gstream.cli.run import StepLine
 from gstream.cli.supervisor import Link
 from gstream.cli.terminal import ProgressBar, print_json, print_table
-from gstream.stats import StepStats
+from gstream.telemetry.stats import StepStats
 from tests.cli.command import Command
 
 

@@ -11,7 +11,7 @@ import typer
 from gstream import open as open_graph
 from gstream.cli.commands import app
 from gstream.cli.failures import describe
-from gstream.wording import OPTION, say_in_python
+from gstream.options.wording import OPTION, say_in_python
 from pagestore.errors import GstreamError
 from tests.cli.command import ROOT, Command
 

@@ -1,4 +1,4 @@
-"""Single calls that fail or are interrupted: what the torture harness (bench/torture.py) found, one by one."""
+"""Single calls that fail or are interrupted: what the torture harness (tests/torture/run.py) found, one by one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gstream.trace import ChromeTrace
+from gstream.telemetry.trace import ChromeTrace
 from pagestore.convert import ConvertOptions, Progress, convert
 from pagestore.convert.storage import OPEN_FILES
 from pagestore.convert.workfolder import WorkFolder, work_folder_of

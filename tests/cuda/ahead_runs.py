@@ -11,13 +11,13 @@ import numpy as np
 from engine_graphs import skewed_edges
 from written import program
 
-import gstream.superstep
-from gstream.driver import Engine
-from gstream.program import Program
+import gstream.engine.superstep
+from gstream.engine.engine import Engine
+from gstream.engine.superstep import Run
+from gstream.language.program import Program
 from gstream.programs.bfs import BFS, BFSBack
 from gstream.programs.widest import Widest
-from gstream.stats import RunOutcome
-from gstream.superstep import Run
+from gstream.telemetry.stats import RunOutcome
 from pagestore.memory import convert_arrays
 
 SOURCES = (3, 77, 1500)
@@ -68,5 +68,5 @@ def note_driver_steps(monkeypatch: Any) -> list[Any]:
 def by_the_driver(engine: Engine, program: Program, monkeypatch: Any) -> RunOutcome:
     """A run whose supersteps the driver makes."""
     with monkeypatch.context() as patch:
-        patch.setattr(gstream.superstep.Autonomous, "of", lambda state: None)
+        patch.setattr(gstream.engine.superstep.Autonomous, "of", lambda state: None)
         return engine.run(program)

@@ -16,16 +16,16 @@ from schedules import ScheduledEngine, give_memory
 from written import VARIED, program
 
 import gstream
-from gstream.costs import Constants
-from gstream.driver import Engine
-from gstream.options import RunOptions
-from gstream.program import Program
+from gstream.engine.engine import Engine
+from gstream.language.program import Program
+from gstream.options.run_options import RunOptions
+from gstream.planning.cost_equations import Constants
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
 from gstream.programs.wcc import WCC
-from gstream.stats import RunOutcome
-from gstream.trace import ChromeTrace
+from gstream.telemetry.stats import RunOutcome
+from gstream.telemetry.trace import ChromeTrace
 
 PAGE = 4096  # hubs meet large pages, and there are many small ones
 LIMITS = {"pagerank": 4, "sum_weights": 4, "sum_signed": 4}  # supersteps; the others end by themselves

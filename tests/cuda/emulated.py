@@ -9,9 +9,9 @@ from compilers import shared_library, small_blocks, threads_of
 from stepping import Loop
 
 from gstream.cudacode.generate import UnitShape, unit_of
-from gstream.cudacode.worklists import COLUMNS, DENSE, carried, make_parts
-from gstream.devices.gpulane import ENTRY
+from gstream.devices.gpu.stream_lane import ENTRY
 from gstream.hostcode import BLOCK, bitmap, compile_host
+from gstream.paging.gpu_parts import COLUMNS, DENSE, carried, make_parts
 from pagestore.layout import HEADER_BYTES
 
 

@@ -1,5 +1,5 @@
-"""Graphs, options and answers of the algorithms that are programs, or little more (gstream.algorithms.entries), for the
-stand-in for CUDA's driver and, in tests/gpu, for GPUs."""
+"""Graphs, options and answers of the algorithms that are programs, or little more
+(gstream.algorithms.program_algorithms), for the stand-in for CUDA's driver and, in tests/gpu, for GPUs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from engine_graphs import make_store, skewed_edges
 
 import gstream
-from gstream.algorithms.entries import ENTRIES
+from gstream.algorithms.program_algorithms import ENTRIES
 
 PAGE = 4096
 NAMES = tuple(entry["name"] for entry in ENTRIES)

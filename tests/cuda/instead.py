@@ -9,9 +9,9 @@ from typing import Any
 import standin
 
 from gstream.cudacode.generate import Unit
-from gstream.devices import cuda as gpu_module
-from gstream.devices import gpuprobe
-from gstream.devices.gpuqueue import BatchQueue
+from gstream.devices.gpu import driver as gpu_module
+from gstream.devices.gpu import probe as gpuprobe
+from gstream.devices.gpu.batch_queue import BatchQueue
 
 
 def install(compile_unit: Callable[[Unit], Path], put: Callable[[Any, str, Any], None] = setattr) -> None:

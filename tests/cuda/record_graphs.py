@@ -9,7 +9,7 @@ import pytest
 from engine_graphs import make_store, skewed_edges
 
 import gstream
-from gstream.algorithms.blocks import Blocks
+from gstream.algorithms.support.blocks import Blocks
 
 ASKED = {
     "bfs": {"source": 3},  # what finds predecessors, and what proves answers, are kernels, too

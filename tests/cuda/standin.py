@@ -1,4 +1,5 @@
-"""PyCUDA's driver as far as gstream.devices.cuda uses it, in host memory: kernels are run by g++ (emulate.h), late.
+"""PyCUDA's driver as far as gstream.devices.gpu.driver uses it, in host memory: kernels are run by g++ (emulate.h),
+late.
 
 It tries the GPU device's own logic where there is no GPU: addresses, sizes, maps of rows, what goes where, and what
 waits for what. Whatever is queued on a stream is done later, one operation at a time, in any order that streams and
@@ -24,7 +25,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from gstream.devices.cuda import NON_BLOCKING
+from gstream.devices.gpu.driver import NON_BLOCKING
 
 POISON, GUARD_BYTES = 0xA5, 64
 MEMORY_BYTES = 1 << 30

@@ -20,12 +20,12 @@ from ahead_runs import (
 )
 from compilers import needs_gxx
 
-import gstream.ahead
+import gstream.engine.autonomous
 from gstream.cudacode.generate import sources
-from gstream.devices.cuda import DeviceError
-from gstream.direction import PUSH_COST
-from gstream.driver import Engine
-from gstream.options import RunOptions
+from gstream.devices.gpu.driver import DeviceError
+from gstream.engine.direction import PUSH_COST
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
 from gstream.programs.bfs import BFS
 from gstream.programs.sssp import SSSP
 from pagestore.errors import UsageError
@@ -150,14 +150,14 @@ def test_a_first_run_looks_at_no_more(store, driver_steps, monkeypatch):
 
 def test_no_time_is_lost(store, monkeypatch):
     """What a device tries in vain counts as the time of the superstep that the driver makes then."""
-    monkeypatch.setattr(gstream.ahead, "_holds", lambda *given: True)
-    usual = gstream.ahead._note
+    monkeypatch.setattr(gstream.engine.autonomous, "_holds", lambda *given: True)
+    usual = gstream.engine.autonomous._note
 
     def noted(run, made, seconds):
         usual(run, made, seconds)
         vain.append(seconds if made.count == 0 else 0.0)
 
-    monkeypatch.setattr(gstream.ahead, "_note", noted)
+    monkeypatch.setattr(gstream.engine.autonomous, "_note", noted)
     with Engine(store, RunOptions(devices=["cuda:0"])) as engine:
         vain = []
         stats = engine.run(BFS(source=3)).stats

@@ -8,8 +8,8 @@ from compilers import needs_gxx
 from entry_runs import BY_CHUNKS, CHUNKED, KINDS, OPTIONS, TWO, check, make_path, make_paths
 
 import gstream
-from gstream.algorithms import lists
-from gstream.devices.gpuresident import GpuArrays
+from gstream.algorithms.support import lists
+from gstream.devices.gpu.resident_arrays import GpuArrays
 from pagestore.memory import convert_arrays
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]

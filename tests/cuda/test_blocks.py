@@ -8,8 +8,9 @@ from compilers import needs_gxx
 from record_graphs import BLOCKS, check_blocks, make_path
 
 import gstream
-from gstream.algorithms import blocks, cdlp
-from gstream.devices import gpusweep
+from gstream.algorithms.labelling import cdlp
+from gstream.algorithms.support import blocks
+from gstream.devices.gpu import record_sweep as gpusweep
 from tests.answers.simple_graphs import blocks_of
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]

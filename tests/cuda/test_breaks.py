@@ -12,11 +12,11 @@ from drawn import LIMITS, PAGE
 from schedules import ScheduledEngine, give_memory
 
 import gstream
-from gstream.devices.cuda import DeviceError
-from gstream.devices.gpu import GpuDevice
-from gstream.devices.gpuqueue import BatchQueue
-from gstream.options import RunOptions
-from gstream.pages import PageSource
+from gstream.devices.gpu.batch_queue import BatchQueue
+from gstream.devices.gpu.device import GpuDevice
+from gstream.devices.gpu.driver import DeviceError
+from gstream.options.run_options import RunOptions
+from gstream.paging.page_source import PageSource
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from pagestore.errors import ResourceError, StoreError

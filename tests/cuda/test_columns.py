@@ -10,7 +10,9 @@ from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
 import gstream
-from gstream.cudacode.worklists import (
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
+from gstream.paging.gpu_parts import (
     COLUMNS,
     DENSE,
     EDGES_A_PART,
@@ -20,8 +22,6 @@ from gstream.cudacode.worklists import (
     make_parts,
     micro_groups,
 )
-from gstream.driver import Engine
-from gstream.options import RunOptions
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP

@@ -10,14 +10,14 @@ from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 from scipy.sparse.csgraph import connected_components
 
-from gstream.algorithms.forest import HostForest
-from gstream.algorithms.session import Session
-from gstream.algorithms.wcc import run_wcc
-from gstream.devices.gpuforest import HEADS_PART
-from gstream.devices.gputree import Tree
-from gstream.driver import Engine
-from gstream.options import RunOptions
-from gstream.trace import ChromeTrace
+from gstream.algorithms.components.forest import HostForest
+from gstream.algorithms.components.gpu_forest import HEADS_PART
+from gstream.algorithms.components.wcc import run_wcc
+from gstream.algorithms.support.session import Session
+from gstream.devices.gpu.forest_tree import Tree
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
+from gstream.telemetry.trace import ChromeTrace
 
 V, APART = 1500, 60  # vertices with edges; the last of them form components of their own
 ALL = V + 4000
@@ -71,7 +71,9 @@ def launched(monkeypatch):
 def test_labels_are_the_least_vertices(graph, launched, monkeypatch, devices, labels):
     store, expected, size = graph
     if not labels:  # as where a GPU has no room for them
-        monkeypatch.setattr("gstream.devices.gpuforest.GpuForest._fits", classmethod(lambda _, s, labels: not labels))
+        monkeypatch.setattr(
+            "gstream.algorithms.components.gpu_forest.GpuForest._fits", classmethod(lambda _, s, labels: not labels)
+        )
     with Engine(store, RunOptions(devices=[devices])) as engine, Session(engine) as session:
         (column,), found = run_wcc(session)
         edges = session.stats.edges_visited

@@ -15,18 +15,20 @@ from compilers import needs_gxx
 from engine_graphs import Labels, make_store, skewed_edges
 
 import gstream
-from gstream import fit, pages
-from gstream.devices import cuda, early
-from gstream.devices.cuda import DeviceError
-from gstream.devices.gpu import GpuDevice
-from gstream.driver import Engine
-from gstream.options import RunOptions
-from gstream.pages import nothing
+from gstream.devices.gpu import driver as cuda
+from gstream.devices.gpu import prestart as early
+from gstream.devices.gpu.device import GpuDevice
+from gstream.devices.gpu.driver import DeviceError
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
+from gstream.paging import page_source as pages
+from gstream.paging.page_source import nothing
+from gstream.planning import memory_fit as fit
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
 from gstream.programs.wcc import WCC
-from gstream.trace import ChromeTrace
+from gstream.telemetry.trace import ChromeTrace
 from pagestore.errors import ResourceError
 from pagestore.memory import convert_arrays
 from pagestore.store import open_store

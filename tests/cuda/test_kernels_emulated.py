@@ -15,9 +15,9 @@ from stepping import WAYS, Graph, Run
 from test_kernels import hub_graph
 from written import VARIED, program
 
-from gstream.cudacode import worklists
-from gstream.cudacode.worklists import COLUMNS, DENSE, SHARES_SHIFT, WARP_LANES, carried
 from gstream.hostcode import bitmap, count_pages, set_bits
+from gstream.paging import gpu_parts as worklists
+from gstream.paging.gpu_parts import COLUMNS, DENSE, SHARES_SHIFT, WARP_LANES, carried
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP, SSSPLong

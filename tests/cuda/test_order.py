@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bench import gpu_sort
 from bench.gpu_sort import Buckets, DegreeSort, ExactSorts
 from gstream.cudacode.generate import UnitShape, unit_of_page_kernels
-from gstream.devices.cuda import Gpu
-from gstream.devices.gputiles import PREFIX_STRETCH
+from gstream.devices.gpu.driver import Gpu
+from gstream.devices.gpu.tiles import PREFIX_STRETCH
 from pagestore.convert.order import MAX_ORDER_BUCKETS, degree_order, extremes
 from pagestore.convert.storage import Vector
 

@@ -7,10 +7,10 @@ import pytest
 from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
-from gstream.driver import Engine
-from gstream.options import RunOptions
-from gstream.overlap import Overlap
-from gstream.program import SUM, Program, f64
+from gstream.engine.early_pull import Overlap
+from gstream.engine.engine import Engine
+from gstream.language.program import SUM, Program, f64
+from gstream.options.run_options import RunOptions
 from gstream.programs.pagerank import PageRank
 from tests.fakes.device import FakeDevice
 

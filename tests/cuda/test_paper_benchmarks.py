@@ -13,8 +13,8 @@ from bench.families import generated
 from bench.figures import WrongAnswerError
 from bench.gpu_setup import Setup
 from bench.link import Devices
-from gstream.cudacode.worklists import LANES, micro_groups
-from gstream.options import MICRO
+from gstream.options.run_options import MICRO
+from gstream.paging.gpu_parts import LANES, micro_groups
 from pagestore.layout import GROUP_SIZES
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]

@@ -10,9 +10,9 @@ from compilers import needs_gxx
 from written import VARIED, program
 
 import gstream
-from gstream.devices.cuda import DeviceError, Gpu
-from gstream.driver import Engine
-from gstream.options import RunOptions
+from gstream.devices.gpu.driver import DeviceError, Gpu
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from pagestore.store import open_store

@@ -12,12 +12,12 @@ from random_programs import INEXACT, PARAMETERS, Writer
 from test_random_programs import NUMBERS, REALS, SATURATE, compiled
 from written import load, program
 
-from gstream.cudacode.emit import CudaEmitter
-from gstream.emit import Emitter
+from gstream.cudacode.cuda_printer import CudaEmitter
 from gstream.hostcode import GraphShape, compile_host
-from gstream.interpret import interpreted
-from gstream.program import ProgramError
-from gstream.scalars import NUMPY
+from gstream.language.program import ProgramError
+from gstream.language.python_printer import Emitter
+from gstream.language.scalar_interpreter import interpreted
+from gstream.language.scalar_types import NUMPY
 
 KINDS = ("f32", "f64", "u32", "u64", "i32", "i64")
 WEIGHTS = ("u8", "i32", "u32", "f32")

@@ -9,10 +9,11 @@ import pytest
 import standin
 from compilers import needs_gxx
 
-from gstream import measure
 from gstream.cudacode.generate import Unit
-from gstream.devices import cuda, gpuprobe
-from gstream.devices.cuda import Gpu
+from gstream.devices.gpu import driver as cuda
+from gstream.devices.gpu import probe as gpuprobe
+from gstream.devices.gpu.driver import Gpu
+from gstream.planning import calibration as measure
 from pagestore.errors import DeviceMissingError
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]

@@ -8,12 +8,13 @@ from compilers import needs_gxx
 from record_graphs import ASKED, CASES, KINDS, check, make_path
 
 import gstream
-from gstream.algorithms import lists, scc, session, strong
-from gstream.devices import gpusweep
+from gstream.algorithms.components import scc, strong
+from gstream.algorithms.support import lists, session
 from gstream.devices.base import DeviceMemoryError
-from gstream.devices.gpu import GpuDevice
-from gstream.devices.gpuresident import GpuArrays
-from gstream.devices.gpusweep import merge_copies
+from gstream.devices.gpu import record_sweep as gpusweep
+from gstream.devices.gpu.device import GpuDevice
+from gstream.devices.gpu.record_sweep import merge_copies
+from gstream.devices.gpu.resident_arrays import GpuArrays
 from pagestore.memory import convert_arrays
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]

@@ -13,7 +13,7 @@ from sass import text_sections
 
 import gstream.algorithms
 from gstream.cudacode import generate
-from gstream.cudacode.emit import cuda_emitter_of
+from gstream.cudacode.cuda_printer import cuda_emitter_of
 from gstream.cudacode.generate import Unit, UnitShape, flattened, kernels_in, program_text
 from gstream.cudacode.records import bits_of, kernel_text, kind_of
 from gstream.cudacode.scalar_text import first_test
@@ -26,7 +26,8 @@ from gstream.records.usual import usual_arguments
 def shipped():
     """Every record and item kernel of the algorithms."""
     folder = Path(gstream.algorithms.__file__).parent
-    modules = [import_module(f"gstream.algorithms.{path.stem}") for path in sorted(folder.glob("[a-z]*.py"))]
+    names = sorted(".".join(path.relative_to(folder).with_suffix("").parts) for path in folder.rglob("[a-z]*.py"))
+    modules = [import_module(f"gstream.algorithms.{name}") for name in names]
     return [
         kernel
         for module in modules

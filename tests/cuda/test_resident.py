@@ -14,14 +14,15 @@ from test_breaks import CtrlC, Fault
 from test_shortage import each_call
 
 import gstream
-from gstream.algorithms import resident
-from gstream.algorithms.resident import Resident
-from gstream.algorithms.session import Session, SharedKernel
-from gstream.devices import cuda, gpuresident
-from gstream.devices.cuda import DeviceError
-from gstream.devices.gpuresident import GpuArrays
+from gstream.algorithms.support import resident
+from gstream.algorithms.support.resident import Resident
+from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.devices.gpu import driver as cuda
+from gstream.devices.gpu import resident_arrays as gpuresident
+from gstream.devices.gpu.driver import DeviceError
+from gstream.devices.gpu.resident_arrays import GpuArrays
 from gstream.records import item_kernel, record_kernel
-from gstream.trace import ChromeTrace
+from gstream.telemetry.trace import ChromeTrace
 from pagestore.errors import ResourceError
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]

@@ -10,9 +10,9 @@ from compilers import needs_gxx
 from drawn import IN_STEP, LIMITS, PAGE, Drawn, run_components
 
 import gstream
-from gstream.devices.gpu import GpuDevice
-from gstream.driver import Engine
-from gstream.options import RunOptions
+from gstream.devices.gpu.device import GpuDevice
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
 DEVICES = ["cuda", "cuda", "cuda:0,2", "cuda:0,1", "cuda:0,0", "cuda:0,1,2", "cuda:0,1,2,3"]

@@ -1,4 +1,6 @@
-"""What `apply` sends to all devices itself (gstream.sending): made ready once, and values are there when asked for."""
+"""What `apply` sends to all devices itself (gstream.engine.message_exchange): made ready once, and values are there
+when asked for.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,10 @@ from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 from test_overlap import Normed, Turns
 
-from gstream.devices.gpuvertices import GpuVertices
-from gstream.driver import Engine
-from gstream.options import RunOptions
-from gstream.program import SUM, Program, f32
+from gstream.devices.gpu.vertices import GpuVertices
+from gstream.engine.engine import Engine
+from gstream.language.program import SUM, Program, f32
+from gstream.options.run_options import RunOptions
 from gstream.programs.pagerank import PageRank
 from tests.fakes.vertices import LateDevice
 

@@ -13,9 +13,9 @@ from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
 import gstream
-from gstream.devices import cuda
-from gstream.driver import Engine
-from gstream.options import RunOptions
+from gstream.devices.gpu import driver as cuda
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP

@@ -13,8 +13,8 @@ from engine_graphs import make_store, skewed_edges
 from handmade import Pages
 from stepping import WAYS, Run
 
-from gstream.cudacode.worklists import make_parts
 from gstream.hostcode import GraphShape
+from gstream.paging.gpu_parts import make_parts
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP

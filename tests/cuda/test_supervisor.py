@@ -19,7 +19,7 @@ from engine_graphs import make_store, skewed_edges
 
 from gstream.cli import supervisor
 from gstream.cli.commands import run_command_line
-from gstream.devices import cuda
+from gstream.devices.gpu import driver as cuda
 from pagestore.errors import DeviceMissingError, StoreError
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]

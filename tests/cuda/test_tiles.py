@@ -12,15 +12,16 @@ import standin
 from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
-from gstream.cudacode.worklists import make_parts
-from gstream.devices import gpupool, gputiles
 from gstream.devices.base import DeviceMemoryError
-from gstream.devices.cuda import DeviceError
-from gstream.devices.gputiles import PATIENCE, Cut, Tiles, cut_by_tiles, first_tiles, tiles_of
-from gstream.driver import Engine
-from gstream.options import RunOptions
-from gstream.pagetable import page_table
-from gstream.program import SUM, Program, f64
+from gstream.devices.gpu import page_pool as gpupool
+from gstream.devices.gpu import tiles as gputiles
+from gstream.devices.gpu.driver import DeviceError
+from gstream.devices.gpu.tiles import PATIENCE, Cut, Tiles, cut_by_tiles, first_tiles, tiles_of
+from gstream.engine.engine import Engine
+from gstream.language.program import SUM, Program, f64
+from gstream.options.run_options import RunOptions
+from gstream.paging.gpu_parts import make_parts
+from gstream.paging.page_table import page_table
 from gstream.programs.pagerank import PageRank
 
 V, E = 3000, 30_000
@@ -110,7 +111,9 @@ def test_messages_of_edges(store, made, monkeypatch, devices):
 @pytest.mark.parametrize("order", ["reversed", "shuffled"])
 def test_lists_that_do_not_ascend(store, made, monkeypatch, order):
     """They are cut anywhere, and every edge counts all the same."""
-    monkeypatch.setattr("gstream.devices.gpuwork.tiles_of", lambda state, pages: tiles_of(state, turned(pages, order)))
+    monkeypatch.setattr(
+        "gstream.devices.gpu.program_work.tiles_of", lambda state, pages: tiles_of(state, turned(pages, order))
+    )
     np.testing.assert_allclose(ranks(store, devices=["cuda"]), ranks(store), rtol=2e-6)
     assert len(made) == 1
 

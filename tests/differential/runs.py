@@ -19,10 +19,11 @@ import numpy as np
 from cases import Case
 
 import gstream
-from gstream import near, small
-from gstream.algorithms import blocks
 from gstream.algorithms.registry import KEPT
-from gstream.keeping import RunStopped, StopRequest
+from gstream.algorithms.support import blocks
+from gstream.engine import delta_stepping as near
+from gstream.engine import small_frontier as small
+from gstream.options.stopping import RunStopped, StopRequest
 from pagestore.errors import GstreamError, ResourceError
 
 NEEDED = re.compile(r"(host_memory|device_memory) .*?(\d+) bytes are needed at least")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from gstream import MIN, SUM, Program, f64, total, u32
-from gstream.driver import Engine
-from gstream.options import RunOptions
-from gstream.stats import RunOutcome
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
+from gstream.telemetry.stats import RunOutcome
 from pagestore.memory import convert_arrays
 from pagestore.planning import PagePlanner
 from pagestore.store import Store, open_store

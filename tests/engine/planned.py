@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from engine_graphs import make_store, skewed_edges
 
-from gstream.cudacode.worklists import count_parts
-from gstream.driver import Engine
-from gstream.options import RunOptions
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
+from gstream.paging.gpu_parts import count_parts
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP

@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 from engine_graphs import Balance, make_store, skewed_edges
 
-from gstream.costs import Constants
-from gstream.driver import Engine
-from gstream.options import RunOptions
-from gstream.plan import Plan
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
+from gstream.planning.cost_equations import Constants
+from gstream.planning.plan import Plan
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank, PageRank64
 from gstream.programs.sssp import SSSP
 from gstream.programs.wcc import WCC
-from gstream.stats import RunOutcome
+from gstream.telemetry.stats import RunOutcome
 from pagestore.errors import ResourceError
 
 CHUNK = 75  # schedules of one test

@@ -1,4 +1,4 @@
-"""Stands in for gstream.devices.cuda.Gpu: host memory behind the same calls, which are counted and may fail."""
+"""Stands in for gstream.devices.gpu.driver.Gpu: host memory behind the same calls, which are counted and may fail."""
 
 from __future__ import annotations
 

@@ -7,10 +7,10 @@ import pytest
 from engine_graphs import make_store, skewed_edges
 from written import load
 
-from gstream.driver import Engine
-from gstream.interpret import interpret
-from gstream.options import RunOptions
-from gstream.program import ProgramError
+from gstream.engine.engine import Engine
+from gstream.language.program import ProgramError
+from gstream.language.scalar_interpreter import interpret
+from gstream.options.run_options import RunOptions
 from pagestore.errors import GstreamError, UsageError
 
 V, E, PAGE = 20_000, 40_000, 4096

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from engine_graphs import Balance, Least, make_store, skewed_edges
 
-from gstream import small
-from gstream.checkpoint import Keeper, hash_of
 from gstream.devices.base import DeviceMemoryError
-from gstream.driver import Engine
-from gstream.keeping import Every, RunStopped, StopRequest
-from gstream.options import RunOptions
+from gstream.engine import small_frontier as small
+from gstream.engine.checkpoint import Keeper, hash_of
+from gstream.engine.checkpoint_slots import SlotFolder
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
+from gstream.options.stopping import Every, RunStopped, StopRequest
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
 from gstream.programs.wcc import WCC
-from gstream.slots import SlotFolder
 from pagestore.errors import InputError, ResourceError, UsageError
 
 V, E, CHAIN = 2000, 16000, 8
@@ -61,7 +61,7 @@ def store(tmp_path_factory):
 @pytest.fixture(scope="module")
 def whole(store):
     """What runs give that nothing ends; in as many supersteps as one with checkpoints, which has nobody wait in
-    gstream.small."""
+    gstream.engine.small_frontier."""
 
     def run(name):
         program, limit = PROGRAMS[name]

@@ -11,9 +11,9 @@ import pytest
 from engine_graphs import Least, make_store, skewed_edges
 
 import gstream
-from gstream import checkpoint
-from gstream.keeping import RunStopped, StopRequest
-from gstream.slots import SlotFolder
+from gstream.engine import checkpoint
+from gstream.engine.checkpoint_slots import SlotFolder
+from gstream.options.stopping import RunStopped, StopRequest
 from pagestore.errors import InputError, UsageError
 
 

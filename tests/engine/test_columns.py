@@ -7,8 +7,8 @@ import pytest
 from engine_graphs import Balance, make_store, skewed_edges
 
 import gstream
-from gstream.driver import Engine
-from gstream.options import RunOptions
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP

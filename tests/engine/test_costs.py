@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from engine_graphs import make_store, skewed_edges
 
-from gstream import measure
-from gstream.costs import Constants, GpuConstants, level_seconds, superstep_seconds
-from gstream.devices.threads import Workers
-from gstream.driver import Engine
-from gstream.options import RunOptions
+from gstream.devices.host.threads import Workers
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
+from gstream.planning import calibration as measure
+from gstream.planning.cost_equations import Constants, GpuConstants, level_seconds, superstep_seconds
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 

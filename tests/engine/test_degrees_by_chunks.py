@@ -7,8 +7,8 @@ import pytest
 from engine_graphs import make_store, skewed_edges
 
 from gstream import MAX, SUM, Program, f64
-from gstream.driver import Engine
-from gstream.options import RunOptions
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
 
 V, E, CHUNK = 17_000, 40_000, 8192
 

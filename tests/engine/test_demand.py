@@ -7,15 +7,15 @@ import pytest
 from engine_graphs import make_store, skewed_edges
 from schedules import ScheduledEngine
 
-from gstream import small
-from gstream.costs import Constants
-from gstream.demand import Demand
-from gstream.devices.host import HostDevice
-from gstream.direction import Chooser
-from gstream.driver import Engine
-from gstream.fit import graph_of
-from gstream.options import RunOptions
-from gstream.ownership import share
+from gstream.devices.host.device import HostDevice
+from gstream.engine import small_frontier as small
+from gstream.engine.demand import Demand
+from gstream.engine.direction import Chooser
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
+from gstream.paging.ownership import share
+from gstream.planning.cost_equations import Constants
+from gstream.planning.memory_fit import graph_of
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP

@@ -13,15 +13,15 @@ from numba import njit
 
 from gstream import SUM, Program, f64, total
 from gstream.devices.base import DeviceMemoryError
-from gstream.devices.host import HostDevice
-from gstream.driver import Engine
+from gstream.devices.host.device import HostDevice
+from gstream.engine.engine import Engine
 from gstream.hostcode.intrinsics import atomic_add
-from gstream.interpret import interpret
-from gstream.options import DeviceSpec, RunOptions, parse_devices
+from gstream.language.scalar_interpreter import interpret
+from gstream.options.run_options import DeviceSpec, RunOptions, parse_devices
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
-from gstream.trace import ChromeTrace
+from gstream.telemetry.trace import ChromeTrace
 from pagestore.errors import DeviceMissingError, ResourceError, StoreError, UsageError
 from pagestore.store import open_store
 from tests.fakes.device import FakeDevice

@@ -10,14 +10,14 @@ import pytest
 from engine_graphs import make_store, skewed_edges
 
 from gstream.devices.base import DevicePlan
-from gstream.devices.streams import BatchRing
-from gstream.driver import Engine
-from gstream.fit import graph_of
-from gstream.options import RunOptions
-from gstream.pages import Batch, PageSource
+from gstream.devices.batch_ring import BatchRing
+from gstream.engine.engine import Engine
+from gstream.engine.superstep import Run
+from gstream.options.run_options import RunOptions
+from gstream.paging.page_source import Batch, PageSource
+from gstream.planning.memory_fit import graph_of
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
-from gstream.superstep import Run
 from tests.fakes import device as fake
 from tests.fakes import scheduler as late
 

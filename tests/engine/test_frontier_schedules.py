@@ -6,7 +6,7 @@ import choice
 import pytest
 from schedules import FRONTIER, Schedule, chunks, long_graph, make_graphs, run_schedules
 
-from gstream.driver import Engine
+from gstream.engine.engine import Engine
 from tests.fakes import scheduler as late
 
 

@@ -10,16 +10,17 @@ import pytest
 from engine_graphs import make_store, skewed_edges
 from standin_gpu import StandInGpu
 
-from gstream import measure, predict
-from gstream.costs import Constants, GpuConstants
-from gstream.devices import gpuprobe
-from gstream.driver import Engine
-from gstream.options import RunOptions
-from gstream.plan import Plan
-from gstream.predict import CostModel
+from gstream.devices.gpu import probe as gpuprobe
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
+from gstream.planning import calibration as measure
+from gstream.planning import cost_model as predict
+from gstream.planning.cost_equations import Constants, GpuConstants
+from gstream.planning.cost_model import CostModel
+from gstream.planning.plan import Plan
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
-from gstream.stats import RunStats, StepStats
+from gstream.telemetry.stats import RunStats, StepStats
 
 DEFAULT = GpuConstants()
 

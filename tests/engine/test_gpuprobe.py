@@ -8,7 +8,8 @@ import sys
 import pytest
 from standin_gpu import StandInGpu
 
-from gstream.devices import cuda, gpuprobe
+from gstream.devices.gpu import driver as cuda
+from gstream.devices.gpu import probe as gpuprobe
 from pagestore.errors import DeviceMissingError, GstreamError
 
 

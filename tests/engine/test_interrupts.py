@@ -12,9 +12,9 @@ import pytest
 from engine_graphs import make_store
 
 import gstream
-from gstream.algorithms import joins, truss
-from gstream.algorithms.session import Session
-from gstream.devices.threads import Workers
+from gstream.algorithms.density import joins, truss
+from gstream.algorithms.support.session import Session
+from gstream.devices.host.threads import Workers
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import kernel
 from gstream.hostcode.records import load_kernel

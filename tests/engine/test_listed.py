@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from engine_graphs import make_store, skewed_edges
 
-from gstream.algorithms import session as sessions
-from gstream.algorithms.session import Session, SharedKernel
-from gstream.algorithms.simple import count_simple, simple_lists
-from gstream.driver import Engine
+from gstream.algorithms.support import session as sessions
+from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.simple import count_simple, simple_lists
+from gstream.engine.engine import Engine
 from gstream.hostcode.bitmaps import bitmap, set_bits
 from gstream.hostcode.intrinsics import atomic_add
-from gstream.options import RunOptions
+from gstream.options.run_options import RunOptions
 from gstream.records import record_kernel
 
 V, PAGE = 4000, 4096

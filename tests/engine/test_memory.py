@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from engine_graphs import levels, make_store, ranks, skewed_edges
 
-from gstream import machine
-from gstream.driver import Engine
-from gstream.options import RunOptions
+from gstream.engine.engine import Engine
+from gstream.options import memory as machine
+from gstream.options.run_options import RunOptions
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
@@ -137,8 +137,8 @@ def test_the_memory_of_a_control_group_binds(tmp_path, monkeypatch):
 
 MEASURE = """
 import sys
-from gstream.driver import Engine
-from gstream.options import RunOptions
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
 from gstream.programs.pagerank import PageRank
 from pagestore.store import open_store
 

@@ -10,13 +10,15 @@ from engine_graphs import make_store, skewed_edges
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gstream import fit, plan
-from gstream import near as cuts
 from gstream.cudacode.generate import UnitShape
-from gstream.driver import Engine
-from gstream.fit import graph_of
-from gstream.hostcode import bitmap, list_bits, near, set_bits
-from gstream.options import RunOptions
+from gstream.engine import delta_stepping as cuts
+from gstream.engine.engine import Engine
+from gstream.hostcode import bitmap, list_bits, set_bits
+from gstream.hostcode import delta_stepping as near
+from gstream.options.run_options import RunOptions
+from gstream.planning import memory_fit as fit
+from gstream.planning import plan
+from gstream.planning.memory_fit import graph_of
 from gstream.programs.sssp import SSSP
 
 V = 300
@@ -108,7 +110,7 @@ def test_fewer_edges_and_the_same_distances(store, monkeypatch, devices, cache):
         limited = engine.run(SSSP(source=7), 3)
     for module in (plan, fit):
         monkeypatch.setattr(module, "holds_back", lambda *_: False)
-    monkeypatch.setattr("gstream.superstep.SmallFrontier.of", lambda state: None)
+    monkeypatch.setattr("gstream.engine.superstep.SmallFrontier.of", lambda state: None)
     with Engine(store, options) as engine:
         expected = engine.run(SSSP(source=7))
     assert found.value.tobytes() == expected.value.tobytes()
@@ -119,8 +121,8 @@ def test_fewer_edges_and_the_same_distances(store, monkeypatch, devices, cache):
 
 
 def test_frontiers_of_few_edges_are_not_cut(store, monkeypatch, fewest_edges):
-    """A superstep takes longer than what it would save; but for those of one thread (gstream.small)."""
-    monkeypatch.setattr("gstream.superstep.SmallFrontier.of", lambda state: None)
+    """A superstep takes longer than what it would save; but for those of one thread (gstream.engine.small_frontier)."""
+    monkeypatch.setattr("gstream.engine.superstep.SmallFrontier.of", lambda state: None)
     cut = []
     for fewest in (0, store.meta.edges // 4, fewest_edges):
         monkeypatch.setattr(cuts, "FEWEST_EDGES", fewest)

@@ -7,8 +7,8 @@ from concurrent.futures import Future
 import pytest
 from engine_graphs import make_store, skewed_edges
 
-from gstream.pages import PageSource, SourcePlan, nothing
-from gstream.pagetable import page_table
+from gstream.paging.page_source import PageSource, SourcePlan, nothing
+from gstream.paging.page_table import page_table
 from pagestore.crc import page_crcs
 from pagestore.errors import StoreError
 

@@ -13,12 +13,12 @@ from engine_graphs import make_store
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gstream.cache import PageCache
-from gstream.devices.threads import Workers
-from gstream.driver import Engine
-from gstream.fit import busy_streams
-from gstream.options import RunOptions
-from gstream.ownership import HEAVY, cut_batches, owners, share, slices, stretch_pages
+from gstream.devices.host.threads import Workers
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
+from gstream.paging.ownership import HEAVY, cut_batches, owners, share, slices, stretch_pages
+from gstream.paging.page_cache import PageCache
+from gstream.planning.memory_fit import busy_streams
 from gstream.programs.pagerank import PageRank
 
 

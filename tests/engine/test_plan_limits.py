@@ -10,13 +10,13 @@ import pytest
 from engine_graphs import make_store
 from planned import CHUNKS, PAGE, PROGRAMS, WEIGHTED, held, make, planned, work_lists
 
-from gstream.cache import PageCache
-from gstream.costs import Constants
-from gstream.driver import Engine
-from gstream.options import RunOptions
-from gstream.ownership import share
-from gstream.pagetable import LEAST_GROUPS
-from gstream.planner import make_sweep_plan
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
+from gstream.paging.ownership import share
+from gstream.paging.page_cache import PageCache
+from gstream.paging.page_table import LEAST_GROUPS
+from gstream.planning.cost_equations import Constants
+from gstream.planning.planner import make_sweep_plan
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from pagestore.errors import ResourceError

@@ -10,10 +10,10 @@ from engine_graphs import Balance, make_store, skewed_edges
 from planned import BITMAP, BLOCKS, CHUNKS, PAGE, PROGRAMS, WEIGHTED, E, V, make, planned, work_lists
 
 from gstream import SUM, Program, f64
-from gstream.driver import Engine
-from gstream.fit import piece_bytes
-from gstream.options import RunOptions
-from gstream.plan import out_of_memory
+from gstream.devices.attributes import piece_bytes
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
+from gstream.planning.plan import out_of_memory
 from gstream.programs.bfs import BFS
 from gstream.programs.hits import Hubs
 from gstream.programs.pagerank import PageRank, PersonalizedPageRank

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from engine_graphs import Balance, both_ways, distances, levels, make_store, ranks, skewed_edges
 
-from gstream.driver import Engine
-from gstream.options import RunOptions
-from gstream.program import f64
+from gstream.engine.engine import Engine
+from gstream.language.program import f64
+from gstream.options.run_options import RunOptions
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP

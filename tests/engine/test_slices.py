@@ -7,8 +7,8 @@ import pytest
 from engine_graphs import Least, make_store
 
 from gstream import MIN, SUM, Program, f64, u32
-from gstream.driver import Engine
-from gstream.options import RunOptions
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
 
 LINKED, V, E = 3_000, 20_000, 12_000  # the other vertices have no edge
 DEVICES = {"hosts": ["host:3"], "fakes": ["fake:1:3"], "two fakes": ["fake:9:2"]}

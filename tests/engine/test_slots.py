@@ -14,9 +14,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gstream.checkpoint import Keeper
-from gstream.keeping import Every
-from gstream.slots import HEAD, DamagedSlot, SlotFolder
+from gstream.engine.checkpoint import Keeper
+from gstream.engine.checkpoint_slots import HEAD, DamagedSlot, SlotFolder
+from gstream.options.stopping import Every
 from pagestore.crc import crc32
 from pagestore.errors import ResourceError, UsageError
 

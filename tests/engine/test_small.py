@@ -11,18 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from written import program
 
-from gstream import small
-from gstream.algorithms.session import Session
-from gstream.driver import Engine
+from gstream.algorithms.support.session import Session
+from gstream.engine import small_frontier as small
+from gstream.engine.engine import Engine
+from gstream.engine.superstep import Run
 from gstream.hostcode.bitmaps import bitmap, set_bits
-from gstream.hostcode.listed import list_active
-from gstream.keeping import RunStopped, StopRequest
-from gstream.options import RunOptions
+from gstream.hostcode.small_frontier import list_active
+from gstream.options.run_options import RunOptions
+from gstream.options.stopping import RunStopped, StopRequest
 from gstream.programs.bfs import BFS, BFSBack
 from gstream.programs.sssp import SSSP
 from gstream.programs.widest import Widest
-from gstream.superstep import Run
-from gstream.trace import ChromeTrace
+from gstream.telemetry.trace import ChromeTrace
 from pagestore.memory import convert_arrays
 from pagestore.store import open_store
 
@@ -80,7 +80,7 @@ def driver_steps(monkeypatch):
 
 def by_the_driver(engine, made, **given):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gstream.superstep.SmallFrontier.of", lambda state: None)
+        patch.setattr("gstream.engine.superstep.SmallFrontier.of", lambda state: None)
         return engine.run(made, **given)
 
 

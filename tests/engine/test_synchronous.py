@@ -12,13 +12,13 @@ import pytest
 from engine_graphs import make_store, run_program, skewed_edges
 
 from gstream import MAX, MIN, OR, PerVertex, Program, f32, i64, total, u32
-from gstream.driver import Engine
-from gstream.emit import emitter_of
-from gstream.interpret import interpret
-from gstream.options import RunOptions
+from gstream.engine.engine import Engine
+from gstream.language.python_printer import emitter_of
+from gstream.language.relaxing import is_in_place
+from gstream.language.scalar_interpreter import interpret
+from gstream.options.run_options import RunOptions
 from gstream.programs.bfs import BFS
 from gstream.programs.sssp import SSSP
-from gstream.relaxing import is_in_place
 from pagestore.errors import UsageError
 
 V, E, MOST = 300, 900, 5

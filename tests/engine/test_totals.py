@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from engine_graphs import Labels, make_store, skewed_edges
 
-from gstream.driver import Engine
-from gstream.interpret import interpret
-from gstream.options import RunOptions
+from gstream.engine.engine import Engine
+from gstream.language.scalar_interpreter import interpret
+from gstream.options.run_options import RunOptions
 
 V, E = 20_000, 50_000
 WAYS = {

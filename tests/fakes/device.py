@@ -17,13 +17,13 @@ from collections.abc import Callable
 import numpy as np
 
 from gstream.devices.base import DevicePlan, Job, Step
-from gstream.devices.repeat import Repeat
-from gstream.devices.state import records_of
-from gstream.devices.streams import BatchRing, Placement, cut_by_reach
+from gstream.devices.batch_ring import BatchRing, Placement, cut_by_reach
+from gstream.devices.early_pull import Repeat
+from gstream.devices.host.vertex_state import records_of
+from gstream.devices.page_kernel import PageKernel
 from gstream.hostcode.parts import make_parts
-from gstream.pages import POISON, Batch, nothing
-from gstream.pagetable import PageTable
-from gstream.sweep import PageKernel
+from gstream.paging.page_source import POISON, Batch, nothing
+from gstream.paging.page_table import PageTable
 from pagestore.crc import page_crcs
 from tests.fakes.scheduler import Operation
 from tests.fakes.vertices import LateDevice

@@ -8,8 +8,8 @@ from copy import copy
 import numpy as np
 
 from gstream.devices.base import Device, Range, Step
-from gstream.devices.memory import MemoryDevice, states
-from gstream.pagetable import PageTable
+from gstream.devices.host.memory_device import MemoryDevice, states
+from gstream.paging.page_table import PageTable
 from tests.fakes.scheduler import Operation, Scheduler
 
 PULLING = ("gather", "advance", "ask", "kernel")  # what may be queued when a superstep is over

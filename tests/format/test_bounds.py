@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from test_verify import EDGES, written
 
-from gstream.driver import Engine
-from gstream.options import RunOptions
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
 from gstream.programs.bfs import BFS
 from pagestore import open_store
 from pagestore.bounds import first_unsound, unsound

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from small_stores import random_edges, write_store
 
-from bench.contents import everything
 from pagestore import open_store
 from pagestore.errors import StoreError
 from pagestore.verify import verify
+from tests.torture.contents import everything
 
 FLIPS = os.environ.get("GSTREAM_FLIPS", "1500")
 

@@ -53,7 +53,7 @@ def test_all_that_is_kept_on_disk_is_kept_so():
     found = 0
     for package in (pagestore, gstream):
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if info.name.endswith("__main__") or info.name == "gstream.devices.cuda":
+            if info.name.endswith("__main__") or info.name == "gstream.devices.gpu.driver":
                 continue
             for name, member in vars(importlib.import_module(info.name)).items():
                 if isinstance(member, Dispatcher) and hasattr(member._cache, "_cache_file"):

@@ -13,7 +13,7 @@ import pytest
 from small_stores import random_edges, write_store
 
 import gstream
-from gstream.trace import ChromeTrace
+from gstream.telemetry.trace import ChromeTrace
 from pagestore import open_store
 from pagestore.edgelist import write_edge_list
 from pagestore.errors import ResourceError, UsageError
@@ -43,7 +43,7 @@ def write_result(store: str, path: Path) -> None:
 
 def write_plot(store: str, path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from gstream.plots import plot_degrees
+    from gstream.reporting.plots import plot_degrees
 
     with gstream.open(store) as graph:
         plot_degrees(graph.degrees(), path)

@@ -19,8 +19,8 @@ from ahead_runs import (
 )
 from visible import NEEDS_GPU
 
-from gstream.driver import Engine
-from gstream.options import RunOptions
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
 from pagestore.errors import UsageError
 from pagestore.store import open_store
 

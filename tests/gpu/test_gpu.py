@@ -11,14 +11,14 @@ from drawn import Drawn, make_graphs, run_components
 from engine_graphs import InDegree
 from visible import NEEDS_GPU, gpus
 
-from gstream.devices.cuda import Gpu
-from gstream.driver import Engine
-from gstream.options import RunOptions
+from gstream.devices.gpu.driver import Gpu
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
 from gstream.programs.wcc import WCC
-from gstream.trace import ChromeTrace
+from gstream.telemetry.trace import ChromeTrace
 from pagestore.memory import convert_arrays
 from pagestore.store import open_store
 

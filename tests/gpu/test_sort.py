@@ -10,7 +10,7 @@ from visible import NEEDS_GPU
 
 from bench.gpu_sort import EXACT, DegreeSort
 from bench.sorting import Degrees, check_order, check_places
-from gstream.devices.cuda import Gpu
+from gstream.devices.gpu.driver import Gpu
 
 pytestmark = NEEDS_GPU
 SMALL = "GSTREAM_SMALL" in os.environ  # for compute-sanitizer, as in test_gpu.py

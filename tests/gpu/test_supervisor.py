@@ -25,7 +25,7 @@ from pathlib import Path
 
 def fault():
     from pycuda.compiler import SourceModule
-    from gstream.devices.cuda import Gpu
+    from gstream.devices.gpu.driver import Gpu
     global module
     with Gpu(0) as gpu:
         module = SourceModule("__global__ void fault() { *(volatile int*)0 = 1; }")

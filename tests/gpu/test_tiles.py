@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from visible import NEEDS_GPU, gpus
 
-from gstream.devices import gputiles
-from gstream.driver import Engine
-from gstream.options import RunOptions
+from gstream.devices.gpu import tiles as gputiles
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions
 from gstream.programs.pagerank import PageRank
 from pagestore.memory import convert_arrays
 from pagestore.store import open_store
@@ -46,7 +46,9 @@ def test_ranks_are_those_of_whole_lists(store, monkeypatch, devices, piece_edges
     monkeypatch.setattr(gputiles, "RANGE_EDGES", 0.01)
     monkeypatch.setattr(gputiles, "RANGE_SHARE", range_share)
     monkeypatch.setattr(gputiles, "L2_SHARE", 0)
-    monkeypatch.setattr("gstream.devices.gpuwork.tiles_of", lambda *given: made.append(tiles_of(*given)) or made[-1])
+    monkeypatch.setattr(
+        "gstream.devices.gpu.program_work.tiles_of", lambda *given: made.append(tiles_of(*given)) or made[-1]
+    )
     supersteps = gputiles.PATIENCE + 6
     with Engine(store) as engine:
         wanted = engine.run(PageRank(tolerance=0.0), max_supersteps=supersteps).value

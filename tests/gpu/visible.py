@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gstream.devices.cuda import driver
+from gstream.devices.gpu.driver import driver
 from pagestore.errors import DeviceMissingError
 
 

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from gstream.vertexfiles import find_numbers, find_vertices
+from gstream.algorithms.support.vertex_files import find_numbers, find_vertices
 from pagestore import open_store
 from pagestore.convert import convert
 from pagestore.errors import InputError, UsageError

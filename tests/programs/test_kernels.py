@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stepping import WAYS, Graph, Run, fold
 from written import APPLIED, program
 
-from gstream.interpret import interpret
+from gstream.language.scalar_interpreter import interpret
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP

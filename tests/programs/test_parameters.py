@@ -8,7 +8,7 @@ from stepping import Graph, Run
 from written import program
 
 from gstream.hostcode import GraphShape, compile_host
-from gstream.interpret import interpret
+from gstream.language.scalar_interpreter import interpret
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank, PersonalizedPageRank
 from gstream.programs.sssp import SSSP

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from written import program
 
-from gstream.emit import Emitter
 from gstream.hostcode import casts
 from gstream.hostcode.jit import helper
-from gstream.interpret import interpreted
-from gstream.typed import MATH, MATH_TO_BOOL, MATH_TO_INTEGER
+from gstream.language.python_printer import Emitter
+from gstream.language.scalar_interpreter import interpreted
+from gstream.language.typed_tree import MATH, MATH_TO_BOOL, MATH_TO_INTEGER
 
 LEAVES = (
     "u.value",

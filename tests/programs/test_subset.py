@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from written import HEAD, load, program
 
-from gstream.program import ProgramError
-from gstream.subset import SUBSET
+from gstream.language.lowering import SUBSET
+from gstream.language.program import ProgramError
 from pagestore.errors import UsageError
 
 LINE = HEAD.count("\n") + 1  # where the class statement stands

@@ -8,7 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-HEAD = "import math\n\nfrom gstream.program import *\n\n\n"
+HEAD = "import math\n\nfrom gstream.language.program import *\n\n\n"
 _numbers = itertools.count()
 APPLIED = """
 def apply(self, v, got, g): return min(v.value, got) if v.in_degree > 1 or v.value > 40 else v.value

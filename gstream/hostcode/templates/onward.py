@@ -1,13 +1,15 @@
-"""Supersteps of small frontiers by one thread, one after the other without leaving compiled code (gstream.small).
+"""Supersteps of small frontiers by one thread, one after the other without leaving compiled code
+(gstream.engine.small_frontier).
 
 A superstep takes as long as its vertices and edges do, and nothing of it grows with the graph: the frontier is a list,
 and the bitmap of active vertices says who is in one already. Values that a superstep sends are copied before any is
 changed, so that they are those from before it, as on any device.
 
-Where nobody can tell, the least values of the frontier send first (the greatest of MAX), as in gstream.near: those up
-to a limit. Others wait in a list of their own, with their active bits set, so that what is active when the kernel ends
-is all that has to send. A vertex that waits and improves past the limit goes over to the frontier: a stale entry stays
-behind, which is told by its value. The step from limit to limit grows while little comes of looking through the list.
+Where nobody can tell, the least values of the frontier send first (the greatest of MAX), as in
+gstream.engine.delta_stepping: those up to a limit. Others wait in a list of their own, with their active bits set, so
+that what is active when the kernel ends is all that has to send. A vertex that waits and improves past the limit goes
+over to the frontier: a stale entry stays behind, which is told by its value. The step from limit to limit grows while
+little comes of looking through the list.
 """
 
 from __future__ import annotations

@@ -1,0 +1,157 @@
+"""Katz, eigenvector and HITS centralities and random walks with restart as a user calls them.
+
+All follow edges as NetworkX does: Katz and eigenvector centrality of a vertex come over its in-edges. Repeated edges
+count each, a self-loop of an undirected graph once, weights are not read. `tol` is the absolute L1 change at which an
+iteration ends (NetworkX multiplies it by the number of vertices for Katz and eigenvectors).
+
+Runs gstream.programs.katz, eigenvector, hits and pagerank; needs any topology; holds 24 bytes a vertex, hits 56, rwr as
+pagerank; certificate: gstream.algorithms.centrality.residual_proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.centrality.pagerank import program_of_pagerank, run_pagerank
+from gstream.algorithms.support.arguments import check_tolerance, source_ids
+from gstream.algorithms.support.caps import foresee_runs
+from gstream.algorithms.support.session import Session
+from gstream.programs.eigenvector import Eigenvector
+from gstream.programs.hits import Authorities, Hubs
+from gstream.programs.katz import Katz
+from gstream.results.column import Column
+from pagestore.errors import UsageError
+
+Answer = tuple[list[Column], dict[str, Any]]
+
+
+def run_katz(
+    session: Session, alpha: float = 0.1, beta: float = 1.0, max_iter: int = 1000, tol: float = 1e-6,
+    normalized: bool = True,
+) -> Answer:  # fmt: skip
+    """Column katz, of length 1 where `normalized` (L2, as NetworkX), and the summary: `length` it had before.
+
+    Raises UsageError on numbers outside their limits, and where `alpha` is so large that the sums have no end.
+    """
+    outcome = session.run(program_of_katz(session, alpha, beta, max_iter, tol, normalized), max_supersteps=max_iter)
+    value, length = outcome.value, length_of(outcome.value)
+    moved = outcome.totals.get("moved", 0.0)
+    if not (math.isfinite(length) and math.isfinite(moved)):
+        raise UsageError(
+            f"--alpha {alpha}: sums over walks grow without end on this graph; alpha must be below 1 divided by the "
+            "greatest eigenvalue. Pass less."
+        )
+    if normalized:
+        value = value / length if length else value
+    found = session.finish(outcome.supersteps, outcome.converged) | {"l1_change": moved}
+    return [_column("katz", value)], found | {"length": length}
+
+
+def program_of_katz(
+    session: Session, alpha: float, beta: float, max_iter: int, tol: float, normalized: bool
+) -> Katz:  # fmt: skip
+    """The program of these options. Raises UsageError on numbers that mean nothing."""
+    for name, number in (("alpha", alpha), ("beta", beta)):
+        if not math.isfinite(number):
+            raise UsageError(f"--{name} {number}: must be a number. The default is {0.1 if name == 'alpha' else 1.0}.")
+    check_tolerance(tol, max_iter)
+    return Katz(alpha=alpha, beta=beta, tolerance=tol)
+
+
+def run_eigenvector(session: Session, max_iter: int = 100, tol: float = 1e-6) -> Answer:
+    """Column eigenvector (length 1: L2), and the summary: `eigenvalue` (Rayleigh's), l1_change.
+
+    Raises UsageError on numbers outside their limits.
+    """
+    outcome = session.run(program_of_eigenvector(session, max_iter, tol), max_supersteps=max_iter)
+    length = length_of(outcome.value)
+    found = session.finish(outcome.supersteps, outcome.converged)
+    moved, squares = outcome.totals.get("moved", 0.0), outcome.totals.get("squares", 0.0)
+    found["l1_change"] = moved / math.sqrt(squares) if squares else 0.0  # as `halt` compares it
+    found["eigenvalue"] = length - 1 if outcome.supersteps else 0.0
+    return [_column("eigenvector", outcome.value / length if length else outcome.value)], found
+
+
+def program_of_eigenvector(session: Session, max_iter: int, tol: float) -> Eigenvector:
+    """The program of these options. Raises UsageError on numbers that mean nothing."""
+    check_tolerance(tol, max_iter)
+    return Eigenvector(tolerance=tol)
+
+
+def run_hits(session: Session, max_iter: int = 100, tol: float = 1e-8, normalized: bool = True) -> Answer:
+    """Columns hub and authority, each of sum 1, and the summary.
+
+    Not normalized: authorities of length 1 (L2) and hubs that are the sums of them. An iteration, of two supersteps,
+    counts as one of max_iter; `tol` is the L1 change of hubs of sum 1. Without edges all are 0.
+    """
+    hub = np.full(session.meta.vertices, 1 / max(1, session.meta.vertices))
+    authority, change, rounds = np.zeros_like(hub), math.inf, 0
+    session.hold(hub, authority, planned=True)
+    program_of_hits(session, max_iter, tol, normalized)
+    while rounds < max_iter and change >= tol:
+        rounds += 1
+        authority = _shares(session.run(Authorities(score=hub), max_supersteps=1).value)
+        last, hub = hub, _shares(session.run(Hubs(score=authority), max_supersteps=1).value)
+        change = float(np.abs(hub - last).sum()) if hub.any() else 0.0
+    if not normalized:
+        authority = authority / (length_of(authority) or 1.0)
+        hub = session.run(Hubs(score=authority), max_supersteps=1).value
+    found = session.finish(2 * rounds, change < tol) | {"l1_change": change if rounds else 0.0}
+    return [_column("hub", hub), _column("authority", authority)], found
+
+
+def program_of_hits(session: Session, max_iter: int, tol: float, normalized: bool) -> Authorities:
+    """The first of the two programs. Raises UsageError on numbers that mean nothing, CapError as either does."""
+    check_tolerance(tol, max_iter)
+    zeros = np.zeros(session.meta.vertices)
+    first = Authorities(score=zeros)
+    foresee_runs(session, first, Hubs(score=zeros))
+    return first
+
+
+def run_rwr(
+    session: Session, source: Any, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 100, float64: bool = False
+) -> Answer:
+    """Column proximity (sum 1): where a walk is found that follows an edge with probability `alpha`, and otherwise, or
+    where no edge leaves, begins again at one of the sources (PageRank, personalised; GStream thesis, chapter 2).
+
+    Raises UsageError (no source, or one that is not in the graph; numbers outside their limits).
+    """
+    columns, found = run_pagerank(
+        session, alpha, tol, max_iter, personalization=restarts(session, source), float64=float64
+    )
+    return [Column("proximity", columns[0].values, dtype=columns[0].dtype)], found
+
+
+def program_of_rwr(session: Session, source: Any, alpha: float, tol: float, max_iter: int, float64: bool) -> Any:
+    """The program of these options. Raises as run_rwr does."""
+    return program_of_pagerank(session, alpha, tol, max_iter, None, restarts(session, source), float64)
+
+
+def restarts(session: Session, source: Any) -> dict[Any, float]:
+    """The personalization of a walk that begins again at each of the sources as often."""
+    ids = source_ids(source, "rwr")
+    session.store.lookup(ids)  # in the words of a source
+    return dict.fromkeys(ids, 1.0)
+
+
+def _column(name: str, values: np.ndarray) -> Column:
+    return Column(name, values, dtype=np.dtype(np.float64))
+
+
+def length_of(values: np.ndarray) -> float:
+    """L2 norm; inf where a value is none."""
+    with np.errstate(all="ignore"):
+        most = float(np.abs(values).max(initial=0.0))
+        if not math.isfinite(most):
+            return math.inf
+        return most * float(np.sqrt(np.square(values / most).sum())) if most else 0.0
+
+
+def _shares(values: np.ndarray) -> np.ndarray:
+    """Values divided by their sum; zeros stay."""
+    total = float(values.sum())
+    return values / total if total else values

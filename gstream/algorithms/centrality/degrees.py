@@ -1,0 +1,83 @@
+"""Degree distribution: how many vertices have each degree (GStream thesis, chapter 2), without a look at a page.
+
+A vertex's degree is what NetworkX's `degree_histogram` counts: out- and in-edges of a directed graph together. Repeated
+edges count each; a self-loop of a directed graph counts once as an out- and once as an in-edge, of an undirected one
+once (NetworkX: twice). The store's degrees are read by blocks: 8 bytes a vertex of a block of 2^20 vertices.
+
+Runs no program and no kernel; needs any topology; holds 0 bytes a vertex; certificate: every list
+of the pages counted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.support.session import Session
+from gstream.results.column import Column
+
+BLOCK = 1 << 20  # vertices whose degrees are in memory at once
+
+
+def run_degrees(session: Session) -> tuple[list[Column], dict[str, Any]]:
+    """Columns degree and vertices, of directed graphs also out and in: how many vertices have that degree, out-degree
+    and in-degree; one row for each degree that occurs. Summary: mean degrees, the greatest."""
+    store, meta = session.store, session.meta
+    counts: dict[str, dict[int, int]] = {name: {} for name in ("vertices", "out", "in")[: 3 if meta.directed else 1]}
+    for first in range(0, meta.vertices, BLOCK):
+        last = min(first + BLOCK, meta.vertices)
+        out = store.out_degree(first, last)
+        if meta.directed:
+            into = store.in_degree(first, last)
+            _count(counts["out"], out)
+            _count(counts["in"], into)
+            out = out.astype(np.uint64) + into
+        _count(counts["vertices"], out)
+    degrees = np.array(sorted(set().union(*counts.values())), np.int64)
+    columns = [Column("degree", degrees)]
+    for name, found in counts.items():
+        columns.append(Column(name, np.array([found.get(degree, 0) for degree in degrees.tolist()], np.int64)))
+    ends = 2 if meta.directed else 1
+    mean = ends * meta.edges / meta.vertices if meta.vertices else 0.0
+    most = int(degrees[columns[1].values > 0].max(initial=0))
+    return columns, {"mean_degree": mean, "greatest_degree": most} | session.finish(0, True)
+
+
+def _count(into: dict[int, int], degrees: np.ndarray) -> None:
+    for degree, vertices in zip(*(part.tolist() for part in np.unique(degrees, return_counts=True)), strict=True):
+        into[degree] = into.get(degree, 0) + vertices
+
+
+def certify_degrees(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Count each vertex's edges in the pages, both ways, which `run_degrees` never looks at, and the vertices of each
+    degree from that. Raises CertificateError where a row is another, too many or missing; ResourceError."""
+    from gstream.algorithms.centrality.residual_proofs import spread
+    from gstream.algorithms.support.refusal import check_said, refuse
+
+    session.foresee(16 * (1 + session.meta.directed) * session.meta.vertices)
+    ones = np.ones(session.meta.vertices)  # float64 counts exactly up to 2^53
+    into = spread(session, ones)
+    counted = [into]
+    if session.meta.directed:
+        out = spread(session, ones, backward=True)
+        counted = [out + into, out, into]
+    rows = columns[0].values
+    expected = np.unique(np.concatenate([np.unique(degrees) for degrees in counted])).astype(np.int64)
+    if not np.array_equal(rows, expected):
+        raise refuse("column degree does not hold each degree that occurs once, ascending")
+    for column, degrees in zip(columns[1:], counted, strict=True):
+        degree, vertices = np.unique(degrees, return_counts=True)
+        right = np.zeros(len(rows), np.int64)
+        right[np.searchsorted(rows, degree.astype(np.int64))] = vertices
+        wrong = np.flatnonzero(right != column.values)
+        if len(wrong):
+            raise refuse(
+                f"column {column.name} has {column.values[wrong[0]]} vertices of degree {rows[wrong[0]]}; the pages "
+                f"have {right[wrong[0]]}"
+            )
+    vertices, ends = session.meta.vertices, 2 if session.meta.directed else 1
+    mean = ends * float(into.sum()) / vertices if vertices else 0.0
+    check_said(found, greatest_degree=int(counted[0].max(initial=0)))
+    check_said(found, 1e-12, mean_degree=mean)
+    return {"holds": True, "proves": "edges counted in the pages give each vertex the degree that is counted"}

@@ -1,0 +1,364 @@
+"""Closeness and harmonic centrality, and effective radii, from what is reached level by level.
+
+Closeness and harmonic centrality are NetworkX's: distances are those of paths that lead *to* a vertex, edges count 1.
+Closeness is (reached - 1) / sum of distances, times (reached - 1) / (V - 1) (Wasserman and Faust) unless wf_improved is
+False; harmonic is the sum of 1 / distance. Sources are searched from 64 at a time, as bits of one number. With `k` of
+them, drawn evenly, sums are scaled by (V - 1) / k: as many as log(V) / e^2 keep the mean distance's error below e
+diameters with high probability (Eppstein and Wang 2004).
+
+Radii are HADI's (Kang et al. 2011): Flajolet-Martin sketches of the vertices within h edges of v, along out-edges,
+whose mean position R of the lowest bit that is 0 says N(h, v) = 2^R / 0.77351, with a standard error of 78 % divided by
+the root of the number of sketches (14 % with 32), and more where N is below 10. The effective radius of v is the least
+h with N(h, v) >= 0.9 N(all, v); the effective diameter is the h, between two levels by a straight line, with
+N(h) = 0.9 N(all) for the sum N over all v.
+
+Runs gstream.programs.reach, of radii sketches; needs any topology; holds 60 bytes a vertex, of radii 62 and 2 for each
+hop, at least of 8; certificate: gstream.algorithms.density.triangle_proofs; of radii none exists, because they are
+estimates that other draws of the sketches would change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.centrality import levelcounts
+from gstream.algorithms.support.caps import foresee_runs
+from gstream.algorithms.support.lists import FIRST_ROUNDS, OneThread
+from gstream.algorithms.support.resident import Resident
+from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.hostcode.bitmaps import bits_where
+from gstream.hostcode.records import load_kernel
+from gstream.programs.reach import Reach
+from gstream.programs.sketches import Sketches
+from gstream.results.column import Column
+from pagestore.errors import CapError, UsageError
+
+AT_ONCE = 64  # searches: bits of a value
+PHI = 0.77351  # Flajolet and Martin 1985
+RADIUS_BYTES = 22  # a vertex: two numbers of the program, sums and radii; names and levels come on top
+SEARCH_BYTES = 32  # a vertex, that `search` holds beside its program
+LEVELS = (64, 16, 8)  # of radii that are kept at once under a memory cap: the most that have room
+SHARE = 0.9  # of what is ever reached, within an effective radius
+Answer = tuple[list[Column], dict[str, Any]]
+
+
+def run_closeness(session: Session, wf_improved: bool = True, k: int | None = None, seed: int = 0) -> Answer:
+    """Column closeness, and the summary: `sources` searched from. Raises UsageError for a `k` that means nothing."""
+    sources = drawn(session, k, seed)
+    total, reached, steps = search(session, sources, float)
+    others = _others(session, sources)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.where(total > 0, reached / total, 0.0)
+        if wf_improved:
+            value *= np.where(others > 0, reached / others, 0.0)
+    found = _sources(session, sources, "shares and mean distances of k drawn sources alone")
+    return [_column("closeness", value)], found | session.finish(steps, True)
+
+
+def run_harmonic(session: Session, k: int | None = None, seed: int = 0) -> Answer:
+    """Column harmonic, and the summary: `sources` searched from. Raises UsageError for a `k` that means nothing."""
+    sources = drawn(session, k, seed)
+    value, _, steps = search(session, sources, lambda step: 1.0 / step if step else 0.0)
+    if len(sources) < session.meta.vertices:
+        others = _others(session, sources)
+        value *= np.divide(session.meta.vertices - 1, others, out=np.zeros_like(value), where=others > 0)
+    found = _sources(session, sources, "the sum over k drawn sources, times (n-1) / k, for a source (n-1) / (k-1)")
+    return [_column("harmonic", value)], found | session.finish(steps, True)
+
+
+def _sources(session: Session, sources: np.ndarray, estimate: str) -> dict[str, Any]:
+    """Of the summary: how many sources there were and, where not all, what the definition goes on with."""
+    said = {"definition": f"an estimate: {estimate}"} if len(sources) < session.meta.vertices else {}
+    return {"sources": len(sources)} | said
+
+
+def drawn(session: Session, k: int | None, seed: int) -> np.ndarray:
+    """uint64[k]: store IDs of the sources, ascending: all, or k drawn without replacement."""
+    vertices = session.meta.vertices
+    check_drawn(session, k, seed)
+    if k is None or k == vertices:
+        return np.arange(vertices, dtype=np.uint64)
+    natural = np.random.default_rng(seed).choice(vertices, k, replace=False)
+    return np.sort(np.array([session.store.store_ids(int(n), int(n) + 1)[0] for n in natural], np.uint64))
+
+
+def check_drawn(session: Session, k: int | None, seed: int) -> None:
+    """Raise UsageError where so many sources can't be drawn, or not from that seed."""
+    vertices = session.meta.vertices
+    if k is not None and k != vertices and not 1 <= k < vertices:
+        raise UsageError(f"--k {k}: must be 1 to {vertices}, the number of vertices. Leave it out for all of them.")
+    _check_seed(seed)
+
+
+def search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndarray, np.ndarray, int]:
+    """(sum of amount(distance) over the sources that reach v, how many others do, supersteps): float64[V] each."""
+    vertices = session.meta.vertices
+    score, reached = np.zeros(vertices), np.zeros(vertices)
+    seen, bit = np.zeros(vertices, np.uint64), np.zeros(vertices)
+    session.hold(score, reached, seen, bit, planned=True)
+    front, fresh, last = np.zeros_like(seen), np.zeros_like(seen), np.zeros(1, np.uint64)
+    kept = (sources, score, reached, seen, front, fresh, last)
+    with _Onward(session, (bit.view(np.uint64), fresh, seen, score, reached), amount) as onward:
+        done, rounds = 0, list[int]()
+        with Resident(session, *(kept if by_rounds(session) else ())) as resident:
+            if resident.on_gpu:
+                done, rounds = _search_by_rounds(session, resident, kept, amount, onward.rounds_before())
+        if fresh.any():  # of too many rounds for a GPU
+            onward.go_on_after(rounds[-1])
+        for first in range(done, len(sources), AT_ONCE):
+            batch = sources[first : first + AT_ONCE]
+            bit[:], seen[:] = 0.0, 0
+            bit[batch] = 2.0 ** np.arange(len(batch))
+            onward.search(bit)
+    return score, reached, sum(rounds) + session.stats.supersteps + onward.rounds
+
+
+class _Onward:
+    """Searches by a program, and where paths are longer than some supersteps, by rounds of kernels from there on.
+
+    A program's superstep counts what is new of all vertices; of long paths few vertices have anything new, and one
+    thread goes from each to the next. Under a cap the program goes to the end: its values may come by chunks.
+    """
+
+    def __init__(self, session: Session, arrays: tuple[np.ndarray, ...], amount: Any) -> None:
+        """arrays: front (the memory of first bits, which a program reads before its first superstep), fresh (zero),
+        seen, score, reached."""
+        self.session, self.arrays, self.amount, self.rounds = session, arrays, amount, 0
+        self._amounts, self._last = np.zeros(0), np.zeros(1, np.uint64)
+        self._limit = FIRST_ROUNDS if session.engine.options.host_memory is None else None
+        beside = 2 * session.id_dtype.itemsize * session.meta.vertices
+        self._names = ["out"] if session.store.has("out") else []
+        self._alone = OneThread(session, self._names, beside, rounds=FIRST_ROUNDS)
+
+    def __enter__(self) -> _Onward:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._alone.__exit__(*error)
+
+    def search(self, bit: np.ndarray) -> None:
+        """From the vertices whose first bits are set."""
+        front, fresh, seen, score, reached = self.arrays
+        vertices = len(seen)
+
+        def watch(step: int, value: np.ndarray) -> None:
+            if step == self._limit:
+                np.bitwise_and(value, ~seen, out=front)
+            given = (value, seen, score, reached, self.amount(step), 1.0 if step else 0.0)
+            self.session.each(levelcounts.count_new, *given, items=4 * vertices)
+
+        if not self.session.run(Reach(bit=bit), max_supersteps=self._limit, watch=watch).converged:
+            self.session.hold(fresh)
+            self._go_on(FIRST_ROUNDS)
+            self.session.let_go(fresh)
+
+    def rounds_before(self) -> int | None:
+        """Rounds of a search that a GPU makes before the rest is left to `go_on_after`; None: all."""
+        return self._alone.rounds_before() if self._names else None
+
+    def go_on_after(self, rounds: int) -> None:
+        """The rest of a search, of which a GPU has made so many rounds: the last one's vertices are in `fresh`."""
+        self._count(rounds)
+        self._go_on(rounds)
+
+    def _count(self, number: int) -> None:
+        """Count what is in `fresh`, reached by paths of `number` edges: it becomes `front`."""
+        front, fresh, seen, score, reached = self.arrays
+        given = (front, fresh, seen, score, reached, self.amount(number), 1.0, self._last)
+        items = -(-len(seen) // levelcounts.RUN)
+        self.session.look(load_kernel(levelcounts.count_fresh), items, number, *given, items=4 * len(seen))
+
+    def _go_on(self, began: int) -> None:
+        """Rounds from `front` on, reached by paths of so many edges."""
+        front, fresh, seen, _, _ = self.arrays
+        session, number, (name, pull) = self.session, began, self.session.gathers()
+        while (due := bits_where(front != 0)).any():
+            listed = self._alone.take(due) if self._names else None
+            if listed is not None:
+                number = self._by_one_thread(listed, number)
+                continue
+            self._last[0] = number
+            shared = SharedKernel(levelcounts.pass_on, (number, pull, front, seen, fresh, self._last))
+            session.sweep_among(name, shared, None if pull else due)
+            number += 1
+            self._count(number)
+        self.rounds += number - began
+
+    def _by_one_thread(self, listed: np.ndarray, number: int) -> int:
+        """Rounds as long as few vertices are due, and as far as amounts are known; the last one."""
+        if len(self._amounts) < 2 * number:
+            self._amounts = np.array([self.amount(step) for step in range(4 * number)])
+        assert self._alone.lists is not None
+        lists, due = self._alone.lists[0], np.empty((2, len(self.arrays[0])), self.session.id_dtype)
+        due[0, : len(listed)] = listed
+        ends = np.array([len(listed), number, 0])
+        given = (lists.words, lists.places, due, *self.arrays, self._amounts, ends, self._alone.most)
+        self.session.look(levelcounts.search_alone, *given, items=0, long=True)
+        return int(ends[1])
+
+
+def by_rounds(session: Session) -> bool:
+    """Whether GPUs may search by rounds of kernels: a program takes ten times as long to be begun and looked at, but
+    its values need not all be in memory."""
+    return session.on_gpus and session.engine.options.host_memory is None
+
+
+def _search_by_rounds(
+    session: Session, resident: Resident, kept: tuple[np.ndarray, ...], amount: Any, most: int | None
+) -> tuple[int, list[int]]:
+    """`search` by kernels over arrays that a GPU has: (sources that it began with, rounds of each search).
+
+    The last search may be left with vertices in `fresh` after `most` rounds.
+    """
+    sources, score, reached, seen, front, fresh, last = kept
+    (name, pull), items, rounds = session.gathers(), -(-len(seen) // levelcounts.RUN), list[int]()
+    for first in range(0, len(sources), AT_ONCE):
+        count = min(AT_ONCE, len(sources) - first)
+        resident.each(levelcounts.begin_searches, items, sources, np.uint64(first), np.uint64(count), fresh, seen)
+        for number in resident.rounds(last, most):
+            given = (front, fresh, seen, score, reached, amount(number - 1), 1.0 if number > 1 else 0.0, last)
+            resident.each(levelcounts.count_fresh, items, number, *given)
+            resident.sweep(name, SharedKernel(levelcounts.pass_on, (number, pull, front, seen, fresh, last)))
+        rounds.append(int(last[0]))
+        if rounds[-1] == most:
+            resident.forget(front)
+            return first + count, rounds
+    resident.forget(seen, front)
+    return len(sources), rounds
+
+
+def foresee_search(session: Session, later: int) -> None:
+    """Raise CapError where memory is too little for the searches of a certificate, or for `later` bytes in all."""
+    if not by_rounds(session):
+        program = Reach(bit=np.zeros(session.meta.vertices))
+        foresee_runs(session, proof=(program,), beside_proof=SEARCH_BYTES * session.meta.vertices, later=later)
+
+
+def program_of_reach(session: Session, k: int | None, seed: int, **options: Any) -> Reach:
+    """The program of 64 searches. Raises UsageError as the runs do."""
+    check_drawn(session, k, seed)
+    return Reach(bit=np.zeros(session.meta.vertices))
+
+
+def _others(session: Session, sources: np.ndarray) -> np.ndarray:
+    """float64[V]: sources beside the vertex itself."""
+    others = np.full(session.meta.vertices, float(len(sources)))
+    others[sources] -= 1
+    return others
+
+
+def run_radius(session: Session, sketches: int = 32, max_iter: int = 256, seed: int = 0) -> Answer:
+    """Column radius (effective, in edges), and the summary: effective_diameter, `hops` until no sketch changed.
+
+    Holds 2 bytes a vertex for each hop, beside the program's. Where memory is capped it keeps LEVELS hops at once, and
+    spreads the same sketches again for the hops after these. Raises UsageError on numbers outside their limits.
+    """
+    vertices, natural = session.meta.vertices, session.store.natural_ids()
+    low, high, finals = np.zeros(vertices), np.zeros(vertices), np.zeros(vertices, np.uint16)
+    most = _hold_levels(session, sketches, max_iter, seed)
+
+    def spread(levels: list[np.ndarray], first: int, sums: np.ndarray | None) -> bool:
+        """Add the sums of R to those of levels first, first + 1, ..., and to the last ones, `sums`, where these are
+        not known yet: then there are as many levels as hops, `most` at most. Whether no sketch changed any more."""
+        random, converged = np.random.default_rng(seed), True
+        for _ in range(sketches // 2):
+            draws = np.minimum(random.geometric(0.5, (2, vertices)) - 1, 30)
+            low[:], high[:] = 2.0 ** draws[0][natural], 2.0 ** (32 + draws[1][natural])
+
+            def watch(step: int, value: np.ndarray) -> None:
+                if sums is not None and step == len(levels) < most:
+                    levels.append(sums.copy())
+                if first <= step < first + len(levels):
+                    session.each(levelcounts.add_lowest_zeros, value, levels[step - first])
+
+            limit = max_iter if sums is not None else min(max_iter, first + len(levels) - 1)
+            outcome = session.run(Sketches(low=low, high=high), limit, watch)
+            hops.append(outcome.supersteps)
+            converged &= outcome.converged
+            for later in levels[max(0, outcome.supersteps + 1 - first) :]:
+                session.each(levelcounts.add_lowest_zeros, outcome.value, later)
+            if sums is not None:
+                session.each(levelcounts.add_lowest_zeros, outcome.value, sums)
+        return converged
+
+    levels: list[np.ndarray] = []
+    hops: list[int] = []  # of each run
+    converged = spread(levels, 0, finals)
+    supersteps, longest, radii = session.stats.supersteps, max(hops), Radii(finals, sketches)
+    radii.add(levels)
+    for first in range(most, longest + 1, most):
+        levels = [np.zeros_like(finals) for _ in range(min(most, longest + 1 - first))]
+        spread(levels, first, None)
+        radii.add(levels)
+    found = {"effective_diameter": radii.diameter, "hops": longest}
+    return [Column("radius", radii.radius)], found | session.finish(supersteps, converged)
+
+
+def _hold_levels(session: Session, sketches: int, max_iter: int, seed: int) -> int:
+    """Hold the arrays of radii, and as many levels as have room beside the program: so many. Raises CapError where the
+    fewest of LEVELS have none, and UsageError."""
+    program, engine = program_of_radius(session, sketches, max_iter, seed), session.engine
+    counts = [min(most, max_iter + 1) for most in LEVELS]
+    engine.beside_bytes += session.meta.vertices * (RADIUS_BYTES + session.id_dtype.itemsize)
+    if engine.options.host_memory is None:
+        return max_iter + 1
+    beside = engine.beside_bytes
+    for most in counts:
+        engine.beside_bytes = beside + most * 2 * session.meta.vertices
+        try:
+            foresee_runs(session, program)
+            break
+        except CapError:
+            if most == counts[-1]:
+                raise
+    return most
+
+
+def program_of_radius(session: Session, sketches: int, max_iter: int, seed: int) -> Sketches:
+    """The program of two sketches. Raises UsageError on numbers that mean nothing."""
+    if sketches < 2 or sketches % 2 or sketches > 1024:
+        raise UsageError(f"--sketches {sketches}: must be an even number from 2 to 1024. The default is 32.")
+    if max_iter < 0:
+        raise UsageError(f"--max-iter {max_iter}: must be at least 0. It counts hops.")
+    _check_seed(seed)
+    return Sketches(low=np.zeros(session.meta.vertices), high=np.zeros(session.meta.vertices))
+
+
+class Radii:
+    """Effective radii by levels: sums of R within 0, 1, ... hops, as they come.
+
+    radius: int32[V], of the levels so far. finals: uint16[V], the sums within any number of hops.
+    """
+
+    def __init__(self, finals: np.ndarray, sketches: int) -> None:
+        self._bound, self._sketches = 2.0 ** (finals / sketches) * SHARE, sketches
+        self.radius = np.zeros(len(finals), np.int32)
+        self._pairs: list[float] = []  # vertices within so many hops of each other
+
+    def add(self, levels: list[np.ndarray]) -> None:
+        """The next levels, uint16[V] each."""
+        for level in levels:
+            reached = 2.0 ** (level / self._sketches)
+            self.radius += reached < self._bound
+            self._pairs.append(float(reached.sum()) / PHI)
+
+    @property
+    def diameter(self) -> float:
+        """The effective diameter, once all levels are there."""
+        pairs = self._pairs
+        wanted = SHARE * pairs[-1]
+        after = next(h for h, within in enumerate(pairs) if within >= wanted)
+        if after == 0:
+            return 0.0
+        return after - 1 + (wanted - pairs[after - 1]) / (pairs[after] - pairs[after - 1])
+
+
+def _check_seed(seed: int) -> None:
+    if seed < 0:
+        raise UsageError(f"--seed {seed}: must be at least 0. It is where the draw begins.")
+
+
+def _column(name: str, values: np.ndarray) -> Column:
+    return Column(name, values, dtype=np.dtype(np.float64))

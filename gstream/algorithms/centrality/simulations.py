@@ -1,0 +1,139 @@
+"""Heat, circuit and neural network simulation as a user calls them: a fixed number of steps, 10 as Garaph runs them.
+
+The equations are those of the programs, after CuSha (Khorasani et al. 2014); all vertices take a step at once.
+
+`initial` gives vertices their first values (others have 0): a mapping from user IDs to numbers, or the path of a file
+with lines `vertex value`. In a circuit these are the voltages that sources hold; weights are conductances, of 0 and
+more, and a vertex without in-edges keeps its voltage. Heat: a share `rate` of the difference flows per unit of weight;
+by default 1 / (greatest sum of weights into a vertex), with which temperatures stay between the first ones.
+
+Runs gstream.programs.heat, circuit and neural; needs weights; holds 32 to 40 bytes a vertex; certificate:
+gstream.algorithms.centrality.step_proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.support.arguments import check_weights, need_weights
+from gstream.algorithms.support.caps import foresee_runs
+from gstream.algorithms.support.session import Session
+from gstream.algorithms.support.vertex_files import find_numbers
+from gstream.language.program import Program
+from gstream.programs.circuit import Circuit
+from gstream.programs.heat import Heat
+from gstream.programs.inflow import Inflow
+from gstream.programs.neural import Neural
+from gstream.results.column import Column
+from gstream.results.result import count_not_finite
+from pagestore.errors import UsageError
+
+ROUNDING = 1e-9  # of temperatures, by thousands of steps in double precision
+Answer = tuple[list[Column], dict[str, Any]]
+
+
+def run_heat(session: Session, initial: Any, iterations: int = 10, rate: float | None = None) -> Answer:
+    """Column temperature, and the summary. Raises UsageError (no weights, wrong numbers), InputError (bad values)."""
+    check_weights(session, "heat")
+    check_iterations(iterations)
+    values, _ = initial_values(session, initial, "heat")
+    program_of_heat(session, initial, iterations, rate)
+    inflow = session.run(Inflow(), max_supersteps=1).value
+    if rate is None:
+        rate = 1 / (float(inflow.max(initial=0.0)) or 1.0)
+    if not (rate >= 0 and math.isfinite(rate)):
+        raise UsageError(f"--rate {rate}: must be a number of at least 0. Leave it out for one that is stable.")
+    answer, found = _simulate(session, Heat(initial=values, inflow=inflow, rate=rate), iterations, "temperature")
+    return answer, found | _outside(values, answer[0].values, rate, inflow, found)
+
+
+def _outside(
+    before: np.ndarray, after: np.ndarray, rate: float, inflow: np.ndarray, found: dict[str, Any]
+) -> dict[str, str]:
+    """A note where temperatures left the range of the initial ones, which no stable rate lets them."""
+    if len(before) == 0:
+        return {}
+    low, high = float(before.min()), float(before.max())
+    slack = ROUNDING * max(abs(low), abs(high))
+    inside = (after >= low - slack) & (after <= high + slack)  # False of NaN
+    if inside.all():
+        return {}
+    count, stable = int(np.count_nonzero(~inside)), 1 / float(inflow.max())
+    said = (
+        f"unstable: {count} of {len(after)} temperatures are outside the initial ones, {low:g} to {high:g}. --rate "
+        f"{rate:g} is more than {stable:g}, to which heat is stable; pass less, or leave it out"
+    )
+    return {"note": f"{found['note']}; {said}" if "note" in found else said}
+
+
+def run_circuit(session: Session, initial: Any, iterations: int = 10) -> Answer:
+    """Column voltage, and the summary. Raises UsageError (no weights, wrong numbers), InputError (bad values)."""
+    check_weights(session, "circuit")
+    check_iterations(iterations)
+    values, held = initial_values(session, initial, "circuit")
+    program_of_circuit(session, initial, iterations)
+    inflow = session.run(Inflow(), max_supersteps=1).value.copy()
+    inflow[held] = 0.0
+    return _simulate(session, Circuit(initial=values, inflow=inflow), iterations, "voltage")
+
+
+def run_neural(session: Session, initial: Any, iterations: int = 10) -> Answer:
+    """Column activation, and the summary. Raises UsageError (no weights, wrong numbers), InputError (bad values)."""
+    need_weights(session, "neural")
+    check_iterations(iterations)
+    values, _ = initial_values(session, initial, "neural")
+    return _simulate(session, Neural(initial=values), iterations, "activation")
+
+
+def _simulate(session: Session, program: Program, iterations: int, name: str) -> Answer:
+    outcome = session.run(program, max_supersteps=iterations, exactly=True)
+    column = Column(name, outcome.value, dtype=np.dtype(np.float64))
+    wild = count_not_finite(outcome.value, 0)
+    return [column], session.finish(outcome.supersteps, True) | ({"not_finite": wild} if wild else {})
+
+
+def check_iterations(iterations: int) -> None:
+    """Raise UsageError for a number of steps that means nothing."""
+    if iterations < 0:
+        raise UsageError(f"--iterations {iterations}: must be at least 0. It counts steps.")
+
+
+def initial_values(session: Session, initial: Any, algorithm: str) -> tuple[np.ndarray, np.ndarray]:
+    """(float64[V] in store order, the store IDs that were given). Raises UsageError, InputError."""
+    if initial is None:
+        raise UsageError(
+            f"{algorithm}: no first values were given. Pass --initial FILE with lines `vertex value` (in Python a "
+            "mapping)."
+        )
+    stored, numbers = find_numbers(session.store, initial, "initial", "value")
+    values = np.zeros(session.meta.vertices)
+    values[stored] = numbers
+    return values, stored
+
+
+def program_of_heat(session: Session, initial: Any, iterations: int, rate: float | None) -> Heat:
+    """The program of the steps, for a plan; the values do not matter. Raises CapError where a cap is too little for it,
+    or for the program before it."""
+    check_weights(session, "heat")
+    zeros = np.zeros(session.meta.vertices)
+    program = Heat(initial=zeros, inflow=zeros)
+    foresee_runs(session, Inflow(), program)
+    return program
+
+
+def program_of_circuit(session: Session, initial: Any, iterations: int) -> Circuit:
+    """The same for a circuit."""
+    check_weights(session, "circuit")
+    zeros = np.zeros(session.meta.vertices)
+    program = Circuit(initial=zeros, inflow=zeros)
+    foresee_runs(session, Inflow(), program)
+    return program
+
+
+def program_of_neural(session: Session, initial: Any, iterations: int) -> Neural:
+    """The same for a neural network."""
+    need_weights(session, "neural")
+    return Neural(initial=np.zeros(session.meta.vertices))

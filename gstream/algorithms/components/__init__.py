@@ -1,0 +1,1 @@
+"""Connected and strongly connected components, spanning forests; with their proofs."""

@@ -1,0 +1,170 @@
+"""Kernels of minimum spanning forests: each component's least edge out of it, and joining along those (Boruvka 1926).
+
+comp: id[V], the root of v's component, its own at the start. due: u64[ceil(V / 64)], vertices whose least edge out of
+their component is to be found; other: id[V], where that edge leads to, all bits set where there is none; least:
+weight[V], its weight. An edge stays the least while it leads out, so only those whose edge came to lie inside look
+again. best: id[V], by root: the vertex at whose `other` the component's least edge is.
+Edges are ordered by (weight, lesser end, greater end), ends by natural index (natural: id[V], or of none where store
+IDs are natural indices): no two edges between other vertices are equal, so that no cycle closes, and the forest is the
+same in any order of work. Of one vertex's edges, that is the order of (weight, other end).
+"""
+
+from __future__ import annotations
+
+from gstream.algorithms.support.records import claim, u64
+from gstream.algorithms.support.shared import BLOCK, is_set, lower, named
+from gstream.hostcode.intrinsics import compare_and_swap
+from gstream.hostcode.jit import helper, kernel
+from gstream.records import record_kernel
+
+NONE = u64(0xFFFFFFFFFFFFFFFF)
+
+
+@helper
+def ends(natural, v, u):
+    """Natural indices of an edge's ends, the lesser first."""
+    a, b = named(natural, v), named(natural, u)
+    return min(a, b), max(a, b)
+
+
+@helper
+def comes_before(natural, least, other, a, b):
+    """Whether the edge that vertex a found comes before the one that b found."""
+    if least[a] != least[b]:
+        return least[a] < least[b]
+    return ends(natural, a, other[a]) < ends(natural, b, other[b])
+
+
+@record_kernel(least="min", other="min")
+def scan_lists(record, due, comp, natural, least, other):
+    """least, other of vertices that are due; of lists that are shared only `least`: then settle_shared."""
+    v = record.vertex
+    if not is_set(due, v):
+        return
+    mine, found, low = comp[v], NONE, least[v]
+    for u in record.neighbours():
+        if comp[u] == mine:
+            continue
+        weight = record.weight()
+        if found == NONE or weight < low:
+            found, low = u, weight
+        elif weight == low and named(natural, u) < named(natural, found):
+            found = u
+    if found == NONE:
+        return
+    if record.shared:
+        lower(least, v, low)
+    else:
+        least[v], other[v] = low, found
+
+
+@record_kernel(other="own")
+def settle_shared(record, due, comp, natural, least, other):
+    """other of due vertices whose lists are shared: the least end of their edges out that weigh `least`."""
+    v, found, none = record.vertex, NONE, ~other.dtype.type(0)
+    if not is_set(due, v):
+        return
+    for u in record.neighbours():
+        if record.weight() != least[v] or comp[u] == comp[v]:
+            continue
+        if found == NONE or named(natural, u) < named(natural, found):
+            found = u
+    seen = other[v]
+    while found != NONE and (seen == none or named(natural, found) < named(natural, u64(seen))):
+        written, seen = compare_and_swap(other, v, seen, other.dtype.type(found))
+        if written:
+            break
+
+
+@kernel
+def offer_edges(comp, natural, least, other, best, counter):
+    """best: for every component the vertex with its first edge; all bits set at first."""
+    none = ~best.dtype.type(0)
+    while True:
+        begin = claim(counter) * u64(BLOCK)
+        if begin >= u64(len(comp)):
+            return u64(0)
+        for v in range(begin, min(begin + u64(BLOCK), u64(len(comp)))):
+            if other[v] == none:
+                continue
+            root = u64(comp[v])
+            seen = best[root]
+            while seen == none or comes_before(natural, least, other, v, u64(seen)):
+                written, seen = compare_and_swap(best, root, seen, best.dtype.type(v))
+                if written:
+                    break
+
+
+@kernel
+def choose_edges(comp, least, other, best, hook, source, target, weight, counter):
+    """hook[root]: the component to join, its own where there is none; source, target, weight[root]: the edge for it.
+
+    Of two components that chose the same edge the one with the lesser root stays. Returns how many join.
+    """
+    joined, none = u64(0), ~best.dtype.type(0)
+    while True:
+        begin = claim(counter) * u64(BLOCK)
+        if begin >= u64(len(comp)):
+            return joined
+        for root in range(begin, min(begin + u64(BLOCK), u64(len(comp)))):
+            if comp[root] != root:
+                continue
+            hook[root] = root
+            if best[root] == none:
+                continue
+            v = u64(best[root])
+            u = u64(other[v])
+            beyond = u64(comp[u])
+            if root < beyond and best[beyond] == u and other[u] == v:
+                continue
+            hook[root], source[root], target[root], weight[root] = beyond, v, u, least[v]
+            joined += u64(1)
+
+
+@kernel
+def join(comp, hook, counter):
+    """Let roots point to the component that they join."""
+    while True:
+        begin = claim(counter) * u64(BLOCK)
+        if begin >= u64(len(comp)):
+            return u64(0)
+        for v in range(begin, min(begin + u64(BLOCK), u64(len(comp)))):
+            if comp[v] == v:
+                comp[v] = hook[v]
+
+
+@kernel
+def shorten(comp, counter):
+    """One step of pointer jumping, which halves every way to a root; returns how many pointers moved.
+
+    Following each way to its end takes the square of its length where components join to a chain.
+    """
+    moved = u64(0)
+    while True:
+        begin = claim(counter) * u64(BLOCK)
+        if begin >= u64(len(comp)):
+            return moved
+        for v in range(begin, min(begin + u64(BLOCK), u64(len(comp)))):
+            above = comp[comp[v]]
+            if comp[v] != above:
+                comp[v] = above
+                moved += u64(1)
+
+
+@kernel
+def open_inner(comp, least, other, best, top, due, counter):
+    """due: vertices whose edge came to lie inside their component, which forget it (top: more than any weight); best
+    is emptied. Written whole."""
+    none = ~other.dtype.type(0)
+    while True:
+        begin = claim(counter) * u64(BLOCK // 64)
+        if begin >= u64(len(due)):
+            return u64(0)
+        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(due)))):
+            word, first = u64(0), index * u64(64)
+            for v in range(first, min(first + u64(64), u64(len(comp)))):
+                best[v] = none
+                if other[v] != none and comp[other[v]] == comp[v]:
+                    word |= u64(1) << (v & u64(63))
+                    least[v], other[v] = top, none
+            due[index] = word

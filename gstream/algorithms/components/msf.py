@@ -1,0 +1,161 @@
+"""Minimum spanning forest: edges of least total weight that connect whatever the graph connects (Boruvka 1926).
+
+Of a connected graph a tree, else one for each component (networkx.minimum_spanning_edges). Undirected stores with
+weights, of any sign; self-loops and all but the lightest of repeated edges are never in it. Edges of equal weight go by
+their ends, the lesser first, in ascending order of the user's IDs, so that there is one answer, whatever the order of
+the store and of the work. By rounds: each vertex finds its least edge out of its component, each component the least of
+those, and joins along it; at most log2(V) rounds, each over the pages of vertices whose edge came to lie inside.
+
+Holds 6 IDs and 2 weights (26 to 32 bytes, of 4-byte IDs) a vertex, 4 bytes more in a store that was reordered; the
+answer, sorted, 3 IDs, 2 weights and 8 bytes an edge meanwhile.
+
+Certificate: the forest's edges close no cycle (union-find); no edge of the graph joins two of its trees (cuts); every
+edge of the graph comes after the greatest edge on the forest's path between its ends, or is that edge (cycles: Tarjan
+1983, Data Structures and Network Algorithms, chapter 6), and each of the forest's edges is met so in the graph.
+
+Runs gstream.algorithms.components.boruvka; needs an undirected store with weights; holds 26 to 32 bytes a vertex, as
+above;
+certificate: gstream.algorithms.components.spanning_proof, as above.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.components import boruvka
+from gstream.algorithms.components import spanning_proof as spanning
+from gstream.algorithms.support.arguments import need_weights
+from gstream.algorithms.support.edgerows import check_ascending, edge_columns, natural_names
+from gstream.algorithms.support.refusal import check_said, refuse
+from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits
+from gstream.results.column import Column
+from pagestore.errors import UsageError
+from pagestore.sizes import show_things
+
+WAYS = 64  # times that ways to roots are halved: as many as bits of their lengths
+SUMMED = 1 << 20  # weights whose sum is taken at once: no sum of so many 4-byte integers leaves 64 bits
+
+
+def run_msf(session: Session) -> tuple[list[Column], dict[str, Any]]:
+    """Columns source, target (the lesser end first) and weight, a row for each edge of the forest, rows ascending.
+
+    Summary: total_weight, forest_edges, trees. Raises UsageError (a directed store, or one without weights),
+    ResourceError.
+    """
+    if session.meta.directed:
+        raise UsageError(
+            f"{session.store.path}: is directed, and spanning forests are those of undirected graphs. Convert with "
+            "--undirected."
+        )
+    need_weights(session, "msf")
+    _foresee(session)
+    source, target, weight, rounds = _grow(session)
+    chosen = source != session.none
+    source, target, weight = source[chosen], target[chosen], weight[chosen]
+    session.hold(source, target, weight, weight)
+    columns, order = edge_columns(session, source, target)
+    weight = weight[order]
+    found: dict[str, Any] = {"total_weight": total_of(weight), "forest_edges": len(weight)}
+    found["trees"] = session.meta.vertices - len(weight)
+    shown = weight.dtype if weight.dtype.kind == "f" else np.dtype(np.int64)
+    columns.append(Column("weight", weight, dtype=shown))
+    return columns, found | session.finish(rounds, True)
+
+
+def _foresee(session: Session) -> None:
+    """Too little memory is said before any work, and what all of a call takes with it."""
+    vertices, ids = session.meta.vertices, session.id_dtype.itemsize
+    weights = np.dtype(session.engine.graph.tables["out"].weight_dtype).itemsize
+    named = natural_bytes(session)
+    answer = vertices * (3 * ids + 2 * weights + 16)
+    session.foresee(named + vertices * (6 * ids + 2 * weights) + bitmap_bytes(vertices), named + answer, weights=True)
+
+
+def _grow(session: Session) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """(source, target, weight, rounds), by the root that joined another component along that edge; by store IDs."""
+    vertices, name, table = session.meta.vertices, session.meta.topologies[0], session.engine.graph.tables["out"]
+    comp, due = np.arange(vertices, dtype=session.id_dtype), ~bitmap(vertices)
+    other, best, hook, source, target = (np.full(vertices, session.none, session.id_dtype) for _ in range(5))
+    kind = table.weight_dtype
+    top = kind.type(np.inf) if kind.kind == "f" else kind.type(np.iinfo(kind).max)
+    least, weight = np.full(vertices, top, kind), np.empty(vertices, kind)
+    session.hold(comp, due, other, best, hook, source, target, least, weight)
+    natural, rounds = natural_names(session), 0
+    hubs = np.arange(table.pages) >= table.small_pages
+    while True:
+        wanted, lists = session.pages_of(name, due), (due, comp, natural, least, other)
+        session.sweep(name, SharedKernel(boruvka.scan_lists, lists, True), wanted)
+        shared = wanted if session.on_gpus else wanted & hubs
+        if shared.any():
+            session.sweep(name, SharedKernel(boruvka.settle_shared, lists, True, _join_ends), shared)
+        session.each(boruvka.offer_edges, comp, natural, least, other, best)
+        if not session.each(boruvka.choose_edges, comp, least, other, best, hook, source, target, weight):
+            session.let_go(comp, due, other, best, hook, source, target, least, weight)
+            return source, target, weight, rounds
+        rounds += 1
+        session.each(boruvka.join, comp, hook)
+        for _ in range(WAYS):
+            if not session.each(boruvka.shorten, comp):
+                break
+        session.each(boruvka.open_inner, comp, least, other, best, top, due)
+
+
+def _join_ends(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+    """The least by natural index of what GPUs' copies of `other` have."""
+    other, natural = arrays["other"], arrays["natural"]
+
+    def named(ends: np.ndarray) -> np.ndarray:  # all bits set where there is none
+        return ends if len(natural) == 0 else np.append(natural, ~natural.dtype.type(0))[np.minimum(ends, len(natural))]
+
+    for copy in copies:
+        np.copyto(other, copy["other"], where=named(copy["other"]) < named(other))
+
+
+def natural_bytes(session: Session) -> int:
+    """What `natural_names` take."""
+    return 0 if session.meta.order == "natural" else session.id_dtype.itemsize * session.meta.vertices
+
+
+def total_of(weight: np.ndarray) -> int | float:
+    """The sum of weights: of integers exact, of floats in float64."""
+    parts = (weight[first : first + SUMMED] for first in range(0, len(weight), SUMMED))
+    if weight.dtype.kind == "f":
+        return float(sum(float(part.sum(dtype=np.float64)) for part in parts))
+    return sum(int(part.sum(dtype=np.int64)) for part in parts)
+
+
+def certify_msf(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove a forest, by natural indices, in one sweep; returns what was proven. Raises CertificateError."""
+    source, target, weight = (column.values for column in columns)
+    vertices, edges = session.meta.vertices, len(source)
+    if edges and (int(target.max()) >= vertices or np.any(source >= target)):
+        raise refuse("an edge's ends are no vertices, or not the lesser one first")
+    if np.isnan(weight).any() or total_of(weight) != found["total_weight"]:
+        raise refuse("the weights are not those that were added up")
+    check_ascending(source, target)
+    order = np.lexsort((target, source, weight))
+    source, target, weight = source[order], target[order], weight[order]
+    up, size = np.arange(vertices, dtype=session.id_dtype), np.ones(vertices, session.id_dtype)
+    link, met = np.full(vertices, session.none, session.id_dtype), bitmap(edges)
+    session.hold(order, source, target, weight, up, size, link, met)
+    closing = int(spanning.join_trees(source, target, up, link, size))
+    if closing < edges:
+        names = session.store.user_ids
+        ends = [names(int(v), int(v) + 1)[0] for v in (source[closing], target[closing])]
+        raise refuse(f"the edge between {ends[0]} and {ends[1]} closes a cycle")
+    across, less = np.zeros(3, np.int64), np.zeros(3, np.int64)
+    arrays = (natural_names(session), up, link, source, target, weight, met, across, less)
+    session.sweep(session.meta.topologies[0], SharedKernel(spanning.check_edges, arrays, True))
+    for failure, what in ((across, "joins two trees"), (less, "is less than one on the forest's path between them")):
+        if failure[0]:
+            v, u = session.user_ids(failure[1:])
+            raise refuse(f"the edge between {v} and {u} {what}")
+    if count_bits(met) != edges:
+        raise refuse("the forest has an edge that is not in the graph")
+    check_said(found, forest_edges=edges, trees=vertices - edges)
+    trees = show_things(vertices - edges, "tree")
+    spans = "spans" if vertices - edges == 1 else "span"
+    return {"holds": True, "proves": f"{trees} that {spans} the graph, no edge lighter than theirs"}

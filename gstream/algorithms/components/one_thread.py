@@ -1,0 +1,148 @@
+"""Kernels of strongly connected components for one thread, over lists in host memory; and of their certificate.
+
+Depth-first search with the least number that a vertex leads back to (Tarjan 1972, in the space and by the single number
+of Pearce 2016): every list is walked once. words, places: gstream.hostcode.adjacency.
+"""
+
+from __future__ import annotations
+
+from gstream.algorithms.support.records import u64
+from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.claims import is_stopped
+from gstream.hostcode.jit import kernel
+
+OLDER = u64(1) << u64(63)  # in `next`: the vertex leads to one that was met before it
+PLACE = ~OLDER
+
+
+@kernel
+def find_strong(words, places, label, number, stack, next, counter):
+    """label: id[V], given to all vertices that have none: of their component the one that was met first.
+
+    number: id[V], 0 for vertices without a label, else all bits set; then the order in which vertices were met, and
+    the least one that they lead to. stack: id[V], from its beginning the way to the vertex that is looked at, from its
+    end the vertices whose component is not known yet; next: uint64[V], of those on the way the neighbour to look at.
+    Returns the edges looked at.
+    """
+    none, met, edges = ~label.dtype.type(0), u64(0), u64(0)
+    vertices, waiting = u64(len(label)), u64(len(label))
+    for start in range(vertices):
+        if number[start] != 0:
+            continue
+        met += u64(1)
+        number[start], stack[0], next[0] = met, start, u64(0)
+        depth = u64(1)
+        while depth != u64(0):
+            if is_stopped(counter):
+                return edges
+            v, k = u64(stack[depth - u64(1)]), next[depth - u64(1)] & PLACE
+            older, least, below = next[depth - u64(1)] & OLDER, number[v], none
+            while below == none:
+                row, word, more, stride = stretch(words, places, v, k)
+                if more == u64(0):
+                    break
+                for index in range(more):
+                    u = words[row, word + index * stride]
+                    seen = number[u]
+                    if seen == 0:  # go there, and look at this neighbour again when it is done
+                        below = u
+                        break
+                    if seen < least:
+                        least, older = seen, OLDER
+                    k += u64(1)
+                    edges += u64(1)
+            number[v] = least
+            if below != none:
+                next[depth - u64(1)] = k | older
+                met += u64(1)
+                number[below], stack[depth], next[depth] = met, below, u64(0)
+                depth += u64(1)
+                continue
+            depth -= u64(1)
+            if older != u64(0):
+                waiting -= u64(1)
+                stack[waiting] = v
+                continue
+            label[v], number[v] = v, none
+            while waiting < vertices and number[stack[waiting]] >= least:
+                member = u64(stack[waiting])
+                label[member], number[member] = v, none
+                waiting += u64(1)
+    return edges
+
+
+@kernel
+def prove_strong(words, places, label, natural, number, stack, next, counter):
+    """The first vertex found from which no edge of its component leads back, V where there is none.
+
+    label: id[V], the natural index of the vertex that names the component; natural: id[V], that of each vertex. From
+    each of those that name themselves so, along edges within its component: number (id[V], 0 at first): the order in
+    which vertices were met, then the least number that they lead to; 0 where no way leads. Each vertex but the first
+    one has to lead to one that was met before it: then it leads to the first one. stack, next: as of find_strong.
+    """
+    none, met = ~label.dtype.type(0), u64(0)
+    for start in range(u64(len(label))):
+        if label[start] != natural[start]:
+            continue
+        met += u64(1)
+        number[start], stack[0], next[0] = met, start, u64(0)
+        depth = u64(1)
+        while depth != u64(0):
+            if is_stopped(counter):
+                return u64(0)
+            v, k = u64(stack[depth - u64(1)]), next[depth - u64(1)] & PLACE
+            older, least, below = next[depth - u64(1)] & OLDER, number[v], none
+            while below == none:
+                row, word, more, stride = stretch(words, places, v, k)
+                if more == u64(0):
+                    break
+                for index in range(more):
+                    u = words[row, word + index * stride]
+                    if label[u] == label[v]:
+                        if number[u] == 0:
+                            below = u
+                            break
+                        if number[u] < least:
+                            least, older = number[u], OLDER
+                    k += u64(1)
+            number[v] = least
+            if below != none:
+                next[depth - u64(1)] = k | older
+                met += u64(1)
+                number[below], stack[depth], next[depth] = met, below, u64(0)
+                depth += u64(1)
+                continue
+            depth -= u64(1)
+            if older == u64(0) and depth != u64(0):
+                return v
+    return u64(len(label))
+
+
+@kernel
+def take_all_off(words, places, label, left, starts, members, queue, free, counter):
+    """Take whole components off that no edge from another one leads into any more, until there are none.
+
+    left: int64[V], by label: edges that lead into the component from others. members[starts[c]:starts[c + 1]]: the
+    vertices of label c. queue: uint64[V], whose first `free` labels are free.
+    """
+    done, end = u64(0), u64(free)
+    while done != end:
+        if is_stopped(counter):
+            return u64(0)
+        mine = queue[done]
+        done += u64(1)
+        for place in range(u64(starts[mine]), u64(starts[mine + u64(1)])):
+            v, k = u64(members[place]), u64(0)
+            while True:
+                row, word, more, stride = stretch(words, places, v, k)
+                if more == u64(0):
+                    break
+                for index in range(more):
+                    other = u64(label[words[row, word + index * stride]])
+                    if other != mine:
+                        left[other] -= 1
+                        if left[other] == 0:
+                            queue[end] = other
+                            end += u64(1)
+                k += more
+    return u64(0)

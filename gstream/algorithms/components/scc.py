@@ -1,0 +1,265 @@
+"""Strongly connected components: who reaches each other; a component is named by its least vertex.
+
+u ~ v where there is a path from u to v and one back (networkx.strongly_connected_components). Of a graph of few edges
+one thread finds them by depth-first search, in linear time (gstream.algorithms.components.one_thread). Of others first
+two breadth-first searches, along the edges and against them, from a vertex with many of both: who is found by both is
+its component, most often the one giant of the graph (Slota, Rajamanickam, Madduri 2014), and no other lies across what
+one of them found. Then vertices that no edge leaves, or none leads to, are components of their own (trimming: McLendon
+et al. 2005). The rest goes to the one thread; GPUs, and hosts without the room, divide it by rounds (Orzan 2004):
+colours, each vertex its own, spread along edges and the one of highest hash stays, so that a vertex's colour reaches
+it; who reaches its colour, too, is in its component. The others go on, those of one colour among themselves. Where
+colours spread for long, as along chains, GPUs leave the rest to the host's thread, too.
+Of undirected graphs these are the connected components, which wcc finds.
+
+Holds 4 IDs (16 or 32 bytes) and 5 bits a vertex, at first what a breadth-first search does; 3 IDs and 16 bytes a vertex
+beside all pages where one thread works. Sweeps visit lists of vertices without a component, colouring those of vertices
+whose colour changed.
+Certificate: within each component its root reaches all and all reach the root; and between components there is no
+cycle, as they can be taken off one after the other, none having an edge from one that is left.
+
+Runs gstream.algorithms.components.one_thread, gstream.algorithms.components.strong; needs any topology; holds 17 bytes
+a vertex, at first as bfs; certificate: by its definition, as above.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.components import one_thread as onethread
+from gstream.algorithms.components import strong, unionfind
+from gstream.algorithms.components.component_proofs import certify_wcc
+from gstream.algorithms.components.wcc import run_wcc
+from gstream.algorithms.support.arguments import unreached
+from gstream.algorithms.support.lists import lists_of
+from gstream.algorithms.support.page_kernels import join_falls
+from gstream.algorithms.support.refusal import check_said, refuse
+from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, list_bits, set_bits
+from gstream.programs.bfs import BFS, BFSBack
+from gstream.results.column import Column
+from pagestore.errors import ResourceError, UsageError
+from pagestore.sizes import show_things
+
+LONGEST = 1000  # supersteps of a search: where paths are longer, colours divide them sooner
+AT_ONCE = 1 << 23  # edges that one of the host's threads walks without searches: 0.1 s, or 3 s of a path in any order
+SWEEPS = 64  # of GPUs, or of a certificate of more edges, before one thread does what is left
+TRIMS = 3  # sweeps of trimming in each round, as long as they find something; long chains fall by colours, too
+
+
+def run_scc(session: Session) -> tuple[list[Column], dict[str, Any]]:
+    """Column component. Raises ResourceError."""
+    if not session.meta.directed:
+        return run_wcc(session)
+    vertices = session.meta.vertices
+    _foresee(session)
+    label = np.full(vertices, session.none, session.id_dtype)
+    session.hold(label)
+    rounds = 1 if _patience(session) == 0 and _walk(session, label) else _divide(session, label)
+    components = int(unionfind.count_roots(label))
+    least, named = np.full(vertices, session.none, session.id_dtype), np.empty_like(label)
+    session.hold(least, named)
+    session.each(unionfind.least_natural, label, session.natural_ids(), least)
+    session.each(unionfind.relabel, label, least, named)
+    found = {"components": components, **session.finish(rounds, True)}
+    return [Column("component", named, holds="natural")], found
+
+
+def _patience(session: Session) -> int:
+    """Sweeps after which one thread walks from list to list instead, where there is room."""
+    return SWEEPS if session.on_gpus or session.meta.edges > AT_ONCE else 0
+
+
+def _walk(session: Session, label: np.ndarray) -> bool:
+    """Label all vertices that have no label, by one thread; False where host memory has no room for that."""
+    vertices, ids = len(label), session.id_dtype.itemsize
+    with lists_of(session, session.meta.topologies[0], vertices * (2 * ids + 8)) as lists:
+        if lists is None:
+            return False
+        number, stack, following = np.zeros_like(label), np.empty_like(label), np.empty(vertices, np.uint64)
+        number[label != session.none] = session.none
+        session.hold(number, stack, following)
+        given = (lists.words, lists.places, label, number, stack, following)
+        session.look(onethread.find_strong, *given, items=0, long=True)
+        session.let_go(number, stack, following)
+    return True
+
+
+def _divide(session: Session, label: np.ndarray) -> int:
+    """Label all vertices by two searches and rounds of trimming and colours, until one thread does the rest; rounds."""
+    vertices, name, rounds = len(label), session.meta.topologies[0], 0
+    part, color = np.zeros_like(label), np.zeros_like(label)
+    session.hold(part)
+    _find_giant(session, label, part)
+    here, following, left = bitmap(vertices), bitmap(vertices), bitmap(vertices)
+    session.hold(color, here, following, left)
+    patience = SWEEPS if session.on_gpus else 0
+
+    def join(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+        for copy in copies:
+            session.each(strong.take_brighter, arrays["color"], copy["color"])
+
+    while session.each(strong.start_round, label, color, part, rounds == 0, here, items=vertices):
+        rounds += 1
+        left[:] = here
+        _trim(session, name, label, part, left)
+        while here.any():
+            if patience == 0 and _walk(session, label):
+                here[:] = left[:] = 0
+                continue
+            patience -= 1
+            following[:] = 0
+            shared = SharedKernel(strong.spread_colors, (label, part, here, color, following), join=join)
+            session.sweep_among(name, shared, here)
+            here, following = following, here
+        session.each(strong.name_roots, label, color, items=vertices)
+        changed = np.ones(1, np.int64)
+        while changed[0]:
+            changed[0] = 0
+            session.sweep_among(name, SharedKernel(strong.collect, (label, color, changed)), left)
+    session.let_go(part, color, here, following, left)
+    return rounds
+
+
+def _foresee(session: Session) -> None:
+    """Raise ResourceError where memory lacks room for degrees and the least of them, for colours and two bitmaps of
+    trimming beside pages, or for the names at the end."""
+    vertices, ids = session.meta.vertices, session.id_dtype.itemsize
+    bits, degree = bitmap_bytes(vertices), session.engine.graph.degree_bytes
+    names = vertices * 5 * ids + 3 * bits
+    session.foresee(vertices * 3 * ids + 5 * bits, max(vertices * (2 * ids + 3 * degree), names))
+
+
+def _find_giant(session: Session, label: np.ndarray, part: np.ndarray) -> None:
+    """label: of the component of a vertex with many edges, and of those whose degrees say that they are alone; part: by
+    which searches from that vertex the others were found. Nothing of the kind where a search takes long, or can't
+    be made."""
+    least = np.minimum(session.degree("out"), session.degree("in"))
+    session.hold(least)
+    alone = np.flatnonzero(least == 0)
+    label[alone] = alone
+    session.let_go(least)
+    session.degrees_done()
+    if len(alone) == len(label):
+        return
+    source = session.user_ids([source_id := int(least.argmax())])[0]
+    del least, alone
+    found = np.zeros(len(label), np.uint8)
+    session.hold(found)
+    for bit, search in ((1, BFS), (2, BFSBack)):
+        try:
+            outcome = session.run(search(source=source), max_supersteps=LONGEST)
+        except (UsageError, ResourceError):  # a pull where vertices come by chunks, or more memory than colours take
+            break
+        if not outcome.converged:
+            break
+        found[outcome.value != unreached(outcome.value.dtype)] |= bit
+    else:
+        label[found == 3] = source_id
+        part[:] = found
+    session.let_go(found)
+
+
+def _trim(session: Session, name: str, label: np.ndarray, part: np.ndarray, left: np.ndarray) -> None:
+    leads, met = bitmap(len(label)), bitmap(len(label))
+    session.hold(leads, met)
+    for _ in range(TRIMS):
+        leads[:] = met[:] = 0
+        session.sweep_among(name, SharedKernel(strong.mark_ends, (label, part, leads, met)), left)
+        if not session.each(strong.trim, label, leads, met, items=len(label)):
+            break
+    session.let_go(leads, met)
+
+
+def certify_scc(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove components (labels are natural indices); returns what was proven. Raises CertificateError."""
+    if not session.meta.directed:
+        return certify_wcc(session, columns, options, found)
+    label = columns[0].values
+    natural = session.store.natural_ids()
+    if np.any(label > natural):
+        raise refuse("a component is named by a greater vertex than its least")
+    session.hold(label, natural)
+    apart = _find_apart(session, label, natural)
+    if len(apart):
+        raise refuse(f"vertex {session.user_ids(apart[:1])[0]} and the name of its component do not reach each other")
+    _check_acyclic(session, label)
+    components = int(np.count_nonzero(label == natural))
+    check_said(found, components=components)
+    return {
+        "holds": True,
+        "proves": f"{show_things(components, 'component')}, each strongly connected, and no cycle between them",
+    }
+
+
+def _find_apart(session: Session, label: np.ndarray, natural: np.ndarray) -> np.ndarray:
+    """Vertices that are not strongly connected with the name of their component; by one thread's walk some of them."""
+    ahead, patience = (label == natural).astype(np.uint8), _patience(session)
+    back, changed = ahead.copy(), np.ones(1, np.int64)
+    session.hold(ahead, back)
+    while changed[0]:
+        apart = _apart_by_walk(session, label, natural) if patience == 0 else None
+        if apart is not None:
+            return apart
+        changed[0], patience = 0, patience - 1
+        kernel = SharedKernel(strong.check_reach, (label, ahead, back, changed))
+        session.sweep(session.meta.topologies[0], kernel)
+    session.let_go(ahead, back)
+    return np.flatnonzero((ahead == 0) | (back == 0))
+
+
+def _apart_by_walk(session: Session, label: np.ndarray, natural: np.ndarray) -> np.ndarray | None:
+    """_find_apart by a walk; None where host memory has no room for that."""
+    vertices = len(label)
+    with lists_of(session, session.meta.topologies[0], vertices * (2 * label.itemsize + 8)) as lists:
+        if lists is None:
+            return None
+        number, stack, following = np.zeros_like(label), np.empty_like(label), np.empty(vertices, np.uint64)
+        session.hold(number, stack, following)
+        given = (lists.words, lists.places, label, natural, number, stack, following)
+        lone = session.each(onethread.prove_strong, *given, items=0, long=True)
+        session.let_go(number, stack, following)
+    return np.flatnonzero(number == 0) if lone == vertices else np.array([lone])
+
+
+def _check_acyclic(session: Session, label: np.ndarray) -> None:
+    """Take components off that no edge from another one leads into, until none is left: those to which the last ones
+    led."""
+    vertices, name, patience = len(label), session.meta.topologies[0], _patience(session)
+    left, due, following = np.zeros(vertices, np.int64), bitmap(vertices), bitmap(vertices)
+    members = np.argsort(label, kind="stable").astype(np.uint64)
+    starts = np.zeros(vertices + 1, np.int64)
+    session.hold(left, due, following, members, starts)
+    np.cumsum(np.bincount(label.astype(np.int64), minlength=vertices), out=starts[1:])
+    session.sweep(name, SharedKernel(strong.count_entries, (label, left)))
+    free = np.flatnonzero((left == 0) & (np.diff(starts) > 0))
+    while len(free):
+        if patience == 0 and _take_all_off(session, label, left, starts, members, free):
+            break
+        patience -= 1
+        due[:] = following[:] = 0
+        sizes = starts[free + 1] - starts[free]
+        set_bits(due, members[np.repeat(starts[free] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())])
+        kernel = SharedKernel(strong.take_off, (label, due, left, following), join=join_falls)
+        session.sweep_among(name, kernel, due)
+        free = list_bits(following, 0, vertices).astype(np.int64)
+    cyclic = np.flatnonzero(left > 0)
+    if len(cyclic):
+        named = session.user_ids(members[starts[cyclic[0]] :][:1])[0]
+        raise refuse(f"vertex {named} is on a cycle through several components, or behind one")
+
+
+def _take_all_off(
+    session: Session, label: np.ndarray, left: np.ndarray, starts: np.ndarray, members: np.ndarray, free: np.ndarray
+) -> bool:
+    """Take off the components of labels `free` and all that are free then, by one thread; False where there is no
+    room."""
+    with lists_of(session, session.meta.topologies[0], 8 * len(label)) as lists:
+        if lists is None:
+            return False
+        queue = np.empty(len(label), np.uint64)
+        queue[: len(free)] = free
+        given = (lists.words, lists.places, label, left, starts, members, queue, len(free))
+        session.each(onethread.take_all_off, *given, items=0, long=True)
+    return True

@@ -1,0 +1,158 @@
+"""Weakly connected components by union-find over the heads, then over what is left outside the giant component.
+
+Afforest (Sutton, Ben-Nun, Barak 2018) with the heads as its neighbour samples (design: heads):
+
+    link every vertex with its first neighbours, of a directed store along one topology, compress
+    giant = most frequent label of a sample
+    link the other heads of vertices outside it, compress
+    sweep the pages that hold a list longer than its heads of a vertex outside it; compress
+
+Which lists may be left out. "In the giant" never ends: trees only grow. Let u -> v be an edge.
+* Undirected store: v is in u's list and u in v's. If u's list is read, or v's, the edge is linked. If both were left
+  out, each end was in the giant when its turn came, so both are, and the edge joins nothing.
+* Directed store with both topologies: v is in u's out-list, u in v's in-list; left out are out- and in-lists of
+  vertices in the giant. The same argument holds with u's out-list and v's in-list.
+* Directed store with one topology: u may be in the giant and v not, and the edge is in u's list alone. So no list may
+  be left out: all pages are swept, the heads only save finds.
+A list that is no longer than the heads was linked from there; as the vertex was outside the giant, all of it.
+Without heads all pages are swept once; an undirected edge is then linked from its higher end only. So they are where
+the out- and in-lists of vertices outside the giant together take more pages.
+
+hcc propagates labels instead. Where many vertices still change after some supersteps, as along long paths, union-find
+ends what it began: label propagation takes as many supersteps as the longest shortest path has edges.
+
+Runs gstream.algorithms.components.unionfind, hcc gstream.programs.wcc; needs any topology, hcc an undirected store;
+holds 8 bytes a vertex, directed 12; certificate: gstream.algorithms.traversal.distance_proofs.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.components import unionfind
+from gstream.algorithms.components.forest import HostForest, foresee_forest, forest_bytes, least_members, names_bytes
+from gstream.algorithms.support.session import Session
+from gstream.devices.base import DeviceMemoryError
+from gstream.results.column import Column
+from pagestore.errors import UsageError
+from pagestore.layout import HEAD_NEIGHBOURS
+
+SAMPLED_COLUMNS = 2  # of the first topology's heads, for all vertices; others for vertices outside the giant component
+SAMPLES = 1024
+PATIENCE = 4  # supersteps of label propagation; where most labels travel farther, union-find is through sooner
+
+
+def run_wcc(session: Session) -> tuple[list[Column], dict[str, Any]]:
+    """Columns and summary of the components; a component's label is its least user ID."""
+    labels, found = _united(session)
+    return [Column("component", labels, holds="natural")], found
+
+
+def run_hcc(session: Session) -> tuple[list[Column], dict[str, Any]]:
+    """Components by label propagation, the HCC of the Edge-Vertex paper and of PEGASUS; undirected stores only."""
+    labels, found = _propagated(session)
+    return [Column("component", labels, holds="natural")], found
+
+
+def program_of_hcc(session: Session) -> Any:
+    """The program that propagates labels."""
+    from gstream.programs.wcc import WCC, WCC64
+
+    return WCC() if session.meta.id_bytes == 4 else WCC64()
+
+
+def _propagated(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
+    if session.meta.directed:
+        raise UsageError(
+            f"{session.store.path}: is directed, and labels travel along edges one way. "
+            "Use wcc's union-find, or convert with --undirected."
+        )
+    later = max(names_bytes(session), forest_bytes(session))
+    outcome = session.run(program_of_hcc(session), later=later, patience=PATIENCE)
+    if not outcome.converged:
+        supersteps = outcome.supersteps
+        del outcome  # and its values
+        labels, found = _united(session)
+        return labels, found | {"supersteps": supersteps + found["supersteps"]}
+    parent = outcome.value.astype(session.id_dtype, copy=False)
+    labels, components = least_members(session, parent), int(unionfind.count_roots(parent))
+    return labels, {"components": components, **session.finish(outcome.supersteps, outcome.converged)}
+
+
+def _united(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
+    """(labels id[V], summary) by union-find."""
+    try:
+        return _unite(session, make_forest(session))
+    except DeviceMemoryError:  # GPUs turned out to have less than that takes
+        session.engine.beside_bytes = 0
+        return _unite(session, HostForest(session))
+
+
+def _unite(session: Session, forest: Any) -> tuple[np.ndarray, dict[str, Any]]:
+    names, began = session.meta.topologies, time.perf_counter()
+    try:
+        wanted = _pages_left(session, forest, names) if _link_by_heads(session, forest, names) else None
+        if wanted is None:
+            forest.link_pages(names[0], outside=False, lower_only=not session.meta.directed)
+            sweeps = 1
+        else:
+            for name, pages in wanted.items():
+                forest.link_pages(name, outside=True, lower_only=False, pages=pages)
+            sweeps = len(wanted)
+        if sweeps:
+            forest.compress()
+        forest.label()
+        session.stats.loop_seconds = time.perf_counter() - began
+        labels, components = forest.labels()
+        return labels, {"components": components, **session.finish(sweeps, True)}
+    finally:
+        forest.free()
+
+
+def _pages_left(session: Session, forest: Any, names: tuple[str, ...]) -> dict[str, np.ndarray] | None:
+    """{topology: bool[pages]} with the pages that must be swept beside the heads, where there are any; compresses.
+
+    None: all pages of one topology, as no list may be left out or both topologies together have more pages to sweep.
+    """
+    if session.meta.directed and len(names) < 2:
+        return None
+    found: dict[str, np.ndarray | None] = {}
+    for name in names:
+        last = name == names[-1] and all(pages is None for pages in found.values())
+        found[name] = forest.pages_outside(name, HEAD_NEIGHBOURS + 1, not found, last)
+    wanted = {name: pages for name, pages in found.items() if pages is not None}
+    swept = sum(int(np.count_nonzero(pages)) for pages in wanted.values())
+    return wanted if swept <= session.store.topology(names[0]).pages else None
+
+
+def _link_by_heads(session: Session, forest: Any, names: tuple[str, ...]) -> bool:
+    """Link what the heads hold and find the giant component; False where there are no heads that are worth a look.
+
+    The first columns for all vertices, the others for those outside the giant component: nearly none are, as out-lists
+    alone make it nearly as large as both ways do, so that a directed store's in-heads are hardly followed.
+    """
+    rows = max(session.head_rows(name) for name in names)
+    if rows == 0 or not forest.heads_pay():
+        return False
+    for column in range(SAMPLED_COLUMNS):
+        forest.link_heads(names[0], column, column + 1)
+        forest.compress()
+    forest.find_giant(rows, SAMPLES)
+    for name in names:
+        first = SAMPLED_COLUMNS if name == names[0] else 0
+        forest.link_heads(name, first, HEAD_NEIGHBOURS, outside=True)
+    return True
+
+
+def make_forest(session: Session) -> Any:
+    """A forest on the GPUs of the session's engine where it has them and the vertices fit, else in host memory."""
+    foresee_forest(session)  # of the host's cores, too, which go on where GPUs have less memory than it seemed
+    if all(spec.kind == "cuda" for spec in session.engine.specs):
+        from gstream.algorithms.components.gpu_forest import GpuForest
+
+        if GpuForest.fits(session):
+            return GpuForest(session)
+    return HostForest(session)

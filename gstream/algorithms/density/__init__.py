@@ -1,0 +1,1 @@
+"""Dense parts: cores, trusses, triangles, clustering; with their proofs."""

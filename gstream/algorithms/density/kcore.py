@@ -1,0 +1,190 @@
+"""k-core: the largest subgraph in which every vertex has k neighbours or more; a vertex's core number is its last k.
+
+core(v) = the greatest k such that v is in the k-core (Seidman 1983), as networkx.core_number: on directed graphs a
+vertex's neighbours are its out-neighbours and its in-neighbours, added up. The graph is taken as simple: self-loops
+don't count, duplicate edges count once.
+Holds 4 bytes (8 past 2^32 edges) and 5 bits a vertex (undirected 4). Each sweep visits the pages of vertices that the
+last one took off, or on a GPU that has all pages, where choosing takes longer, all of them. Where few vertices fall at
+a time, as along chains, one of the host's threads goes on from each to the next (gstream.algorithms.support.lists).
+
+Certificate: with c the answer, (1) every vertex v has c(v) neighbours u with c(u) >= c(v), so core(v) >= c(v); (2)
+within each layer {c = k} the vertices can be taken off one after the other, each having at most k neighbours left in
+{c >= k}, so no subgraph of minimum degree k + 1 has any of them, and core(v) <= c(v).
+
+Runs gstream.algorithms.density.peeling; needs both topologies; holds 5 bytes a vertex; certificate: by its definition,
+as above.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.density import peeling
+from gstream.algorithms.support.lists import OneThread
+from gstream.algorithms.support.refusal import check_said, refuse
+from gstream.algorithms.support.resident import Resident
+from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.simple import Simple, both_ways, need_both, simple_degrees, simple_dtype
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
+from gstream.records import RecordKernel
+from gstream.results.column import Column
+from pagestore.errors import UsageError
+
+LISTED_ROUNDS = 16  # in which few lists are looked up one by one
+
+
+def run_kcore(session: Session, k: int | None = None) -> tuple[list[Column], dict[str, Any]]:
+    """Column core: core numbers; with k, column in_core: 1 in the k-core, else 0. Raises UsageError."""
+    if k is not None and k < 0:
+        raise UsageError(f"--k {k}: is negative; it counts neighbours. Pass 0 or more, or leave it out.")
+    need_both(session, "kcore")
+    _foresee(session)
+    lists = both_ways(session)
+    degree = simple_degrees(session, lists)
+    session.degrees_done()
+    if k is not None:
+        k = min(k, 2 * session.meta.vertices + 1)  # past all degrees; numbers of any size are asked for
+        off = Peeling(session, lists, degree < k)
+        off.level[peeling.LEVEL] = min(max(k - 1, 0), np.iinfo(degree.dtype).max)
+        rounds = off.take_off(peeling.peel, degree)
+        inside = (degree >= k).astype(np.uint8)
+        found = {"core_vertices": int(np.count_nonzero(inside))}
+        return [Column("in_core", inside)], found | session.finish(rounds, True)
+    rounds = Peeling(session, lists).all_levels(degree)
+    return [Column("core", degree)], {"largest_core": int(degree.max(initial=0))} | session.finish(rounds, True)
+
+
+def _foresee(session: Session) -> None:
+    """Raise ResourceError where memory lacks room for degrees and bitmaps beside pages."""
+    vertices, ways = session.meta.vertices, 1 + session.meta.directed
+    session.foresee(vertices * simple_dtype(session, ways).itemsize + (3 + ways) * bitmap_bytes(vertices))
+
+
+class Peeling:
+    """Vertices that are taken off by rounds, whose lists are looked at then, and those that fall by it."""
+
+    def __init__(self, session: Session, lists: list[Simple], due: np.ndarray | None = None) -> None:
+        """due: bool[V], who is taken off at first; None: nobody yet."""
+        vertices = session.meta.vertices
+        self.session, self.lists = session, lists
+        first = bitmap(vertices) if due is None else bits_where(due)
+        self.mine, self.now = [first, *(first.copy() for _ in lists[1:])], [bitmap(vertices) for _ in lists]
+        # Not `mine` once more: who falls would be due anew after another thread has just looked at its list.
+        self.others = self.mine[::-1] if len(lists) > 1 else [bitmap(vertices)]
+        self.there = bits_where(np.ones(vertices, np.bool_))
+        session.hold(*self.mine, *self.now, *(self.others if len(lists) == 1 else ()), self.there)
+        self.last, self.level = np.zeros(2, np.uint64), np.array([0, peeling.NONE], np.uint64)
+        self.items = -(-len(self.there) // peeling.WORDS)
+
+    def all_levels(self, degree: np.ndarray) -> int:
+        """Have every degree become the core number; rounds."""
+        opened = (degree, self.there)
+        with self._alone() as alone, self._resident(degree) as resident:
+            for number in resident.rounds(self.last):
+                self._settle(resident, number)
+                resident.each(peeling.find_next, self.items, number, *opened, self.last, self.level, items=len(degree))
+                for mine, now in zip(self.mine, self.now, strict=True):
+                    given = (number, *opened, mine, now, self.last, self.level)
+                    resident.each(peeling.open_next, self.items, *given, items=len(mine))
+                self._sweep(resident, number, peeling.peel, degree, self.level)
+                self._go_on_alone(resident, alone, degree, degree[:0], int(self.level[peeling.LEVEL]))
+        return int(self.last.max())
+
+    def take_off(self, kernel: RecordKernel, count: np.ndarray, core: np.ndarray | None = None) -> int:
+        """Take off the vertices that are due, and those that fall by it: by `peel`, count their degrees, or by
+        `take_layers`, count what each has left; rounds."""
+        arrays = (count, self.level) if core is None else (core, count)
+        with self._alone() as alone, self._resident(*arrays) as resident:
+            for number in resident.rounds(self.last):
+                self._settle(resident, number)
+                self._sweep(resident, number, kernel, *arrays)
+                given = count[:0] if core is None else core
+                self._go_on_alone(resident, alone, count, given, int(self.level[peeling.LEVEL]))
+        return int(self.last.max())
+
+    def _resident(self, *arrays: np.ndarray) -> Resident:
+        known = [array for each in self.lists for array in (each.hubs, each.ends)]
+        bits = (*self.mine, *self.now, *self.others, self.there)
+        return Resident(self.session, *arrays, *bits, *known, self.last, self.level)
+
+    def _settle(self, resident: Resident, number: int) -> None:
+        for mine, now in zip(self.mine, self.now, strict=True):
+            given = (number, mine, now, self.last, self.level)
+            resident.each(peeling.settle, self.items, *given, items=len(mine))
+
+    def _alone(self) -> OneThread:
+        beside = self.session.meta.vertices * self.session.id_dtype.itemsize
+        return OneThread(self.session, [each.name for each in self.lists], beside)
+
+    def _go_on_alone(
+        self, resident: Resident, alone: OneThread, count: np.ndarray, core: np.ndarray, level: int
+    ) -> None:
+        """Take off what falls by the last sweep, and so on, by one thread as long as few vertices are due."""
+        if resident.on_gpu:
+            return
+        for mine, now in zip(self.mine, self.now, strict=True):
+            mine &= ~now  # those lists have been looked at
+        due = alone.take(np.bitwise_or.reduce(self.mine))
+        if due is None:
+            return
+        assert alone.lists is not None
+        first, last = alone.lists[0], alone.lists[-1]
+        queue, ends = np.empty(self.session.meta.vertices, self.session.id_dtype), np.array([0, len(due)])
+        queue[: len(due)] = due
+        given = (first.words, first.places, last.words, last.places, len(self.lists), self.mine[0], self.others[0])
+        fallen = (count, core, level, queue, ends, alone.most)
+        self.session.look(peeling.peel_alone, *given, *fallen, items=0, long=True)
+
+    def _sweep(self, resident: Resident, number: int, kernel: RecordKernel, *arrays: np.ndarray) -> None:
+        """The lists of who is `now`; whole pages after some rounds: who becomes due farther on in them falls in the
+        same sweep, so do chains."""
+        listed = number - int(self.last[peeling.OPENED]) <= LISTED_ROUNDS
+        for each, mine, other, now in zip(self.lists, self.mine, self.others, self.now, strict=True):
+            given = (mine, other, now, each.hubs, each.ends, *arrays)
+            resident.sweep(each.name, SharedKernel(kernel, given, join=_join_falls), now, listed)
+
+
+def _join_falls(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+    """What GPUs' copies come to; each lowered counts by its own pages, so who fell may be seen in none of them."""
+    layers = "left" in arrays
+    count = arrays["left" if layers else "degree"]
+    floor = arrays["core"] if layers else count.dtype.type(arrays["level"][peeling.LEVEL])
+    lost = sum((count - copy["left" if layers else "degree"]).astype(np.int64) for copy in copies)
+    if not layers:  # a degree never falls below the level
+        lost = np.minimum(lost, np.maximum(count, floor) - floor)
+    before = count > floor
+    count -= lost.astype(count.dtype)
+    fallen = bits_where(before & (count <= floor))
+    arrays["mine"] |= fallen
+    arrays["other"] |= fallen
+
+
+def certify_kcore(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove core numbers, or membership in one core. Raises CertificateError."""
+    k, given = options.get("k"), columns[0].values
+    k = None if k is None else min(k, 2 * session.meta.vertices + 1)
+    core = given.astype(np.int64)
+    if k is not None:
+        if not np.all((given == 0) | (given == 1)):
+            raise refuse("membership is neither 0 nor 1")
+        core += k - 1  # two layers: members, and all others
+    if np.any(core < (0 if k is None else k - 1)):
+        raise refuse("a core number is negative")
+    lists, left = both_ways(session), np.zeros(len(core), np.int64)
+    session.hold(core, left)
+    for each in lists:
+        session.sweep(each.name, SharedKernel(peeling.count_not_below, (each.hubs, each.ends, core, left)))
+    few = left < core if k is None else (left < k) & (given == 1)
+    if few.any():
+        v = int(np.flatnonzero(few)[0])
+        raise refuse(f"vertex {session.user_ids([v])[0]} has {left[v]} neighbours in the {core[v]}-core")
+    Peeling(session, lists, left <= core).take_off(peeling.take_layers, left, core)
+    stuck = left > core if k is None else (left > core) & (given == 0)
+    if stuck.any():
+        v = int(np.flatnonzero(stuck)[0])
+        raise refuse(f"vertex {session.user_ids([v])[0]} is in a core of more than {core[v]}")
+    check_said(found, largest_core=int(given.max(initial=0)), core_vertices=int(np.count_nonzero(given)))
+    what = "every core number" if k is None else f"membership in the {k}-core"
+    return {"holds": True, "proves": f"{what} by its definition"}

@@ -1,0 +1,221 @@
+"""k-truss: the largest subgraph whose edges are each in k - 2 triangles of it or more; an edge's truss number is its
+last k.
+
+As networkx.k_truss (Cohen 2005; numbers as Wang, Cheng 2012), of undirected stores, taken as simple: self-loops don't
+count, duplicate edges count once. Triangles of each edge are counted once, by lists that are joined with lists, block
+by block (gstream.algorithms.density.triangles). Then edges in too few are taken off by rounds, each of which looks for
+the triangles that lose an edge alone, in pairs of blocks that both have edges and of which one loses some; where there
+is one block, no page is read again for it.
+
+Holds 4 bytes a vertex for the order of vertices and 8 for the place of its edges (4 more past 2^32 edges); 4 bytes and
+2 bits an edge, a third with numbers; of a block, as triangles, 4 bytes an edge (8 past 2^30 vertices) and 16 a vertex,
+and nearly as much again for edges that are taken off; of the answer, sorted, 3 IDs and 24 bytes an edge meanwhile.
+
+Runs gstream.algorithms.density.truss; needs an undirected store; holds 12 bytes a vertex and, as above, an edge;
+certificate: gstream.algorithms.density.truss_proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.density import truss
+from gstream.algorithms.density.triangles import Lists, entries_dtype, higher_lists, joined_ways, most_higher
+from gstream.algorithms.support.blocks import (
+    ROOM_SHARE,
+    OnGpu,
+    degrees_bytes,
+    foresee_blocks,
+    head_of,
+    least_room,
+    neighbours,
+    neighbours_dtype,
+)
+from gstream.algorithms.support.blocks import VERTEX_BYTES as BLOCK_VERTEX_BYTES
+from gstream.algorithms.support.edgerows import edge_columns
+from gstream.algorithms.support.resident import Resident
+from gstream.algorithms.support.session import Session
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits
+from gstream.results.column import Column
+from pagestore.errors import UsageError
+
+BITS = 64  # of a word
+VERTEX_BYTES = 24  # of a block: where a vertex's entries start and end, and where its dying edges end
+Room = tuple[np.ndarray, np.ndarray]  # of the dying edges of a block: where each vertex's end, and their places
+
+
+def run_ktruss(session: Session, k: int | None = None) -> tuple[list[Column], dict[str, Any]]:
+    """Columns source, target (the lesser end first) and truss, a row an edge; with k the first two, of the k-truss.
+
+    Summary: truss_edges, or largest_truss (2 where there is no triangle, 0 where there is no edge).
+    Raises UsageError (a directed store; a negative k), ResourceError.
+    """
+    if session.meta.directed:
+        raise UsageError(
+            f"{session.store.path}: is directed, and trusses are those of undirected graphs. Convert with --undirected."
+        )
+    if k is not None and k < 0:
+        raise UsageError(f"--k {k}: must be at least 0, as k - 2 counts triangles. Or leave it out.")
+    edges = Edges(session, k is None)
+    if k is not None:
+        wanted = min(k, session.meta.vertices + 2) - 2  # past what any edge can have; numbers of any size are asked for
+        rounds = edges.peel(wanted, further=False) if wanted > 0 else 0
+        columns, _ = edges.rows(edges.alive, numbers=False)
+        return columns, {"truss_edges": len(columns[0].values)} | session.finish(rounds, True)
+    present = edges.alive.copy()
+    session.hold(present)
+    rounds = edges.peel(1, further=True)
+    columns, number = edges.rows(present, numbers=True)
+    columns.append(Column("truss", number))
+    return columns, {"largest_truss": int(number.max(initial=0))} | session.finish(rounds, True)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is known of a block's edges; the element of an edge is its place in the block's entries."""
+
+    alive: np.ndarray
+    dying: np.ndarray
+    support: np.ndarray
+
+
+@dataclass(frozen=True)
+class Dying:
+    """Lists of a block with those of the edges that a round takes off."""
+
+    lists: Lists
+    after: np.ndarray
+    places: np.ndarray
+    part: Part
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        return *self.lists.arrays, self.after, self.places, self.part.alive, self.part.dying, self.part.support
+
+
+class Edges:
+    """The edges of a graph as a simple one, by blocks: those that are there as bits, and their triangles.
+
+    The edges of a block begin at a word of bits of its own, so that a GPU is given those of the blocks that it joins.
+    """
+
+    def __init__(self, session: Session, numbers: bool) -> None:
+        """numbers: whether the answer will have the edges' truss numbers. Raises ResourceError."""
+        support = np.dtype(np.uint32 if session.meta.vertices < 1 << 32 else np.uint64)
+        ahead = _foresee(session, support.itemsize, numbers)
+        self.session, size = session, neighbours(session)
+        session.hold(size)
+        entry_bytes = 2 * entries_dtype(session).itemsize + support.itemsize + 2 / 8
+        self.lists = higher_lists(session, size, OnGpu(size.nbytes, entry_bytes, VERTEX_BYTES), beside=1, ahead=ahead)
+        counts = [self.lists.blocks.range(number).entries for number in range(len(self.lists.blocks))]
+        bounds = [0, *accumulate(-(-count // BITS) * BITS for count in counts)]
+        self.firsts = [np.uint64(first) for first in bounds]  # edge of each block
+        self.alive, self.dying = bitmap(bounds[-1]), bitmap(bounds[-1])
+        self.support = np.zeros(bounds[-1], support)
+        self.parts = [self._part(*ends) for ends in pairwise(bounds)]
+        session.hold(self.alive, self.dying, self.support)
+        for first, second in self.lists.pairs():
+            if first is second:
+                alive = self.parts[first.number].alive
+                session.each(truss.open_edges, first.block.starts, first.after, alive)
+            for one, two in joined_ways(first, second):
+                of_one, of_two = self.parts[one.number].support, self.parts[two.number].support
+                session.join(truss.count_supports, len(one.after), *one.arrays[1:], of_one, *two.arrays, of_two)
+
+    def _part(self, first: int, end: int) -> Part:
+        """Of the edges [first, end); of all of them the arrays themselves, as a GPU knows them by their identity."""
+        if (first, end) == (0, len(self.support)):
+            return Part(self.alive, self.dying, self.support)
+        words = slice(first // BITS, end // BITS)
+        return Part(self.alive[words], self.dying[words], self.support[first:end])
+
+    def peel(self, wanted: int, further: bool) -> int:
+        """Take off the edges that are not in `wanted` triangles; with `further`, in one more, and so on, until none is
+        left. Rounds. The `support` of what goes becomes its truss number.
+        """
+        session, last, level = self.session, np.zeros(2, np.uint64), np.array([wanted, truss.NONE], np.uint64)
+        rooms = [self._room() for _ in range(self.lists.rooms)]
+        items, edges = -(-len(self.alive) // truss.WORDS), len(self.support)
+        marks = (self.alive, self.support, self.dying, last, level)
+        with Resident(session, *self._kept(rooms, marks)) as resident:
+            for number in resident.rounds(last):
+                resident.each(truss.mark_dying, items, number, *marks, items=edges)
+                if further:
+                    resident.each(truss.mark_next, items, number, *marks, items=edges)
+                self._lose(resident, rooms)
+                resident.each(truss.take_dying, items, self.alive, self.dying, self.support, level, items=edges)
+            resident.forget(self.dying)
+        return int(last.max())
+
+    def _lose(self, resident: Resident, rooms: list[Room]) -> None:
+        """Take the triangles off that lose an edge of those that die in this round."""
+        one_block = len(self.parts) == 1  # of which nobody looks: the GPU may be ahead
+        there = [one_block or bool(part.alive.any()) for part in self.parts]
+        fewer = [one_block or bool(part.dying.any()) for part in self.parts]
+        listed = dict[int, Dying]()  # by room
+        # All edges of a triangle are there, in two blocks at most, and one of them dies.
+        for pair in self.lists.pairs(lambda a, b: there[a] and there[b] and (fewer[a] or fewer[b])):
+            for lists in pair:
+                if lists.room not in listed or listed[lists.room].lists is not lists:
+                    listed[lists.room] = self._dying(resident, lists, rooms[lists.room])
+            for one, two in joined_ways(*(listed[lists.room] for lists in pair)):
+                resident.join(truss.lose_triangles, len(one.lists.after), *one.arrays[1:], *two.arrays)
+
+    def _room(self) -> Room:
+        """Room for the dying edges of a block."""
+        blocks = self.lists.blocks
+        after, places = np.empty(blocks.most_vertices, np.uint64), np.empty(blocks.most_entries, blocks.dtype)
+        self.session.hold(after, places)
+        return after, places
+
+    def _kept(self, rooms: list[Room], marks: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        """What a GPU may keep, where there is one block; several would have to be gathered anew in every round."""
+        if len(self.parts) != 1:
+            return ()
+        lists = self.lists.lists(0)
+        return *marks, lists.block.starts, lists.after, lists.entries, *rooms[0]
+
+    def _dying(self, resident: Resident, lists: Lists, room: Room) -> Dying:
+        """A block's lists with those of its dying edges."""
+        part, count = self.parts[lists.number], len(lists.after)
+        after, places = head_of(room[0], count), head_of(room[1], len(lists.entries))
+        resident.each(
+            truss.list_dying, -(-count // truss.LANES), lists.block.starts, lists.after, part.dying, after, places
+        )
+        return Dying(lists, after, places, part)
+
+    def rows(self, bits: np.ndarray, numbers: bool) -> tuple[list[Column], np.ndarray]:
+        """(columns source and target, numbers) of the edges whose bit is set, rows ascending; numbers: of none if not
+        wanted."""
+        session, count = self.session, int(count_bits(bits))
+        source, target = np.empty(count, session.id_dtype), np.empty(count, session.id_dtype)
+        number, filled = np.zeros(count if numbers else 0, self.support.dtype), np.zeros(1, np.uint64)
+        session.hold(source, target, number, number)
+        for block in range(len(self.parts)):
+            lists, first = self.lists.lists(block), self.firsts[block]
+            session.each(truss.list_edges, *lists.arrays, first, bits, self.support, filled, source, target, number)
+        columns, order = edge_columns(session, source, target)
+        return columns, number[order] if numbers else number
+
+
+def _foresee(session: Session, support_bytes: int, numbers: bool) -> int:
+    """Bytes of all edges and of the answer, at most. Too little memory for them is said before any work."""
+    meta, ids, sizes = session.meta, session.id_dtype.itemsize, neighbours_dtype(session).itemsize
+    entries = (meta.edges - meta.self_loops) // 2
+    rows = entries - max(0, meta.duplicates - meta.self_loops)  # edges apart; self-loops may be duplicates, too
+    if session.proof_bytes:
+        session.proof_bytes += rows * (4 * ids + 24)
+    dtype, shares = entries_dtype(session), 4  # two blocks, and as much again for edges that are taken off
+    block = least_room(session, 0, dtype, shares) // (ROOM_SHARE * shares)  # bytes, of which two in a row have more
+    blocks = 2 * (entries * dtype.itemsize + meta.vertices * BLOCK_VERTEX_BYTES) // block + 1
+    padded = entries + BITS * blocks
+    ahead = padded * support_bytes + (2 + numbers) * bitmap_bytes(padded)
+    ahead += rows * (3 * ids + 16 + 2 * support_bytes * numbers)
+    held = 2 * sizes * meta.vertices + 8 * (meta.vertices + 1) + ahead
+    alone = degrees_bytes(session) + sizes * meta.vertices
+    foresee_blocks(session, held, most_higher(session), dtype, shares, alone)
+    return ahead

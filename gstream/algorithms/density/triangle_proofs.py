@@ -1,0 +1,107 @@
+"""Certificates of what is counted for each vertex apart: some vertices, watched, are counted again in another way.
+
+Watched are those of the most edges, and as many that are drawn among the vertices with edges: which, does not depend on
+the answer. Others may be wrong and not be noticed, so the proof says how many were looked at.
+
+As many are watched as cost few edges: all of a small graph, 64 or 16 of a large one.
+
+Triangles and clustering coefficients, 64 vertices at a time: bit i of near[u] says that u is a neighbour of the i-th of
+them. One sweep sets the bits, another counts for each bit the edges whose ends both have it; no list is joined with a
+list. Closeness and harmonic centrality: a breadth-first search against the edges from each finds the distances of all
+paths that lead to it; the run searched along edges, from the other ends. Holds 20 bytes a vertex, or as bfs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.components.msf import total_of
+from gstream.algorithms.support.records import u64
+from gstream.algorithms.support.refusal import check_said, refuse
+from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.simple import simple_lists
+from gstream.algorithms.support.watched import ROUNDING, _compare, _counted, watched
+from gstream.hostcode.intrinsics import atomic_add, atomic_or, trailing_zeros
+from gstream.records import record_kernel
+from gstream.results.column import Column
+
+AT_ONCE = 64  # bits of `near`
+
+
+@record_kernel(near="or")
+def mark_near(record, own, near):
+    """near[u] |= own[v] and near[v] |= own[u] (uint64[V]) over each edge between u and v, self-loops apart."""
+    v = record.vertex
+    mine, met = own[v], u64(0)
+    for u in record.neighbours():
+        if u != v:
+            met |= own[u]
+            if mine & ~near[u] != u64(0):
+                atomic_or(near, u, mine)
+    if met & ~near[v] != u64(0):
+        atomic_or(near, v, met)
+
+
+@record_kernel(between="sum")
+def count_between(record, hubs, ends, near, between):
+    """between[i] (uint64[64]) += edges whose ends both have bit i, each once, self-loops apart."""
+    v = record.vertex
+    mine = near[v]
+    if mine == u64(0):
+        return
+    for u in record.distinct(hubs, ends):
+        common = near[u] & mine
+        if u == v:
+            common = u64(0)
+        while common != u64(0):
+            atomic_add(between, trailing_zeros(common), u64(1))
+            common &= common - u64(1)
+
+
+def certify_triangles(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove the triangles of 64 vertices or more, and that all add up. Raises CertificateError."""
+    values = columns[0].values
+    at, between, _ = _near(session, values)
+    most = session.meta.vertices**2 // 2  # of a vertex
+    if len(values) and (int(values.min()) < 0 or int(values.max()) > most):
+        raise refuse(f"a vertex has more than {most} triangles, or fewer than 0")
+    if total_of(values) != 3 * found["triangles"]:
+        raise refuse(f"the vertices' triangles are not 3 times {found['triangles']}")
+    _compare(session, at, values[at].astype(np.float64), between / 2, 0.0)
+    return {"holds": True, "proves": f"triangles of {_counted(session, at)}, and their sum"}
+
+
+def certify_lcc(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove the coefficients of 64 vertices or more, that all are from 0 to 1, and their mean. Raises
+    CertificateError."""
+    values = columns[0].values
+    if not np.all((values >= 0) & (values <= 1)):
+        raise refuse("a clustering coefficient is not from 0 to 1")
+    check_said(found, ROUNDING, mean_lcc=float(values.mean()) if len(values) else 0.0)
+    at, between, degree = _near(session, values)
+    pairs = degree * (degree - 1)
+    _compare(session, at, values[at], np.divide(between, pairs, out=np.zeros(len(at)), where=pairs > 0), ROUNDING)
+    return {"holds": True, "proves": f"coefficients of {_counted(session, at)}"}
+
+
+def _near(session: Session, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(watched vertices; float64[n]: edges between neighbours of each, undirected ones in both directions; float64[n]:
+    its neighbours)."""
+    at = watched(session, values, AT_ONCE, len(values), -(-2 * session.meta.edges // AT_ONCE))
+    own, near = np.zeros(session.meta.vertices, np.uint64), np.zeros(session.meta.vertices, np.uint64)
+    session.hold(own, near)
+    between, degree = np.zeros(len(at)), np.zeros(len(at))
+    name = session.meta.topologies[0]
+    lists = simple_lists(session, name)
+    for first in range(0, len(at), AT_ONCE):
+        some, found = at[first : first + AT_ONCE], np.zeros(AT_ONCE, np.uint64)
+        bit = np.uint64(1) << np.arange(len(some), dtype=np.uint64)
+        own[:] = near[:] = 0
+        own[some] = bit
+        session.sweep(name, SharedKernel(mark_near, (own, near)))
+        session.sweep(name, SharedKernel(count_between, (lists.hubs, lists.ends, near, found)))
+        between[first : first + AT_ONCE] = found[: len(some)]
+        degree[first : first + AT_ONCE] = [np.count_nonzero(near & one) for one in bit]
+    return at, between, degree

@@ -1,0 +1,214 @@
+"""Triangles of every vertex, and the local clustering coefficient (LCC), by joining lists with lists.
+
+triangles(v) = pairs of v's neighbours that are neighbours themselves (networkx.triangles; their sum over 3 is GAP's
+triangle count), of undirected graphs.
+lcc(v) = edges between v's neighbours / (d * (d - 1)), d = |N(v)|, 0 where d < 2, with N(v) the out- and in-neighbours
+of v, each once, and an undirected edge counted in both directions (LDBC Graphalytics). Of undirected graphs that is
+networkx.clustering; of directed ones networkx counts otherwise (Fagiolo 2007).
+Both take the graph as simple: self-loops and duplicates don't count.
+
+An edge is in one list, that of its lower end (gstream.algorithms.density.joins). Blocks of lists, each a range of
+vertices, are the inner and the outer operand of a nested loop: one block stays while the others are gathered from the
+pages, so that a graph counts whose lists take more than memory, a GPU's where one joins them. Two blocks meet once,
+and are joined both ways then. Where all lists fit, each page is moved twice: once to size the lists.
+
+Holds 24 bytes a vertex (triangles) or 28 (LCC) and degrees, on the host's cores 2 bits for each thread; a block 4 bytes
+for each edge between neighbours (8 past 2^30 vertices) and 16 for each vertex.
+
+Runs gstream.algorithms.density.joins; needs an undirected store, lcc any topology; holds 24 bytes a vertex, lcc 28,
+degrees and blocks; certificate: gstream.algorithms.density.triangle_proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.density import joins
+from gstream.algorithms.support.blocks import (
+    VERTEX_BYTES,
+    Blocks,
+    OnGpu,
+    Range,
+    degrees_bytes,
+    foresee_blocks,
+    gather,
+    head_of,
+    most_neighbours,
+    neighbours,
+    neighbours_dtype,
+)  # fmt: skip
+from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.results.column import Column
+from pagestore.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Lists:
+    """A block's lists of higher neighbours: vertex first + k has entries[starts[k]:after[k]].
+
+    number: of the block; room: which of the rooms for blocks they are in.
+    """
+
+    block: Range
+    after: np.ndarray
+    entries: np.ndarray
+    number: int
+    room: int
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        return np.uint64(self.block.first), self.block.starts, self.after, self.entries
+
+
+def run_triangles(session: Session) -> tuple[list[Column], dict[str, Any]]:
+    """Column triangles. Raises UsageError (a directed store), ResourceError."""
+    if session.meta.directed:
+        raise UsageError(
+            f"{session.store.path}: is directed, and triangles are counted in undirected graphs. Convert with "
+            "--undirected, or run lcc."
+        )
+    arcs, _, rounds = _join(session, degrees=False)
+    arcs >>= np.uint64(1)  # each edge between neighbours stood for two
+    found = {"triangles": int(arcs.sum()) // 3}
+    return [Column("triangles", arcs)], found | session.finish(rounds, True)
+
+
+def run_lcc(session: Session) -> tuple[list[Column], dict[str, Any]]:
+    """Column lcc, float64. Raises ResourceError."""
+    arcs, degree, rounds = _join(session, degrees=True)
+    pairs = degree.astype(np.float64)
+    pairs *= pairs - 1
+    lcc = np.divide(arcs, pairs, out=np.zeros(len(arcs)), where=pairs > 0)
+    found = {"mean_lcc": float(lcc.mean()) if len(lcc) else 0.0}
+    return [Column("lcc", lcc, dtype=np.dtype(np.float64))], found | session.finish(rounds, True)
+
+
+def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]:
+    """(edges between neighbours u8[V], neighbours u4[V], rounds of the outer loop)."""
+    _foresee(session, degrees)
+    vertices, size = session.meta.vertices, neighbours(session)
+    arcs, degree = np.zeros(vertices, np.uint64), np.zeros(vertices if degrees else 0, np.uint32)
+    marks = np.zeros((0 if session.on_gpus else session.engine.workers.threads, -(-vertices // 32)), np.uint64)
+    session.hold(size, arcs, degree, marks)
+    dtype = entries_dtype(session)
+    lists = higher_lists(session, size, OnGpu(max(arcs.nbytes, size.nbytes), dtype.itemsize, VERTEX_BYTES))
+    for first, second in lists.pairs():
+        if degrees and first.number == second.number:
+            session.each(joins.count_ends, *first.arrays, degree, long=True)
+        for one, two in joined_ways(first, second):
+            if session.on_gpus:
+                session.join(joins.close_triangles, len(one.after), *one.arrays, *two.arrays, arcs)
+            else:
+                seats = np.zeros(1, np.int64)
+                session.look(joins.close_marked, *one.arrays, *two.arrays, arcs, marks, seats, long=True)
+    return arcs, degree, len(lists.blocks)
+
+
+def _foresee(session: Session, degrees: bool) -> None:
+    """Too little memory is said before any work, and what all of a call takes with it."""
+    vertices, sizes = session.meta.vertices, neighbours_dtype(session).itemsize
+    threads = 0 if session.on_gpus else session.engine.workers.threads
+    arcs, before = 8 * vertices, 8 * (vertices + 1)
+    held = 2 * sizes * vertices + arcs + before + 4 * vertices * degrees + 8 * threads * -(-vertices // 32)
+    answer = arcs + vertices * (4 + 2 * 8 + 1) if degrees else arcs
+    alone = max(answer, degrees_bytes(session) + sizes * vertices)
+    foresee_blocks(session, held, most_higher(session), entries_dtype(session), 2, alone)
+
+
+def most_higher(session: Session) -> int:
+    """A bound of the entries of a list of higher neighbours, known before these are counted.
+
+    Where v's has e, at least (e - repeated) / c of them are distinct, c = 2 where edges have two directions; each such
+    neighbour has e entries or more itself, as v has. So e * (e - repeated) <= c * all entries.
+    """
+    meta, ways = session.meta, 1 + session.meta.directed
+    repeated = 2 * meta.duplicates  # both ends of an edge, whichever way it was counted
+    root = math.isqrt(repeated**2 + 4 * ways * ways * meta.edges) + 1
+    return min(most_neighbours(session), (repeated + root) // 2 + 1)
+
+
+def joined_ways(first: Any, second: Any) -> list[tuple[Any, Any]]:
+    """(one, two) of the joins of two blocks, v in block `one`, u in block `two`; one join where they are the same."""
+    return [(first, second)] if first is second else [(first, second), (second, first)]
+
+
+def entries_dtype(session: Session) -> np.dtype:
+    """Of an entry of a list: a vertex and 2 bits."""
+    return np.dtype(np.uint32 if session.meta.vertices <= 1 << 30 else np.uint64)
+
+
+def higher_lists(session: Session, size: np.ndarray, on_gpu: OnGpu, beside: int = 0, ahead: int = 0) -> HigherLists:
+    """Lists of higher neighbours by blocks. size: entries of each vertex's lists, which order vertices.
+
+    on_gpu: what GPUs hold that join two blocks, of one. beside: arrays as large as a block's entries that go with each.
+    ahead: bytes that the call will hold beside them.
+    """
+    higher = _count_higher(session, size)
+    dtype = entries_dtype(session)
+    blocks = Blocks(session, higher, dtype, 1 + beside, on_gpu, ahead)
+    if len(blocks) > 1:
+        session.let_go(blocks.before)
+        blocks = Blocks(session, higher, dtype, 2 * (1 + beside), replace(on_gpu, blocks=2), ahead)
+    return HigherLists(session, blocks, size)
+
+
+def _count_higher(session: Session, size: np.ndarray) -> np.ndarray:
+    """Entries that each vertex's list may have, of the type of `size`."""
+    higher = np.zeros_like(size)
+    session.hold(higher)
+    both = session.meta.directed and len(session.meta.topologies) == 1
+    for name in session.meta.topologies:
+        session.sweep(name, SharedKernel(joins.count_higher, (both, size, higher)))
+    return higher
+
+
+class HigherLists:
+    """Room for the lists of two blocks at a time, of one where there is one."""
+
+    def __init__(self, session: Session, blocks: Blocks, size: np.ndarray) -> None:
+        self.session, self.blocks, self.size = session, blocks, size
+        self.rooms = min(2, len(blocks))
+        self._entries = [np.empty(blocks.most_entries, blocks.dtype) for _ in range(self.rooms)]
+        self._after = [np.empty(blocks.most_vertices, np.uint64) for _ in range(self.rooms)]
+        session.hold(*self._entries, *self._after, *self._after)
+        self.top = session.meta.vertices.bit_length() + 2
+        self._there: list[Lists | None] = [None] * self.rooms
+
+    def pairs(self, wanted: Callable[[int, int], bool] = lambda number, other: True) -> Iterator[tuple[Lists, Lists]]:
+        """The lists of every two blocks, the lower one first, and of each with itself, as the last of those it is the
+        lower one of; valid until the next ones. wanted(number, other): whether those of two blocks are.
+
+        The last block that one meets is the one after it, which then stays: n blocks are gathered n * (n - 1) / 2 + 1
+        times, not n * n.
+        """
+        for number in range(len(self.blocks)):
+            for other in range(len(self.blocks) - 1, number, -1):
+                if wanted(number, other):
+                    yield self.lists(number, other), self.lists(other, number)
+            if wanted(number, number):
+                lists = self.lists(number, number + 1)
+                yield lists, lists
+
+    def lists(self, number: int, beside: int = -1) -> Lists:
+        """The lists of a block; only those of block `beside` stay there for sure."""
+        for there in self._there:
+            if there is not None and there.number == number:
+                return there
+        taken = [there.room for there in self._there if there is not None and there.number == beside]
+        room = next(room for room in range(self.rooms) if room not in taken)
+        self._there[room] = None  # should it fail
+        self._there[room] = lists = self._gather(number, room)
+        return lists
+
+    def _gather(self, number: int, room: int) -> Lists:
+        block = self.blocks.range(number)
+        after = head_of(self._after[room], block.end - block.first)
+        entries = head_of(self._entries[room], block.entries)  # GPUs copy no more than that
+        gather(self.session, block, joins.gather_higher, (self.size, entries), after)
+        self.session.each(joins.tidy, block.starts, entries, self.top, after, long=True)
+        return Lists(block, after, entries, number, room)

@@ -1,0 +1,1 @@
+"""Labels that neighbours agree or differ on: communities, independent sets, colourings."""

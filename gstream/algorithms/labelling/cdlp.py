@@ -1,0 +1,84 @@
+"""Community detection by label propagation, as LDBC Graphalytics defines it (Raghavan, Albert, Kumara 2007).
+
+label_0(v) = v;  label_i+1(v) = the most frequent label_i among v's neighbours, the least of several, where out- and
+in-neighbours count apart: a neighbour of both kinds counts twice. All labels of a round are those of the round before.
+Exactly `iterations` rounds, or fewer where nothing changes any more. Vertices without neighbours keep their label. A
+label is a vertex; the least is by the user's IDs. Duplicate edges count as often as they are there; a self-loop counts
+v's own label, on a directed graph twice, as v is its own out- and in-neighbour.
+
+Holds 2 IDs, 8 bytes and the degrees a vertex, and a block of lists (gstream.algorithms.support.blocks), an ID for each
+neighbour and 16 bytes for each vertex in it, that must have room for the longest list. A round moves each page once; of
+a directed store with one topology, all pages once a block. A mode does not depend on the order of its labels, so
+devices, blocks and threads change nothing.
+
+Runs gstream.algorithms.labelling.labels; needs any topology; holds 16 bytes a vertex, degrees and blocks; certificate:
+none exists, because a label follows from the labels of the round before, which are gone: only all rounds again would
+tell.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.labelling import labels
+from gstream.algorithms.support.blocks import (
+    Blocks,
+    OnGpu,
+    degrees_bytes,
+    foresee_blocks,
+    gather,
+    head_of,
+    most_neighbours,
+    neighbours,
+)  # fmt: skip
+from gstream.algorithms.support.resident import Resident
+from gstream.algorithms.support.session import Session
+from gstream.results.column import Column
+from pagestore.errors import UsageError
+from pagestore.io import aligned_empty
+
+FIRST_BYTES = 8  # `Blocks` holds one element more than there are vertices
+CURSOR_BYTES = 8  # of a vertex of a block, beside labels of its neighbours
+
+
+def run_cdlp(session: Session, iterations: int = 10) -> tuple[list[Column], dict[str, Any]]:
+    """Column community: the label of each vertex after `iterations` rounds. Raises UsageError, ResourceError."""
+    if iterations < 0:
+        raise UsageError(f"--iterations {iterations}: is negative; it counts rounds. Pass 0 or more.")
+    alone = degrees_bytes(session) + session.meta.vertices * 2 * session.id_dtype.itemsize
+    held = session.meta.vertices * (2 * session.id_dtype.itemsize + 8)
+    foresee_blocks(session, held + FIRST_BYTES, most_neighbours(session), session.id_dtype, alone=alone)
+    natural = session.meta.order == "natural"
+    label = np.arange(session.meta.vertices, dtype=session.id_dtype) if natural else session.natural_ids().copy()
+    fresh = np.empty_like(label)
+    session.names_done()
+    session.hold(label, fresh)
+    on_gpu = OnGpu(label.nbytes, label.itemsize, CURSOR_BYTES)
+    blocks = Blocks(session, neighbours(session), label.dtype, on_gpu=on_gpu)
+    entries = aligned_empty(blocks.most_entries * label.itemsize).view(label.dtype)  # which GPUs pin
+    cursor = np.empty(blocks.most_vertices, np.uint64)
+    session.hold(entries, cursor, cursor)
+    only = [blocks.range(0)] if len(blocks) == 1 else []
+    top, changed, rounds = session.meta.vertices.bit_length(), np.ones(1, np.int64), 0
+    with Resident(session, *((label, fresh, entries, cursor) if only else ())) as resident:
+        while rounds < iterations and changed[0]:
+            changed[0] = 0
+            for number in range(len(blocks)):
+                block = only[0] if only else blocks.range(number)
+                within = head_of(entries, block.entries)  # GPUs copy no more than that
+                given = (session, block, labels.gather_labels, (label, within, np.uint64(block.entries)))
+                if only:
+                    gather(*given, cursor, resident)
+                    resident.read(entries)
+                else:
+                    gather(*given, cursor[: block.end - block.first])
+                session.each(labels.take_modes, block.starts, within, block.first, top, label, fresh, changed)
+            label, fresh = fresh, label
+            if only:
+                resident.put(label)
+            rounds += 1
+        resident.forget(entries, cursor)
+    found = {"communities": int(np.count_nonzero(np.bincount(label)))} if len(label) else {"communities": 0}
+    return [Column("community", label, holds="natural")], found | session.finish(rounds, True)

@@ -1,0 +1,121 @@
+"""Greedy colouring: a vertex gets the least colour, from 0, that no neighbour before it has.
+
+The order is that of networkx.greedy_color's strategy `largest_first`, ties by a hash of the natural index, so that
+equal degrees make no long chains and the colours are the same whatever the order of the store. A vertex waits until all
+neighbours before it have a colour (Jones and Plassmann 1993); then it has its own, and tells those behind it. So there
+are as many rounds as vertices on the longest way along which the order ascends, and an edge is looked at three times.
+Neighbours are those in either direction; self-loops don't count.
+
+A vertex that can't have any of the first 64 colours looks for the next 64 in another round, and so on. Where few
+vertices can be coloured at a time, as in cliques, one of the host's threads goes on from each to the next
+(gstream.algorithms.support.lists), and looks at a list twice.
+
+Holds 16 bytes and 3 bits a vertex, and at the beginning a degree (past 2^32 edges 4 bytes more) and, reordered, a
+natural index. A round visits the lists of the vertices that it colours; of a directed store with one topology, the
+pages of all that have no colour, and all where somebody looks for one past the first 64.
+
+Runs gstream.algorithms.labelling.palette; needs any topology; holds 17 bytes a vertex; certificate: by its definition,
+one sweep over all edges for every 64 colours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.components.msf import natural_bytes
+from gstream.algorithms.labelling import palette
+from gstream.algorithms.support.blocks import degrees_bytes, most_neighbours, neighbours, neighbours_dtype
+from gstream.algorithms.support.edgerows import natural_names
+from gstream.algorithms.support.lists import OneThread
+from gstream.algorithms.support.page_kernels import join_falls
+from gstream.algorithms.support.refusal import check_said, refuse, refuse_edge
+from gstream.algorithms.support.resident import Resident
+from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, list_bits, set_bits
+from gstream.results.column import Column
+from pagestore.sizes import show_things
+
+
+def run_coloring(session: Session) -> tuple[list[Column], dict[str, Any]]:
+    """Column color, from 0."""
+    vertices, directed = session.meta.vertices, session.meta.directed
+    names = [name for name in ("out", "in")[: 1 + directed] if session.store.has(name)]
+    single = directed and len(names) == 1
+    a_vertex = 2 * neighbours_dtype(session).itemsize + palette.NO_COLOR.itemsize + 8  # bytes, window of 64 bits
+    swept = vertices * a_vertex + 3 * bitmap_bytes(vertices) + natural_bytes(session)
+    session.foresee(swept, max(degrees_bytes(session), swept))
+    size = neighbours(session)
+    color, window, left = np.full(vertices, palette.NO_COLOR), np.zeros(vertices, np.uint64), np.zeros_like(size)
+    ready, following = bitmap(vertices), bitmap(vertices)
+    open, last = bits_where(np.ones(vertices, np.bool_)), np.zeros(2, np.uint64)
+    session.hold(size, color, window, left, ready, following, open)
+    session.sweep(names[0], SharedKernel(palette.count_ahead, (directed, size, natural_names(session), left)))
+    session.names_done()
+    session.let_go(size)
+    following[:] = bits_where(left == 0)
+    items = -(-len(ready) // palette.ROW)
+    alone = OneThread(session, names, (vertices + most_neighbours(session)) * session.id_dtype.itemsize)
+    with alone, Resident(session, color, window, left, ready, following, open, last) as resident:
+        for number in resident.rounds(last):
+            given = (ready, following, open, window, color, last)
+            resident.each(palette.give_colors, items, number, *given, items=len(ready))
+            chosen: np.ndarray | None = ready
+            if single:  # an edge is in one list only, which may be that of a vertex without a colour, or with one
+                chosen = None if int(resident.read(last)[1]) == number else open
+            arrays = (single, ready, color, window, left, following)
+            shared = SharedKernel(palette.tell_behind, arrays, join=join_falls)
+            for name in names:
+                resident.sweep(name, shared, chosen)
+            if not (resident.on_gpu or single):
+                _go_on_alone(session, alone, color, window, left, ready, following)
+        resident.forget(window, left, ready, following, open)
+    found = {"colors": int(color.max(initial=0)) + 1 if len(color) else 0}
+    return [Column("color", color)], found | session.finish(int(last[0]), True)
+
+
+def _go_on_alone(
+    session: Session, alone: OneThread, color: np.ndarray, window: np.ndarray, left: np.ndarray, ready: np.ndarray,
+    following: np.ndarray,
+) -> None:  # fmt: skip
+    """Colour by one thread as long as few vertices may have a colour: those that have heard of all neighbours ahead
+    (`following`), and those of `ready` that have found none."""
+    waiting = list_bits(ready, 0, len(color))
+    due = following.copy()
+    set_bits(due, waiting[color[waiting] >= palette.FIRST_PENDING])
+    listed = alone.take(due)
+    if listed is None:
+        return
+    assert alone.lists is not None
+    first, last = alone.lists[0], alone.lists[-1]
+    marks = np.full(most_neighbours(session) + 1, session.none, session.id_dtype)
+    queue, ends = np.empty(len(color), session.id_dtype), np.array([0, len(listed)])
+    queue[: len(listed)] = listed
+    ready[:] = following[:] = 0
+    lists = (first.words, first.places, last.words, last.places, len(alone.lists))
+    session.look(palette.color_alone, *lists, color, window, left, marks, queue, ends, alone.most, items=0, long=True)
+    set_bits(following, queue[ends[0] : ends[1]].astype(np.uint64))
+
+
+def certify_coloring(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove that neighbours have different colours, and each vertex neighbours of all lesser ones, as in any greedy
+    colouring; one sweep for every 64 colours. Raises CertificateError."""
+    color, failure = columns[0].values, np.zeros(3, np.int64)
+    most = int(color.max(initial=0))
+    if most > len(color):
+        raise refuse(f"there are {len(color)} vertices, and a colour is {most}")
+    check_said(found, colors=most + 1 if len(color) else 0)
+    met = np.zeros(len(color), np.uint64)
+    session.hold(color, met)
+    for first in range(0, max(most, 1), palette.WINDOW):
+        met[:] = 0
+        session.sweep(session.meta.topologies[0], SharedKernel(palette.check_colors, (color, first, met, failure)))
+        refuse_edge(session, failure, "are neighbours and have one colour")
+        lesser = np.clip(color.astype(np.int64) - first, 0, palette.WINDOW)
+        odd = np.flatnonzero(np.bitwise_count(met) != lesser)
+        if len(odd):
+            named = session.user_ids(odd[:1])[0]
+            raise refuse(f"vertex {named} has colour {color[odd[0]]} and no neighbour of a lesser one")
+    said = f"{show_things(found['colors'], 'colour')}, no edge joins two vertices of one"
+    return {"holds": True, "proves": f"{said}, and each vertex has neighbours of all lesser colours"}

@@ -1,0 +1,1 @@
+"""Parts of a graph as tables of edges: subgraph, egonet, cross."""

@@ -1,0 +1,118 @@
+"""Kernels that take edges between two sets of vertices out of pages: count them, copy them; and their certificate.
+
+near, far: u64[ceil(V / 64)], bits of the vertices whose lists are looked at, and of those that they may lead to. once:
+edges have no direction, so that one whose ends are in both sets is met twice: it is taken from the list of its lesser
+end, by natural index (natural: id[V], or of none where store IDs are natural indices).
+"""
+
+from __future__ import annotations
+
+from gstream.algorithms.support.records import i64, part_of, record, slots_end, u64
+from gstream.algorithms.support.shared import is_set, mixed, named
+from gstream.hostcode.intrinsics import atomic_add, bits_of
+from gstream.hostcode.jit import helper, kernel
+from gstream.records import record_kernel
+
+
+@helper
+def is_taken(near, far, once, natural, v, u):
+    """Whether the edge to u in the list of v, which is in `near`, is one of those wanted."""
+    if not is_set(far, u):
+        return False
+    return not once or not is_set(near, u) or not is_set(far, v) or named(natural, v) <= named(natural, u)
+
+
+@record_kernel(counts="sum")
+def count_edges(record, near, far, once, natural, first_vertex, small_pages, counts):
+    """counts (i8[pages]) += edges that each page has. first_vertex: u8[pages]."""
+    v, found = record.vertex, i64(0)
+    if not is_set(near, v):
+        return
+    for u in record.neighbours():
+        found += is_taken(near, far, once, natural, v, u)
+    if found:
+        atomic_add(counts, record.page(first_vertex, small_pages), found)
+
+
+@kernel
+def copy_edges(words, weights, parts, near, far, once, natural, weighted, owner, other, weight):
+    """owner, other, weight: the edges of pages, part after part, in the order of the lists; returns how many there are,
+    which may be more than have room.
+
+    weights: of `words` where weighted, else anything.
+    """
+    place = u64(0)
+    for part in range(u64(len(parts))):
+        row, begin, end, large, stride = part_of(words, parts, part)
+        for slot in range(begin, slots_end(begin, end, large)):
+            v, first, count = record(words, row, slot, begin, end, large, stride)
+            if not is_set(near, v):
+                continue
+            for k in range(count):
+                u = u64(words[row, first + k * stride])
+                if is_taken(near, far, once, natural, v, u):
+                    if place < u64(len(owner)):
+                        owner[place], other[place] = v, u
+                        if weighted:
+                            weight[place] = weights[row, first + k * stride]
+                    place += u64(1)
+    return place
+
+
+@helper
+def hashed(source, target, weight):
+    """A hash of an edge; weight: its bits, 0 where there is none."""
+    return mixed(mixed(mixed(source) + target) + weight)
+
+
+@helper
+def is_wanted(sources, targets, directed, u, w):
+    """Whether the edge u -> w leads from one set to the other; where edges have no direction, u - w in any, once."""
+    if directed:
+        return sources[u] != 0 and targets[w] != 0
+    return u <= w and ((sources[u] != 0 and targets[w] != 0) or (sources[w] != 0 and targets[u] != 0))
+
+
+@record_kernel(sums="sum")
+def sum_edges(record, sources, targets, directed, pull, sums):
+    """sums (u8[2]) += (edges from a vertex of one set to one of the other, their hashes), all pages looked at.
+
+    sources, targets: u1[V], 1 in the set. pull: pages hold in-lists. Of an edge without direction the lesser store ID
+    stands for the source.
+    """
+    v, found, total = record.vertex, u64(0), u64(0)
+    for other in record.neighbours():
+        u, w = (other, v) if pull else (v, other)
+        if is_wanted(sources, targets, directed, u, w):
+            found += u64(1)
+            total += hashed(u, w, bits_of(record.weight()))
+    if found:
+        atomic_add(sums, 0, found)
+        atomic_add(sums, 1, total)
+
+
+@record_kernel(sums="sum")
+def sum_plain_edges(record, sources, targets, directed, pull, sums):
+    """`sum_edges` of a store without weights."""
+    v, found, total = record.vertex, u64(0), u64(0)
+    for other in record.neighbours():
+        u, w = (other, v) if pull else (v, other)
+        if is_wanted(sources, targets, directed, u, w):
+            found += u64(1)
+            total += hashed(u, w, u64(0))
+    if found:
+        atomic_add(sums, 0, found)
+        atomic_add(sums, 1, total)
+
+
+@kernel
+def sum_rows(source, target, weight, weighted, directed, kind, sums):
+    """sums (u8[2]) += (rows, the same hashes of them)."""
+    total, bits = u64(0), weight.view(kind.dtype)
+    for row in range(u64(len(source))):
+        u, w = u64(source[row]), u64(target[row])
+        if not directed:
+            u, w = min(u, w), max(u, w)
+        total += hashed(u, w, u64(bits[row]) if weighted else u64(0))
+    sums[0] += u64(len(source))
+    sums[1] += total

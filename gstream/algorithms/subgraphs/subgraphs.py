@@ -1,0 +1,189 @@
+"""Edges among chosen vertices: induced subgraphs, egonets, and the cross-edges between two sets (GStream thesis, 2).
+
+subgraph: edges with both ends in the set (networkx.subgraph). egonet: the subgraph of the vertices within `radius`
+edges of the sources, along out-edges or either way (networkx.ego_graph). cross: edges from the first set to the second,
+of undirected graphs between them; without a second set, to all other vertices (networkx.edge_boundary, which of
+directed graphs also takes what begins in both sets and ends in the first). Repeated edges and self-loops count each. An
+undirected edge is one row: from the first set to the second, the lesser end first where its ends are in both.
+
+One sweep over the pages that hold lists of chosen vertices counts what each has; rows are then read page by page when
+they are asked for or written (gstream.algorithms.subgraphs.edge_table), so that only what is written grows with the
+answer. A directed store with both topologies is asked for the one where these are fewer pages. Holds 2 bits a vertex;
+egonets what bfs holds, meanwhile, other sets a byte a vertex.
+
+Certificate: all pages are looked at again, sets looked up again (an egonet's proved as bfs's distances), and the edges
+found there are as many as the rows, with the same sum of their hashes.
+
+Runs gstream.algorithms.subgraphs.extract; needs any topology; holds 2 bits a vertex, reordered and undirected 4 bytes
+a vertex more; certificate: all rows by their hashes, as above.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.subgraphs import extract
+from gstream.algorithms.subgraphs.edge_table import Chosen, EdgeTable
+from gstream.algorithms.support.arguments import source_ids, unreached
+from gstream.algorithms.support.caps import foresee_runs
+from gstream.algorithms.support.edgerows import natural_names
+from gstream.algorithms.support.refusal import refuse
+from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.vertex_files import find_vertices
+from gstream.algorithms.traversal.bfs import check_radius, program_of_bfs, run_khop
+from gstream.algorithms.traversal.distance_proofs import certify_khop
+from gstream.hostcode.bitmaps import bitmap_bytes, bits_where, count_bits
+from pagestore.errors import InputError, UsageError
+from pagestore.inputs.streams import STDIN
+
+
+def run_subgraph(session: Session, nodes: Any) -> tuple[Chosen, dict[str, Any]]:
+    """The edges among `nodes`: user IDs, or the path of a file with a vertex a line.
+
+    Raises UsageError (no vertices, or one that is not in the graph), InputError (a file that can't be read).
+    """
+    _foresee(session)
+    inside = _bits(session, nodes, "subgraph", "node")
+    return _choose(session, inside, inside, 1, {"chosen_vertices": int(count_bits(inside))})
+
+
+def run_egonet(
+    session: Session, source: Any, radius: int = 1, center: bool = True, undirected: bool = False
+) -> tuple[Chosen, dict[str, Any]]:
+    """The edges among the vertices within `radius` edges of a source, along out-edges or, undirected, either way;
+    center: sources are among them.
+
+    Raises UsageError (no source, or one that is not in the graph; a negative radius).
+    """
+    check_radius(radius)
+    swept = session.meta.vertices + _sets_bytes(session)
+    if undirected and session.meta.directed:  # distances, too
+        session.foresee(4 * session.meta.vertices + swept)
+    else:
+        foresee_runs(session, program_of_bfs(source, radius), later=swept + session.least_pages())
+    inside, rounds = _near(session, source, radius, center, undirected)
+    return _choose(session, inside, inside, rounds + 1, {"chosen_vertices": int(count_bits(inside))})
+
+
+def run_cross(session: Session, nodes: Any, targets: Any = None) -> tuple[Chosen, dict[str, Any]]:
+    """The edges from `nodes` to `targets`, or to all other vertices; each user IDs, or the path of a file of them.
+
+    Raises UsageError (no vertices, or one that is not in the graph), InputError (a file that can't be read).
+    """
+    _foresee(session)
+    here = _bits(session, nodes, "cross", "node")
+    there = ~here if targets is None else _bits(session, targets, "cross", "target")
+    return _choose(session, here, there, 1, {})
+
+
+def _choose(
+    session: Session, sources: np.ndarray, targets: np.ndarray, rounds: int, found: dict[str, Any]
+) -> tuple[Chosen, dict[str, Any]]:
+    """Count the edges from one set to the other, page by page."""
+    sets = {"out": (sources, targets), "in": (targets, sources)}
+    session.hold(sources, targets)
+    wanted = {name: session.pages_of(name, sets[name][0]) for name in session.meta.topologies}
+    name = min(wanted, key=lambda each: int(wanted[each].sum()))
+    once, table = not session.meta.directed, session.engine.graph.tables[name]
+    natural = natural_names(session) if once else np.empty(0, session.id_dtype)
+    chosen = Chosen(name, name == "in", *sets[name], once, natural, np.zeros(table.pages, np.int64))
+    arrays = (chosen.near, chosen.far, once, natural, table.first_vertex, table.small_pages, chosen.counts)
+    session.sweep(name, SharedKernel(extract.count_edges, arrays), wanted[name])
+    found["chosen_edges"] = int(chosen.counts.sum())
+    return chosen, found | session.finish(rounds, True)
+
+
+def _foresee(session: Session) -> None:
+    """Raise ResourceError where memory lacks room for two sets and names beside pages, or for one set while it is
+    read."""
+    vertices = session.meta.vertices
+    session.foresee(_sets_bytes(session), vertices + bitmap_bytes(vertices))
+
+
+def _sets_bytes(session: Session) -> int:
+    """Bytes of two sets, and of names where they tell which end of an edge comes first."""
+    vertices, named = session.meta.vertices, not session.meta.directed and session.meta.order != "natural"
+    return 2 * bitmap_bytes(vertices) + vertices * session.id_dtype.itemsize * named
+
+
+def _bits(session: Session, given: Any, algorithm: str, word: str) -> np.ndarray:
+    """uint64[ceil(V / 64)]: the vertices that are given, as `_members`."""
+    members = _members(session, given, algorithm, word)
+    bits = bits_where(members)
+    session.let_go(members)
+    return bits
+
+
+def _near(
+    session: Session, source: Any, radius: int, center: bool, undirected: bool
+) -> tuple[np.ndarray, int]:  # fmt: skip
+    """(bits of the vertices of an egonet, supersteps of the search)."""
+    sources = session.store.lookup(source_ids(source, "egonet"))
+    columns, found = run_khop(session, source, radius, undirected)
+    distance = columns[0].values
+    inside = distance != unreached(distance.dtype)
+    inside[sources] = center
+    session.hold(inside)
+    return bits_where(inside), found["supersteps"]
+
+
+def _members(session: Session, given: Any, algorithm: str, word: str) -> np.ndarray:
+    """bool[V]: the vertices that are given, by user IDs or the path of a file with a vertex a line."""
+    if given is None:
+        raise UsageError(f"{algorithm}: no vertices were given. Pass --{word}s FILE, a vertex a line, or --{word} ID.")
+    if isinstance(given, (str, os.PathLike)):
+        if not os.path.lexists(given) and os.fspath(given) != STDIN:
+            raise InputError(f"{given}: no such file. Pass --{word}s FILE, a vertex a line, or --{word} ID.")
+        stored = find_vertices(session.store, given, word)
+    elif isinstance(given, np.ndarray):
+        stored = session.store.lookup(given, word)
+    else:
+        stored = session.store.lookup(list(given) if isinstance(given, Iterable) else [given], word)
+    members = np.zeros(session.meta.vertices, np.bool_)
+    session.hold(members)
+    members[stored] = True
+    return members
+
+
+def certify_subgraph(session: Session, chosen: Chosen, options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove the rows of an induced subgraph. Raises CertificateError."""
+    inside = _members(session, options.get("nodes"), "subgraph", "node")
+    return _certify(session, chosen, inside, inside)
+
+
+def certify_cross(session: Session, chosen: Chosen, options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove the rows of the edges between two sets. Raises CertificateError."""
+    here, targets = _members(session, options.get("nodes"), "cross", "node"), options.get("targets")
+    return _certify(session, chosen, here, ~here if targets is None else _members(session, targets, "cross", "target"))
+
+
+def certify_egonet(session: Session, chosen: Chosen, options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove an egonet: its vertices by their distances, then its rows. Raises CertificateError."""
+    own: dict[str, Any] = {name: options.get(name) for name in ("source", "radius", "undirected") if name in options}
+    columns, again = run_khop(session, **own)
+    certify_khop(session, columns, own, again)
+    inside = columns[0].values != unreached(columns[0].values.dtype)
+    inside[session.store.lookup(source_ids(own["source"], "egonet"))] = options.get("center", True)
+    return _certify(session, chosen, inside, inside)
+
+
+def _certify(session: Session, chosen: Chosen, sources: np.ndarray, targets: np.ndarray) -> dict:
+    """Hold the rows against all edges of the graph that lead from one set (bool[V]) to the other."""
+    directed, weighted, name = session.meta.directed, session.meta.weighted, session.meta.topologies[0]
+    rows, seen, table = np.zeros(2, np.uint64), np.zeros(2, np.uint64), EdgeTable(session.store, chosen, {})
+    kind = np.empty(0, f"u{session.engine.graph.tables[name].weight_dtype.itemsize}" if weighted else session.id_dtype)
+    for part in table._parts():
+        extract.sum_rows(part[0], part[1], part[-1], weighted, directed, kind, rows)
+    session.hold(sources, targets)
+    sets = sources.view(np.uint8), targets.view(np.uint8)
+    function = extract.sum_edges if weighted else extract.sum_plain_edges
+    session.sweep(name, SharedKernel(function, (*sets, directed, name == "in", seen), weighted))
+    if rows[0] != seen[0]:
+        raise refuse(f"there are {rows[0]} rows and {seen[0]} such edges")
+    if rows[1] != seen[1]:
+        raise refuse("the rows are not the edges of the graph")
+    return {"holds": True, "proves": f"the rows are all {seen[0]} such edges of the graph"}

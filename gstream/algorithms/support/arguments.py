@@ -1,0 +1,108 @@
+"""Arguments that several algorithms take: checked, and as store IDs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.support.session import Session
+from pagestore.errors import InputError, UsageError, plain
+
+
+def need_weights(session: Session, algorithm: str) -> None:
+    """Raise UsageError when the store has no weights."""
+    if not session.meta.weighted:
+        other = ", or run bfs" if algorithm == "sssp" else ""
+        raise UsageError(
+            f"{session.store.path}: has no edge weights, which {algorithm} needs. Convert again from an input with "
+            f"weights (--weight-column N, and not --no-weights){other}."
+        )
+
+
+def check_weights(session: Session, algorithm: str = "sssp") -> None:
+    """Raise when the store has no weights, or one that no shortest path can have; the edge is named by user IDs."""
+    meta, store = session.meta, session.store
+    need_weights(session, algorithm)
+    if meta.edges == 0 or (meta.min_weight is not None and meta.min_weight >= 0):
+        return
+    source, target, weight = find_bad_edge(session)
+    what = "is NaN" if weight != weight else "is negative"
+    raise InputError(
+        f"{store.path}: the edge from {source} to {target} has weight {weight:g}, which {what}; "
+        f"{algorithm} needs weights of 0 and more. Convert again with other weights."
+    )
+
+
+def find_bad_edge(session: Session) -> tuple[Any, Any, float]:
+    """(source, target, weight) by user IDs of one edge whose weight is negative or NaN: the first in page order."""
+    name = "out" if session.store.has("out") else "in"
+    topology = session.store.topology(name)
+    layout = topology.layout
+    with topology.reader() as reader:
+        for page in range(topology.pages):
+            words = reader.read(page, 1).view(layout.id_dtype)[0]
+            weights = reader.read_weights(page, 1).view(topology.weight_dtype)[0]
+            if np.all(weights >= 0):
+                continue
+            for slot in range(int(topology.directory["records"][page])):
+                owner, start = (int(word) for word in words[layout.words - 2 * slot - 2 :][:2])
+                stride = int(topology.directory["layout"][page]) or 1
+                inside = slice(start + stride, start + stride * (1 + int(words[start])), stride)
+                bad = np.flatnonzero(~(weights[inside] >= 0))
+                if len(bad):
+                    edge = (owner, int(words[inside][bad[0]]))
+                    ends = session.user_ids(edge if name == "out" else edge[::-1])
+                    return ends[0], ends[1], float(weights[inside][bad[0]])
+    raise InputError(f"{session.store.path}: claims a negative weight that it does not have. Convert the graph again.")
+
+
+def source_ids(source: Any, algorithm: str) -> tuple[Any, ...]:
+    """The user's sources as a tuple, each once. Raises UsageError when there is none."""
+    if source is None:
+        given: tuple[Any, ...] = ()
+    else:
+        source = source.item() if getattr(source, "shape", None) == () else source  # NumPy's scalars are iterable
+        given = (source,) if isinstance(source, (str, bytes)) or not isinstance(source, Iterable) else tuple(source)
+    for vertex in given:
+        if not isinstance(vertex, (str, Integral)) or isinstance(vertex, bool):
+            raise UsageError(
+                f"source {plain(repr(vertex))} is no vertex ID: those are whole numbers or names. Pass --source ID."
+            )
+    ids = tuple(dict.fromkeys(given))
+    if not ids:
+        raise UsageError(f"{algorithm}: no source was given. Pass --source ID, or several.")
+    return ids
+
+
+def check_tolerance(tol: float, max_iter: int, iterations: int | None = None) -> None:
+    """Raise UsageError for an end of an iteration that means nothing."""
+    if not (tol >= 0 and math.isfinite(tol)):
+        raise UsageError(f"--tol {tol}: must be a number of at least 0. The default is 1e-6.")
+    for flag, count in (("--max-iter", max_iter), ("--iterations", iterations)):
+        if count is not None and count < 0:
+            raise UsageError(f"{flag} {count}: must be at least 0. It counts iterations.")
+
+
+def unreached(dtype: np.dtype) -> Any:
+    """The distance, as a scalar of `dtype`, of a vertex without a path: INF of that type."""
+    dtype = np.dtype(dtype)
+    return dtype.type(np.inf if dtype.kind == "f" else np.iinfo(dtype).max)
+
+
+def limit_of(dtype: np.dtype, most: float | None) -> Any:
+    """The greatest distance of `dtype` up to `most`, 0 or more, that a path may have; None where there is no limit.
+
+    Of floats `most` is rounded as weights are in pages, so that a path of one edge of weight 0.1 is within 0.1.
+    """
+    if most is None:
+        return None
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            rounded = np.float32(most)
+            return dtype.type(rounded if np.isfinite(rounded) else most)
+    top = int(np.iinfo(dtype).max) - 1
+    return dtype.type(top if most >= top else math.floor(most))

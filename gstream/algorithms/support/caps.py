@@ -1,0 +1,53 @@
+"""Whether memory caps are enough for a call that runs several programs: said once, before any of them runs.
+
+Each program's plan says what it takes. An error that names the first one's bytes would lead to another one by the next
+program, so the error names what all of them take.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gstream.algorithms.support.session import Session
+from pagestore.errors import CapError
+
+
+def foresee_runs(
+    session: Session, *programs: Any, maybe: tuple[Any, ...] = (), later: int = 0, later_maybe: int = 0,
+    proof: tuple[Any, ...] = (), beside_proof: int = 0,
+) -> None:  # fmt: skip
+    """Raise CapError where a memory cap is less than one of the programs will take.
+
+    maybe: programs that the call may do without; the error names what they take, too, but they raise none. later,
+    later_maybe: host memory in all after the programs, and after those of `maybe`. proof: programs of the certificate,
+    if one follows, which holds `beside_proof` bytes beside them.
+    """
+    engine = session.engine
+    if engine.options.host_memory is None and engine.options.device_memory is None:
+        return
+    later, before = max(later, session.proof_bytes), (engine.beside_bytes, engine.later_bytes, engine.any_way)
+    try:
+        engine.later_bytes = later
+        refused = _refusals(session, programs)
+        if session.proof_bytes:
+            engine.beside_bytes, engine.any_way = beside_proof, True
+            refused += _refusals(session, proof)
+            engine.beside_bytes, _, engine.any_way = before
+        if refused:
+            engine.later_bytes = max(later, later_maybe)
+            refused += _refusals(session, maybe)
+    finally:
+        engine.beside_bytes, engine.later_bytes, engine.any_way = before
+    if refused:
+        raise max((error for error in refused if error.option == refused[0].option), key=lambda error: error.need)
+
+
+def _refusals(session: Session, programs: tuple[Any, ...]) -> list[CapError]:
+    """What runs of the programs would raise for too little memory."""
+    found = []
+    for program in programs:
+        try:
+            session.engine.plan(program)
+        except CapError as error:
+            found.append(error)
+    return found

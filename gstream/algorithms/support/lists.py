@@ -1,0 +1,149 @@
+"""Lists of single vertices in host memory, for what one thread does: work in proportion to the lists that it looks at.
+
+A sweep costs 50 to 300 us however little there is to do, and a chain of n vertices has n of them. Where host memory has
+room for a topology's pages whole, and for 8 bytes a vertex that say where each list is, one thread walks from list to
+list instead: depth-first search, or peeling by a queue, in a time that is linear in the edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.support.session import Session
+from gstream.hostcode.adjacency import find_places
+from gstream.hostcode.bitmaps import count_bits, list_bits
+
+FIRST_ROUNDS = 16  # made by sweeps: most graphs have no more, and `places` takes as long as some of them
+MOST_DUE = 1 << 14  # vertices: some 20 ns each, beside what two sweeps take
+ITEM_NS = 20  # that the thread takes for a vertex or an edge
+ROUND_NS = 30_000  # that a GPU takes for a round beside its pages
+PAGES_NS = 1 / 1000  # that it takes for a byte of pages: each round looks at all of them
+
+
+@dataclass(frozen=True)
+class Lists:
+    """What kernels read of a topology (gstream.hostcode.adjacency): words id[pages, W], weights of them or None,
+    places uint64[V]."""
+
+    words: np.ndarray
+    weights: np.ndarray | None
+    places: np.ndarray
+
+
+@dataclass(frozen=True)
+class PassOver:
+    """A page kernel (gstream.devices.page_kernel) that does nothing: pages are read, and counted."""
+
+    needs_weights: bool
+
+    def make_state(self) -> None:
+        return None
+
+    def run(self, *given: Any) -> int:
+        return 0
+
+    def merge(self, states: list[Any]) -> None:
+        return None
+
+
+def has_room(session: Session, name: str, beside: int, weights: bool) -> bool:
+    """Whether host memory has room for the lists of topology `name` and `beside` bytes more."""
+    engine = session.engine
+    table = engine.graph.tables[name]
+    needed = table.bytes_of(table.pages, weights) + 8 * session.meta.vertices + beside
+    return needed <= engine.host_memory - engine.beside_bytes - engine.arrays.nbytes
+
+
+@contextmanager
+def lists_of(session: Session, name: str, beside: int, weights: bool = False) -> Iterator[Lists | None]:
+    """The lists of topology `name`; None where host memory has no room for them and `beside` bytes more."""
+    vertices = session.meta.vertices
+    if not has_room(session, name, beside, weights):
+        yield None
+        return
+    places = np.full(vertices, ~np.uint64(0))
+    session.hold(places)
+    try:
+        yield _read(session, name, weights, places)
+    finally:
+        session.let_go(places)
+
+
+def _read(session: Session, name: str, weights: bool, places: np.ndarray) -> Lists | None:
+    """The lists, once all pages have been read; None where these come and go, by what was planned before."""
+    engine, table = session.engine, session.engine.graph.tables[name]
+    engine.sweep(name, PassOver(weights))
+    if not engine.holds(name):
+        return None
+    there = engine.in_memory(table, weights)
+    session.each(find_places, there.words, places, items=8 * table.pages)
+    return Lists(there.words, there.weights, places)
+
+
+class OneThread:
+    """The host's thread that goes on alone with rounds that have little to do; a context manager.
+
+    with OneThread(session, ["out"], beside) as alone:
+        ...                                         a round, after which the vertices of the bitmap `due` are due
+        if (vertices := alone.take(due)) is not None:
+            ...                                     a kernel over alone.lists, until none is due, or too many are
+    """
+
+    def __init__(
+        self, session: Session, names: Sequence[str], beside: int, weights: bool = False, rounds: int = 0
+    ) -> None:  # fmt: skip
+        """beside: bytes that the kernel's own arrays take. rounds: those that were made before."""
+        self._session, self._names, self._beside, self._weights = session, names, beside, weights
+        self._rounds, self._undo, self.most = rounds, ExitStack(), MOST_DUE
+        self.lists: list[Lists] | None = None  # by topology, once they were asked for; of none where there is no room
+
+    def __enter__(self) -> OneThread:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._undo.close()
+
+    def rounds_before(self) -> int | None:
+        """Rounds in which a GPU takes about as long as the thread does for all lists: the rest is the thread's, so that
+        their time stays linear in the edges. None: the GPU makes all of them, as lists have no room."""
+        session, room = self._session, not (len(self._names) > 1 and self._capped())
+        if not room or not all(has_room(session, name, self._beside, self._weights) for name in self._names):
+            return None
+        tables = [session.engine.graph.tables[name] for name in self._names]
+        items = len(tables) * (session.meta.vertices + session.meta.edges)
+        pages = sum(table.bytes_of(table.pages, self._weights) for table in tables)
+        return FIRST_ROUNDS + int(ITEM_NS * items / (ROUND_NS + PAGES_NS * pages))
+
+    def take(self, due: np.ndarray) -> np.ndarray | None:
+        """The vertices of a bitmap, uint64[k], ascending; None where it has none or too many, or lists have no room."""
+        return list_bits(due, 0, self._session.meta.vertices) if self.is_for(count_bits(due)) else None
+
+    def is_for(self, due: int) -> bool:
+        """Whether the thread may make the next round, of so many vertices; then it has its lists."""
+        self._rounds += 1
+        if self._rounds < FIRST_ROUNDS or self.lists == [] or not 0 < due <= self.most:
+            return False
+        if self.lists is None:
+            self.lists = self._open()
+        return bool(self.lists)
+
+    def _open(self) -> list[Lists]:
+        """The lists of all topologies, or of none: under a cap one topology's pages may go for the other's."""
+        if len(self._names) > 1 and self._capped():
+            return []
+        found = []
+        for name in self._names:
+            lists = self._undo.enter_context(lists_of(self._session, name, self._beside, self._weights))
+            if lists is None:
+                self._undo.close()
+                return []
+            found.append(lists)
+        return found
+
+    def _capped(self) -> bool:
+        return self._session.engine.options.host_memory is not None

@@ -1,0 +1,174 @@
+"""Arrays that an algorithm's kernels work on in many rounds: in one GPU's memory meanwhile, where one GPU runs them.
+
+    with Resident(session, bits, following, left, last) as resident:
+        for number in resident.rounds(last):
+            resident.each(choose, items, number, following, bits, last)         an item kernel
+            resident.sweep("out", SharedKernel(peel, (bits, left, following)), bits)
+    left is what the kernels made of it
+
+Within the block the host's arrays may be behind the GPU's: `read` brings one up to date, `put` tells that the host has
+changed one. On the host's cores, with several GPUs, and where no arrays are given, all of it works on the host's
+arrays, which never are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gstream.devices.base import DeviceMemoryError
+from gstream.hostcode.records import load_kernel
+from gstream.records import ItemKernel, RecordKernel
+
+if TYPE_CHECKING:
+    from gstream.algorithms.support.session import Session, SharedKernel
+    from gstream.devices.gpu.resident_arrays import GpuArrays
+
+MOST_AHEAD = 16  # rounds that are queued before one looks whether they were wanted: 30 us each, and looking takes 50
+SWEEP_BYTES = 25 << 20  # of pages that a link moves while a sweep by batches is made ready: 0.5 ms
+
+
+class Resident:
+    """See the module; a context manager."""
+
+    def __init__(self, session: Session, *arrays: np.ndarray) -> None:
+        self.session = session
+        self._arrays, self._gpu = arrays, self._to_gpu(session, arrays)
+        self._swept: dict[str, int] = {}  # bytes of pages by topology that sweeps asked for one by one
+        self._shapes: dict[bool, Any] = {}  # of kernels that read weights, and of others
+        self._usual = 1  # rounds that are queued at first, without looking: as many as there were the last time
+        self._direct = True  # whether the last sweep was only queued
+
+    @staticmethod
+    def _to_gpu(session: Session, arrays: tuple[np.ndarray, ...]) -> GpuArrays | None:
+        engine = session.engine
+        if not (arrays and session.on_gpus and len(engine.devices) == 1 and session.has_room(arrays)):
+            return None
+        from gstream.devices.gpu.resident_arrays import GpuArrays
+
+        try:
+            gpu = GpuArrays(engine.devices[0], arrays, engine.device_memory)
+        except DeviceMemoryError:
+            session.refuse(arrays)
+            return None
+        engine.beside_device_bytes = max(engine.beside_device_bytes, gpu.memory_bytes)
+        return gpu
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether a GPU has the arrays."""
+        return self._gpu is not None
+
+    def __enter__(self) -> Resident:
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if self._gpu is not None:
+            gpu, self._gpu = self._gpu, None
+            try:
+                if error is None:
+                    gpu.bring_back()
+            finally:
+                gpu.free()
+
+    def rounds(self, last: np.ndarray, most: int | None = None) -> Iterator[int]:
+        """1, 2, 3, ... up to a round that found nothing to do, or `most`.
+
+        last: uint64[n]; a round that finds something to do has a kernel write its number there. Others must change
+        nothing, for some may follow.
+        """
+        if last.any():
+            last[:] = 0
+            self.put(last)
+        number, ahead = 0, self._at_once(self._usual)
+        while int(last.max()) == number and number != most:
+            for _ in range(ahead if most is None else min(ahead, most - number)):
+                number += 1
+                yield number
+            self.read(last)
+            ahead = self._at_once(2 * ahead)
+        self._usual = int(last.max()) + 1
+
+    def _at_once(self, rounds: int) -> int:
+        """How many of so many rounds may be queued before one looks: where sweeps are made one by one, vain ones cost
+        more than looking."""
+        return min(rounds, MOST_AHEAD) if self._gpu is not None and self._direct else 1
+
+    def each(self, kernel: ItemKernel, count: int, *arguments: Any, items: int | None = None) -> None:
+        """Run an item kernel over `count` items; all its arrays are of the block. items: as of session.each."""
+        if not self._on_gpu(lambda gpu: gpu.items(kernel, count, arguments)):
+            self.session.look(load_kernel(kernel), count, *arguments, items=items)
+
+    def join(self, kernel: ItemKernel, count: int, *arguments: Any) -> None:
+        """`each` for a kernel whose work GPUs share, too, that have no arrays of the block: as session.join."""
+        if not self._on_gpu(lambda gpu: gpu.items(kernel, count, arguments)):
+            self.session.join(kernel, count, *arguments)
+
+    def sweep(self, name: str, kernel: SharedKernel, bits: np.ndarray | None = None, listed: bool = True) -> None:
+        """A sweep of topology `name` by a record kernel that does nothing at lists of vertices whose bit is not set
+        (None: it looks at all lists). listed: few lists may be looked up one by one.
+        """
+        if self._on_gpu(lambda gpu: self._queue(gpu, name, kernel)):
+            return
+        session = self.session
+        if self._gpu is None and listed:
+            session.sweep_among(name, kernel, bits)
+            return
+        wanted = None if bits is None else session.pages_of(name, self.read(bits))
+        if not self._on_gpu(lambda gpu: self._by_batches(gpu, name, kernel, wanted)):
+            session.sweep(name, kernel, wanted)
+
+    def _on_gpu(self, call: Callable[[GpuArrays], bool]) -> bool:
+        """call(the GPU's arrays), if a GPU has them. Where it has no room for the call, all are the host's again: what
+        runs out of memory has changed nothing."""
+        if self._gpu is None:
+            return False
+        try:
+            return call(self._gpu)
+        except DeviceMemoryError:
+            self.session.refuse(self._arrays)
+        gpu, self._gpu = self._gpu, None
+        try:
+            gpu.bring_back()
+        finally:
+            gpu.free()
+        return False
+
+    def _queue(self, gpu: GpuArrays, name: str, kernel: SharedKernel) -> bool:
+        """Queue a sweep over all pages: most are over in the time that it takes to choose some. False: they are not
+        all there."""
+        assert isinstance(kernel.function, RecordKernel)
+        table = self.session.engine.graph.tables[name]
+        shape = self._shapes.get(kernel.needs_weights) or self.session.shape_of(name, kernel)
+        self._shapes[kernel.needs_weights] = shape
+        self._direct = gpu.sweep(kernel.function, table, shape, kernel.arrays)
+        return self._direct
+
+    def _by_batches(self, gpu: GpuArrays, name: str, kernel: SharedKernel, wanted: np.ndarray | None) -> bool:
+        """Sweep pages that are not all on the GPU."""
+        session = self.session
+        table, weights = session.engine.graph.tables[name], kernel.needs_weights
+        pages = table.pages if wanted is None else int(np.count_nonzero(wanted))
+        self._swept[name] = self._swept.get(name, 0) + table.bytes_of(pages, weights) + SWEEP_BYTES
+        if gpu.may_hold(table) and self._swept[name] >= table.bytes_of(table.pages, weights):
+            wanted = None  # all of them stay, so that from now on none is chosen any more
+        session.sweep_gpus(name, kernel, wanted, gpu)
+        return True
+
+    def read(self, array: np.ndarray) -> np.ndarray:
+        """The array, as it is now."""
+        if self._gpu is not None:
+            self._gpu.read(array)
+        return array
+
+    def forget(self, *arrays: np.ndarray) -> None:
+        """Nobody will read what kernels have made of these arrays: the host's may stay behind."""
+        if self._gpu is not None:
+            self._gpu.forget(*arrays)
+
+    def put(self, array: np.ndarray) -> None:
+        """The host has changed the array."""
+        if self._gpu is not None:
+            self._gpu.put(array)

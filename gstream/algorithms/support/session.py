@@ -1,0 +1,366 @@
+"""What an algorithm needs of an engine: programs, sweeps of page kernels, heads, degrees, threads, and the figures.
+
+One `Session` is made for each call of an algorithm; the engine behind it keeps pages and devices from call to call.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gstream.algorithms.support.array_sweep import SharedKernel
+from gstream.devices.base import DeviceMemoryError
+from gstream.engine.direction import LISTED
+from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
+from gstream.hostcode.records import load_kernel
+from gstream.options.stopping import Asked
+from gstream.records import ItemKernel, RecordKernel, bytes_of
+from gstream.telemetry.stats import RunOutcome, RunStats
+from pagestore.errors import CapError
+from pagestore.layout import HEAD_NEIGHBOURS
+
+if TYPE_CHECKING:
+    from gstream.devices.gpu.resident_arrays import GpuArrays
+
+ITEMS_A_THREAD = 1 << 16  # a few ns each, beside 20 to 50 us for waking a thread
+LONG_EDGES = 1 << 18  # of fewer, lists are joined with lists in some 0.1 s
+LIST_BYTES = 5000  # that are copied to a GPU and back while the host's cores find and read a list: some 200 ns
+# Heads are kept where they take at most this part of the memory cap, else read by parts a tenth as large.
+HEADS_SHARE = 4
+
+
+class Session:
+    """One call of an algorithm on an engine; use it as a context manager."""
+
+    def __init__(self, engine: Any, name: str = "", options: dict[str, Any] | None = None) -> None:
+        """name, options: of the algorithm, as the user knows them; none where programs are run as they are."""
+        self.engine = engine
+        self.asked = Asked(name, options) if name else None
+        self.store = engine.store
+        self.meta = engine.store.meta
+        self.stats = RunStats()
+        self._counter = np.zeros(1, np.int64)
+        self._needed: set[str] = set()  # arrays that the engine keeps and the call works with
+        self.proof_bytes = 0  # that the certificate takes in all, where one follows the run
+        self._sent_back = 0  # the most bytes of arrays that GPUs had no room for
+        self._refused: float = math.inf  # so many turned out to be too many
+        self._read_before = engine.bytes_read()
+        self._began = time.perf_counter()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.engine.add_counts(RunStats())  # a certificate's, and those of a call that failed, are no later one's
+        self.engine.beside_bytes = self.engine.beside_device_bytes = self.engine.later_bytes = 0
+        self.engine.swept.clear()
+        self.engine.any_way = False
+
+    def hold(self, *arrays: np.ndarray, planned: bool = False) -> None:
+        """Count arrays of all vertices as held: sweeps have so much less for pages. Raises ResourceError.
+
+        planned: a program's plan counts them and says what all of it takes; one that runs keeps its pages.
+        """
+        self.engine.beside_bytes += sum(array.nbytes for array in arrays)
+        if planned:
+            return
+        self._make_room()
+        cap, held = self.engine.options.host_memory, self.engine.beside_bytes
+        if cap is not None and held > cap:
+            raise self._too_little(held + self.least_pages(), held)
+
+    def let_go(self, *arrays: np.ndarray) -> None:
+        """The opposite of `hold`, for arrays that are given back before the call ends."""
+        self.engine.note_peak()
+        self.engine.beside_bytes -= sum(array.nbytes for array in arrays)
+
+    def begin_again(self) -> None:
+        """The opposite of `hold` for all arrays so far."""
+        self.engine.note_peak()
+        self.engine.beside_bytes = self.engine.beside_device_bytes = 0
+        self._needed.clear()
+
+    def foresee(self, swept: int, alone: int = 0, weights: bool = False, enough: int = 0) -> None:
+        """Raise ResourceError, before any work, where the memory cap is less than a call is known to take.
+
+        swept: bytes of arrays beside which pages are swept, with weights or without; alone: the most that there are
+        while no page is. enough: all bytes that are known to do, where it may take more: what the error then names.
+        """
+        cap, need = self.engine.options.host_memory, max(swept + self.least_pages(weights), alone, self.proof_bytes)
+        if cap is not None and need > cap:
+            raise self._too_little(max(need, enough), max(swept, alone))
+
+    def least_pages(self, weights: bool = False) -> int:
+        """The fewest bytes of pages beside which a sweep works."""
+        counts = self.engine.device_counts
+        return max(table.least_bytes(weights, *counts) for table in self.engine.graph.tables.values())
+
+    def _make_room(self) -> None:
+        """Drop arrays that this call has not asked for, and pages, where memory is over its cap."""
+        cap, engine = self.engine.options.host_memory, self.engine
+        pages = 0 if cap is None else self.least_pages(self.meta.weighted)
+        if cap is not None and engine.beside_bytes + engine.arrays.nbytes + pages > cap:
+            engine.arrays.keep(self._needed)
+        engine.trim()
+
+    def _too_little(self, need: int, held: int) -> CapError:
+        said, option = f"--host-memory {self.engine.options.host_memory} bytes: too little;", "--host-memory"
+        if need <= self.proof_bytes:
+            return CapError(
+                f"{said} {self.proof_bytes} bytes are needed at least, to certify the answer. Raise --host-memory, or "
+                "leave --certify out.",
+                option,
+                self.proof_bytes,
+            )
+        return CapError(
+            f"{said} {need} bytes are needed at least: the attributes of {self.meta.vertices} vertices alone take "
+            f"{held} bytes. Raise --host-memory.",
+            option,
+            need,
+        )
+
+    def _array(self, name: str, read: Callable[[], np.ndarray]) -> np.ndarray:
+        """An array that the engine keeps, as far as memory goes. Raises ResourceError."""
+        array = self.engine.arrays.get(name, read)
+        if self.on_gpus or not name.startswith("heads/"):  # heads are read again part by part; GPUs' copies may be due
+            self._needed.add(name)
+        self._make_room()
+        cap, held = self.engine.options.host_memory, self.engine.beside_bytes + self.engine.arrays.nbytes
+        if cap is not None and held > cap and name in self.engine.arrays:  # heads of hosts may have gone at once
+            raise self._too_little(held + self.least_pages(), held)
+        return array
+
+    def degrees_done(self) -> None:
+        """Degrees that were asked for may go where memory is short."""
+        self._needed -= {"degree", "in_degree"}
+
+    def names_done(self) -> None:
+        """`natural_ids` may go where memory is short."""
+        self._needed.discard("natural_ids")
+
+    @property
+    def id_dtype(self) -> np.dtype:
+        return self.store.layout.id_dtype
+
+    @property
+    def none(self) -> int:
+        """The store ID that means "no vertex"."""
+        return self.store.layout.none
+
+    def run(
+        self, program: Any, max_supersteps: int | None = None, watch: Any = None, later: int = 0, **own: Any
+    ) -> RunOutcome:
+        """engine.run; its figures are added to the session's. own: of gstream.options.stopping.Asked.
+
+        later: bytes that the call will take in all after the run; too little for them is said before it.
+        """
+        asked = replace(self.asked or Asked(type(program).__name__), **own)
+        self.engine.later_bytes = max(later, self.proof_bytes)
+        outcome = self.engine.run(program, max_supersteps, watch, asked)
+        self.stats = outcome.stats.after(self.stats)
+        return outcome
+
+    @property
+    def on_gpus(self) -> bool:
+        """Whether all devices are GPUs, so that they run record kernels themselves."""
+        return all(spec.kind == "cuda" for spec in self.engine.specs)
+
+    def sweep_among(self, name: str, kernel: SharedKernel, bits: np.ndarray | None) -> Any:
+        """`sweep` by a record kernel that does nothing at lists of vertices whose bit is not set: over the pages that
+        may hold others. None: it looks at all lists.
+
+        The host's cores look for few lists one by one; instead of GPUs, too, where these would take longer to copy the
+        arrays, and host memory holds the pages.
+        """
+        if bits is None:
+            return self.sweep(name, kernel)
+        wanted, count = self.pages_of(name, bits), count_bits(bits)
+        records = int(self.engine.graph.tables[name].records[wanted].sum())
+        away = self.on_gpus and not (self.engine.holds(name) and count * LIST_BYTES < bytes_of(kernel.arrays))
+        if away or count * LISTED >= records:
+            return self.sweep(name, kernel, wanted)
+        listed = replace(kernel, listed=list_bits(bits, 0, self.meta.vertices))
+        return self.engine.sweep(name, listed, wanted)
+
+    def sweep(self, name: str, kernel: Any, wanted: np.ndarray | None = None) -> Any:
+        """engine.sweep over topology `name`; wanted: bool[pages], None for all pages.
+
+        GPUs run record kernels where they hold the arrays beside some pages; else the host's cores do, and a note in
+        the run's summary says so.
+        """
+        if not (self.on_gpus and isinstance(kernel, SharedKernel) and isinstance(kernel.function, RecordKernel)):
+            return self.engine.sweep(name, kernel, wanted)
+        if self.fits(kernel.arrays):
+            try:
+                return self.sweep_gpus(name, kernel, wanted)
+            except DeviceMemoryError:
+                self.refuse(kernel.arrays)
+        return self.engine.sweep(name, kernel, wanted)
+
+    def join(self, kernel: ItemKernel, count: int, *arrays: Any) -> None:
+        """Run an item kernel over `count` items, on GPUs as `sweep`; the edges it looked at count among the run's."""
+        if self.on_gpus and self.fits(arrays):
+            from gstream.devices.gpu.record_sweep import run_items
+
+            try:
+                room = self.engine.device_memory
+                self.stats.edges_visited += run_items(self.engine.devices, kernel, count, arrays, room)
+                return
+            except DeviceMemoryError:
+                self.refuse(arrays)
+        self.look(load_kernel(kernel), count, *arrays, long=True)
+
+    def fits(self, arrays: tuple[Any, ...]) -> bool:
+        """`has_room`; where there is none, that is noted."""
+        if self.has_room(arrays):
+            return True
+        self._send_back(arrays)
+        return False
+
+    def has_room(self, arrays: tuple[Any, ...]) -> bool:
+        """Whether the GPUs hold arrays beside some pages."""
+        room, needed = self.engine.device_memory, bytes_of(arrays)
+        return needed < self._refused and (room is None or needed <= room // 2)
+
+    def gpu_room(self, beside: int) -> int | None:
+        """Bytes of arrays that `has_room` finds room for with others of `beside` bytes; None: any, or none at all, so
+        that there is nothing to choose."""
+        room = self.engine.device_memory if self.on_gpus else None
+        left = math.inf if room is None else min(room // 2, self._refused - 1) - beside
+        return int(left) if 0 < left < math.inf else None
+
+    def refuse(self, arrays: tuple[Any, ...]) -> None:
+        """Note arrays for which the GPUs turned out to have no room: so many are not tried again."""
+        self._refused = self._send_back(arrays)
+
+    def _send_back(self, arrays: tuple[Any, ...]) -> int:
+        """Note arrays that the GPUs had no room for; their bytes."""
+        self._sent_back = max(self._sent_back, needed := bytes_of(arrays))
+        return needed
+
+    def shape_of(self, name: str, kernel: SharedKernel) -> Any:
+        """The gstream.cudacode.generate.UnitShape of a kernel over topology `name`."""
+        from gstream.cudacode.generate import UnitShape
+
+        return UnitShape(self.id_dtype, self.engine.graph.tables[name].weight_dtype if kernel.needs_weights else None)
+
+    def sweep_gpus(
+        self, name: str, shared: SharedKernel, wanted: np.ndarray | None, resident: GpuArrays | None = None
+    ) -> Any:
+        """engine.sweep by GPUs. resident: arrays that one GPU has already.
+
+        Raises DeviceMemoryError where GPUs turn out to have less; nothing was written then.
+        """
+        from gstream.devices.gpu.record_sweep import GpuSweep
+
+        assert isinstance(shared.function, RecordKernel)
+        engine, most = self.engine, self.engine.most_device_bytes
+        needed = bytes_of(shared.arrays) if resident is None else resident.bytes_with(shared.arrays)
+        engine.beside_device_bytes = max(engine.beside_device_bytes, needed)  # no less than before: caches stay so
+        sweep = GpuSweep(shared.function, shared.arrays, self.shape_of(name, shared), shared.join, resident)
+        try:
+            return engine.sweep(name, sweep, wanted)
+        except DeviceMemoryError:
+            sweep.begin_again()
+            engine.most_device_bytes = most  # other runs have no such arrays
+            raise
+
+    def each(self, kernel: Callable[..., int], *arguments: Any, items: int | None = None, long: bool = False) -> int:
+        """Call a compiled kernel on all threads with a fresh counter as its last argument; the sum of its results.
+
+        items: vertices or so that it looks at, in some ns each; few wake few threads. None: they take longer.
+        long: it joins or sorts lists, for seconds maybe: this thread waits, which costs 5 us, and a signal stops it.
+        """
+        self._counter[0] = 0
+        limit = None if items is None else 1 + items // ITEMS_A_THREAD
+        claims = self._counter if long and self.meta.edges >= LONG_EDGES else None
+        return self.engine.workers.run(kernel, *arguments, self._counter, limit=limit, claims=claims)
+
+    def look(self, kernel: Callable[..., int], *arguments: Any, items: int | None = None, long: bool = False) -> None:
+        """`each` for a kernel that returns the edges it looked at: they count among the run's."""
+        self.stats.edges_visited += self.each(kernel, *arguments, items=items, long=long)
+
+    def gathers(self) -> tuple[str, bool]:
+        """(topology, pull) of a sweep that needs every edge once: in-pages where there are some, else out-pages."""
+        return ("in", True) if self.store.has("in") else ("out", False)
+
+    def user_ids(self, store_ids: Any) -> list[Any]:
+        """User IDs, as int or str, of a few store IDs."""
+        natural = self.store.natural_of(np.asarray(store_ids, self.id_dtype))
+        found = [self.store.user_ids(int(n), int(n) + 1)[0] for n in natural]
+        return [value.as_py() if hasattr(value, "as_py") else int(value) for value in found]
+
+    @property
+    def use_heads(self) -> bool:
+        return bool(self.engine.options.use_heads)
+
+    def head_rows(self, name: str) -> int:
+        """Vertices whose heads of topology `name` may be looked at; 0 where there are none or they are switched off."""
+        return self.store.topology(name).head_rows if self.use_heads and self.store.has(name) else 0
+
+    def heads(self, name: str) -> Iterator[tuple[int, np.ndarray]]:
+        """(first vertex, id[n, 4]) of topology `name`: one array where memory holds it, else parts, n * 64 vertices."""
+        rows, topology = self.head_rows(name), self.store.topology(name)
+        if rows == 0:
+            return
+        row_bytes, cap = HEAD_NEIGHBOURS * self.id_dtype.itemsize, self.engine.options.host_memory
+        kept, engine = f"heads/{topology.name}", self.engine
+        spare = 0 if cap is None or kept in engine.arrays else cap - engine.beside_bytes - engine.arrays.nbytes
+        spare -= self.least_pages(self.meta.weighted) if self.on_gpus else 0  # heads that GPUs may copy stay
+        if (
+            cap is None
+            or rows * row_bytes <= cap // HEADS_SHARE
+            and (kept in engine.arrays or rows * row_bytes <= spare)
+        ):
+            yield 0, self._array(kept, topology.heads)
+            return
+        step = max(64, cap // (10 * HEADS_SHARE) // row_bytes // 64 * 64)
+        for first in range(0, rows, step):
+            yield first, topology.heads(first, min(first + step, rows))
+
+    def degree(self, name: str) -> np.ndarray:
+        """Lengths of the lists of topology `name` ("out": out-degrees, "in": in-degrees): u4 or u8[V]."""
+        if name == "in" and self.meta.directed:
+            return self._array("in_degree", self.store.in_degree)
+        return self._array("degree", self.store.out_degree)
+
+    def natural_ids(self) -> np.ndarray:
+        """id[V]: natural index of each store ID."""
+        return self._array("natural_ids", self.store.natural_ids)
+
+    def pages_of(self, name: str, bits: np.ndarray) -> np.ndarray:
+        """bool[pages]: the pages of topology `name` whose range of vertices has a bit set (uint64[ceil(V / 64)])."""
+        table = self.engine.graph.tables[name]
+        lists = np.zeros(table.pages, np.int64)
+        count_pages(bits, table.first_vertex, table.last_vertex, lists)
+        return lists > 0
+
+    def prove(self, certificate: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+        """certificate(self, *arguments) with its seconds; what it moves is not counted as the run's."""
+        began = time.perf_counter()
+        self.proof_bytes = 0
+        self.begin_again()
+        self.engine.any_way = True  # a certificate's program may have to pull where the run pushed
+        proof = certificate(self, *arguments)
+        return {**proof, "seconds": time.perf_counter() - began}
+
+    def finish(self, supersteps: int, converged: bool, note: str = "") -> dict[str, Any]:
+        """The summary of the call: supersteps, converged, figures with those of all sweeps, and what is to be noted."""
+        self.engine.add_counts(self.stats)
+        self.stats.bytes_read_disk = self.engine.bytes_read() - self._read_before
+        self.stats.seconds = time.perf_counter() - self._began
+        found = {"supersteps": supersteps, "converged": converged, "stats": self.stats.as_dict()}
+        lacking = ""
+        if self._sent_back:
+            lacking = (
+                f"{self._sent_back} bytes of attributes had no room beside pages in the GPUs' memory, so the host's "
+                "cores did the work"
+            )
+        if lacking or note:
+            found["note"] = "; ".join(filter(None, (lacking, note)))
+        return found

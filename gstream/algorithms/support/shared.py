@@ -1,0 +1,90 @@
+"""What page kernels do to arrays that all threads change: bits of vertices, and values that only fall or only grow.
+
+bits: uint64[ceil(V / 64)], bit v & 63 of word v >> 6.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.support.records import i64, u64
+from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap
+from gstream.hostcode.jit import helper
+
+BLOCK = 1 << 14  # vertices that one claim takes, a multiple of 64
+u32: Any = np.uint32
+FAR = u32(0xFFFFFFFF)
+
+
+@helper
+def is_set(bits, v):
+    """Whether the bit of v is set."""
+    return (bits[v >> u64(6)] >> (v & u64(63))) & u64(1) != u64(0)
+
+
+@helper
+def set_bit(bits, v):
+    """Set the bit of v, by an atomic where it is not there yet."""
+    if not is_set(bits, v):
+        atomic_or(bits, v >> u64(6), u64(1) << (v & u64(63)))
+
+
+@helper
+def lower(array, at, value):
+    """array[at] = min(array[at], value); whether that changed it."""
+    seen = array[at]
+    while value < seen:
+        written, seen = compare_and_swap(array, at, seen, array.dtype.type(value))
+        if written:
+            return True
+    return False
+
+
+@helper
+def raise_to(array, at, value):
+    """array[at] = max(array[at], value); whether that changed it."""
+    seen = array[at]
+    while seen < value:
+        written, seen = compare_and_swap(array, at, seen, array.dtype.type(value))
+        if written:
+            return True
+    return False
+
+
+@helper
+def note(failure, u, v):
+    """Count a violation; the first one leaves its vertices."""
+    if atomic_add(failure, 0, 1) == 0:
+        failure[1], failure[2] = i64(u), i64(v)
+
+
+@helper
+def onward(distance, u, weight):
+    """Distance by way of u. Past INF, integers wrap or grow: the caller looks at u again where that matters."""
+    kind = distance.dtype.type
+    return kind(distance[u]) + kind(weight)
+
+
+@helper
+def mixed(v):
+    """A hash of v (the finisher of SplitMix64: a bijection, so no two vertices tie)."""
+    x = v + u64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> u64(30))) * u64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> u64(27))) * u64(0x94D049BB133111EB)
+    return x ^ (x >> u64(31))
+
+
+@helper
+def is_ahead(size, natural, descending, u, v):
+    """Whether u comes before v: it is smaller, or larger where the order descends."""
+    if size[u] != size[v]:
+        return (size[u] > size[v]) == descending
+    return mixed(named(natural, u)) < mixed(named(natural, v))
+
+
+@helper
+def named(natural, v):
+    """The natural index of v."""
+    return u64(v) if len(natural) == 0 else u64(natural[v])

@@ -1,0 +1,88 @@
+"""Lists as those of a simple graph: self-loops and repeated neighbours are passed over (both kept by the converter).
+
+Lists ascend, so an edge that is there several times stands beside itself: `record.distinct(hubs, ends)` takes it once
+(gstream.records). A hub's list goes on from large page to large page: `ends` keeps the last neighbour of each, where
+there are duplicates. hubs: uint64[large pages], the vertex of each; ends: id[large pages], or of none where no edge is
+there twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gstream.algorithms.support.records import u64
+from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.hostcode.intrinsics import atomic_add
+from gstream.records import record_kernel
+from pagestore.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Simple:
+    """What kernels need to know of one topology: its name, `hubs` and `ends`."""
+
+    name: str
+    hubs: np.ndarray
+    ends: np.ndarray
+
+
+@record_kernel(ends="one")
+def note_ends(record, hubs, ends):
+    """ends: the last neighbour of every large page."""
+    record.note_end(hubs, ends)
+
+
+@record_kernel(degree="sum")
+def count_simple(record, degree, hubs, ends):
+    """degree[v] += neighbours of v, each once and v not among them."""
+    v, found = record.vertex, u64(0)
+    for u in record.distinct(hubs, ends):
+        if u != v:
+            found += u64(1)
+    atomic_add(degree, v, degree.dtype.type(found))
+
+
+def simple_lists(session: Session, name: str) -> Simple:
+    """`Simple` of a topology; sweeps its large pages once where the store has duplicates."""
+    table = session.engine.graph.tables[name]
+    hubs = table.first_vertex[table.small_pages :]
+    ends = np.empty(len(hubs) if session.meta.duplicates else 0, session.id_dtype)
+    if len(ends):
+        wanted = np.arange(table.pages) >= table.small_pages
+        session.sweep(name, SharedKernel(note_ends, (hubs, ends)), wanted)
+    return Simple(name, hubs, ends)
+
+
+def need_both(session: Session, algorithm: str) -> None:
+    """Raise UsageError, with the converter's option, where a directed store has one topology only."""
+    for name, other in (("out", "in"), ("in", "out")):
+        if not session.store.has(name):
+            raise UsageError(
+                f"{session.store.path}: has {other}-pages only, and {algorithm} looks at out- and in-neighbours of "
+                "each vertex. Convert again with --topology both."
+            )
+
+
+def both_ways(session: Session) -> list[Simple]:
+    """The topologies that together lead from a vertex to all its neighbours, whichever way edges point; `need_both`."""
+    return [simple_lists(session, name) for name in (("out", "in") if session.meta.directed else ("out",))]
+
+
+def simple_dtype(session: Session, lists: int) -> np.dtype:
+    """Of `simple_degrees` by so many topologies."""
+    return np.dtype(np.uint32 if lists * session.meta.edges < 1 << 32 else np.uint64)
+
+
+def simple_degrees(session: Session, lists: list[Simple]) -> np.ndarray:
+    """u4[V] (u8 past 2^32 edges): neighbours each once; on directed graphs out- and in-neighbours are added."""
+    dtype = simple_dtype(session, len(lists))
+    degree = np.zeros(session.meta.vertices, dtype)
+    session.hold(degree)
+    for each in lists:
+        if session.meta.duplicates or session.meta.self_loops:
+            session.sweep(each.name, SharedKernel(count_simple, (degree, each.hubs, each.ends)))
+        else:
+            degree += session.degree(each.name).astype(dtype, copy=False)
+    return degree

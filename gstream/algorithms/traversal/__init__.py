@@ -1,0 +1,1 @@
+"""Distances, widths, levels and reach from sources; with their proofs."""

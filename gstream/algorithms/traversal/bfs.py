@@ -1,0 +1,97 @@
+"""Breadth-first search as a user calls it: distances by the program, predecessors by a pass of their own.
+
+distance(v) = fewest edges of a path along out-edges from the nearest source, as networkx's
+single_source_shortest_path_length; of khop up to a radius, which are the vertices of networkx.ego_graph. Edges of
+undirected graphs lead both ways.
+
+Runs gstream.programs.bfs, khop either way gstream.algorithms.traversal.bothways; needs any topology; holds 8 bytes a
+vertex, of heads 16, of predecessors 4 more; certificate: gstream.algorithms.traversal.distance_proofs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.support.arguments import source_ids, unreached
+from gstream.algorithms.support.session import Session
+from gstream.algorithms.traversal.bothways import near_both
+from gstream.algorithms.traversal.predecessors import find_predecessors, predecessor_bytes
+from gstream.programs.bfs import BFS
+from gstream.results.column import Column
+from gstream.results.result import LDBC_NO_HOPS
+from pagestore.errors import UsageError
+
+
+def run_bfs(
+    session: Session, source: Any, depth_limit: int | None = None, predecessors: bool = True
+) -> tuple[list[Column], dict[str, Any]]:
+    """Columns distance (and predecessor), and the summary.
+
+    source: one user ID or several (distance to the nearest). depth_limit: vertices farther away count as not reached.
+    Raises UsageError (no source, or one that is not in the graph; a negative limit).
+    """
+    program = program_of_bfs(source, depth_limit)
+    sources = session.store.lookup(program.source)
+    finds = predecessors or session.proof_bytes  # a certificate looks for predecessors that are not there
+    later = predecessor_bytes(session, BFS.value.dtype, weighted=False) if finds else 0
+    outcome = session.run(program, max_supersteps=depth_limit, later=later)
+    columns = [distance_column(outcome.value, LDBC_NO_HOPS)]
+    if predecessors:
+        columns.append(predecessor_column(session, find_predecessors(session, outcome.value, sources, weighted=False)))
+    found = session.finish(outcome.supersteps, outcome.converged or outcome.supersteps == depth_limit)
+    return columns, found | {"reached": count_reached(outcome.value)}
+
+
+def program_of_bfs(source: Any, depth_limit: int | None) -> BFS:
+    """The program of a search. Raises UsageError (no source, negative limit)."""
+    ids = source_ids(source, "bfs")
+    if depth_limit is not None and depth_limit < 0:
+        raise UsageError(f"--depth-limit {depth_limit}: is negative; it counts edges from the source. Pass 0 or more.")
+    return BFS(source=ids)
+
+
+def run_khop(
+    session: Session, source: Any, radius: int = 1, undirected: bool = False
+) -> tuple[list[Column], dict[str, Any]]:
+    """Column distance of the vertices within `radius` edges of the nearest source (NetworkX's ego_graph along
+    out-edges; undirected: along edges either way), null elsewhere; and the summary. Raises UsageError (no source,
+    negative radius)."""
+    check_radius(radius)
+    ids = source_ids(source, "khop")
+    if not (undirected and session.meta.directed):
+        return run_bfs(session, source, radius, predecessors=False)
+    distance, rounds = near_both(session, session.store.lookup(ids), radius)
+    found = session.finish(rounds, True)
+    return [distance_column(distance, LDBC_NO_HOPS)], found | {"reached": count_reached(distance)}
+
+
+def check_radius(radius: int) -> None:
+    """Raise UsageError for a number of edges that is none."""
+    if radius < 0:
+        raise UsageError(f"--radius {radius}: must be at least 0; it counts edges from the source.")
+
+
+def program_of_khop(session: Session, source: Any, radius: int, undirected: bool) -> BFS:
+    """The program of a search. Raises UsageError (no source, negative radius; edges either way, which is none)."""
+    check_radius(radius)
+    if undirected and session.meta.directed:
+        raise UsageError("khop --undirected: has no plan on a directed store, as page kernels do it. Run it.")
+    return BFS(source=source_ids(source, "khop"))
+
+
+def distance_column(distance: np.ndarray, ldbc_missing: str) -> Column:
+    """Distances: null where there is no path; floats keep their type, integers become int64."""
+    kind = distance.dtype if distance.dtype.kind == "f" else np.dtype(np.int64)
+    return Column("distance", distance, unreached(distance.dtype), dtype=kind, ldbc_missing=ldbc_missing)
+
+
+def predecessor_column(session: Session, predecessor: np.ndarray) -> Column:
+    """Predecessors: null at sources and where there is no path."""
+    return Column("predecessor", predecessor, session.none, holds="store")
+
+
+def count_reached(distance: np.ndarray) -> int:
+    """Vertices with a path from a source."""
+    return int(np.count_nonzero(distance != unreached(distance.dtype)))

@@ -1,0 +1,56 @@
+"""Kernels of the certificates: each looks at every edge once and shares no code with what it checks.
+
+failure: int64[3], (violations, u, v of the first one counted), store IDs. u -> v is an edge; `pull`: pages hold
+in-lists, so their vertex is v; otherwise u.
+"""
+
+from __future__ import annotations
+
+from gstream.algorithms.support.records import u64
+from gstream.algorithms.support.shared import note, onward, set_bit
+from gstream.hostcode.jit import helper
+from gstream.records import record_kernel
+
+
+@helper
+def check_step(distance, none, last, predecessor, proven, u, v, reach, failure):
+    """An edge whose `reach` is v's distance or less: v must not be farther, but `reach` may be past `last`; if u is v's
+    predecessor, that is proven."""
+    if distance[u] == none:
+        return
+    if reach <= last and reach < distance[v]:
+        note(failure, u, v)
+    if u64(predecessor[v]) == u and reach == distance[v]:
+        set_bit(proven, v)
+
+
+@record_kernel(proven="or", failure="note")
+def check_hops(record, distance, none, last, predecessor, proven, pull, failure):
+    """Breadth-first distances u4[V]; `last`: vertices farther away are not reached (depth limit). proven: bits of
+    vertices whose predecessor is an in-neighbour one step nearer.
+    """
+    for other in record.neighbours():
+        u, v = (other, record.vertex) if pull else (record.vertex, other)
+        reach = onward(distance, u, 1)
+        # Tested here because most edges end here, and a call with seven arrays costs 30 ns.
+        if reach <= distance[v]:
+            check_step(distance, none, last, predecessor, proven, u, v, reach, failure)
+
+
+@record_kernel(proven="or", failure="note")
+def check_paths(record, distance, none, last, predecessor, proven, pull, failure):
+    """The same for weighted distances, in their own arithmetic."""
+    for other in record.neighbours():
+        u, v = (other, record.vertex) if pull else (record.vertex, other)
+        reach = onward(distance, u, record.weight())
+        if reach <= distance[v]:
+            check_step(distance, none, last, predecessor, proven, u, v, reach, failure)
+
+
+@record_kernel(failure="note")
+def check_lengths(record, score, pull, failure):
+    """No edge u -> v has score[v] > score[u] + weight; score: float64[V], inf where there is no path."""
+    for other in record.neighbours():
+        u, v = (other, record.vertex) if pull else (record.vertex, other)
+        if onward(score, u, record.weight()) < score[v]:
+            note(failure, u, v)

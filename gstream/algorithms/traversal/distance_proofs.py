@@ -1,0 +1,142 @@
+"""Certificates: one more sweep over all edges that proves an answer, whatever program computed it.
+
+Distances are right when (1) sources, and only they, have no predecessor among the reached and stand at 0, (2) no edge
+u -> v from a reached u leads to a v farther than distance[u] + weight, and (3) every other reached vertex has a
+predecessor over an edge that is exactly as long as the difference, without cycles. (2) bounds the distance from above
+by every path, (3) gives a path that reaches it; both in the arithmetic of the answer. How far rounded sums
+are off is proven apart (gstream.algorithms.traversal.float_proof).
+Components are right when no edge joins two labels, there are as many labels as trees of an independent union-find over
+all edges, and each label is the least member of its class.
+PageRank x is within residual / (1 - alpha) of the fixed point in L1, as one iteration shrinks every error by alpha.
+The residual must be what the run's last change promises, beside rounding: at most alpha times that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.components.component_proofs import find_cycle
+from gstream.algorithms.support.arguments import limit_of, source_ids, unreached
+from gstream.algorithms.support.refusal import check_said, refuse
+from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.traversal import bothways
+from gstream.algorithms.traversal import distance_proof_kernels as proofs
+from gstream.algorithms.traversal.bfs import count_reached
+from gstream.algorithms.traversal.float_proof import distance_error
+from gstream.algorithms.traversal.predecessors import find_predecessors
+from gstream.hostcode.bitmaps import bitmap, list_bits
+from gstream.results.column import Column
+
+
+def certify_bfs(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove distances (and predecessors); returns what was proven. Raises CertificateError."""
+    return _certify_distances(session, columns, options, found, weighted=False)
+
+
+def certify_khop(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove distances up to the radius; returns what was proven. Raises CertificateError."""
+    if options.get("undirected", False) and session.meta.directed:
+        check_said(found, reached=count_reached(columns[0].values))
+        sources = np.unique(session.store.lookup(source_ids(options.get("source"), "certificate")))
+        return _certify_both(session, columns[0].values, sources, options.get("radius", 1))
+    own = {"source": options.get("source"), "depth_limit": options.get("radius", 1)}
+    return _certify_distances(session, columns, own, found, weighted=False)
+
+
+def _certify_both(session: Session, distance: np.ndarray, sources: np.ndarray, radius: int) -> dict[str, Any]:
+    """Prove distances along edges either way (gstream.algorithms.traversal.bothways)."""
+    held, failure = bitmap(len(distance)), np.zeros(3, np.int64)
+    session.hold(distance, held)
+    if not np.all(distance[sources] == 0):
+        raise refuse("a source is not at distance 0")
+    none, limit = unreached(distance.dtype), limit_of(distance.dtype, radius)
+    session.sweep(session.meta.topologies[0], SharedKernel(bothways.check_both, (limit, distance, held, failure)))
+    if failure[0]:
+        u, v = session.user_ids(failure[1:])
+        raise refuse(f"vertex {v} is at {distance[failure[2]]}, and its neighbour {u} at {distance[failure[1]]}")
+    proven = np.unpackbits(held.view(np.uint8), bitorder="little")[: len(distance)].view(np.bool_)
+    proven[sources] = True
+    odd = np.flatnonzero((distance != none) & (~proven | (distance > limit)))
+    if len(odd):
+        raise refuse(f"vertex {session.user_ids(odd[:1])[0]} is at {distance[odd[0]]} without a way there")
+    return {"holds": True, "proves": "every distance is least"}
+
+
+def certify_sssp(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove weighted distances (and predecessors); returns what was proven. Raises CertificateError."""
+    return _certify_distances(session, columns, options, found, weighted=True)
+
+
+def _certify_distances(
+    session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any], weighted: bool
+) -> dict:
+    """Prove distances in their own arithmetic, and of floats how far off they are."""
+    distance = columns[0].values
+    none = unreached(distance.dtype)
+    sources = np.unique(session.store.lookup(source_ids(options.get("source"), "certificate")))
+    limit = limit_of(distance.dtype, options.get("cutoff" if weighted else "depth_limit"))
+    if len(columns) > 1:
+        predecessor = columns[1].values
+        session.hold(distance, predecessor)
+    else:
+        predecessor = find_predecessors(session, distance, sources, weighted)  # which holds both
+    _check_ends(session, distance, none, predecessor, sources, limit)
+    name, pull = session.gathers()
+    proven, failure = bitmap(len(distance)), np.zeros(3, np.int64)
+    arrays = (distance, none, none if limit is None else limit, predecessor, proven, pull, failure)
+    session.sweep(name, SharedKernel(proofs.check_paths if weighted else proofs.check_hops, arrays, weighted))
+    if failure[0]:
+        u, v = session.user_ids(failure[1:])
+        far, near = distance[failure[2]], distance[failure[1]]
+        raise refuse(f"vertex {v} is at {far}, but there is an edge from {u} at {near}")
+    unproven = _unproven(predecessor, session.none, proven)
+    if unproven is not None:
+        raise refuse(f"the predecessor of vertex {session.user_ids([unproven])[0]} is not one edge before it")
+    cyclic = int(find_cycle(predecessor, distance, np.zeros(len(distance), np.uint8)))
+    if cyclic < len(distance):
+        raise refuse(f"the predecessors of vertex {session.user_ids([cyclic])[0]} go in a circle")
+    check_said(found, reached=count_reached(distance))
+    paths = " and every predecessor on a shortest path" if len(columns) > 1 else ""
+    if distance.dtype.kind != "f":
+        return {"holds": True, "proves": f"every distance is least{paths}"}
+    bound = distance_error(session, distance, predecessor, sources, limit)
+    sums = f"least in {distance.dtype} sums, off by at most {bound:.2g} of itself"
+    return {"holds": True, "proves": f"every distance is {sums}{paths.replace(' and', ', and')}", "error_bound": bound}
+
+
+def _check_ends(
+    session: Session, distance: np.ndarray, none: Any, predecessor: np.ndarray, sources: np.ndarray, limit: Any
+) -> None:
+    """Condition (1), the limit, and that exactly the reached vertices beside the sources have predecessors."""
+    if not np.all(distance[sources] == 0):
+        raise refuse("a source is not at distance 0")
+    if not np.all(predecessor[sources] == session.none):
+        raise refuse("a source has a predecessor")
+    reached = distance != none
+    rooted = predecessor != predecessor.dtype.type(session.none)
+    rooted[sources] = True
+    odd = np.flatnonzero(reached != rooted)
+    if len(odd):
+        raise refuse(f"vertex {session.user_ids(odd[:1])[0]} is at {distance[odd[0]]} without a way there")
+    if np.any(predecessor[rooted & (predecessor != session.none)] >= len(distance)):
+        raise refuse("a predecessor is no vertex")
+    if limit is not None and np.any(distance[reached] > limit):
+        raise refuse(f"a distance is over the limit of {limit}")
+
+
+def _unproven(predecessor: np.ndarray, none: int, proven: np.ndarray) -> int | None:
+    """A vertex that has a predecessor and no bit in `proven`."""
+    wanted = np.zeros(len(proven) * 64, np.bool_)
+    wanted[: len(predecessor)] = predecessor != none
+    bits = np.packbits(wanted, bitorder="little").view(np.uint64) & ~proven
+    left = list_bits(bits, 0, len(predecessor))
+    return int(left[0]) if len(left) else None
+
+
+def check_change(found: dict[str, Any], tol: float, ends: bool = True) -> None:
+    """Raise CertificateError where the last change is not what a run that says it converged ends at. ends: at `tol`."""
+    change = found["l1_change"]
+    if not change >= 0 or (ends and found["converged"] and found["supersteps"] and not change <= tol):
+        raise refuse(f"the summary says that the last change was {change:.3g}, and the run ends at {tol:.3g}")

@@ -1,0 +1,66 @@
+"""How far distances that were summed in floats are from the exact least sums of the stored weights: the bound.
+
+An answer that is least in its own arithmetic may still be far off: float32 sums of 200,000 weights are, and a path that
+is longer may come out shorter. So the exact least sum T(v) is held between two numbers.
+
+- Not more: a path of h edges, whose rounded sum is d, is at most d * (1 + u)^h long, nearly d * e^(h u). u: 2^-24 of
+  float32, 2^-53 of float64.
+- Not less: let p be 0 at the sources, and no edge u -> v have p(v) > p(u) + weight in float64; then T >= p but for
+  2^-53 an edge. The distances of a float64 answer are such numbers; beside a float32 answer others are found, by a run
+  in float64, and checked by one more sweep.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.support.refusal import refuse
+from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.traversal import distance_proof_kernels as proofs
+from gstream.algorithms.traversal.float_sums import DEEP, is_deep
+from gstream.programs.sssp import SSSP64
+
+ROUNDING = {np.dtype(np.float32): 2.0**-24, np.dtype(np.float64): 2.0**-53}  # of one addition, relative
+
+
+def distance_error(
+    session: Session, distance: np.ndarray, predecessor: np.ndarray, sources: np.ndarray, limit: Any
+) -> float:
+    """The most that a finite distance may be off, as a part of the exact one. Raises CertificateError.
+
+    distance: float32[V] or float64[V], proven to be least in that arithmetic; predecessor: id[V], proven to be on such
+    paths; sources: store IDs; limit: of distances, None where there is none.
+    """
+    reached = np.isfinite(distance)
+    edges, kind = max(0, int(np.count_nonzero(reached)) - 1), distance.dtype  # that a path has at most
+    double = math.expm1(edges * ROUNDING[np.dtype(np.float64)])
+    if kind == np.float64:
+        return double
+    wide = _float64_distances(session, sources)
+    if limit is None or np.isinf(limit):
+        odd = np.flatnonzero(np.isfinite(wide) != reached)
+        if len(odd):
+            v = odd[0]
+            raise refuse(f"vertex {session.user_ids([v])[0]} is at {distance[v]}, and summed in float64 at {wide[v]}")
+    off = np.zeros(len(wide))
+    np.subtract(distance, wide, out=off, where=reached)
+    np.divide(np.abs(off), wide, out=off, where=off != 0)  # inf where the exact sum is 0
+    longest = edges if is_deep(session, predecessor) else min(edges, DEEP)
+    return max(float(off.max(initial=0.0)), math.expm1(longest * ROUNDING[kind])) + double
+
+
+def _float64_distances(session: Session, sources: np.ndarray) -> np.ndarray:
+    """float64[V]: distances that no edge makes shorter, inf where there is no path."""
+    wide = session.run(SSSP64(source=tuple(session.user_ids(sources))), kept=False).value
+    if np.isnan(wide).any() or wide[sources].any():
+        raise refuse("a source is not at distance 0 where sums are in float64")
+    (name, pull), failure = session.gathers(), np.zeros(3, np.int64)
+    session.hold(wide)
+    session.sweep(name, SharedKernel(proofs.check_lengths, (wide, pull, failure), True))
+    if failure[0]:
+        u, v = session.user_ids(failure[1:])
+        raise refuse(f"vertex {v} is at {wide[failure[2]]} in float64, but there is an edge from {u}")
+    return wide

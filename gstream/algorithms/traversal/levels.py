@@ -1,0 +1,149 @@
+"""Topological levels of a directed graph without cycles, and its longest paths, by peeling (Kahn 1962).
+
+Vertices without in-edges are level 0 and are taken away, then those that are left without, and so on: a vertex's level
+is the number of edges of the longest path that ends there (its place in NetworkX's topological_generations). Every page
+is looked at where it holds a vertex of the level, every edge once. Where few vertices are due at a time, as along long
+paths, one of the host's threads goes on from level to level; after many levels it does so instead of a GPU, whose every
+level is a look at all pages. Where vertices are left over, they hold a cycle, and it is named. A page kernel, not a
+program: counts need a SUM, and a program with SUM would sweep all pages a level.
+With `weighted`, distance is the greatest total weight of a path that ends at v, one vertex alone weighing 0 (NetworkX's
+dag_longest_path_length).
+
+Runs gstream.algorithms.traversal.dag; needs a directed store with out-pages; holds 16 bytes a vertex and 2 bits,
+weighted 24;
+certificate: every level follows from the in-edges', by one more sweep, of distances another.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.support.arguments import need_weights
+from gstream.algorithms.support.lists import OneThread
+from gstream.algorithms.support.page_kernels import join_falls
+from gstream.algorithms.support.refusal import check_said, refuse
+from gstream.algorithms.support.resident import Resident
+from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.traversal import dag
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, set_bits
+from gstream.results.column import Column
+from pagestore.errors import InputError, UsageError
+
+SHOWN = 10  # vertices of a cycle in a message, at most
+
+
+def run_levels(session: Session, weighted: bool = False) -> tuple[list[Column], dict[str, Any]]:
+    """Columns level (and distance), and the summary: `levels`, `longest`.
+
+    Raises UsageError (an undirected store, no out-topology, no weights), InputError naming a cycle where there is one.
+    """
+    store, vertices = session.store, session.meta.vertices
+    if not session.meta.directed:
+        raise UsageError(f"{store.path}: is undirected, and levels go along edges one way. Convert it as directed.")
+    store.topology("out")
+    if weighted:
+        need_weights(session, "levels --weighted")
+    degrees = vertices * session.engine.graph.degree_bytes
+    held = degrees + vertices * (8 + 8 * weighted) + 2 * bitmap_bytes(vertices)
+    session.foresee(held, 2 * degrees, weights=weighted)
+    left, level = session.degree("in").copy(), np.zeros(vertices, np.int64)
+    session.degrees_done()
+    distance = np.zeros(vertices if weighted else 0)
+    bits, following = bitmap(vertices), bits_where(left == 0)
+    session.hold(left, level, distance, bits, following)
+    arrays = (left, level, distance, bits, following)
+    with OneThread(session, ["out"], vertices * session.id_dtype.itemsize, weighted) as alone:
+        rounds = _peel(session, alone, 0, weighted, arrays, True)
+        if following.any():  # too many for a GPU
+            rounds = _peel(session, alone, rounds, weighted, arrays, False)
+    if left.any():
+        raise _cycle(session, left)
+    longest = float(distance.max(initial=0.0)) if weighted else max(0, rounds - 1)
+    columns = [Column("level", level)]
+    if weighted:
+        columns.append(Column("distance", distance, dtype=distance.dtype))
+    return columns, {"levels": rounds, "longest": longest} | session.finish(rounds, True)
+
+
+def _peel(
+    session: Session, alone: OneThread, ahead: int, weighted: bool, arrays: tuple[np.ndarray, ...], gpu: bool
+) -> int:
+    """Peel levels from number `ahead` on, until `following` is empty, or there are too many for a GPU; all levels.
+
+    arrays: left, level, distance, bits, following, of which a GPU may have copies meanwhile.
+    """
+    left, level, distance, bits, following = arrays
+    last, items = np.zeros(1, np.uint64), -(-len(bits) // dag.ROW)
+    with Resident(session, *((*arrays, last) if gpu else ())) as resident:
+        for number in resident.rounds(last, alone.rounds_before() if resident.on_gpu else None):
+            resident.each(dag.take_level, items, number, ahead, following, bits, level, last, items=len(bits))
+            if weighted:
+                resident.sweep("out", SharedKernel(dag.reach_out, (bits, distance), True), bits)
+            resident.sweep("out", SharedKernel(dag.peel, (bits, left, following), join=join_falls), bits)
+            if not resident.on_gpu:
+                ahead += _go_on_alone(session, alone, number + ahead, left, level, distance, following)
+        resident.forget(bits)
+    return int(last[0]) + ahead
+
+
+def _go_on_alone(
+    session: Session, alone: OneThread, number: int, left: np.ndarray, level: np.ndarray, distance: np.ndarray,
+    following: np.ndarray,
+) -> int:  # fmt: skip
+    """Peel levels from `number` on as long as few vertices are due (`following`); how many."""
+    due = alone.take(following)
+    if due is None:
+        return 0
+    assert alone.lists is not None
+    lists, queue = alone.lists[0], np.empty(len(level), session.id_dtype)
+    weights = np.empty((0, 0), np.uint8) if lists.weights is None else lists.weights
+    queue[: len(due)] = due
+    ends, following[:] = np.array([0, len(due), number]), 0
+    given = (lists.words, weights, lists.places, left, level, distance, queue, ends, alone.most)
+    session.look(dag.peel_alone, *given, items=0, long=True)
+    set_bits(following, queue[ends[0] : ends[1]].astype(np.uint64))
+    return int(ends[2]) - number
+
+
+def _cycle(session: Session, left: np.ndarray) -> InputError:
+    """The error that names a cycle among the vertices with in-edges left: each has one from another such vertex."""
+    above = np.zeros(len(left), session.id_dtype)
+    session.sweep("out", SharedKernel(dag.find_above, (left, above)))
+    v, seen = int(np.flatnonzero(left)[0]), dict[int, int]()
+    while v not in seen:
+        seen[v] = len(seen)
+        v = int(above[v])
+    cycle = list(seen)[seen[v] :][::-1]
+    names = [str(name) for name in session.user_ids(cycle[:SHOWN])]
+    names.append(names[0] if len(cycle) <= SHOWN else f"... ({len(cycle)} vertices)")
+    return InputError(
+        f"{session.store.path}: has a cycle, {' -> '.join(names)}, and levels needs a graph without one. "
+        "Leave an edge of it out, or run scc, which finds what lies on cycles."
+    )
+
+
+def certify_levels(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove levels, and with them that there is no cycle, in one sweep; distances in one more. CertificateError."""
+    level = columns[0].values
+    again = np.zeros_like(level)
+    session.hold(level, again)
+    session.sweep("out", SharedKernel(dag.levels_again, (level, again)))
+    odd = np.flatnonzero(again != level)
+    if len(odd):
+        raise refuse(
+            f"vertex {session.user_ids(odd[:1])[0]} is at level {level[odd[0]]}, but its in-edges say {again[odd[0]]}"
+        )
+    levels = int(level.max(initial=-1)) + 1
+    check_said(found, levels=levels, **({} if len(columns) > 1 else {"longest": max(0, levels - 1)}))
+    if len(columns) > 1:
+        distance = columns[1].values
+        check_said(found, longest=float(distance.max(initial=0.0)))
+        reached = np.zeros_like(distance)
+        session.hold(distance, reached)
+        session.sweep("out", SharedKernel(dag.distances_again, (distance, reached), True))
+        odd = np.flatnonzero(reached != distance)
+        if len(odd):
+            raise refuse(f"vertex {session.user_ids(odd[:1])[0]} is at {distance[odd[0]]}, its in-edges say otherwise")
+    return {"holds": True, "proves": "every level is one more than the greatest before it, so there is no cycle"}

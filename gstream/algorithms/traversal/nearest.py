@@ -1,0 +1,226 @@
+"""Kernels of the predecessor pass: which in-neighbour of a vertex its shortest path comes through.
+
+distance: value[V] in store order, INF (all bits set, or inf) where there is no path. A *tight* edge u -> v has
+distance[u] + weight == distance[v] in the arithmetic of the distances. predecessor: id[V], all bits set where none.
+hops: u4[V], edges of equal distance between a vertex and a nearer one (zero weights, or weights absorbed by rounding);
+FAR where not known. open_bits: u64[ceil(V / 64)], vertices that want a predecessor: reached, and no source.
+`pull`: pages hold in-lists (their vertex is v); otherwise out-lists (their vertex is u).
+"""
+
+from __future__ import annotations
+
+from gstream.algorithms.support.records import claim, u64
+from gstream.algorithms.support.shared import BLOCK, FAR, is_set, lower, u32
+from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.claims import is_stopped
+from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
+from gstream.hostcode.jit import helper, kernel
+from gstream.records import record_kernel
+
+
+@helper
+def offer(predecessor, v, u, distance, hops):
+    """Make u the predecessor of v if (distance, hops, ID) of u is less than that of the one it has."""
+    seen = predecessor[v]
+    while True:
+        if seen != ~predecessor.dtype.type(0):
+            if distance[u] > distance[seen]:
+                return
+            if distance[u] == distance[seen]:
+                if hops[u] > hops[seen] or (hops[u] == hops[seen] and u >= u64(seen)):
+                    return
+        written, seen = compare_and_swap(predecessor, v, seen, predecessor.dtype.type(u))
+        if written:
+            return
+
+
+@helper
+def tight(distance, u, v, weight):
+    """Whether distance[u] + weight == distance[v]; nonsense where u is not reached, but then u is farther than v."""
+    kind = distance.dtype.type
+    return kind(distance[u]) + kind(weight) == kind(distance[v])
+
+
+@kernel
+def open_vertices(distance, none, is_source, bits, counter):
+    """bits: reached vertices that are no source (is_source: u64 bitmap). Written whole."""
+    while True:
+        begin = claim(counter) * u64(BLOCK // 64)
+        if begin >= u64(len(bits)):
+            return u64(0)
+        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(bits)))):
+            word, first = u64(0), index * u64(64)
+            for v in range(first, min(first + u64(64), u64(len(distance)))):
+                if distance[v] != none:
+                    word |= u64(1) << (v & u64(63))
+            bits[index] = word & ~is_source[index]
+
+
+@kernel
+def nearest_heads(heads, first, distance, predecessor, bits, counter):
+    """Breadth-first search: settle open vertices first..first+len(heads)-1 from their heads (in-lists ascend, so the
+    first neighbour one step nearer is the least). Clears the bits of the settled ones; first is a multiple of 64.
+    """
+    none, edges = ~heads.dtype.type(0), u64(0)
+    while True:
+        begin = claim(counter) * u64(BLOCK)
+        if begin >= u64(len(heads)):
+            return edges
+        for row in range(begin, min(begin + u64(BLOCK), u64(len(heads)))):
+            v = u64(first) + row
+            if not is_set(bits, v):
+                continue
+            wanted = distance[v] - u32(1)
+            for column in range(4):
+                neighbour = heads[row, column]
+                if neighbour == none:
+                    break
+                edges += u64(1)
+                if distance[neighbour] == wanted:
+                    predecessor[v] = neighbour
+                    bits[v >> u64(6)] &= ~(u64(1) << (v & u64(63)))
+                    break
+
+
+@record_kernel(predecessor="min")
+def nearest_by_hops(record, distance, predecessor, open_bits, pull):
+    """Breadth-first search: the least in-neighbour one step nearer, of every open vertex."""
+    owner = record.vertex
+    if (pull and not is_set(open_bits, owner)) or (not pull and distance[owner] == ~distance.dtype.type(0)):
+        return
+    if pull:
+        wanted = distance[owner] - u32(1)
+        for u in record.neighbours():
+            if distance[u] == wanted:
+                lower(predecessor, owner, u)
+                break
+    else:
+        onward = distance[owner] + u32(1)
+        for v in record.neighbours():
+            if distance[v] == onward:
+                lower(predecessor, v, owner)
+
+
+@record_kernel(predecessor="own")
+def nearest_by_weight(record, distance, hops, predecessor, open_bits, pull):
+    """The in-neighbour of least (distance, hops, ID) among those on tight edges that come before v in that order."""
+    owner = record.vertex
+    if pull and not is_set(open_bits, owner):
+        return
+    for other in record.neighbours():
+        u, v = (other, owner) if pull else (owner, other)
+        if not tight(distance, u, v, record.weight()):  # most edges end here
+            continue
+        if distance[u] > distance[v] or not is_set(open_bits, v):
+            continue
+        if distance[u] < distance[v] or hops[u] < hops[v]:
+            offer(predecessor, v, u, distance, hops)
+
+
+@kernel
+def take_offers(predecessor, other, distance, hops, counter):
+    """Of two copies of `predecessor` the one that comes first."""
+    while True:
+        begin = claim(counter) * u64(BLOCK)
+        if begin >= u64(len(predecessor)):
+            return u64(0)
+        for v in range(begin, min(begin + u64(BLOCK), u64(len(predecessor)))):
+            if other[v] != ~predecessor.dtype.type(0):
+                offer(predecessor, v, u64(other[v]), distance, hops)
+
+
+@record_kernel(hops="min", changed="sum")
+def spread_hops(record, distance, hops, open_bits, pull, changed):
+    """One round over tight edges between equal distances: hops[v] = min(hops[v], hops[u] + 1).
+
+    Rounds are repeated until `changed` (int64[1]) stays 0; the least solution is the same in any order of work.
+    """
+    owner = record.vertex
+    if pull and not is_set(open_bits, owner):
+        return
+    for other in record.neighbours():
+        u, v = (other, owner) if pull else (owner, other)
+        if distance[u] != distance[v] or hops[u] == FAR or not is_set(open_bits, v):
+            continue
+        if tight(distance, u, v, record.weight()) and lower(hops, v, hops[u] + u32(1)):
+            atomic_add(changed, 0, 1)
+
+
+@helper
+def pass_hops(words, weights, places, distance, hops, queue, end, u):
+    """spread_hops along the edges of u, to vertices that have none; these are put to the end of the queue. (The new
+    end, edges looked at.)"""
+    k = u64(0)
+    while True:
+        row, word, more, stride = stretch(words, places, u, k)
+        if more == u64(0):
+            return end, k
+        for step in range(more):
+            place = word + step * stride
+            v = u64(words[row, place])
+            if distance[u] == distance[v] and hops[v] == FAR and tight(distance, u, v, weights[row, place]):
+                hops[v], queue[end] = hops[u] + u32(1), v
+                end += u64(1)
+        k += more
+
+
+@kernel
+def spread_hops_alone(words, weights, places, distance, none, hops, plateau, queue, counter):
+    """All rounds of spread_hops by one thread, breadth first: hops are FAR on the plateaus, and 0 elsewhere.
+
+    words, weights, places: gstream.hostcode.adjacency, of out-lists; none: the distance of vertices that are not
+    reached; plateau: bits of vertices; queue: id[V]. Returns the edges looked at.
+    """
+    begin, end, edges = u64(0), u64(0), u64(0)
+    for u in range(u64(len(hops))):
+        if is_stopped(counter):
+            break
+        if distance[u] != none and not is_set(plateau, u):
+            end, looked = pass_hops(words, weights, places, distance, hops, queue, end, u)
+            edges += looked
+    while begin != end and not is_stopped(counter):
+        end, looked = pass_hops(words, weights, places, distance, hops, queue, end, u64(queue[begin]))
+        begin, edges = begin + u64(1), edges + looked
+    return edges
+
+
+@kernel
+def unsettled(predecessor, bits, remain, counter):
+    """remain: the bits of `bits` whose vertex has no predecessor. Returns how many there are."""
+    found, none = u64(0), ~predecessor.dtype.type(0)
+    while True:
+        begin = claim(counter) * u64(BLOCK // 64)
+        if begin >= u64(len(bits)):
+            return found
+        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(bits)))):
+            word, first = u64(0), index * u64(64)
+            if bits[index] != u64(0):
+                for v in range(first, min(first + u64(64), u64(len(predecessor)))):
+                    if is_set(bits, v) and predecessor[v] == none:
+                        word |= u64(1) << (v & u64(63))
+                        found += u64(1)
+            remain[index] = word
+
+
+@kernel
+def find_deep(predecessor, depth, most, counter):
+    """Vertices with more than `most` others above them; each thread ends at the first one. depth: u1[V], zero; 1 + the
+    vertices above v where that was found, the same from any thread. No cycles; most <= 254.
+    """
+    none = ~predecessor.dtype.type(0)
+    while True:
+        begin = claim(counter) * u64(BLOCK)
+        if begin >= u64(len(predecessor)):
+            return u64(0)
+        for v in range(begin, min(begin + u64(BLOCK), u64(len(predecessor)))):
+            top, steps = v, u64(0)
+            while depth[top] == 0 and predecessor[top] != none and steps <= u64(most):
+                top, steps = u64(predecessor[top]), steps + u64(1)
+            above = steps + max(u64(depth[top]), u64(1))
+            if above > u64(most) + u64(1):
+                return u64(1)
+            below = v
+            while below != top:
+                depth[below] = above
+                below, above = u64(predecessor[below]), above - u64(1)
+            depth[top] = above

@@ -1,0 +1,111 @@
+"""Predecessors of BFS and SSSP in a pass of their own: the in-neighbour of least (distance, hops, store ID).
+
+The candidates of v are its in-neighbours u on tight edges (distance[u] + weight == distance[v]) that come before v in
+(distance, hops). Where every weight counts, they are nearer than v, so predecessors form a tree with the sources as
+roots. Zero weights, and weights that rounding absorbs, leave plateaus of equal distance: there `hops` counts the edges
+from a vertex that has a nearer candidate (or is a source), found by rounds over the plateaus' pages; of long plateaus
+one of the host's threads finds them, by a breadth-first search. Predecessors then go down in (distance, hops), so there
+is no cycle, and they do not depend on devices, threads or batches.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.support import lists
+from gstream.algorithms.support.arguments import unreached
+from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.shared import FAR
+from gstream.algorithms.traversal import nearest
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, set_bits
+
+HOPS = np.dtype(np.uint32)
+
+
+def find_predecessors(session: Session, distance: np.ndarray, sources: np.ndarray, weighted: bool) -> np.ndarray:
+    """id[V] in store order, `session.none` for sources and vertices that are not reached.
+
+    distance: u4[V] (BFS) or the distances of SSSP; sources: uint64[k] store IDs.
+    """
+    vertices = len(distance)
+    predecessor = np.full(vertices, session.none, session.id_dtype)
+    is_source, open_bits = bitmap(vertices), bitmap(vertices)
+    session.hold(distance, predecessor, is_source, open_bits)
+    set_bits(is_source, np.asarray(sources, np.uint64))
+    session.each(nearest.open_vertices, distance, unreached(distance.dtype), is_source, open_bits)
+    if weighted:
+        _by_weight(session, distance, predecessor, open_bits, is_source)
+    else:
+        _by_hops(session, distance, predecessor, open_bits)
+    return predecessor
+
+
+def predecessor_bytes(session: Session, distance: np.dtype, weighted: bool) -> int:
+    """Bytes that `find_predecessors` takes in all, as many at least, and a look at the depth of their tree."""
+    return held_bytes(session, distance, weighted) + max(session.least_pages(weighted), session.meta.vertices)
+
+
+def held_bytes(session: Session, distance: np.dtype, weighted: bool = True, looked_for: bool = True) -> int:
+    """Bytes of distances and predecessors; looked_for: with what `find_predecessors` holds beside them."""
+    vertices = session.meta.vertices
+    both = vertices * (np.dtype(distance).itemsize + session.id_dtype.itemsize)
+    beside = vertices * (HOPS.itemsize if weighted else 0) + 2 * bitmap_bytes(vertices)
+    return both + (beside if looked_for else 0)
+
+
+def _by_hops(session: Session, distance: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray) -> None:
+    """Breadth-first search: the heads settle most vertices, the pages of the others are swept."""
+    name, pull = session.gathers()
+    if pull:
+        for first, heads in session.heads(name):
+            session.look(nearest.nearest_heads, heads, first, distance, predecessor, open_bits)
+    if not open_bits.any():
+        return
+    arrays = (distance, predecessor, open_bits, pull)
+    session.sweep_among(name, SharedKernel(nearest.nearest_by_hops, arrays), open_bits if pull else None)
+
+
+def _by_weight(
+    session: Session, distance: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray, is_source: np.ndarray
+) -> None:
+    """One sweep where every reached vertex has a nearer candidate; else hops by rounds, and one more sweep."""
+    name, pull = session.gathers()
+    hops = np.zeros(len(distance), HOPS)
+    session.hold(hops)
+
+    def join(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+        for copy in copies:
+            session.each(nearest.take_offers, predecessor, copy["predecessor"], distance, hops)
+
+    arrays = (distance, hops, predecessor, open_bits, pull)
+    kernel = SharedKernel(nearest.nearest_by_weight, arrays, True, join)
+    session.sweep_among(name, kernel, open_bits if pull else None)
+    plateau = np.empty_like(open_bits)
+    if not session.each(nearest.unsettled, predecessor, open_bits, plateau):
+        return
+    _count_hops(session, distance, hops, plateau)
+    predecessor[:] = session.none
+    session.sweep_among(name, kernel, open_bits if pull else None)
+
+
+def _count_hops(session: Session, distance: np.ndarray, hops: np.ndarray, plateau: np.ndarray) -> None:
+    """hops of the vertices of `plateau` (bits; of others they are 0), by rounds; by one thread where they are many."""
+    (name, pull), changed = session.gathers(), np.ones(1, np.int64)
+    flat = np.unpackbits(plateau.view(np.uint8), bitorder="little")[: len(hops)].view(np.bool_)
+    hops[flat] = FAR
+    kernel = SharedKernel(nearest.spread_hops, (distance, hops, plateau, pull, changed), True)
+    for number in count():
+        if number == lists.FIRST_ROUNDS and session.store.has("out"):
+            with lists.lists_of(session, "out", len(hops) * session.id_dtype.itemsize, True) as there:
+                if there is not None:
+                    hops[flat], queue = FAR, np.empty(len(hops), session.id_dtype)
+                    given = (there.words, there.weights, there.places, distance, unreached(distance.dtype))
+                    session.look(nearest.spread_hops_alone, *given, hops, plateau, queue, items=0, long=True)
+                    return
+        changed[0] = 0
+        session.sweep_among(name, kernel, plateau if pull else None)
+        if not changed[0]:
+            return

@@ -1,0 +1,100 @@
+"""Shortest paths as a user calls them: the arithmetic fits the weights, so whole-number distances are exact.
+
+distance(v) = least sum of weights of a path along out-edges from the nearest source (networkx's multi-source Dijkstra).
+Integer weights: sums in u32 where no path can reach 2^32 - 1, else in i64. Float weights: float32, and again in float64
+where that holds no such sums (gstream.algorithms.traversal.float_sums), or at once on request; then a distance is the
+least sum in that arithmetic.
+
+Runs gstream.programs.sssp; needs weights of 0 or more; holds 8 to 12 bytes a vertex, of predecessors 8 more;
+certificate: gstream.algorithms.traversal.distance_proofs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.support.arguments import check_weights, limit_of, source_ids, unreached
+from gstream.algorithms.support.caps import foresee_runs
+from gstream.algorithms.support.session import Session
+from gstream.algorithms.traversal import float_sums as floatsums
+from gstream.algorithms.traversal.bfs import count_reached, distance_column, predecessor_column
+from gstream.algorithms.traversal.predecessors import find_predecessors, held_bytes, predecessor_bytes
+from gstream.programs.sssp import SSSP, SSSP64, SSSPInteger, SSSPLong
+from gstream.results.column import Column
+from gstream.results.result import LDBC_NO_PATH
+from pagestore.errors import UsageError
+from pagestore.meta import Meta
+from pagestore.sizes import show_things
+
+EXACT = 1 << 53  # whole numbers up to this one are float64s
+
+
+def run_sssp(
+    session: Session, source: Any, predecessors: bool = True, float64: bool = False, cutoff: float | None = None
+) -> tuple[list[Column], dict[str, Any]]:
+    """Columns distance (and predecessor), and the summary.
+
+    source: one user ID or several (distance to the nearest). float64: sums in double precision. cutoff: vertices
+    farther away count as not reached; the search goes on to them all the same.
+    Raises UsageError (no source, or one that is not in the graph; a store without weights; a cutoff below 0),
+    InputError (a negative or NaN weight, named by its edge).
+    """
+    ids = source_ids(source, "sssp")
+    if cutoff is not None and not cutoff >= 0:
+        raise UsageError(f"--cutoff {cutoff}: must be at least 0; it is the weight of the longest paths. Leave it out.")
+    check_weights(session)
+    sources = session.store.lookup(ids)
+    program = program_for(session.meta, float64)
+    above_bytes = predecessor_bytes(session, program.value.dtype, weighted=True)
+    later = above_bytes if predecessors or session.proof_bytes else 0  # a certificate looks for them, too
+    wide = SSSP64(source=ids)  # may follow float32 sums, and does in their certificate
+    follows = (wide,) if program is SSSP else ()
+    beside = held_bytes(session, program.value.dtype, looked_for=not predecessors)
+    foresee_runs(
+        session, program(source=ids), maybe=follows, later=later, later_maybe=above_bytes, proof=follows,
+        beside_proof=beside,
+    )  # fmt: skip
+    outcome = session.run(program(source=ids), later=later)
+    supersteps, distance, note = outcome.supersteps, outcome.value, ""
+    above = find_predecessors(session, distance, sources, weighted=True) if predecessors else None
+    if program is SSSP and (why := floatsums.why_wider(session, distance, sources, above)):
+        note = f"distances are summed in float64, as --float64 does: {why}"
+        session.begin_again()
+        outcome = session.run(wide, later=later, kept=False)
+        supersteps, distance = supersteps + outcome.supersteps, outcome.value
+        above = find_predecessors(session, distance, sources, weighted=True) if predecessors else None
+    limit = limit_of(distance.dtype, cutoff)
+    if limit is not None:
+        far = distance > limit
+        distance[far] = unreached(distance.dtype)
+        if above is not None:
+            above[far] = session.none
+    # Tables hold float64 for whole-number sums: exact up to 2^53, and "not reached" is inf in every .npy.
+    column = distance_column(distance, LDBC_NO_PATH)
+    columns = [column if column.dtype.kind == "f" else replace(column, dtype=np.dtype(np.float64))]
+    if above is not None:
+        columns.append(predecessor_column(session, above))
+    found = session.finish(supersteps, outcome.converged, note or _digits_lost(distance))
+    return columns, found | {"reached": count_reached(distance)}
+
+
+def _digits_lost(distance: np.ndarray) -> str:
+    """A note where whole-number distances are greater than the float64 of tables counts."""
+    if distance.dtype.itemsize < 8 or distance.dtype.kind == "f":
+        return ""
+    lost = int(np.count_nonzero((distance > EXACT) & (distance != unreached(distance.dtype))))
+    verb = "is" if lost == 1 else "are"
+    return f"{show_things(lost, 'distance')} past 2^53 {verb} shown rounded, to 16 digits" if lost else ""
+
+
+def program_for(meta: Meta, float64: bool = False) -> type[SSSP]:
+    """The program whose arithmetic fits the store's weights."""
+    if meta.weight_dtype == "f4":
+        return SSSP64 if float64 else SSSP
+    longest = (meta.vertices - 1) * int(meta.max_weight or 0)
+    if longest >= 2**63 - 1:
+        return SSSP64
+    return SSSPInteger if longest < 2**32 - 1 else SSSPLong

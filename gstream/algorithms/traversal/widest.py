@@ -1,0 +1,102 @@
+"""Widest paths as a user calls them: the width of a path is its least weight; a vertex's is that of its widest path.
+
+NetworkX has no such function; in undirected graphs the widest paths are those of a maximum spanning tree. The width of
+a source is infinite. Weights must be 0 or more. Float weights are compared as float32, integers as 64 bits.
+
+Runs gstream.programs.widest; needs weights of 0 or more; holds 8 bytes a vertex, of integer weights 20; certificate:
+gstream.algorithms.traversal.width_proof.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.support.arguments import check_weights, source_ids
+from gstream.algorithms.support.lists import OneThread
+from gstream.algorithms.support.refusal import check_said, refuse
+from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.traversal import width_proof as widths
+from gstream.hostcode.bitmaps import bitmap, set_bits
+from gstream.programs.widest import Widest, WidestInteger
+from gstream.results.column import Column
+
+
+def run_widest(session: Session, source: Any) -> tuple[list[Column], dict[str, Any]]:
+    """Column width (inf at a source, null and in `.npy` -inf where there is no path), and the summary.
+
+    Raises UsageError (no source, or one that is not in the graph; a store without weights), InputError (a negative or
+    NaN weight, named by its edge).
+    """
+    outcome = session.run(program_of_widest(session, source))
+    width = outcome.value
+    if width.dtype.kind != "f":
+        limits = np.iinfo(width.dtype)
+        width = np.where(width == limits.max, np.inf, np.where(width == limits.min, -np.inf, width))
+    found = session.finish(outcome.supersteps, outcome.converged)
+    column = Column("width", width, -np.inf, dtype=width.dtype, npy_missing=-np.inf)
+    return [column], found | {"reached": int(np.count_nonzero(width != -np.inf))}
+
+
+def program_of_widest(session: Session, source: Any) -> Widest:
+    """The program whose numbers fit the store's weights. Raises as run_widest does."""
+    ids = source_ids(source, "widest")
+    check_weights(session, "widest")
+    session.store.lookup(ids)
+    return (Widest if session.meta.weight_dtype == "f4" else WidestInteger)(source=ids)
+
+
+def certify_widest(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Prove widths: one sweep that no edge leads to a wider path, then a search along edges that bear a width, which
+    must reach every vertex with one from a source. Raises CertificateError."""
+    width = columns[0].values
+    sources = np.unique(session.store.lookup(source_ids(options.get("source"), "certificate")))
+    if not np.all(width[sources] == np.inf):
+        raise refuse("a source has not infinite width")
+    if np.isnan(width).any():
+        raise refuse("a width is no number")
+    (name, pull), failure = session.gathers(), np.zeros(3, np.int64)
+    session.hold(width)
+    session.sweep(name, SharedKernel(widths.check_widths, (width, pull, failure), True))
+    if failure[0]:
+        u, v = session.user_ids(failure[1:])
+        raise refuse(f"the edge from {u} makes vertex {v} wider than {width[failure[2]]}")
+    reached = _bear(session, width, sources)
+    bits = np.unpackbits(reached.view(np.uint8), bitorder="little")[: len(width)].view(np.bool_)
+    odd = np.flatnonzero(bits != (width != -np.inf))
+    if len(odd):
+        raise refuse(f"vertex {session.user_ids(odd[:1])[0]} has width {width[odd[0]]} without a path so wide")
+    check_said(found, reached=int(np.count_nonzero(width != -np.inf)))
+    return {"holds": True, "proves": "every width is that of a path, and none is wider"}
+
+
+def _bear(session: Session, width: np.ndarray, sources: np.ndarray) -> np.ndarray:
+    """Bits of the vertices that edges which bear a width lead to from the sources, by one thread where few are due."""
+    name, pull = ("out", False) if session.store.has("out") else ("in", True)
+    here, reached, following = (bitmap(len(width)) for _ in range(3))
+    session.hold(here, reached, following)
+    set_bits(following, sources.astype(np.uint64))
+    with OneThread(session, [name], len(width) * session.id_dtype.itemsize, True) as alone:
+        while following.any():
+            reached |= following
+            if not pull and (due := alone.take(following)) is not None:
+                _bear_alone(session, alone, due, width, reached, following)
+                continue
+            here[:], following[:] = following, 0
+            kernel = SharedKernel(widths.bear_widths, (width, here, reached, following, pull), True)
+            session.sweep_among(name, kernel, None if pull else here)
+    return reached
+
+
+def _bear_alone(
+    session: Session, alone: OneThread, due: np.ndarray, width: np.ndarray, reached: np.ndarray, following: np.ndarray
+) -> None:
+    """Go on with the vertices that are due by one thread; following: those that are due then."""
+    assert alone.lists
+    lists, queue, ends = alone.lists[0], np.empty(len(width), session.id_dtype), np.array([0, len(due)])
+    queue[: len(due)] = due
+    given = (lists.words, lists.weights, lists.places, width, reached, queue, ends, alone.most)
+    session.look(widths.bear_alone, *given, items=0, long=True)
+    following[:] = 0
+    set_bits(following, queue[ends[0] : ends[1]].astype(np.uint64))

@@ -1,0 +1,399 @@
+"""Batches of one job on a GPU: one launch over what is cached, then copy and kernel of the rest, in stream order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from gstream.devices.base import Device
+from gstream.devices.batch_ring import Placement, cut_by_reach
+from gstream.devices.gpu.driver import LARGEST_ADDRESS, Gpu, Launcher, suspects
+from gstream.devices.gpu.page_pool import GpuTable, PagePool
+from gstream.devices.gpu.stream_lane import Lane, Mark, Spans
+from gstream.paging.page_source import Batch
+from gstream.paging.page_table import NO_PAGES, PageTable
+from pagestore.concurrency import cached_property
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Pages that are to be processed: numbers int64[n], ascending, of one topology, in rows int64[n].
+
+    words, weights: addresses of row 0 of the pages and of what is beside them, on the GPU or in pinned host memory;
+    claims: address of Claims in cuda/pages.cuh that no launch under way has;
+    entries, base: see Pool in cuda/pages.cuh; the address is 0 where there are none, and base may be negative then.
+    lane: None for cached pages. far: the pages are in host memory.
+    """
+
+    words: int
+    weights: int
+    claims: int
+    table: GpuTable
+    numbers: np.ndarray
+    rows: np.ndarray
+    entries: int
+    base: int
+    lane: Lane | None
+    far: bool = False
+
+    def arguments(self) -> tuple[int, ...]:
+        """The first arguments of every kernel over pages, from words to part_count."""
+        first, count = self.parts
+        page_words, base = self.table.table.layout.words, self.base & LARGEST_ADDRESS
+        where = (self.words, self.weights, page_words, self.entries, base, self.far, self.table.first_vertex.address)
+        return (*where, self.table.parts.address, first, count, self.claims)
+
+    @cached_property
+    def parts(self) -> tuple[int, int]:
+        """First part, where there are no entries, and number of parts."""
+        part_of, numbers = self.table.part_of, self.numbers
+        if self.entries:
+            return 0, int((part_of[numbers + 1] - part_of[numbers]).sum())
+        first = int(part_of[numbers[0]])
+        return first, int(part_of[numbers[-1] + 1]) - first
+
+    def blocks(self, kernel: Launcher) -> int:
+        """How many of a kernel's blocks there is work for: a warp takes a part."""
+        return kernel.blocks(self.parts[1])
+
+
+class Work(Protocol):
+    """What is done with pages: a program's step, or a page kernel.
+
+    stream: where launches over cached pages go; queued: names of kernels on it that are not known to be over. ready:
+    the event on it that launches on other streams come after, if any.
+    """
+
+    stream: Any
+    queued: list[str]
+    ready: Any
+
+    @property
+    def name(self) -> str:
+        """The kernel that `launch` queues."""
+
+    @property
+    def reach(self) -> int:
+        """Vertices of a streamed RA that one launch may span; 0: none is streamed."""
+
+    def launch(self, pages: Launch, stream: Any) -> None:
+        """Queue the kernel, and before it what it needs beside its pages."""
+
+    def take_edges(self) -> int:
+        """Edges looked at since the last call; everything queued is over."""
+
+    def close(self, ended: bool) -> None:
+        """The last call: streams and events go. ended: it was given all pages that there were for it."""
+
+
+class BatchQueue:
+    """Queues launches of one job or sweep; `device`: whose figures count. Call with the GPU's context current."""
+
+    def __init__(self, gpu: Gpu, device: Device, pool: PagePool, work: Work, spans: Spans | None) -> None:
+        self.gpu, self.device, self.pool, self.work, self._spans = gpu, device, pool, work, spans
+        self._letting_go: deque[tuple[Lane, Callable[[], None]]] = deque()  # copies queued, and what they let go of
+        self._ahead: deque[tuple[Batch, Placement, Lane]] = deque()  # copied for the next step, in order
+        self._held_over, self._held_ticket = gpu.event(), -1  # the launch over cached pages
+        self.met, self._depends = Mark(gpu, work.queued), False  # how far work's stream must be before others go on
+        self._sweep: tuple[np.ndarray, Launch, Placement] | None = None  # the same, over pages that keep their slots
+        self._busy = False  # whether batches were queued that are not known to be over
+
+    def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
+        """Queue one launch over the pages (int64[n], ascending) that are cached; the others, to be submitted."""
+        if (again := self.again(table, numbers)) is not None:
+            self.pool.ring.caches[table.name].hits += len(numbers)
+            self.device.stats.pages += len(numbers)
+            self._launch_held(*again)
+            return numbers[:0]
+        self._sweep = None  # its entries may be written over
+        place, found = self.pool.ring.held(numbers, table)
+        held = numbers[found]
+        if len(held) == 0:
+            return numbers
+        self.device.stats.pages += len(held)
+        if self.work.reach:
+            self._submit_held_by_reach(table, held, place)
+            return numbers[~found]
+        known, stream = self.pool.tables[table.name], self.work.stream
+        moved = not follows(held, place.rows)
+        where = known.put_entries(held, place.rows, stream) if moved else (0, int(held[0] - place.rows[0]))
+        launch = Launch(*self._here, self.pool.held_claims, known, held, place.rows, *where, None)
+        self._launch_held(launch, place)
+        if len(held) == len(numbers) and self.pool.ring.stays(table):
+            self._sweep = numbers, launch, place
+        return numbers[~found]
+
+    def _launch_held(self, launch: Launch, place: Placement) -> None:
+        stream, name = self.work.stream, launch.table.table.name
+        begin = self._mark(stream)
+        self.work.queued.append(self._launch(launch, stream))
+        self._span("cached pages", f"kernel: {len(launch.numbers)} cached pages of {name}", begin, stream)
+        self._held_over.record(stream)
+        self._held_ticket = self.pool.ring.ticket(place)
+
+    def again(self, table: PageTable, numbers: np.ndarray) -> tuple[Launch, Placement] | None:
+        """The last launch over cached pages, where it was over the same ones, so that these come by it once more.
+
+        Sweeps ask for the same pages every time, and finding thousands of them takes a tenth of a millisecond.
+        """
+        if self._sweep is None:
+            return None
+        last, launch, place = self._sweep
+        same = launch.table.table is table and not self.work.reach and np.array_equal(last, numbers)
+        return (launch, place) if same else None
+
+    def _submit_held_by_reach(self, table: PageTable, held: np.ndarray, place: Placement) -> None:
+        """Cached pages whose RA is streamed: by pieces that lie within reach of each other."""
+        at, ring = 0, self.pool.ring
+        for piece in cut_by_reach(held, table, self.work.reach, len(held)):
+            stream = ring.next_stream()
+            rows = place.rows[at : at + len(piece)]
+            at += len(piece)
+            lane = self.pool.lanes[stream]
+            lane.wait()
+            self._run(table, piece, Placement(stream, rows, [], rows), lane)
+
+    @property
+    def _here(self) -> tuple[int, int]:
+        """Addresses of the pool's pages and weights."""
+        return self.pool.pages.address, self.pool.weights.address
+
+    def submit_in_place(self, batch: Batch) -> None:
+        """Queue one launch over pages in pinned host memory, whose addresses are the same to a GPU."""
+        lane, known = self.pool.far, self.pool.tables[batch.table.name]
+        lane.wait()
+        self.device.stats.pages += len(batch.numbers)
+        words = batch.pages.ctypes.data, 0 if batch.weights is None else batch.weights.ctypes.data
+        where = lane.put_entries(known.entries_of(batch.numbers, batch.rows))
+        launch = Launch(*words, lane.claims, known, batch.numbers, batch.rows, *where, lane, far=True)
+        self._queue_kernel(launch, lane, "in place")
+        lane.ticket = self.pool.ring.ticket(Placement(self.pool.ring.streams, NO_PAGES, [], NO_PAGES))
+
+    def submit(self, batch: Batch) -> None:
+        """Queue copies and kernel of a batch; `batch.done` is called when its host memory has been read."""
+        try:
+            self._submit(batch)
+        except self.gpu.cuda.Error as error:  # of a kernel that was queued before: CUDA tells at any later call
+            raise self.gpu.failure(self._suspect(), error) from error
+
+    def _suspect(self) -> str:
+        """The launches that are not known to be over."""
+        going = sorted((lane for lane in self.pool.all_lanes if lane.used), key=lambda lane: lane.ticket)
+        return suspects([*self.work.queued, *(lane.what for lane in going)])
+
+    def _submit(self, batch: Batch) -> None:
+        self._let_go()
+        ring, table = self.pool.ring, batch.table
+        ready = self._take_ahead(batch)
+        if ready is not None:
+            self._count_moved(batch, len(batch.numbers))
+            self.device.stats.pages += len(batch.numbers)
+            batch.done()
+            self._run(table, batch.numbers, *ready)
+            return
+        pieces, at = cut_by_reach(batch.numbers, table, self.work.reach, ring.batch_pages), 0
+        for number, piece in enumerate(pieces):
+            place = ring.place(piece, table)
+            lane = self.pool.lanes[place.stream]
+            self._copy(batch, piece, batch.rows[at : at + len(piece)], place, lane)
+            at += len(piece)
+            if number == len(pieces) - 1:
+                self._letting_go.append((lane, batch.done))
+            self._count_moved(batch, len(piece))
+            self.device.stats.pages += len(piece)
+            self._run(table, piece, place, lane)
+
+    def submit_ahead(self, batch: Batch) -> bool:
+        """Copy a batch that the next step will ask for, so that the link is busy while vertices are; False: no room.
+
+        Only where all pages pass through the ring, one batch a lane.
+        """
+        ring = self.pool.ring
+        whole = not self.work.reach and len(batch.numbers) <= ring.batch_pages
+        if not whole or len(self._ahead) == len(self.pool.lanes) or ring.admits(batch.table):
+            return False
+        place = ring.place(batch.numbers, batch.table)
+        lane = self.pool.lanes[place.stream]
+        self._copy(batch, batch.numbers, batch.rows, place, lane)
+        self._ahead.append((batch, place, lane))
+        return True
+
+    def _take_ahead(self, batch: Batch) -> tuple[Placement, Lane] | None:
+        """Where a batch lies that was copied ahead; if another one was, all of them are in vain."""
+        if self._ahead and np.array_equal(self._ahead[0][0].numbers, batch.numbers):
+            _, place, lane = self._ahead.popleft()
+            return place, lane
+        self._drop_ahead()
+        return None
+
+    def _drop_ahead(self) -> None:
+        """Forget what was copied in vain; it moved all the same."""
+        for batch, _, _ in self._ahead:
+            self._count_moved(batch, len(batch.numbers))
+        self._ahead.clear()
+
+    def _count_moved(self, batch: Batch, pages: int) -> None:
+        stats = self.device.stats
+        stats.pages_moved += pages
+        stats.bytes_moved += batch.table.bytes_of(pages, batch.weights is not None)
+
+    def _copy(self, batch: Batch, numbers: np.ndarray, source: np.ndarray, place: Placement, lane: Lane) -> None:
+        """Queue the copies of pages, a run of neighbouring rows at a time.
+
+        All copies go to one stream of their own: changing streams costs the link some 5 %.
+        """
+        table, to, pool, stream = batch.table, place.rows, self.pool, self.pool.copies
+        lane.wait()  # its rows are read until then
+        self._let_go_of(lane)
+        if place.waits:  # so are cache slots that are overwritten, by launches on any stream
+            users = [(other.ticket, other.over) for other in pool.lanes]
+            for ticket, over in [*users, (self._held_ticket, self._held_over)]:
+                if ticket in place.waits:
+                    stream.wait_for_event(over)
+        begin = self._mark(stream)
+        for low, high in runs(to, source):
+            part = slice(int(source[low]), int(source[low]) + high - low)
+            at = int(to[low])
+            self.gpu.write(pool.pages.address + at * table.page_bytes, batch.pages[part], stream)
+            if batch.weights is not None:
+                assert pool.weights.nbytes, "pages with weights for work without"
+                where = pool.weights.address + at * table.weight_page_bytes
+                self.gpu.write(where, batch.weights[part], stream)
+        self._span("copies", f"copy: {len(numbers)} pages of {table.name}", begin, stream)
+        lane.copied.record(stream)
+        lane.stream.wait_for_event(lane.copied)
+
+    def _run(self, table: PageTable, numbers: np.ndarray, place: Placement, lane: Lane) -> None:
+        """Queue the kernel of pages that are being copied to the lane's rows, or that were there."""
+        known, rows = self.pool.tables[table.name], place.rows
+        if follows(numbers, rows):
+            where = 0, int(numbers[0] - rows[0])
+        else:
+            where = lane.put_entries(known.entries_of(numbers, rows))
+        launch = Launch(*self._here, lane.claims, known, numbers, rows, *where, lane)
+        self._queue_kernel(launch, lane, f"stream {place.stream}")
+        lane.ticket = self.pool.ring.ticket(place)
+
+    def _queue_kernel(self, pages: Launch, lane: Lane, track: str) -> None:
+        """Queue the kernel on its lane, after what is on the work's stream."""
+        self._busy = True
+        if self.work.ready is not None:
+            lane.stream.wait_for_event(self.work.ready)
+        begin = self._mark(lane.stream)
+        lane.what = self._launch(pages, lane.stream)
+        self._span(track, f"kernel: {len(pages.numbers)} pages of {pages.table.table.name}", begin, lane.stream)
+        lane.over.record(lane.stream)
+        lane.used = True
+
+    def _launch(self, pages: Launch, stream: Any) -> str:
+        """Queue the work's kernel; what it was, for errors that show later."""
+        first, last, name = pages.numbers[0], pages.numbers[-1], pages.table.table.name
+        what = f"{self.work.name} over {len(pages.numbers)} pages, {first} to {last}, of topology {name}"
+        try:
+            self.work.launch(pages, stream)
+        except self.gpu.cuda.Error as error:
+            raise self.gpu.failure(what, error) from error
+        return what
+
+    def _mark(self, stream: Any) -> Any:
+        return None if self._spans is None else self._spans.mark(stream)
+
+    def _span(self, track: str, name: str, begin: Any, stream: Any) -> None:
+        if self._spans is not None:
+            self._spans.add(track, name, begin, self._spans.mark(stream))
+
+    def _let_go(self, all_of_them: bool = False) -> None:
+        """Tell the sources of batches whose copies are over."""
+        while self._letting_go and (all_of_them or self._letting_go[0][0].copied.query()):
+            self.make_room()
+
+    def _let_go_of(self, lane: Lane) -> None:
+        """The same for what a lane copied last, before its event stands for another copy; copies end in order."""
+        while any(waiting is lane for waiting, _ in self._letting_go):
+            self.make_room()
+
+    def make_room(self) -> None:
+        """Let the oldest batch get past its copy."""
+        if self._letting_go:
+            lane, done = self._letting_go.popleft()
+            self.gpu.company.wait_event(lane.copied)
+            done()
+
+    def settle(self) -> None:
+        """Return when all batches are over; launches on the work's stream, and copies ahead, go on."""
+        if self._busy:
+            self._busy = False
+            for lane in self.pool.all_lanes:
+                lane.wait()
+                lane.ticket = -1
+            self._let_go(all_of_them=True)
+
+    def finish(self) -> None:
+        """Return when all launches are over; copies ahead go on."""
+        self.settle()
+        with self.gpu.suspecting(self.work.queued):
+            self.gpu.company.wait_for(self.work.stream)
+        self.work.queued.clear()
+        self.all_over()
+
+    def all_over(self) -> None:
+        """Batches are known to be over; launches over cached pages, too, if nothing is queued on the work's stream."""
+        if not self.work.queued:
+            self._held_ticket = -1
+            self.pool.ring.all_over()
+        if self._spans is not None:
+            self._spans.flush()
+
+    def arrive(self) -> None:
+        """Mark how far the work's stream is, once all batches are over."""
+        self.settle()
+        with self.gpu.suspecting(self.work.queued):
+            self.met.event.record(self.work.stream)
+
+    def depend(self, others: Sequence[Mark]) -> None:
+        """Have what is queued next come after what the others' marks stand for."""
+        with self.gpu.suspecting(self.work.queued):
+            if not self._depends:
+                self._depends = True
+                self.gpu.company.begin(self.gpu.event(), [other.look for other in others])
+            for other in others:
+                self.work.stream.wait_for_event(other.event)
+
+    def close(self, ended: bool = False) -> None:
+        """Return when nothing is queued any more; the last call, also where it breaks off."""
+        over = False
+        try:
+            self.finish()
+            self._drop_ahead()
+            self.gpu.synchronize()
+            if self._spans is not None:
+                self._spans.flush()
+            self.device.stats.edges += self.work.take_edges()
+            over = True
+            self.gpu.company.end()
+        finally:
+            self.work.close(ended and over)
+            self._held_over = None  # not later, when an error's traceback lets go of this queue
+            self.met.free()
+
+
+def follows(numbers: np.ndarray, rows: np.ndarray) -> bool:
+    """Whether pages (int64[n], ascending) and their rows are both without gaps."""
+    return int(numbers[-1] - numbers[0]) == len(numbers) - 1 and is_run(rows)
+
+
+def runs(to: np.ndarray, source: np.ndarray) -> list[tuple[int, int]]:
+    """Ranges of indices in which rows are neighbours on both sides, which one copy moves."""
+    if is_run(to) and is_run(source):
+        return [(0, len(to))]
+    breaks = (np.flatnonzero((np.diff(to) != 1) | (np.diff(source) != 1)) + 1).tolist()
+    return list(zip([0, *breaks], [*breaks, len(to)], strict=True))
+
+
+def is_run(rows: np.ndarray) -> bool:
+    """Whether rows (int64[n], distinct) are neighbours in ascending order."""
+    return int(rows[-1] - rows[0]) == len(rows) - 1 and bool((rows[1:] > rows[:-1]).all())

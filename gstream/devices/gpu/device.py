@@ -1,0 +1,341 @@
+"""A GPU as a device: pages come over the link into a ring of batch buffers, one for each stream, or stay in its cache.
+
+submit_held(pages) runs one launch over all wanted pages that are in the cache. submit(batch) queues the copies of its
+pages on the one stream for copies, and on the batch's own the kernel, which waits for them. Before a stream is used
+again its last batch must be over: one a stream is in flight. Page kernels without `gpu_work` run on the host's cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from gstream.devices.attributes import message_dtype, needed_degrees, whole_degrees
+from gstream.devices.autonomous import Made, Rules
+from gstream.devices.base import Device, DevicePlan, Job, Step
+from gstream.devices.early_pull import Repeat
+from gstream.devices.gpu import autonomous as gpuahead
+from gstream.devices.gpu import merge as gpumerge
+from gstream.devices.gpu.batch_queue import BatchQueue, Launch
+from gstream.devices.gpu.driver import DeviceError, Gpu, never_free
+from gstream.devices.gpu.page_pool import PagePool
+from gstream.devices.gpu.program_work import ProgramWork
+from gstream.devices.gpu.stream_lane import Spans, Stopwatch
+from gstream.devices.gpu.uploads import Uploads
+from gstream.devices.gpu.vertex_state import GpuState
+from gstream.devices.gpu.vertices import GpuVertices
+from gstream.devices.host.device import HostDevice
+from gstream.devices.page_kernel import PageKernel
+from gstream.paging.page_source import Batch, nothing
+from gstream.paging.page_table import PageTable
+from gstream.telemetry.trace import Trace
+from pagestore.errors import ResourceError
+
+USABLE = 0.95  # of the free memory; the rest is for the driver's own needs
+SLACK_BYTES = 256 << 20
+ALL_CLAIMED = 0xF0000000  # more claims than a launch has, and few enough to count on in 32 bits
+
+
+class GpuDevice(GpuVertices):
+    """GPU number `index`; `threads` host threads for sweeps."""
+
+    pins = queues = True
+
+    def __init__(self, name: str, index: int, threads: int, trace: Trace | None = None) -> None:
+        super().__init__(name, Gpu(index))
+        self._threads = threads
+        self._sweeper: HostDevice | None = None
+        self._capacity: int | None = None
+        self._lost = False
+        self.kept_pool: PagePool | None = None
+        self._work: ProgramWork | None = None
+        self._queue: BatchQueue | None = None
+        self.zero_copy = self.gpu.reads_host
+        with self.gpu:
+            self.spans = None if trace is None else Spans(self.gpu, trace, name)
+            self.uploads = Uploads(self.gpu, self.spans)
+
+    @property
+    def pool(self) -> PagePool:
+        assert self.kept_pool is not None, "no job is attached"
+        return self.kept_pool
+
+    @property
+    def queue(self) -> BatchQueue:
+        assert self._queue is not None, "no job is attached"
+        return self._queue
+
+    @property
+    def work(self) -> ProgramWork:
+        assert self._work is not None, "no job is attached"
+        return self._work
+
+    @property
+    def memory_bytes(self) -> int:
+        return sum(part.memory_bytes for part in (self.uploads, self.kept_pool, self._state) if part is not None)
+
+    def capacity(self) -> int | None:
+        """Asked of the driver once, when nothing is held: plans that change from run to run would empty the cache."""
+        if self._capacity is None:
+            with self.gpu:
+                free = self.gpu.free_bytes()
+            self._capacity = int(free * USABLE) - SLACK_BYTES
+            if self._capacity <= 0:
+                raise ResourceError(
+                    f"{self.name} ({self.gpu.name}): only {free} bytes of its memory are free. End other programs "
+                    "on it (nvidia-smi names them), close other graphs that use it, or name another GPU with --devices."
+                )
+        return self._capacity
+
+    def cached(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> dict[str, np.ndarray]:
+        if self.kept_pool is None or not self.kept_pool.serves(plan, tables, weights):
+            return {}
+        return {name: cache.page_of_slot[: cache.used] for name, cache in self.kept_pool.ring.caches.items()}
+
+    def apart(self, peers: Sequence[Device]) -> int:
+        with self.gpu:
+            return sum(not self.gpu.reaches(peer.gpu) for peer in peers if isinstance(peer, GpuDevice))
+
+    def pin(self, array: np.ndarray, touched: bool = False) -> Callable[[], None]:
+        """Pin host memory that copies come from, or that kernels read in place, and that shares no page of the system's
+        with other arrays; returns what undoes it."""
+        if array.nbytes == 0:
+            return nothing
+        with self.gpu:
+            unpin = self.gpu.pin(array, touched)
+
+        def undo() -> None:
+            if self._lost:  # what is queued may read it at any time
+                never_free(array)
+            else:
+                self._in_the_end(unpin)
+
+        return undo
+
+    def attach(self, job: Job) -> None:
+        self._check()
+        with self.gpu:
+            code, copied = job.code, job.plan.source_copy
+            degrees = needed_degrees(code, True) if job.plan.resident else whole_degrees(code, copied)
+            self.uploads.keep({f"heads/{name}" for name in job.host.heads} | degrees)
+            self._make_pool(job.plan, job.tables, job.code.uses_edge)
+            self._state = GpuState(self.gpu, job, self.pool.tables, self.uploads, self.spans)
+            reach = 0 if job.plan.resident or job.plan.message or copied else job.plan.reach
+            for lane in self.pool.lanes if reach else ():
+                lane.value = self.gpu.empty(reach, job.code.value_dtype)
+                lane.degree = self.gpu.empty(reach if job.code.uses_degree else 0, job.host.degree.dtype)
+                lane.message = self.gpu.empty(reach if job.code.premessage else 0, message_dtype(job.code))
+            self._work = ProgramWork(self._state)
+            self._queue = BatchQueue(self.gpu, self, self.pool, self._work, self.spans)
+            self._merges = Stopwatch(self.gpu)
+
+    def _make_pool(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
+        """The pool of the last run where the plan is the same; else its memory goes first."""
+        if self.kept_pool is not None and not self.kept_pool.serves(plan, tables, weights):
+            self.kept_pool.free()
+            self.kept_pool = None  # within the context: its streams go
+        if self.kept_pool is None:
+            self.kept_pool = PagePool(self.gpu, plan, tables, weights)
+
+    def _in_the_end(self, call: Callable[[], None]) -> None:
+        """Call in the GPU's context; an error of CUDA that shows here only follows one that is on its way."""
+        try:
+            with self.gpu:
+                call()
+        except DeviceError:
+            self._lose()
+
+    def rest(self) -> None:
+        self._in_the_end(self.gpu.synchronize)
+
+    def detach(self) -> None:
+        """Raises nothing."""
+        if self._sweeper is not None:
+            self._sweeper.detach()
+        if self._queue is None and self._state is None:
+            return
+        self._in_the_end(self._end_job)
+
+    def _end_job(self) -> None:
+        with ExitStack() as undo:
+            undo.callback(self._forget_job)  # also where Ctrl-C comes meanwhile
+            if self._queue is not None:
+                self._queue.close()
+
+    def _forget_job(self) -> None:
+        self.gpu.synchronize()
+        if self._state is not None:
+            self.stats.attribute_bytes += self._state.attribute_bytes
+            self._state.free()
+        for lane in self.pool.lanes:
+            lane.free_source()
+        self._count_hits()
+        self._state = self._work = self._queue = None
+
+    def _lose(self) -> None:
+        """CUDA's errors stick to a process: forget what is on the GPU, which can't be freed any more."""
+        never_free(vars(self).copy())
+        self._state = self._work = self._queue = self.kept_pool = None
+        self.uploads = Uploads(self.gpu)
+        self._lost = True
+
+    def _check(self) -> None:
+        if self._lost:
+            raise self.gpu.failure("", "it failed before")
+
+    def _count_hits(self) -> None:
+        for cache in self.pool.ring.caches.values():
+            self.stats.cache_hits += cache.hits
+            self.stats.cache_misses += cache.misses
+            cache.hits = cache.misses = 0
+
+    def release(self) -> None:
+        """Give everything back that is kept between runs."""
+        self._in_the_end(self._give_back)
+
+    def _give_back(self) -> None:
+        self.uploads.keep(set())
+        if self.kept_pool is not None:
+            self.kept_pool.free()
+        self.kept_pool = None
+
+    def close(self) -> None:
+        self.detach()
+        self.release()
+        if self._sweeper is not None:
+            self._sweeper.close()
+        self._in_the_end(self._end_trace)
+
+    def _end_trace(self) -> None:
+        self.spans = self.uploads.spans = None  # within the context: its events go
+
+    # Batches
+
+    def begin(self, step: Step) -> None:
+        with self.gpu:
+            self.work.begin(step)
+
+    def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
+        if self._queue is None:  # a sweep on the host's cores
+            return numbers
+        with self.gpu:
+            return self._queue.submit_held(table, numbers)
+
+    def absent(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
+        return numbers if self._queue is None else self.pool.ring.absent(numbers, table)
+
+    def submit(self, batch: Batch) -> None:
+        if self._queue is None:
+            assert self._sweeper is not None, "no job is attached, and no sweep has begun"
+            self._sweeper.submit(batch)
+            return
+        with self.gpu:
+            self._queue.submit(batch)
+
+    def submit_in_place(self, batch: Batch) -> None:
+        with self.gpu:
+            self.queue.submit_in_place(batch)
+
+    def submit_ahead(self, batch: Batch) -> bool:
+        if self._queue is None:
+            return False
+        with self.gpu:
+            return self._queue.submit_ahead(batch)
+
+    def make_room(self) -> None:
+        if self._queue is not None:
+            with self.gpu:
+                self._queue.make_room()
+
+    def finish(self) -> None:
+        if self._queue is not None:
+            with self.gpu:
+                self._queue.finish()
+
+    def settle(self) -> None:
+        """What works on vertices is queued on one stream, so batches alone need an end."""
+        if self._queue is not None:
+            with self.gpu:
+                self._queue.settle()
+
+    def meet(self, peers: Sequence[Device]) -> bool:
+        return self._state is not None and self._state.plan.resident and gpumerge.meet(peers)
+
+    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
+        with self.gpu:
+            looked, found = self.state.frontier(edges, table)
+            self._count(looked)
+            return found
+
+    def tally(self) -> int:
+        with self.gpu:
+            edges, changed = self.state.take_counts()
+            self._count(edges)
+            return changed
+
+    def _count(self, edges: int) -> None:
+        self.stats.edges += edges
+        self.stats.merge_seconds += self._merges.take()
+        self.queue.all_over()
+
+    def repeat(self, table: PageTable, numbers: np.ndarray) -> Repeat | None:
+        return None if (again := self.queue.again(table, numbers)) is None else GpuRepeat(self, again[0])
+
+    def run_ahead(self, rules: Rules, first: int, limit: int | None) -> Made | None:
+        with self.gpu:
+            return gpuahead.run(self, self.state, self.pool, rules, first, limit)
+
+    def begin_sweep(self, kernel: PageKernel, tables: dict[str, PageTable], plan: DevicePlan) -> None:
+        self._check()
+        on_gpu = getattr(kernel, "gpu_work", None)
+        if on_gpu is not None:
+            with self.gpu:
+                self._make_pool(plan, dict(tables), kernel.needs_weights)
+                self._queue = BatchQueue(self.gpu, self, self.pool, on_gpu(self), self.spans)
+            return
+        if self._sweeper is None:
+            self._sweeper = HostDevice(self.name, self._threads)
+        self._sweeper.begin_sweep(kernel, tables, plan)
+
+    def end_sweep(self) -> Any:
+        if self._queue is not None:
+            with self.gpu:
+                queue, self._queue = self._queue, None  # what breaks off here is closed already
+                queue.close(ended=True)
+            self._count_hits()
+            return None
+        assert self._sweeper is not None, "no sweep has begun"
+        counted = self._sweeper.take_stats()
+        self.stats.pages += counted.pages
+        self.stats.edges += counted.edges
+        return self._sweeper.end_sweep()
+
+
+class GpuRepeat:
+    """A gstream.devices.early_pull.Repeat: the last launch over pages that all stay on the GPU, once more."""
+
+    def __init__(self, device: GpuDevice, launch: Launch) -> None:
+        self._device, self._launch = device, launch
+
+    def ask(self, frontier: bool) -> None:
+        with self._device.gpu:
+            self._device.state.ask(frontier)
+
+    def retract(self) -> None:
+        """Warps that find all of it claimed end; claims are made for the next run again once they have."""
+        device, launch = self._device, self._launch
+        with device.gpu:
+            state, claims = device.state, [(launch.claims, 1), *device.work.claims]
+            claimed = np.full(max(count for _, count in claims), ALL_CLAIMED, np.uint64)
+            for address, count in claims:  # by a copy: a kernel would have to wait for processors
+                device.gpu.write(address, claimed[:count], device.pool.copies)
+            state.wait()
+            device.pool.copies.synchronize()
+            device.gpu.write(launch.claims, np.zeros(1, np.uint64))
+            state.take_counts()
+            device.stats.pages -= len(launch.numbers)
+            device.pool.ring.caches[launch.table.table.name].hits -= len(launch.numbers)
+            device.queue.all_over()

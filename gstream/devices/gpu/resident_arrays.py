@@ -1,0 +1,241 @@
+"""Arrays of one call that stay in a GPU's memory while record and item kernels work on them, round by round.
+
+A sweep that copies its arrays to a GPU and back takes milliseconds; a launch over pages that are cached, with arrays
+that are there, some 10 us. So launches are only queued here, on one stream, and waited for where the host reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
+from mmap import PAGESIZE
+from typing import Any
+
+import numpy as np
+
+from gstream.cudacode.generate import UnitShape
+from gstream.cudacode.records import UNIT_OF_ITEMS, bits_of, unit_of_records
+from gstream.devices.gpu.batch_queue import Launch, follows
+from gstream.devices.gpu.device import GpuDevice
+from gstream.devices.gpu.driver import PINNED_TO_FETCH, Array, DeviceError, Launcher, never_free
+from gstream.devices.gpu.page_pool import PagePool
+from gstream.devices.gpu.stream_lane import span_of
+from gstream.paging.page_source import nothing
+from gstream.paging.page_table import PageTable
+from gstream.records import ItemKernel, RecordKernel, bytes_of
+from pagestore.errors import ResourceError
+
+
+class GpuArrays:
+    """Copies of host arrays on one GPU, known by the host array that each is of.
+
+    edges: a counter of edges that launches over all pages looked at. Between `put` and `read` the host's array may be
+    behind the GPU's.
+    """
+
+    def __init__(self, device: GpuDevice, arrays: Iterable[np.ndarray], room: int | None) -> None:
+        """room: bytes that the GPU may hold; cached pages go where these arrays would not fit beside them."""
+        self.device, self.gpu = device, device.gpu
+        self._copies: dict[int, tuple[np.ndarray, Array]] = {}
+        self._taken, self._pins = list[Array](), dict[int, Callable[[], None]]()
+        self._written: set[int] = set()
+        self._queued: dict[str, None] = {}  # names of kernels that are not known to be over, in order
+        self._launches: dict[str, tuple[PagePool, Launch, np.ndarray | None]] = {}  # by topology
+        self._prepared: dict[tuple[Any, ...], tuple[Launcher, list[int], list[tuple[int, int]], set[int]]] = {}
+        distinct = {id(array): array for array in arrays}
+        if room is not None and device.memory_bytes + bytes_of(distinct.values()) > room:
+            device.release()
+        with self.gpu:
+            try:
+                self.stream, self.edges = self.gpu.stream(), self._new(np.zeros(1, np.uint64))
+                for array in distinct.values():
+                    assert array.flags.c_contiguous, "a copy goes back to where it came from"
+                    self._copies[id(array)] = array, self._new(array)
+            except BaseException:
+                with suppress(self.gpu.cuda.Error):  # follows the one that is on its way
+                    self._free()
+                raise
+        device.uploads.resident = self
+
+    def _new(self, values: np.ndarray) -> Array:
+        whole = -(-values.nbytes // 4) * 4  # a word at the end of bytes, too: that is how one is swapped
+        self._taken.append(array := self.gpu.empty(whole // values.itemsize, values.dtype))
+        self.gpu.write(array.address, values)
+        return array
+
+    @property
+    def memory_bytes(self) -> int:
+        return sum(array.nbytes for array in self._taken)
+
+    def bytes_with(self, arguments: Iterable[Any]) -> int:
+        """What the GPU holds where those of a kernel's arguments are copied, too, that have no copies."""
+        return self.memory_bytes + bytes_of(value for value in arguments if self.find(value) is None)
+
+    def may_hold(self, table: PageTable) -> bool:
+        """Whether there is a slot for every page of a topology, and all keep theirs."""
+        pool = self.device.kept_pool
+        return pool is not None and pool.ring.stays(table) and pool.ring.caches[table.name].slots == table.pages
+
+    def find(self, array: Any) -> Array | None:
+        """The copy of a host array, if there is one."""
+        return self._copies[id(array)][1] if id(array) in self._copies else None
+
+    def note_written(self, kernel: RecordKernel, arguments: Sequence[Any]) -> set[int]:
+        """A kernel changes copies: the IDs of the arrays that they are of."""
+        given = zip(kernel.parameters, arguments, strict=True)
+        written = {id(array) for name, array in given if name in kernel.merges and self.find(array)}
+        self._written |= written
+        return written
+
+    def items(self, kernel: ItemKernel, count: int, arguments: Sequence[Any]) -> bool:
+        """Queue an item kernel over `count` items; all its arrays have copies. True."""
+        prepared = self._prepare(kernel, UNIT_OF_ITEMS, arguments)
+        assert prepared is not None, f"{kernel.name}: an array that is not there"
+        launch, given = prepared
+        with self.gpu, self._span(kernel, f"{count} items"):
+            launch(self.stream, launch.blocks(count), 0, 1, count, self.edges.address, *given)
+        return True
+
+    def sweep(self, kernel: RecordKernel, table: PageTable, shape: UnitShape, arguments: Sequence[Any]) -> bool:
+        """Queue a record kernel over all pages of a topology, if the GPU has these and copies of all arrays."""
+        with self.gpu:
+            pages = self._whole(table, shape.weight_dtype is not None)
+            prepared = None if pages is None else self._prepare(kernel, shape, arguments)
+            if pages is None or prepared is None:
+                return False
+            launch, given = prepared
+            with self._span(kernel, f"{table.pages} cached pages of {table.name}"):
+                launch(self.stream, pages.blocks(launch), *pages.arguments(), self.edges.address, *given)
+        self.device.stats.pages += table.pages
+        self.device.stats.cache_hits += table.pages
+        return True
+
+    def _span(self, kernel: RecordKernel, what: str) -> AbstractContextManager[None]:
+        """A trace's span over what is queued within the block."""
+        return span_of(self.device.spans, "rounds", f"kernel: {kernel.name}, {what}", self.stream)
+
+    def _whole(self, table: PageTable, weights: bool) -> Launch | None:
+        """A launch over all pages of a topology, with their weights if asked for; None if they are not there for good.
+
+        Finding hundreds of pages takes longer than queueing a launch over them.
+        """
+        pool = self.device.kept_pool
+        if pool is None or not self.may_hold(table) or not pool.ring.caches[table.name].whole:
+            return None
+        if weights and not pool.weights.nbytes:
+            return None
+        known = self._launches.get(table.name)
+        if known is None or known[0] is not pool:
+            numbers, rows, there = table.all_pages(), pool.ring.rows_of(table).astype(np.int64), pool.tables[table.name]
+            entries = None if follows(numbers, rows) else there.entries_of(numbers, rows)
+            where = (0, int(numbers[0] - rows[0])) if entries is None else there.put(entries, self.stream)
+            launch = Launch(
+                pool.pages.address, pool.weights.address, pool.held_claims, there, numbers, rows, *where, None
+            )
+            known = self._launches[table.name] = pool, launch, entries
+        _, launch, entries = known
+        if entries is not None:
+            launch.table.put(entries, self.stream)  # others may have been put there since
+        return launch
+
+    def _prepare(
+        self, kernel: RecordKernel, shape: UnitShape, arguments: Sequence[Any]
+    ) -> tuple[Launcher, list[int]] | None:
+        """The launcher and its last arguments, which take longer to find than to launch: kept, but for numbers. None
+        where an array has no copy."""
+        kinds = [id(value) if isinstance(value, np.ndarray) else type(value) for value in arguments]
+        key = (kernel, shape.weight_dtype is None, *kinds)
+        if key not in self._prepared:
+            if not all(self.find(value) for value in arguments if isinstance(value, np.ndarray)):
+                return None
+            words, places = list[int](), list[tuple[int, int]]()  # words[place] is of a number, which argument it is
+            for index, value in enumerate(arguments):
+                copy = self.find(value)
+                if copy is None:
+                    places.append((len(words), index))
+                words += [0] if copy is None else [copy.address, value.size]
+            with self.gpu:
+                launch = self.gpu.load(unit_of_records(kernel, shape, arguments))[f"{kernel.name}_kernel"]
+            self._prepared[key] = launch, words, places, self.note_written(kernel, arguments)
+        launch, words, places, written = self._prepared[key]
+        self._written |= written
+        self._queued[kernel.name] = None
+        given = words.copy()
+        for place, index in places:
+            given[place] = bits_of(arguments[index])
+        return launch, given
+
+    def read(self, array: np.ndarray) -> None:
+        """Bring a host array up to date, after what is queued."""
+        copy = self.find(array)
+        assert copy is not None, "an array that is not there"
+        with self.gpu, self.gpu.suspecting(list(self._queued)):
+            self._pin(array)
+            self.gpu.read(copy.address, array, self.stream)
+            self._over()
+
+    def _over(self) -> None:
+        """Everything queued is known to be over."""
+        self._queued.clear()
+        if self.device.spans is not None:
+            self.device.spans.flush()
+
+    def _pin(self, array: np.ndarray) -> None:
+        """Pin a large array that has the system's pages for itself, which is read round by round then; once."""
+        if array.nbytes < PINNED_TO_FETCH or array.ctypes.data % PAGESIZE or id(array) in self._pins:
+            return
+        try:
+            self._pins[id(array)] = self.gpu.pin(array)
+        except ResourceError:
+            self._pins[id(array)] = nothing
+
+    def put(self, array: np.ndarray) -> None:
+        """Have a copy follow a host array that the host has changed, after what is queued."""
+        copy = self.find(array)
+        assert copy is not None, "an array that is not there"
+        self.settle()
+        with self.gpu:
+            self.gpu.write(copy.address, array)
+
+    def forget(self, *arrays: np.ndarray) -> None:
+        """Nobody will read what kernels have made of these arrays so far."""
+        self._written.difference_update(map(id, arrays))
+
+    def settle(self) -> None:
+        """Return when what is queued is over: others may work with the pages, and on the copies, then."""
+        if self._queued:
+            with self.gpu, self.gpu.suspecting(list(self._queued)):
+                self.gpu.company.wait_for(self.stream)
+                self._over()
+
+    def bring_back(self) -> None:
+        """Bring all host arrays up to date. Raises DeviceError, and no DeviceMemoryError: what there is, is here."""
+        self.settle()
+        with self.gpu:
+            try:
+                for number in self._written:
+                    array, copy = self._copies[number]
+                    self.gpu.read(copy.address, array, self.stream)
+                edges = self.gpu.read(self.edges.address, np.zeros(1, np.uint64), self.stream)
+            except self.gpu.cuda.Error as error:
+                raise self.gpu.fault("arrays on their way back", error) from error
+        self.device.stats.edges += int(edges[0])
+
+    def free(self) -> None:
+        """Give the memory back. Raises nothing: an error of CUDA that shows here follows one that is on its way."""
+        if self.device.uploads.resident is self:
+            self.device.uploads.resident = None
+        try:
+            with self.gpu:
+                self._free()
+        except DeviceError:
+            never_free(vars(self).copy())
+
+    def _free(self) -> None:
+        """Within the context."""
+        self.gpu.synchronize()
+        for unpin in self._pins.values():
+            unpin()
+        for array in self._taken:
+            array.free()
+        self._copies, self.stream = {}, None

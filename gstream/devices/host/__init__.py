@@ -1,0 +1,1 @@
+"""The host's cores as a device."""

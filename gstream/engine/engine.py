@@ -1,0 +1,401 @@
+"""The driver's front: an engine holds devices, page sources and caches of one open store, kept from run to run.
+
+with Engine(store, options) as engine:
+    outcome = engine.run(program)           # values in store order, supersteps, converged, stats
+    state = engine.sweep("out", kernel)     # a page kernel over one topology
+    engine.plan(program)                    # what `run` would hold and move
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gstream.devices.base import Device, DeviceMemoryError, DevicePlan, HostVertices, Job
+from gstream.devices.host.device import HostDevice
+from gstream.devices.host.threads import QUIET, Workers
+from gstream.devices.page_kernel import PageKernel
+from gstream.engine.checkpoint import Keeper, make_keeper
+from gstream.engine.demand import Demand
+from gstream.engine.feeding import exhaust, feed, in_turn
+from gstream.engine.make_devices import make_devices
+from gstream.engine.superstep import Run, Watch
+from gstream.hostcode.compile import GraphShape, compile_host
+from gstream.options.memory import memory
+from gstream.options.run_options import RunOptions, parse_devices
+from gstream.options.stopping import Asked
+from gstream.paging.page_source import InMemory
+from gstream.paging.page_table import NO_PAGES, PageTable
+from gstream.paging.source_pool import Sources
+from gstream.paging.vertex_arrays import VertexArrays
+from gstream.planning import calibration as measure
+from gstream.planning.cost_equations import Constants
+from gstream.planning.cost_model import CostModel, what_is_there
+from gstream.planning.memory_fit import graph_of, work_list_bytes
+from gstream.planning.plan import Plan, out_of_memory
+from gstream.planning.planner import make_plan, make_sweep_plan, plan_sources
+from gstream.telemetry.stats import RunOutcome, RunStats
+from gstream.telemetry.turns import Turn
+from pagestore.concurrency import cached_property, wait_ahead_of_others
+from pagestore.io import aligned_empty
+
+ROOM_SECONDS = 1.0  # what is free is asked no more often: that takes 0.4 ms
+wait_ahead_of_others()  # all code that takes part is loaded
+LESS = 0.75  # of what a device had no room for: the next try
+SPARE = 0.85  # of the memory that is free at the start: what a run may take where no cap is given
+
+
+class Engine:
+    """Runs programs and page kernels over `store` with one set of options. Use from one thread; close it."""
+
+    def __init__(self, store: Any, options: RunOptions | None = None, turn: Turn | None = None) -> None:
+        self.store, self.options, self.turn = store, options or RunOptions(), turn or Turn(store.path)
+        self.specs = parse_devices(self.options.devices)
+        self.device_counts = len(self.specs), sum(spec.kind == "host" for spec in self.specs)  # the latter: hosts
+        self.graph = graph_of(store, len(self.specs))
+        self.devices: list[Device] = make_devices(self.specs, self.options)
+        self.graph = replace(self.graph, apart=max(device.apart(self.devices) for device in self.devices))
+        self._readers = ThreadPoolExecutor(self.options.read_threads, "read-ahead", *QUIET)
+        poison = any(device.reads_late for device in self.devices)
+        capped = self.options.host_memory is not None
+        first = self.devices[0]
+        pin = first.pin if first.pins else None
+        self._sources = Sources(store, len(self.devices), pin, self._readers, capped, poison, self.options.trace)
+        self._servers = ThreadPoolExecutor(len(self.devices), "device", *QUIET)
+        self.arrays = VertexArrays(self.devices[0])
+        self._costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
+        self.most_device_bytes: int | None = None  # what a device turned out to have
+        self.any_way = False  # whether programs push or pull, values whole, whatever was asked for
+        self._room = (float("-inf"), 0)  # when host_memory was looked at, and what it was
+        self.swept: dict[str, PageTable] = {}  # topologies that the caller sweeps in turn
+        self._known: dict[bool, dict[str, PageTable]] = {False: {}, True: {}}  # page sets so far; True: with weights
+        # What the caller holds beside programs and sweeps, in host memory and on each device, and what its call takes
+        # in all after the program that runs.
+        self._peak = self.beside_bytes = self.beside_device_bytes = self.later_bytes = 0
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all threads and free pages and devices."""
+        self._costs.close()
+        self._readers.shutdown()
+        self._servers.shutdown()
+        if "workers" in vars(self):
+            self.workers.close()
+        self._sources.clear()
+        self.arrays.keep(set())
+        for device in self.devices:
+            device.close()
+
+    @cached_property
+    def workers(self) -> Workers:
+        """Threads for kernels over all vertices, while the devices rest."""
+        return Workers(self.options.host_threads, "vertices")
+
+    @property
+    def host_memory(self) -> int:
+        """Bytes that attributes and pages may take in host memory: the cap, or most of what is free."""
+        if self.options.host_memory is not None:
+            return self.options.host_memory
+        asked, room = self._room
+        if time.monotonic() - asked > ROOM_SECONDS:
+            room = int(memory()[1] * SPARE) + self._held_bytes()
+            self._room = (time.monotonic(), room)
+        return room
+
+    @property
+    def device_memory(self) -> int | None:
+        """Bytes that a device may hold: the cap, or what the fullest device has left; None: no limit."""
+        given = [self.options.device_memory, self.most_device_bytes, *(device.capacity() for device in self.devices)]
+        return min((size for size in given if size is not None), default=None)
+
+    def compile(self, program: Any, limited: bool | None = None) -> Any:
+        """HostCode of a program for this store's graph. limited: as of compile_host; None: as the options say."""
+        meta, topology = self.store.meta, next(iter(self.graph.tables.values()))
+        shape = GraphShape(
+            vertices=self.graph.vertices, edges=self.graph.edges, id_dtype=topology.layout.id_dtype,
+            weight_dtype=topology.weight_dtype, directed=meta.directed,
+            below_zero=meta.edges > 0 and not (meta.min_weight is not None and meta.min_weight >= 0),
+        )  # fmt: skip
+        limited = self.options.max_supersteps is not None if limited is None else limited
+        return compile_host(program, shape, self.store.lookup, limited)
+
+    def plan(self, program: Any, code: Any = None) -> Plan:
+        """What running `program` will hold and move. Raises UsageError or ResourceError where it can't be run."""
+        code = code or self.compile(program)
+        options = replace(self.options, device_memory=self.device_memory)
+        if self.any_way:
+            options = replace(options, direction="auto", chunk_vertices=None)
+        graph = self.graph.turn() if type(program).backward else self.graph
+        beside = self._known[code.uses_edge], self.beside_bytes, self.later_bytes
+        plan = make_plan(code, graph, options, self.specs, self.host_memory, Constants(), *beside)
+        plan = what_is_there(plan, plan.tables, self._sources, self.devices)
+        return replace(plan, constants=self._measured(plan))
+
+    def measure(self) -> Constants:
+        """How fast kernels and links are here: measured once on a machine, kept on disk, learnt from runs."""
+        return self._costs.constants
+
+    def _measured(self, plan: Plan) -> Constants:
+        """Constants of the cost model, the disk's too where the plan reads from it."""
+        constants = self.measure()
+        for name, source in plan.sources.items():
+            if not source.resident:
+                table = next(table for table in self.graph.tables.values() if table.name == name)
+                where = table, self.store.path, self._readers, self.options.read_threads
+                return measure.with_disk(constants, self.store.topology(name).reader(direct=True), *where)
+        return constants
+
+    def run(
+        self, program: Any, max_supersteps: int | None = None, watch: Watch | None = None, asked: Asked | None = None
+    ) -> RunOutcome:
+        """Run a Program to its end, or for max_supersteps (default: the options').
+
+        asked: what the user asked for, where that is not the program itself.
+        watch(superstep, value[V]) is called after the start (0) and after every superstep; it may not keep the array.
+        Raises UsageError (also for a source that is not in the graph), ResourceError, StoreError (a damaged page).
+        """
+        began = time.perf_counter()
+        limit = self.options.max_supersteps if max_supersteps is None else max_supersteps
+        code = self.compile(program, limited=limit is not None or watch is not None)
+        asked = asked or Asked(type(program).__name__)
+        with make_keeper(self.options, self.store.meta, code, limit, asked) as keeper:
+            while True:
+                plan = self.plan(program, code)
+                try:
+                    outcome = self._run(code, plan, limit, asked, watch, keeper)
+                    break
+                except DeviceMemoryError:  # cache, batches and chunk shrink, in this order, until nothing fits
+                    self.most_device_bytes = int(sum(plan.device_bytes.values()) * LESS)
+        outcome.stats.seconds = time.perf_counter() - began
+        return outcome
+
+    def _run(
+        self, code: Any, plan: Plan, max_supersteps: int | None, asked: Asked, watch: Watch | None,
+        keeper: Keeper | None,
+    ) -> RunOutcome:  # fmt: skip
+        """Run a compiled program as planned."""
+        if self.options.host_memory is not None:  # what the plan has no room for goes
+            needed = code.reads() | ({"degree"} if code.idempotent else set())
+            self.arrays.keep({self._degrees(code, name)[0] for name in needed - {"weight"}} | {f"heads/{plan.heads}"})
+        self._known[plan.weights] |= plan.tables
+        self._sources.prepare(plan.sources, plan.tables)
+        job = Job(code, plan.device, self.graph.vertices, plan.tables, self._host_vertices(code, plan))
+        read_before = self.bytes_read()
+        values = {id(array): array for array in (job.host.value, job.host.next_value) if array is not None}
+        try:
+            with ExitStack() as undo:  # before pages go: copies may be queued that read them
+                for array in values.values():
+                    undo.callback(self.devices[0].pin(array))
+                for device in self.devices:
+                    undo.callback(device.detach)
+                    device.attach(job)
+                for device in self.devices:
+                    undo.callback(device.rest)  # all, before one gives memory back that others may work on
+                run = Run(self, code, plan, job, watch, keeper)
+                supersteps, converged = run.go(max_supersteps, asked)
+                value = run.values()
+                self._sources.settle()
+                self._note_peak(plan)
+        except MemoryError as error:
+            raise out_of_memory(plan.host_bytes) from error
+        except BaseException:
+            self._forget()
+            raise
+        run.stats.loop_seconds = sum(step.seconds for step in run.stats.per_superstep)
+        run.stats.bytes_read_disk = self.bytes_read() - read_before
+        self._fill_stats(run.stats, plan, supersteps - run.began_at)
+        return RunOutcome(value, supersteps, converged, run.totals, run.stats)
+
+    def sweep(self, name: str, kernel: PageKernel, wanted: np.ndarray | None = None) -> Any:
+        """Stream topology `name` ("out" or "in") to a page kernel; wanted: bool[pages], the pages to visit (all).
+
+        Returns kernel.merge of the devices' states. Raises UsageError (no such topology), ResourceError, StoreError.
+        """
+        self.store.topology(name)  # names the converter's option where the topology is missing
+        table = self.graph.tables[name]
+        known = self._known[kernel.needs_weights]
+        self.swept[table.name] = known[table.name] = table
+        if not self._fits(table, kernel.needs_weights):
+            left = self.host_memory - self.beside_bytes - self.arrays.nbytes
+            cap, given = self.host_memory, (kernel.needs_weights, self.options, self.device_counts)
+            plans = plan_sources({table.name: table}, *given, left, cap, {})
+            self._sources.prepare(plans, {table.name: table})
+        pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)
+        while True:
+            room = None if self.device_memory is None else self.device_memory - self.beside_device_bytes
+            plan = make_sweep_plan(self.swept, kernel.needs_weights, self.options, len(self.devices), room, known)
+            try:
+                return self._sweep(kernel, table, pages, plan)
+            except DeviceMemoryError:
+                if plan.rows == 1:
+                    raise
+                held = table.bytes_of(plan.rows, kernel.needs_weights) + work_list_bytes(table)
+                self.most_device_bytes = self.beside_device_bytes + int(held * LESS)
+
+    def _sweep(self, kernel: PageKernel, table: PageTable, pages: np.ndarray, plan: DevicePlan) -> Any:
+        tables = {other.name: other for other in self.graph.tables.values() if other.name in plan.cache_pages}
+        try:
+            with ExitStack() as undo:
+                for device in self.devices:
+                    undo.callback(device.detach)
+                    device.begin_sweep(kernel, tables, plan)
+                self.stream(Demand(table, pages, table.records[pages].astype(np.int64)), kernel.needs_weights)
+                states = [device.end_sweep() for device in self.devices]
+                undo.pop_all()
+            return kernel.merge(states)
+        except BaseException:
+            self._forget()
+            raise
+
+    def _forget(self) -> None:
+        """After an error: pages that were on their way may be in any state, on devices and in host memory."""
+        for device in self.devices:
+            device.release()
+        self._sources.drop_streamed()
+
+    def each(self, call: Callable[[int], Any]) -> None:
+        """call(number) for every device, then a barrier: all finish, unless they can meet by themselves. From threads
+        where all devices allow it, and calls take time.
+
+        A device alone knows the order of what it was called for, and need not finish it.
+        """
+        if len(self.devices) == 1:
+            call(0)
+            self.devices[0].settle()
+            return
+
+        def serve(number: int) -> None:
+            call(number)
+            self.devices[number].finish()
+
+        if all(device.threaded and not device.queues for device in self.devices):
+            futures = [self._servers.submit(serve, number) for number in range(len(self.devices))]
+            try:
+                wait(futures)
+            except BaseException:
+                wait(futures)  # a signal: nobody may work on the devices when it is raised
+                raise
+            for future in futures:
+                future.result()
+            return
+        for number in range(len(self.devices)):
+            call(number)
+        if not self.devices[0].meet(self.devices):
+            late = [device.lateness() for device in self.devices]
+            for number in sorted(range(len(self.devices)), key=late.__getitem__):
+                self.devices[number].finish()
+
+    def stream(self, demand: Demand, weights: bool, again: bool = False, in_place: np.ndarray = NO_PAGES) -> None:
+        """Submit pages to the devices that own them, small pages first; finish all. See gstream.engine.feeding."""
+        sources, devices, shares = self._sources.of(demand.table), self.devices, demand.shares(len(self.devices))
+
+        def feeding(number: int) -> Generator[None, None, None]:
+            return feed(devices[number], sources[number], shares[number], weights, again, in_place)
+
+        if all(device.queues for device in devices):
+            in_turn([feeding(number) for number in range(len(devices))])
+            self.each(lambda number: None)
+        else:
+            self.each(lambda number: exhaust(feeding(number)))
+
+    def in_memory(self, table: PageTable, weights: bool) -> InMemory:
+        """The pages of a topology that is resident in host memory."""
+        return self._sources.of(table)[0].in_memory(weights)
+
+    def counts(self) -> tuple[int, int, int, int]:
+        """Pages processed, bytes moved, edges looked at and bytes read from disk since the engine was made."""
+        stats = [device.stats for device in self.devices]
+        pages, moved, edges = (sum(getattr(s, name) for s in stats) for name in ("pages", "bytes_moved", "edges"))
+        return pages, moved, edges, self.bytes_read()
+
+    def _fits(self, table: PageTable, weights: bool) -> bool:
+        """Whether the page source that is there serves a sweep, and leaves room for what the caller holds."""
+        return self._sources.serve(table, weights) and not self._over_cap()
+
+    def holds(self, name: str) -> bool:
+        """Whether the pages of topology `name` lie in host memory, as far as sweeps and runs before asked for them."""
+        return self._sources.holds(self.graph.tables[name].name)
+
+    def _over_cap(self) -> bool:
+        cap = self.options.host_memory
+        return cap is not None and self._held_bytes() + self.beside_bytes > cap
+
+    def trim(self) -> None:
+        """Drop pages where memory, with what the caller of `sweep` holds, is over its cap."""
+        if self._over_cap():
+            self._sources.clear()
+
+    def _host_vertices(self, code: Any, plan: Plan) -> HostVertices:
+        """Attributes in host memory, read from the store where they are not there yet."""
+        vertices, none = self.graph.vertices, np.zeros(0, dtype=np.uint32)
+        needs = code.reads()
+        host = HostVertices(
+            degree=self.arrays.get(*self._degrees(code, "degree")) if code.idempotent or "degree" in needs else none,
+            in_degree=self.arrays.get(*self._degrees(code, "in_degree")) if "in_degree" in needs else none,
+        )
+        if not plan.device.resident:
+            size = vertices * code.value_dtype.itemsize
+            host.value = aligned_empty(size).view(code.value_dtype)
+            host.next_value = aligned_empty(size).view(code.value_dtype) if plan.double_buffer else host.value
+        if plan.heads is not None:
+            topology = self.store.topology(plan.heads)
+            host.heads[plan.heads] = (self.arrays.get(f"heads/{plan.heads}", topology.heads), 0)
+        return host
+
+    def _degrees(self, code: Any, name: str) -> tuple[str, Callable[[], np.ndarray]]:
+        """What `array` takes for "degree" or "in_degree" of a program: for one that goes backward, of turned edges."""
+        out = (name == "degree") != (type(code.program).backward and self.store.meta.directed)
+        return ("degree", self.store.out_degree) if out else ("in_degree", self.store.in_degree)
+
+    def bytes_read(self) -> int:
+        """Bytes of pages and weights read from the store's file since the engine was made."""
+        return self._sources.bytes_read
+
+    def _held_bytes(self) -> int:
+        """Tracked bytes of host memory: pages, arrays of all vertices, host devices' attributes."""
+        hosts = sum(device.memory_bytes for device in self.devices if isinstance(device, HostDevice))
+        return self._sources.bytes_held + self.arrays.nbytes + hosts
+
+    def _note_peak(self, plan: Plan) -> None:
+        self._peak = max(self._peak, self._held_bytes() + plan.stored_values)
+
+    def note_peak(self, more: int = 0) -> None:
+        """Take what is held now, with what the caller holds and `more` bytes, into the peak."""
+        self._peak = max(self._peak, self._held_bytes() + self.beside_bytes + more)
+
+    def add_counts(self, stats: RunStats) -> None:
+        """Add what devices and caches counted since the last call, in runs and sweeps, to `stats`."""
+        stats.device_bytes_moved = stats.device_bytes_moved or [0] * len(self.devices)
+        for number, device in enumerate(self.devices):
+            counted = device.take_stats()
+            for name in ("pages_moved", "pages_in_place", "bytes_moved", "cache_hits", "cache_misses"):
+                setattr(stats, name, getattr(stats, name) + getattr(counted, name))
+            stats.edges_visited += counted.edges
+            stats.attribute_bytes_moved += counted.attribute_bytes
+            stats.device_bytes_moved[number] += counted.bytes_moved
+            stats.merge_seconds = max(stats.merge_seconds, counted.merge_seconds)  # devices merge side by side
+        hits, misses = self._sources.take_hits()
+        stats.cache_hits += hits
+        stats.cache_misses += misses
+        stats.devices = len(self.devices)
+        self.note_peak()
+        stats.peak_memory_bytes = self._peak
+
+    def _fill_stats(self, stats: RunStats, plan: Plan, supersteps: int) -> None:
+        """Counted figures, and the planner's beside them."""
+        self.add_counts(stats)
+        stats.case, stats.chunks = plan.case, len(plan.chunks)
+        stats.on_device_bytes = sum(plan.device_bytes.values())
+        stats.predicted_bytes = plan.sweep_bytes(supersteps)
+        self._costs.account(stats, plan, supersteps)

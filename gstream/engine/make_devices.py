@@ -1,0 +1,38 @@
+"""The devices of an engine, as its options name them."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+
+from gstream.devices.base import Device
+from gstream.devices.host.device import HostDevice
+from gstream.options.run_options import TEST_DEVICES, DeviceSpec, RunOptions
+
+
+def make_devices(specs: list[DeviceSpec], options: RunOptions) -> list[Device]:
+    """One device a spec. Raises DeviceMissingError where a GPU, or what drives it, is missing."""
+    hosts = sum(spec.kind == "host" for spec in specs)
+    threads = max(1, options.host_threads // max(1, hosts))
+    made: list[Device] = []
+    try:
+        for number, spec in enumerate(specs):
+            made.append(_make(spec, f"{spec.kind}:{number}", threads, options))
+    except BaseException:
+        for device in made:  # they have threads, or memory of a GPU
+            device.close()
+        raise
+    return made
+
+
+def _make(spec: DeviceSpec, name: str, threads: int, options: RunOptions) -> Device:
+    """The device of one spec; threads: of a host."""
+    if spec.kind == "cuda":
+        from gstream.devices.gpu.device import GpuDevice
+
+        return GpuDevice(f"cuda:{spec.seed}", spec.seed, options.host_threads, options.trace)
+    if spec.kind == "host":
+        return HostDevice(name, threads, options.trace)
+    module, _, factory = os.environ[TEST_DEVICES].partition(":")
+    made: Device = getattr(import_module(module), factory)(name, spec.seed)
+    return made

@@ -1,0 +1,92 @@
+"""What a run knows between its supersteps, and the paths that are faster than a superstep by the driver.
+
+gstream.engine.superstep makes supersteps; a fast path makes some by itself where it may, and
+sees no more of a run than its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from gstream.devices.base import Device, Job
+from gstream.engine.checkpoint import Keeper
+from gstream.engine.delta_stepping import Near
+from gstream.engine.demand import Demand
+from gstream.engine.direction import Chooser, Frontier
+from gstream.options.run_options import RunOptions
+from gstream.paging.page_source import InMemory
+from gstream.paging.page_table import NO_PAGES, PageTable
+from gstream.planning.plan import Plan
+from gstream.telemetry.stats import RunStats, StepStats
+from gstream.telemetry.turns import Turn
+
+
+class Streamer(Protocol):
+    """What the driver needs of the engine: its devices, and pages streamed to them."""
+
+    devices: list[Device]
+    options: RunOptions
+    turn: Turn
+
+    def each(self, call: Callable[[int], None]) -> None:
+        """call(device number) for every device, side by side where they allow it; then a barrier (Device.meet)."""
+
+    def stream(self, demand: Demand, weights: bool, again: bool = False, in_place: np.ndarray = NO_PAGES) -> None:
+        """Submit the pages to their owners and finish; again: the next call asks for them too.
+
+        in_place: int64[k], those that had better be read where they lie in host memory, if they are there.
+        """
+
+    def in_memory(self, table: PageTable, weights: bool) -> InMemory:
+        """The pages of a topology that is resident in host memory."""
+
+    def counts(self) -> tuple[int, int, int, int]:
+        """Pages processed, bytes moved, edges looked at and bytes read from disk so far."""
+
+    def note_peak(self, more: int = 0) -> None:
+        """Take what is held now, and `more` bytes, into the peak of memory."""
+
+
+Watch = Callable[[int, np.ndarray], None]  # gets the superstep and value[V], in store order
+
+
+class FastPath(Protocol):
+    """Supersteps of one run that are made without the driver: the same values as by its supersteps."""
+
+    def step(self, frontier: Frontier, supersteps: int, limit: int | None) -> tuple[int, Frontier]:
+        """Make supersteps as long as it may: (how many, the next frontier). After 0, somebody else has to.
+
+        supersteps: those made so far; limit: of all.
+        """
+
+
+class RunState:
+    """One program on its way through supersteps; the engine has attached the devices."""
+
+    def __init__(
+        self, engine: Streamer, code: Any, plan: Plan, job: Job, watch: Watch | None = None,
+        keeper: Keeper | None = None,
+    ) -> None:  # fmt: skip
+        self.engine, self.code, self.plan, self.job = engine, code, plan, job
+        self.devices: list[Device] = engine.devices
+        self.watch, self.keeper, self.trace = watch, keeper, engine.options.trace
+        self.near = Near(plan) if plan.device.held_bits else None
+        zero_copy = engine.options.zero_copy and self.devices[0].zero_copy
+        self.chooser = Chooser(plan, code.has_done, self.devices, zero_copy, self.near is not None)
+        self.stats = RunStats(kept=None if keeper is None else keeper.kept)
+        self.warm = any(len(pages) for held in plan.on_devices.values() for pages in held)  # of runs before
+        self.began_at = self.made = 0  # the superstep that was restored (0: this run started), supersteps since then
+        self.last = False  # this superstep is known to be the last
+        self.stale = False  # open bits may hold vertices that are done
+        self.forced: str | None = None  # the next superstep's direction; its pages come to stay
+        self.seconds_in_vain = 0.0  # before it, of a device that could not make it
+
+    def note(self, step: StepStats) -> None:
+        """Figures of a superstep, or of several, which whoever asked is told."""
+        self.stats.per_superstep.append(step)
+        self.made += step.supersteps
+        if self.engine.options.progress is not None:
+            self.engine.turn.tell(self.engine.options.progress, self.began_at + self.made, step)

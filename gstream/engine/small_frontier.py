@@ -1,0 +1,169 @@
+"""Supersteps of small frontiers on the host's cores: one thread pushes along the lists of some vertices.
+
+A road network is searched in hundreds of supersteps of some thousand vertices, a history of commits in thousands, a
+path in as many as it has vertices. The driver takes 0.2 to 0.4 ms for one: it looks at bitmaps, asks for pages, cuts
+work into parts and wakes threads. One thread pushes along thousands of edges in that time, and goes on from superstep
+to superstep in compiled code as long as frontiers stay small (hostcode/templates/onward.py). The values are the same,
+and directions but where the driver estimates a frontier's edges from a part of it, of 4 Mi vertices and more.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from gstream.devices.host.device import HostDevice
+from gstream.engine.delta_stepping import first_step
+from gstream.engine.direction import ALPHA, Frontier
+from gstream.engine.run_state import RunState
+from gstream.hostcode.parts import RECORD_STRETCH
+from gstream.hostcode.small_frontier import list_active
+from gstream.language.python_printer import FIXED_INTS
+from gstream.telemetry.stats import StepStats
+
+MOST_EDGES = 16384  # of a frontier, where many threads share other ones: at 20 ns an edge the driver is through, too
+WORK = 1 << 20  # vertices and edges of a call, about: 20 to 60 ms, in which no signal is heeded and no progress told
+MOST_WAITING = 1 << 20  # vertices, 8 bytes each
+TOLD = 1024  # supersteps whose figures a run keeps one by one; of later ones those of a call are summed up
+NO_LIMIT = 1 << 62
+# Widest paths do not get narrower with every edge, so that near ones improve each other on and on: on a grid of 500,000
+# vertices 23 times the edges were looked at, and twice with so much finer steps.
+FINER = 64
+
+
+def most_edges(threads: int) -> int:
+    """Up to how many edges, of half as many lists at most, one thread is sooner through than the driver with so many.
+
+    It takes a list as two edges.
+    """
+    return MOST_EDGES * threads // (threads - 1) if threads > 1 else 4 * MOST_EDGES
+
+
+class SmallFrontier:
+    """Those of one run, whose frontier is a list of vertices from one to the next."""
+
+    @classmethod
+    def of(cls, state: RunState) -> SmallFrontier | None:
+        """None where not one host device alone has all values and pages, a superstep does more than push, or the plan
+        leaves no room for the lists."""
+        device, code = state.devices[0], state.code
+        here = len(state.devices) == 1 and state.plan.device.resident and not state.chooser.streamed
+        simple = code.push_onward is not None and "push" in state.plan.directions
+        if not (here and simple and isinstance(device, HostDevice)):
+            return None
+        made = cls(state, device)
+        lists = (made._lists, made._waiting, made._sent, made._records, made._stamps)
+        taken = sum(array.nbytes for array in lists)  # not written yet
+        if taken > state.plan.spare_bytes:
+            return None
+        state.engine.note_peak(taken)
+        return made
+
+    def __init__(self, state: RunState, device: HostDevice) -> None:
+        self._state, self._device, self._table = state, device, state.plan.table("push")
+        self._there = state.engine.in_memory(self._table, state.plan.weights)
+        self._rows, self._degree = self._table.all_pages(), state.job.host.degree
+        self._most = most_edges(state.engine.options.host_threads)
+        vertices, code = state.plan.graph.vertices, state.code
+        # A run with checkpoints makes as many supersteps wherever it was resumed: it keeps no limit of who sends.
+        ordered = code.in_place and code.uses_edge and not code.has_done and state.keeper is None
+        self._lists = np.empty((2, min(self._most // 2, vertices)), np.uint64)
+        self._listed = self._lists[0]
+        self._waiting = np.empty(min(MOST_WAITING, vertices) if ordered else 0, np.uint64)
+        self._sent = np.empty(len(self._listed), state.code.value_dtype)
+        self._records = np.empty((len(self._listed) + self._most // RECORD_STRETCH + 1, 5), np.int64)
+        self._stamps, self._stamp = np.zeros(len(self._rows), np.int64), 1
+        step = first_step(state.plan) if ordered else math.inf
+        step /= FINER if state.code.program.combine.name == "MAX" else 1
+        self._steps = np.array([step, step, math.inf])  # as the kernel has it
+        self._frontier: Frontier | None = None  # which is listed:
+        self._found = (0, 0, 0)  # vertices that send and their edges; vertices that wait
+        between = state.watch is not None or "halt" in type(state.code.program).methods
+        self._at_once = 1 if between else NO_LIMIT
+
+    def step(self, frontier: Frontier, supersteps: int, limit: int | None) -> tuple[int, Frontier]:
+        """Make supersteps while frontiers are small, as gstream.engine.run_state.FastPath."""
+        began = time.perf_counter()
+        if frontier.held or frontier.vertices == 0 or self._state.chooser.pulls(frontier) or not self._list(frontier):
+            return 0, frontier
+        most = min(self._at_once, NO_LIMIT if limit is None else limit - supersteps, self._until_kept(supersteps))
+        told = np.zeros((max(1, min(TOLD - self._state.made, most)), 4), np.int64)
+        made, looked = self._push(most if self._state.made >= TOLD else len(told), told)
+        if made == 0:
+            return 0, frontier
+        self._state.stale = True
+        pages = int(told[:, 1].sum())
+        moved = self._table.bytes_of(1, self._there.weights is not None)
+        self._device.count(looked, pages, pages * moved)
+        self._frontier = self._look()
+        self._note(told[:made], made, moved, began, time.perf_counter())
+        return made, self._frontier
+
+    def _list(self, frontier: Frontier) -> bool:
+        """Whether the frontier is listed: the last superstep here did, or it is small."""
+        if frontier is not self._frontier:
+            self._frontier = None
+            if frontier.vertices > len(self._listed) or frontier.edges > self._most:
+                return False
+            vertices, edges = list_active(self._device.state.active, self._degree, self._listed)
+            self._found, self._frontier, self._steps[2] = (int(vertices), int(edges), 0), frontier, math.inf
+            if vertices <= min(len(self._listed), len(self._waiting)):  # all wait at first
+                self._waiting[:vertices] = self._listed[:vertices]
+                self._found, self._steps[1:] = (0, 0, int(vertices)), (self._steps[0], math.nan)
+        vertices, edges, waiting = self._found
+        return vertices <= len(self._listed) and waiting <= len(self._waiting) and edges <= self._largest()
+
+    def _until_kept(self, supersteps: int) -> int:
+        """Supersteps after which a checkpoint may be due."""
+        left = None if self._state.keeper is None else self._state.keeper.supersteps_left(supersteps)
+        return NO_LIMIT if left is None else left
+
+    def _push(self, most: int, told: np.ndarray) -> tuple[int, int]:
+        """(supersteps made, edges looked at)."""
+        state, table, there, held = self._state, self._table, self._there, self._device.state
+        code, chooser, (vertices, edges, waiting) = state.code, state.chooser, self._found
+        weights = code.no_weights if there.weights is None else there.weights
+        share = ALPHA if chooser.has_done and chooser.chooses else 0
+        numbers = np.array(
+            [vertices, edges, chooser.unexplored, self._largest(), share, most, WORK, self._stamp, waiting]
+        )
+        looked = code.push_onward(
+            there.words, weights, self._rows, table.first_vertex, table.last_vertex, table.small_pages, there.read,
+            self._degree, held.value, held.active, self._lists, self._waiting, self._sent, self._records,
+            self._stamps, RECORD_STRETCH, self._steps, numbers, told, FIXED_INTS.index("superstep"), code.ints,
+            code.floats,
+        )  # fmt: skip
+        made = int(numbers[5])
+        self._found = (int(numbers[0]), int(numbers[1]), int(numbers[8]))
+        if made:
+            self._stamp += made
+            chooser.pushed_on(int(numbers[2]), int(numbers[6]))
+        return made, int(looked)
+
+    def _largest(self) -> int:
+        """Edges of a frontier that one thread pushes along, as the driver would."""
+        return min(self._most, self._state.chooser.most_pushed)
+
+    def _look(self) -> Frontier:
+        """The next frontier: it is listed, or only the bits say who is active."""
+        vertices, edges, waiting = self._found
+        if vertices > len(self._listed) or waiting > len(self._waiting):
+            return self._state.chooser.look()
+        return self._state.chooser.frontier_of(vertices + waiting, edges)
+
+    def _note(self, told: np.ndarray, made: int, page_bytes: int, began: float, ended: float) -> None:
+        """Figures of supersteps, each with a share of the time by its work; of many, in one."""
+        state, work = self._state, told[:, 0] + told[:, 2]
+        ends = began + np.cumsum(work) / max(1, int(work.sum())) * (ended - began)
+        for (vertices, pages, looked, held), end in zip(told.tolist(), ends.tolist(), strict=True):
+            if state.trace is not None:
+                state.trace.span("driver", "supersteps", f"push by one thread, {vertices} active", began, end)
+            state.note(
+                StepStats(
+                    direction="push", frontier=vertices, pages=pages, bytes_moved=pages * page_bytes,
+                    edges_visited=looked, held=held, seconds=end - began, supersteps=made - len(told) + 1,
+                )
+            )  # fmt: skip
+            began = end

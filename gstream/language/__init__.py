@@ -1,0 +1,1 @@
+"""What a program may say, and how it becomes Python and CUDA C++."""

@@ -1,0 +1,1 @@
+"""Options of a run: values, limits, wording."""

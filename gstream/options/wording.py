@@ -1,0 +1,66 @@
+"""What a message calls an option: `--host-memory` on the command line, `host_memory` in a call from Python.
+
+Messages are written in the command line's words. Where a call of Python's led to them, `in_python` lets str(error) say
+that call's words; `error.line` keeps the command line's. Options of `gstream convert`, which is a command, stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pagestore.errors import GstreamError
+from pagestore.faults import library_error
+
+OTHERS = {"force": "replace_checkpoint", "batch": "batch_bytes", "node": "nodes", "target": "targets"}
+KEYWORDS = {
+    "certify",
+    "ldbc",
+    "force",
+}  # of calls; gstream.options.run_options and the registry add the names of theirs
+SWITCHES = ("resume", "replace_checkpoint", "force", "certify", "float64", "weighted", "ldbc", "endpoints")
+OPTION = re.compile(r"--([a-z][a-z0-9-]*)(?: (FOLDER|FILE|ID|N|host|kept)(?![:\w]))?")
+NO_KEYWORD = " or --gpus"  # Python has devices for it
+
+
+@contextmanager
+def in_python(**others: str) -> Iterator[None]:
+    """For what Python calls: errors that leave the block speak of keywords, and a library that is missing is one.
+
+    What the caller set with numpy.seterr does not reach into the block: overflows there are looked for, and told.
+    others: options that the call names otherwise than most, as force="force" where files are written.
+    """
+    try:
+        import numpy as np  # here: messages of a command do without
+
+        with np.errstate(all="ignore"):
+            yield
+    except GstreamError as error:
+        error.spoken = say_in_python(error.line, OTHERS | others)
+        raise
+    except ImportError as error:
+        if (lacking := library_error(error)) is None:
+            raise
+        raise lacking from error
+
+
+def say_in_python(line: str, others: dict[str, str] = OTHERS) -> str:
+    """A message of the command line with its options as keywords of a call; others: those of another name there."""
+    return OPTION.sub(lambda found: _keyword(found, others), line.replace(NO_KEYWORD, ""))
+
+
+def _keyword(found: re.Match[str], others: dict[str, str]) -> str:
+    written, value = found.groups()
+    if written == "undirected":  # messages speak of the converter's
+        return found.group()
+    name = others.get(written, written.replace("-", "_"))
+    if name not in KEYWORDS:
+        return found.group()
+    if name in SWITCHES:
+        return f"{name}=True" + (f" {value}" if value else "")
+    if value is None:
+        return name
+    if written in ("node", "target"):
+        return f"{name}=[{value}]"
+    return f"{name}={value}" if value.isupper() else f'{name}="{value}"'

@@ -1,0 +1,1 @@
+"""Pages on their way: tables of pages, owners, caches, sources; arrays of vertices."""

@@ -1,0 +1,389 @@
+"""Pages in host memory: all of one topology where they fit, else a ring of batches read ahead of use, and a cache.
+
+Rows of one pool, `uint8[rows, page_bytes]`, hold the pages:
+
+    resident    row p holds page p; a page is read when it is first wanted, and stays
+    streamed    rows [0, cache) are slots of the page cache, the rest is the ring: `groups` groups of batch_pages rows
+
+A batch that is being read or used keeps its ring group and pins its cache slots until its `done` is called. Reads run
+on `readers` threads, one batch a read, up to all free groups ahead of the consumer.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from gstream.paging.ownership import cut_batches
+from gstream.paging.page_cache import PageCache
+from gstream.paging.page_table import PageTable
+from gstream.telemetry.trace import Trace, timed
+from pagestore.io import aligned_empty
+
+SEGMENT_BYTES = 16 << 20
+Pin = Callable[[np.ndarray, bool], Callable[[], None]]  # pin(array, touched): what undoes it (gstream.devices.base)
+POISON = 0xA5  # released rows are filled with it when a fake device takes part: a late reader is found out
+
+
+class Reader(Protocol):
+    """Reads runs of pages without the GIL, CRC checked (pagestore.PageReader)."""
+
+    def read(self, first: int, count: int, out: np.ndarray) -> np.ndarray: ...
+
+    def read_weights(self, first: int, count: int, out: np.ndarray) -> np.ndarray: ...
+
+
+def nothing() -> None:
+    return None
+
+
+@dataclass
+class Batch:
+    """Pages that one copy moves and one launch processes; of one kind (small or large) unless it is zero-copy.
+
+    numbers: int64[n], page numbers, ascending; rows: int64[n], where each lies in `pages`: uint8[*, page_bytes] and
+    `weights`: uint8[*, weight_page_bytes] or None. Whoever processes it calls `done` once, when it has read them.
+    """
+
+    table: PageTable
+    numbers: np.ndarray
+    rows: np.ndarray
+    pages: np.ndarray
+    weights: np.ndarray | None
+    done: Callable[[], None] = nothing
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """A topology that has room in host memory whole. words: id[pages, W]; weights: weight[pages, W] or None;
+    read: bool[pages], which have been and stay there."""
+
+    words: np.ndarray
+    weights: np.ndarray | None
+    read: np.ndarray
+
+
+@dataclass(frozen=True)
+class SourcePlan:
+    """How one topology's pages are held in host memory, for one device (all devices share a resident topology).
+
+    skip: so many pages, the first that come, take no slot of the cache: the device's own keeps them.
+    """
+
+    resident: bool
+    weights: bool
+    batch_pages: int
+    groups: int = 0
+    cache_pages: int = 0
+    policy: str | None = None
+    skip: int = 0
+
+    def rows(self, table: PageTable) -> int:
+        return table.pages if self.resident else self.cache_pages + self.groups * self.batch_pages
+
+    def bytes_held(self, table: PageTable) -> int:
+        return table.bytes_of(self.rows(table), self.weights)
+
+    def serves(self, other: SourcePlan) -> bool:
+        """Whether pages held by this plan serve a run planned otherwise: resident weights may go unused."""
+        return self == other or (self.resident and other.resident and self.weights >= other.weights)
+
+
+def join_batches(batches: list[Batch]) -> Batch:
+    """One batch of the pages of several, which follow each other."""
+    joined = Batch(
+        batches[0].table, np.concatenate([batch.numbers for batch in batches]),
+        np.concatenate([batch.rows for batch in batches]), batches[0].pages, batches[0].weights,
+    )  # fmt: skip
+
+    def done() -> None:
+        for batch in batches:
+            batch.done()
+
+    joined.done = done
+    return joined
+
+
+def page_rows(rows: int, row_bytes: int) -> np.ndarray:
+    """uint8[rows, row_bytes], page-aligned for O_DIRECT; memory is taken as it is touched and given back when freed."""
+    return aligned_empty(rows * row_bytes).reshape(rows, row_bytes)
+
+
+def segment_rows(table: PageTable, rows: int) -> int:
+    """Rows that are pinned at once: whole stretches, which no batch crosses, of SEGMENT_BYTES or more.
+
+    They end with a page of the system's, which is pinned once only; those of the weights, too.
+    """
+    stretches = -(-SEGMENT_BYTES // (table.stretch * table.page_bytes))
+    weight_bytes = table.stretch * table.weight_page_bytes
+    whole = mmap.PAGESIZE // math.gcd(mmap.PAGESIZE, weight_bytes) if weight_bytes else 1
+    return min(max(1, rows), table.stretch * -(-stretches // whole) * whole)
+
+
+def in_own_pages(array: np.ndarray) -> np.ndarray:
+    """A copy that shares no page of the system's with other arrays: a page is pinned once only."""
+    copy = aligned_empty(array.nbytes).view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+class PageSource:
+    """Feeds batches of one topology's pages. One thread consumes a streamed source; a resident one may be shared."""
+
+    def __init__(
+        self, table: PageTable, reader: Reader, plan: SourcePlan, readers: ThreadPoolExecutor, poison: bool = False,
+        trace: Trace | None = None, pin: Pin | None = None,
+    ) -> None:  # fmt: skip
+        self.table, self._trace = table, trace
+        self.plan = plan
+        self.bytes_read, self._process = 0, os.getpid()
+        self.poison = poison
+        rows = plan.rows(table)
+        self.pages = page_rows(rows, table.page_bytes)
+        self.weights = page_rows(rows, table.weight_page_bytes) if plan.weights else None
+        self.cache = None
+        if not plan.resident and plan.cache_pages and plan.policy:
+            self.cache = PageCache(table.pages, plan.cache_pages, plan.policy)
+        self._unread = np.zeros(0 if self.cache is None else self.cache.slots, dtype=bool)  # slots whose page was not
+        self._pin, self._pinned = pin, ExitStack()
+        self._segment = segment_rows(table, rows) if plan.resident else max(1, rows)
+        self._pins = np.full(-(-rows // self._segment), 2 if pin is None else 0)  # of a segment's pages, weights
+        if not plan.resident:  # where copies cross groups; rows that pages stay in are pinned when these are read
+            try:
+                self._pin_rows(0, rows, touched=False)
+            except BaseException:
+                self._pinned.close()
+                raise
+        self._reader = reader
+        self._readers = readers
+        self._lock = threading.Lock()
+        self._passed = 0  # pages that the device keeps
+        self._free = deque(range(plan.groups))
+        self._ahead: deque[tuple[Batch, Future[None] | None]] = deque()
+        self._loaded = np.zeros(table.pages if plan.resident else 0, dtype=bool)
+
+    @property
+    def bytes_held(self) -> int:
+        return self.pages.nbytes + (0 if self.weights is None else self.weights.nbytes)
+
+    @property
+    def unread(self) -> int:
+        """Pages of a resident source that have yet to be read."""
+        return len(self._loaded) - int(np.count_nonzero(self._loaded))
+
+    def batches(
+        self, numbers: np.ndarray, whole: bool, make_room: Callable[[], None], weights: bool = False,
+        again: bool = False,
+    ) -> Generator[Batch, None, None]:  # fmt: skip
+        """Batches of the pages `numbers` (int64[n], ascending), in order.
+
+        whole: what is in memory comes as one batch (for devices that read pages in place): all resident pages, or all
+        batches that have been read while the last one was used, so that launches are few where kernels are slower.
+        make_room: called when every ring group is in use; must bring about a `done`.
+        weights: with their weights pages. again: the same pages will be asked for next, so that reading goes on with
+        the first of them while the caller merges. Raises StoreError on a bad page.
+        """
+        if self.plan.resident:
+            yield from self._resident_batches(numbers, whole, self.weights if weights else None)
+        else:
+            yield from self._streamed_batches(numbers, whole, make_room, weights, again)
+
+    def first_again(self, numbers: np.ndarray, weights: bool) -> Iterator[Batch]:
+        """The batches that `batches` will give for the same pages, where all are in memory; else none."""
+        if self.plan.resident and self._loaded[numbers].all():
+            yield from self._loaded_batches(numbers, self.weights if weights else None)
+
+    def in_memory(self, weights: bool) -> InMemory:
+        """Of a resident source."""
+        assert self.plan.resident, "pages come and go"
+        given = self.table.weights_of(self.weights) if weights and self.weights is not None else None
+        return InMemory(self.table.words_of(self.pages), given, self._loaded)
+
+    def lying(self, numbers: np.ndarray, weights: bool) -> Batch:
+        """Those of the pages (int64[n], ascending) that lie in pinned rows of their own; `done` need not be called."""
+        held = numbers[self._loaded[numbers]] if self.plan.resident else numbers[:0]
+        for number in np.unique(held // self._segment).tolist():
+            self._pin_rows(number * self._segment, number * self._segment + 1)
+        return Batch(self.table, held, held, self.pages, self.weights if weights else None)
+
+    def _loaded_batches(self, numbers: np.ndarray, weights: np.ndarray | None) -> Iterator[Batch]:
+        for part in self._cut(numbers):
+            self._pin_rows(int(part[0]), int(part[-1]) + 1)
+            yield Batch(self.table, part, part, self.pages, weights)
+
+    def _pin_rows(self, first: int, end: int, touched: bool = True) -> None:
+        """Pin the segments of rows [first, end), which have been read, and what is beside them in the segments.
+
+        Raises ResourceError where that can't be done. What was pinned stays so until all is: copies of others may be
+        queued, which nothing may be unpinned under.
+        """
+        given = [array for array in (self.pages, self.weights) if array is not None]
+        for number in range(first // self._segment, -(-end // self._segment)):
+            part = slice(number * self._segment, (number + 1) * self._segment)
+            for array in given[self._pins[number] :]:
+                assert self._pin is not None, "nothing is to be pinned"
+                self._pinned.callback(self._pin(array[part], touched))
+                self._pins[number] += 1
+
+    def _cut(self, numbers: np.ndarray) -> list[np.ndarray]:
+        return cut_batches(numbers, self.table.stretch, self.plan.batch_pages, self.table.small_pages)
+
+    def _resident_batches(
+        self, numbers: np.ndarray, whole: bool, weights: np.ndarray | None
+    ) -> Generator[Batch, None, None]:
+        missing = numbers[~self._loaded[numbers]]
+        if len(missing) == 0 and whole:
+            if len(numbers):
+                yield Batch(self.table, numbers, numbers, self.pages, weights)
+            return
+        if len(missing) == 0:
+            yield from self._loaded_batches(numbers, weights)
+            return
+        reads: deque[tuple[np.ndarray, Future[None] | None]] = deque()
+        try:
+            for part in self._cut(numbers):
+                absent = part[~self._loaded[part]]
+                reads.append((part, self._readers.submit(self._read, absent, absent) if len(absent) else None))
+            while reads:
+                part, read = reads.popleft()
+                if read is not None:
+                    read.result()
+                    self._loaded[part] = True
+                self._pin_rows(int(part[0]), int(part[-1]) + 1)
+                yield Batch(self.table, part, part, self.pages, weights)
+        finally:
+            _settle((read for _, read in reads), self._process)
+
+    def _streamed_batches(
+        self, numbers: np.ndarray, whole: bool, make_room: Callable[[], None], weights: bool, again: bool
+    ) -> Generator[Batch, None, None]:
+        parts = deque(self._cut(numbers))
+        following = parts.copy() if again else deque()
+        reads = self._take_ahead(parts, weights)
+        try:
+            while parts or reads:
+                while parts and self._free:
+                    reads.append(self._begin(parts.popleft(), self._free.popleft(), weights))
+                if not reads:
+                    make_room()
+                    if not self._free:
+                        raise RuntimeError("no ring group came free: a device keeps its batches")
+                    continue
+                ready = [self._finished(reads)]
+                while whole and reads and (reads[0][1] is None or reads[0][1].done()):
+                    ready.append(self._finished(reads))
+                yield ready[0] if len(ready) == 1 else join_batches(ready)
+                while following and not parts and self._free:
+                    self._ahead.append(self._begin(following.popleft(), self._free.popleft(), weights))
+        finally:
+            self._let_go(reads)
+
+    def _take_ahead(self, parts: deque[np.ndarray], weights: bool) -> deque[tuple[Batch, Future[None] | None]]:
+        """The batches at the head of `parts` that are being read already; others that are go."""
+        reads: deque[tuple[Batch, Future[None] | None]] = deque()
+        while self._ahead and parts and self._is_next(self._ahead[0][0], parts[0], weights):
+            reads.append(self._ahead.popleft())
+            parts.popleft()
+        self.settle()
+        return reads
+
+    @staticmethod
+    def _is_next(batch: Batch, numbers: np.ndarray, weights: bool) -> bool:
+        return np.array_equal(batch.numbers, numbers) and (batch.weights is not None) == weights
+
+    def close(self) -> None:
+        """End reading, unpin the rows."""
+        self.settle()
+        self._pinned.close()
+
+    def settle(self) -> None:
+        """Wait until no thread reads into this source's rows; forget what was read ahead."""
+        self._let_go(self._ahead)
+        self._ahead.clear()
+
+    def _let_go(self, reads: Collection[tuple[Batch, Future[None] | None]]) -> None:
+        """End the reads of batches that nobody will use, and give their rows back.
+
+        The cache has given slots to their pages already: pages that were not read after all are when they are wanted.
+        """
+        _settle((read for _, read in reads), self._process)
+        for batch, read in reads:
+            if self.cache is not None and read is not None and (read.cancelled() or read.exception() is not None):
+                self._unread[batch.rows[batch.rows < self.plan.cache_pages]] = True
+            batch.done()
+
+    @staticmethod
+    def _finished(reads: deque[tuple[Batch, Future[None] | None]]) -> Batch:
+        """The oldest batch, once it is read; its error leaves it in the queue."""
+        batch, read = reads[0]
+        if read is not None:
+            read.result()
+        reads.popleft()
+        return batch
+
+    def _begin(self, numbers: np.ndarray, group: int, weights: bool) -> tuple[Batch, Future[None] | None]:
+        """Choose rows for a batch and start reading what is not in memory."""
+        base = self.plan.cache_pages + group * self.plan.batch_pages
+        rows = np.arange(base, base + len(numbers), dtype=np.int64)
+        slots = np.empty(0, dtype=np.int64)
+        absent = np.ones(len(numbers), dtype=bool)
+        if self.cache is not None:
+            found = self.cache.look_up(numbers)
+            absent = found < 0
+            self.cache.pin(found[~absent])
+            unread = ~absent & self._unread[found]
+            if self._passed < self.plan.skip:
+                self._passed += len(numbers)
+            else:
+                found[absent] = self.cache.admit(numbers[absent])
+                self.cache.pin(found[absent & (found >= 0)])
+            slots = found[found >= 0]
+            rows = np.where(found >= 0, found, rows)
+            self._unread[slots] = False
+            absent |= unread
+        batch = Batch(self.table, numbers, rows, self.pages, self.weights if weights else None)
+        batch.done = lambda: self._release(group, slots, rows[rows >= self.plan.cache_pages])
+        if not absent.any():
+            return batch, None
+        return batch, self._readers.submit(self._read, numbers[absent], rows[absent])
+
+    def _release(self, group: int, slots: np.ndarray, ring_rows: np.ndarray) -> None:
+        if self.poison:
+            self.pages[ring_rows] = POISON
+        if self.cache is not None:
+            self.cache.unpin(slots)
+        self._free.append(group)
+
+    def _read(self, numbers: np.ndarray, rows: np.ndarray) -> None:
+        """Read pages into rows, one call a run of pages whose rows are neighbours too."""
+        breaks = np.flatnonzero((np.diff(numbers) != 1) | (np.diff(rows) != 1)) + 1
+        bounds = [0, *breaks.tolist(), len(numbers)]
+        for start, end in zip(bounds[:-1], bounds[1:], strict=True):
+            first, row, count = int(numbers[start]), int(rows[start]), end - start
+            what = f"{count} pages of {self.table.name}"
+            with timed(self._trace, "disk", threading.current_thread().name, what):
+                self._reader.read(first, count, out=self.pages[row : row + count])
+                if self.weights is not None:
+                    self._reader.read_weights(first, count, out=self.weights[row : row + count])
+        with self._lock:
+            self.bytes_read += self.table.bytes_of(len(numbers), self.weights is not None)
+
+
+def _settle(reads: Iterable[Future[None] | None], process: int) -> None:
+    """Cancel what has not begun and wait for the rest, so that no thread writes into rows afterwards.
+
+    process: whose threads they are; none is there to wait for in a child that it forked.
+    """
+    for read in list(reads) if os.getpid() == process else []:
+        if read is not None and not read.cancel():
+            read.exception()

@@ -1,0 +1,134 @@
+"""The page directory as the driver reads it: contiguous columns, which pages hold which vertices, stretches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gstream.hostcode.parts import EDGES_A_PART
+from gstream.options.run_options import times_longer
+from gstream.paging.gpu_parts import count_parts
+from gstream.paging.ownership import stretch_pages
+from pagestore.concurrency import cached_property
+from pagestore.layout import PageLayout
+
+NO_PAGES = np.empty(0, np.int64)
+
+LEAST_GROUPS = 2  # ring groups in host memory: one is read while one is used
+PART_BYTES = 24  # of gstream.hostcode.parts
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """One topology's pages: small ones first, then large ones, each kind in ascending vertex order.
+
+    first_vertex, last_vertex, edges: uint64[pages]. records: uint32[pages], lists in a page; group: uint8[pages], lanes
+    of a GPU that best share one (pagestore/simd.py); page_layout: uint8[pages], 0 for rows, else the width of a column
+    page's groups. stretch: pages in one unit of ownership. weight_page_bytes is 0
+    for unweighted topologies. reach: the most vertices that lie between the first and last vertex of any page.
+    """
+
+    name: str
+    layout: PageLayout
+    small_pages: int
+    first_vertex: np.ndarray
+    last_vertex: np.ndarray
+    edges: np.ndarray
+    records: np.ndarray
+    group: np.ndarray
+    page_layout: np.ndarray
+    crc: np.ndarray
+    weight_dtype: np.dtype | None
+    weight_page_bytes: int
+    stretch: int
+
+    @property
+    def pages(self) -> int:
+        return len(self.first_vertex)
+
+    @property
+    def page_bytes(self) -> int:
+        return self.layout.page_bytes
+
+    @property
+    def reach(self) -> int:
+        if self.pages == 0:
+            return 0
+        return int((self.last_vertex - self.first_vertex).max()) + 1
+
+    @cached_property
+    def spans_hub(self) -> np.ndarray:
+        """bool[small_pages]: whether a vertex between the first and last of a page has its list in large pages."""
+        hubs = np.unique(self.first_vertex[self.small_pages :])
+        first, last = self.first_vertex[: self.small_pages], self.last_vertex[: self.small_pages]
+        return np.searchsorted(hubs, first, "left") < np.searchsorted(hubs, last, "right")
+
+    @cached_property
+    def gpu_parts(self) -> tuple[int, int]:
+        """Parts of a GPU's work lists, and how many of them carry sums: at most."""
+        large = np.arange(self.pages) >= self.small_pages
+        return count_parts(large, self.records, self.edges, self.page_layout)
+
+    @property
+    def host_parts_bytes(self) -> int:
+        """Bytes of the work lists that a host device keeps of pages which stay in memory: at most."""
+        words = self.page_bytes // self.layout.id_dtype.itemsize
+        return self.pages * (words // EDGES_A_PART + 1) * PART_BYTES
+
+    def least_bytes(self, weights: bool, devices: int, hosts: int) -> int:
+        """The fewest bytes of host memory that do for the pages: rings of LEAST_GROUPS pages a device, or all pages.
+
+        hosts: how many of the devices are the host's cores.
+        """
+        return min(devices * LEAST_GROUPS * self.bytes_of(1, weights), self.whole_bytes(weights, hosts))
+
+    def whole_bytes(self, weights: bool, hosts: int) -> int:
+        """Bytes of host memory that all pages take, with the work lists that host devices keep of them."""
+        return self.bytes_of(self.pages, weights) + hosts * self.host_parts_bytes
+
+    def words_of(self, pages: np.ndarray) -> np.ndarray:
+        """id[n, W]: pages uint8[n, page_bytes] seen as words."""
+        return pages.view(self.layout.id_dtype)
+
+    def weights_of(self, pages: np.ndarray) -> np.ndarray:
+        """weight[n, W]: weights pages uint8[n, weight_page_bytes] seen as weights."""
+        assert self.weight_dtype is not None, f"topology {self.name} has no weights"
+        return pages.view(self.weight_dtype)
+
+    def all_pages(self) -> np.ndarray:
+        """int64[pages]: every page number, ascending."""
+        return np.arange(self.pages, dtype=np.int64)
+
+    def pages_of_range(self, first: int, last: int) -> np.ndarray:
+        """int64[n]: the pages that may hold a vertex of [first, last), ascending."""
+        found = []
+        for low, high in ((0, self.small_pages), (self.small_pages, self.pages)):
+            start = low + int(np.searchsorted(self.last_vertex[low:high], np.uint64(first), side="left"))
+            end = low + int(np.searchsorted(self.first_vertex[low:high], np.uint64(last), side="left"))
+            found.append(np.arange(start, max(start, end), dtype=np.int64))
+        return np.concatenate(found)
+
+    def bytes_of(self, pages: int, weights: bool) -> int:
+        """Bytes that `pages` pages take, with their weights pages if `weights`."""
+        return pages * (self.page_bytes + (self.weight_page_bytes if weights else 0))
+
+
+def page_table(topology, devices: int) -> PageTable:  # type: ignore[no-untyped-def]  # a pagestore Topology
+    """PageTable of a pagestore Topology for a run on `devices` devices."""
+    directory = topology.directory
+    return PageTable(
+        name=topology.name,
+        layout=topology.layout,
+        small_pages=topology.small_pages,
+        first_vertex=np.ascontiguousarray(directory["first_vertex"]).astype(np.uint64, copy=False),
+        last_vertex=np.ascontiguousarray(directory["last_vertex"]).astype(np.uint64, copy=False),
+        edges=np.ascontiguousarray(directory["edges"]).astype(np.uint64, copy=False),
+        records=np.ascontiguousarray(directory["records"]),
+        group=np.maximum(directory["group"], 1),
+        page_layout=np.ascontiguousarray(directory["layout"]),
+        crc=np.ascontiguousarray(directory["crc"]),
+        weight_dtype=None if topology.weight_dtype is None else np.dtype(topology.weight_dtype),
+        weight_page_bytes=topology.weight_page_bytes or 0,
+        stretch=stretch_pages(len(directory), devices, topology.layout.stretch_pages * times_longer(devices)),
+    )

@@ -1,0 +1,54 @@
+"""Page caches of devices that copy: how many slots each page set gets of the memory that remains.
+
+Page sets of runs and sweeps before, `known`, keep their slots where there is room for all of them: a device then goes
+on with what it holds when an algorithm turns from one topology to the other, or from a program to a page kernel.
+"""
+
+from __future__ import annotations
+
+from gstream.paging.ownership import largest_share
+from gstream.paging.page_table import PageTable
+from gstream.planning.memory_fit import work_list_bytes
+
+PageSets = dict[str, PageTable]
+
+
+def slots_of_run(tables: PageSets, known: PageSets, spare: int, devices: int, weights: bool) -> dict[str, int]:
+    """Slots on one of the devices, by page set, for a run over `tables`; spare: bytes that it has for them."""
+    every = {**known, **tables}
+    owned = _owned(every, devices)
+    if _bytes_of(every, owned, weights) + other_lists(every, tables) <= spare:
+        return owned
+    owned = _owned(tables, devices)
+    spare = min(spare, sum(table.bytes_of(table.pages, weights) for table in tables.values()))
+    pages = max(1, sum(table.pages for table in tables.values()))
+    return {
+        name: min(owned[name], int(spare * table.pages // pages) // table.bytes_of(1, weights))
+        for name, table in tables.items()
+    }
+
+
+def slots_of_sweep(tables: PageSets, known: PageSets, spare: int, devices: int, weights: bool) -> dict[str, int]:
+    """The same for sweeps over `tables` in turn: each has its part."""
+    every = {**known, **tables}
+    owned = _owned(every, devices)
+    if _bytes_of(every, owned, weights) + other_lists(every, tables) <= spare:
+        return owned
+    owned = _owned(tables, devices)
+    page = max(table.bytes_of(1, weights) for table in tables.values())
+    part = min(1.0, spare // page / max(1, sum(owned.values())))
+    return {name: int(pages * part) for name, pages in owned.items()}
+
+
+def _owned(tables: PageSets, devices: int) -> dict[str, int]:
+    """The most pages of each page set that one of the devices owns."""
+    return {name: largest_share(table.pages, table.stretch, devices) for name, table in tables.items()}
+
+
+def _bytes_of(tables: PageSets, pages: dict[str, int], weights: bool) -> int:
+    return sum(table.bytes_of(pages[name], weights) for name, table in tables.items())
+
+
+def other_lists(every: PageSets, tables: PageSets) -> int:
+    """Bytes that a device holds of the directories of the page sets that are not among `tables`."""
+    return sum(work_list_bytes(table) for name, table in every.items() if name not in tables)

@@ -1,0 +1,140 @@
+"""What a run should take by the cost model, beside what it took; and what runs teach the model about a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gstream.devices.base import Device
+from gstream.devices.host.threads import Workers
+from gstream.paging.page_table import PageTable
+from gstream.paging.source_pool import Sources
+from gstream.planning import calibration as measure
+from gstream.planning.cost_equations import Constants, level_seconds
+from gstream.planning.plan import Plan
+from gstream.telemetry.stats import RunStats, StepStats
+
+HOST_EDGES = 1 << 21  # supersteps of so many edges say how fast kernels are: 3 ms of two cores,
+GPU_EDGES = 1 << 26  # 1 ms of a GPU, each: below that it is the calls that take the time
+MERGE_BYTES = 64 << 20  # of WA, from which on merges say how fast GPUs reach each other
+LOAD_BYTES = 64 << 20  # of pages, from which on a superstep that reads them says how fast they come
+
+
+def what_is_there(plan: Plan, tables: dict[str, PageTable], sources: Sources, devices: Sequence[Device]) -> Plan:
+    """The plan, knowing which pages runs before it left in host memory and on the devices. tables: by topology."""
+    on_devices = [device.cached(plan.device, tables, plan.weights) for device in devices] if plan.copies else []
+    none = np.zeros(0, np.int64)
+    return replace(
+        plan,
+        unread={name: sources.unread(tables[name], source) for name, source in plan.sources.items()},
+        in_host_cache={name: sources.cached(tables[name], source) for name, source in plan.sources.items()},
+        on_devices={name: [held.get(name, none) for held in on_devices] for name in plan.sources},
+    )
+
+
+class CostModel:
+    """The constants of an engine's devices: measured at their first use, learnt from its runs, kept when it closes.
+
+    devices: the engine's; those with a `gpu` are measured as GPUs, if all have one. workers: makes the threads that
+    measure the host; threads: how many they are. folder: where files are kept; None: the user's cache.
+    """
+
+    def __init__(
+        self, devices: Sequence[Any], threads: int, workers: Callable[[], Workers], folder: Path | None = None
+    ) -> None:
+        self.gpus = [device.gpu for device in devices if hasattr(device, "gpu")]
+        self._who: int | str = self.gpus[0].name if self.gpus else threads
+        self._workers, self._folder = workers, folder
+        self._constants: Constants | None = None
+        self._taught: list[tuple[str, float]] = []
+
+    @property
+    def constants(self) -> Constants:
+        """All constants but the disk's."""
+        if self._constants is None:
+            if self.gpus:
+                self._constants = measure.gpu_constants(self.gpus, self._folder)
+            else:
+                self._constants = measure.constants(self._workers(), self._folder)
+        return self._constants
+
+    def account(self, stats: RunStats, plan: Plan, supersteps: int) -> None:
+        """Write predicted_seconds beside a run's counted figures, by its plan's constants, and learn from them.
+
+        Later plans go by what was learnt. The file is written by `close`: it would take longer than a short run.
+        """
+        stats.predicted_seconds = predicted_seconds(stats, plan, supersteps)
+        stats.link_rate = plan.constants.c2 * plan.devices if self.gpus else 0.0
+        for name, rate in lessons(stats, plan, bool(self.gpus)):
+            known = getattr(self.constants, name)
+            default = known == getattr(type(self.constants), name)
+            self._constants = replace(self.constants, **{name: measure.averaged(None if default else known, rate)})
+            self._taught.append((name, rate))
+
+    def close(self) -> None:
+        """Keep what was learnt."""
+        if self._taught:
+            measure.learn(self._who, self._taught, self._folder)
+        self._taught = []
+
+
+def predicted_seconds(stats: RunStats, plan: Plan, supersteps: int) -> float:
+    """Equation (1) for a sweeping program; for one with a frontier equation (2) over what its supersteps moved.
+
+    Cache hits are taken off already: by the plan, and by what was counted.
+    """
+    if plan.sweep:
+        return plan.seconds(supersteps)
+    return plan.attribute_seconds() + sum(_level_seconds(stats, plan, step) for step in stats.per_superstep)
+
+
+def _level_seconds(stats: RunStats, plan: Plan, step: StepStats) -> float:
+    if plan.copies:  # pages that a device holds take no copy, and one launch in all
+        table = plan.table(step.direction)
+        batches = step.bytes_moved / max(1, table.bytes_of(max(1, plan.device.batch_pages), plan.weights))
+    else:
+        batches = step.pages / max(1, plan.device.batch_pages)
+    streamed = not all(source.resident for source in plan.sources.values())
+    return level_seconds(
+        plan.constants, devices=plan.devices, page_bytes=step.bytes_moved if plan.copies else 0,
+        disk_bytes=step.bytes_read if streamed else 0, load_bytes=0 if streamed else step.bytes_read,
+        batches=batches, edges=step.edges_visited,
+        direction=step.direction, merged_bytes=plan.merged_bytes, d_skew=stats.d_skew,
+    )  # fmt: skip
+
+
+def lessons(stats: RunStats, plan: Plan, gpus: bool) -> list[tuple[str, float]]:
+    """(name of a constant, rate) that a run shows; none for devices that only look like GPUs.
+
+    Kernels: over large supersteps that waited for nothing else, neither disk nor link. A pull that ends at the first
+    neighbour that will do says nothing: what it takes is a matter of vertices, not of the few edges it looks at.
+    """
+    if plan.copies and not gpus:
+        return []
+    least = GPU_EDGES * plan.devices if gpus else HOST_EDGES
+    merge = stats.merge_seconds / max(1, stats.supersteps) if plan.devices > 1 else 0.0
+    found = []
+    for direction in ("pull", "push"):
+        if direction == "pull" and plan.device.open_bits:
+            continue
+        steps = [
+            step for step in stats.per_superstep
+            if step.direction == direction and step.edges_visited >= least
+            and step.bytes_read == 0 and not (gpus and step.bytes_moved)
+        ]  # fmt: skip
+        seconds = sum(step.seconds - merge for step in steps)
+        if seconds > 0:
+            edges = sum(step.edges_visited for step in steps)
+            found.append((f"{direction}_edges", edges / seconds / (plan.devices if gpus else 1)))
+    first = [step for step in stats.per_superstep if step.bytes_read >= LOAD_BYTES]
+    if first and all(source.resident for source in plan.sources.values()):
+        found.append(("load", sum(step.bytes_read for step in first) / sum(step.seconds for step in first)))
+    reduced = plan.directions != ("pull",)  # where all reach all, pulls of sums leave nothing to reduce
+    if gpus and merge > 0 and reduced and plan.merged_bytes >= MERGE_BYTES:
+        at_rate_1 = replace(plan.constants, merge=1.0).sync_seconds(plan.merged_bytes, plan.devices)
+        found.append(("merge", at_rate_1 / merge))
+    return found

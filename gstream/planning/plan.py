@@ -1,0 +1,171 @@
+"""The plan of a run: what is resident, the chunks of WA, batches and caches; and what it will move and take.
+
+gstream.planning.planner makes it. A plan fixes everything that memory decides; what the frontier decides (push or
+pull, which pages) is chosen in every superstep (gstream.engine.direction).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gstream.devices.base import DevicePlan, Range
+from gstream.paging.ownership import cut_batches, share, slices
+from gstream.paging.page_source import SourcePlan
+from gstream.paging.page_table import PageTable
+from gstream.planning.cost_equations import Constants, superstep_seconds
+from gstream.planning.memory_fit import Graph
+from pagestore.errors import ResourceError
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run's plan. Bytes by name in device_bytes (of each device) and host_bytes.
+
+    case: the thesis's case 1, 2 or 3. sweep: every superstep visits all pages (SUM), so predictions are exact.
+    chunks: ranges of vertices for the join; start_chunks: the same, or larger, in whole blocks of totals.
+    sources: page set's name -> how host memory holds it; unread: pages of it that are to stay there and have yet to be
+    read. in_host_cache, on_devices: pages of it that runs before left in caches, how many, and which on each device.
+    spare_bytes: what the run leaves of the host memory that it may take.
+    """
+
+    case: int
+    sweep: bool
+    directions: tuple[str, ...]
+    chunks: list[Range]
+    start_chunks: list[Range]
+    unit: int
+    device: DevicePlan
+    devices: int
+    copies: bool
+    sources: dict[str, SourcePlan]
+    heads: str | None
+    weights: bool
+    double_buffer: bool
+    device_bytes: dict[str, int]
+    host_bytes: dict[str, int]
+    spare_bytes: int
+    graph: Graph
+    constants: Constants
+    unread: dict[str, int] = field(default_factory=dict)
+    in_host_cache: dict[str, int] = field(default_factory=dict)
+    on_devices: dict[str, list[np.ndarray]] = field(default_factory=dict)
+
+    def slices(self, chunk: Range, unit: int | None = None, heavy: int = 0) -> list[Range]:
+        """One slice a device, in order (gstream.paging.ownership.slices)."""
+        return slices(chunk, unit or self.unit, self.devices, heavy)
+
+    def table(self, direction: str) -> PageTable:
+        """The page set that a direction reads: out-pages by a push, in-pages by a pull."""
+        return self.graph.tables["out" if direction == "push" else "in"]
+
+    def passes(self, direction: str) -> list[np.ndarray]:
+        """Page numbers of a full sweep, one array a chunk: a push sees all pages, a pull those of the chunk."""
+        table = self.table(direction)
+        if direction == "push" or len(self.chunks) == 1:
+            return [table.all_pages() for _ in self.chunks]
+        return [table.pages_of_range(*chunk) for chunk in self.chunks]
+
+    def sweep_bytes(self, supersteps: int) -> int:
+        """Bytes of pages that `supersteps` full sweeps move, cache hits taken off; 0 for frontier programs."""
+        if not self.sweep:
+            return 0
+        table = self.table(self.directions[0])
+        moved = 0
+        for number in range(self.devices):
+            asked = [share(pages, table.stretch, self.devices, number) for pages in self.passes(self.directions[0])]
+            slots = self.device.cache_pages.get(table.name, 0)
+            hits = _cache_hits(asked, slots, self.device.policy, supersteps, self._held(table, number))
+            moved += supersteps * sum(map(len, asked)) - hits
+        return table.bytes_of(moved, self.weights)
+
+    @property
+    def tables(self) -> dict[str, PageTable]:
+        """The page sets that it uses, or that devices keep in their caches."""
+        names = self.sources.keys() | self.device.cache_pages.keys()
+        return {table.name: table for table in self.graph.tables.values() if table.name in names}
+
+    def _held(self, table: PageTable, number: int) -> np.ndarray:
+        """Pages that the cache of a device holds already: int64[n]."""
+        return self.on_devices[table.name][number] if self.on_devices.get(table.name) else np.zeros(0, np.int64)
+
+    @property
+    def stored_values(self) -> int:
+        """Bytes of the values of all vertices in host memory, where they come to devices by chunks."""
+        return 0 if self.device.resident else self.host_bytes.get("values", 0)
+
+    @property
+    def merged_bytes(self) -> int:
+        """Bytes of WA that each device merges with the others in one superstep."""
+        return self.device_bytes.get("WA", 0) * len(self.chunks) if self.devices > 1 else 0
+
+    def attribute_seconds(self) -> float:
+        """2|WA|/c1: all values out, and as much in, once a run, where they stay on devices behind a link."""
+        stay = self.copies and self.device.resident
+        return 2 * self.host_bytes.get("values", 0) / self.constants.c1 if stay else 0.0
+
+    def seconds(self, supersteps: int) -> float:
+        """Predicted time of so many full sweeps, by equation (1); at the first, caches hold what runs before left."""
+        if supersteps == 0:
+            return self.attribute_seconds()
+        later = (supersteps - 1) * self.superstep_seconds() if supersteps > 1 else 0.0
+        return self.attribute_seconds() + self.superstep_seconds(cold=True) + later
+
+    def superstep_seconds(self, cold: bool = False) -> float:
+        """Predicted time of one full sweep, by equation (1); cold: the first, with caches as runs before left them."""
+        direction = self.directions[-1]
+        table = self.table(direction)
+        pages = sum(map(len, self.passes(direction)))
+        batches = sum(
+            len(cut_batches(numbers, table.stretch, max(1, self.device.batch_pages), table.small_pages))
+            for numbers in self.passes(direction)
+        )
+        source = self.sources[table.name]
+        hit = min(1.0, self.device.cache_pages.get(table.name, 0) * self.devices / max(1, table.pages))
+        held = sum(len(self._held(table, number)) for number in range(self.devices))
+        if self.device.policy == "lru" and hit < 1:  # a cyclic sweep larger than the cache
+            hit, held = 0.0, 0
+        slots = (source.cache_pages + (self.device.cache_pages.get(table.name, 0) if hit else 0)) * self.devices
+        if cold:
+            hit, slots = min(hit, held / max(1, table.pages)), self.in_host_cache.get(table.name, 0) + held
+        from_disk = 0 if source.resident else max(0, pages - slots)
+        attributes = 0 if self.device.resident else self.device_bytes.get("WA", 0) * len(self.chunks)
+        return superstep_seconds(
+            self.constants, devices=self.devices, attribute_bytes=attributes,
+            page_bytes=int(table.bytes_of(pages, self.weights) * (1 - hit)) if self.copies else 0,
+            disk_bytes=table.bytes_of(from_disk, self.weights),
+            load_bytes=table.bytes_of(self.unread.get(table.name, 0), self.weights) if cold else 0,
+            batches=batches * (1 - hit) if self.copies else len(self.chunks),
+            edges=self.graph.edges * (len(self.chunks) if direction == "push" else 1), direction=direction,
+            merged_bytes=self.merged_bytes,
+        )  # fmt: skip
+
+
+def _cache_hits(asked: list[np.ndarray], slots: int, policy: str | None, sweeps: int, held: np.ndarray) -> int:
+    """Hits of a page cache over so many full sweeps, as the policies of gstream.paging.page_cache have them.
+
+    asked: the pages of one sweep in order, one array a chunk. held: pages that are in the cache. The first others that
+    come stay, too, and are hits from then on.
+    """
+    if not slots or policy is None or not sweeps:
+        return 0
+    order = np.concatenate(asked)
+    _, first = np.unique(order, return_index=True)
+    if policy == "lru" and slots < len(first):
+        return 0  # a cyclic sweep larger than the cache
+    fresh = order[np.sort(first)]
+    fresh = fresh[~np.isin(fresh, held)]
+    if policy == "pinned":
+        fresh = fresh[: max(0, slots - len(held))]
+    return sweeps * int(np.isin(order, np.append(held, fresh)).sum()) - len(fresh)
+
+
+def out_of_memory(host_bytes: dict[str, int]) -> ResourceError:
+    """What a run raises that host memory ends on; host_bytes: the plan's."""
+    largest = sorted(host_bytes.items(), key=lambda item: -item[1])[:3]
+    parts = ", ".join(f"{name} {size}" for name, size in largest)
+    return ResourceError(
+        f"host memory ran out; the run takes {sum(host_bytes.values())} bytes ({parts}). "
+        "Pass a lower --host-memory, so that pages are streamed from disk, or end other programs."
+    )

@@ -1,0 +1,332 @@
+"""The planner: makes the plan of a run or of a sweep, or says how much memory it lacks.
+
+It reads sizes only, never pages, so that `gstream plan` costs nothing. Memory.fit chooses what lies on devices within
+the caps; its errors name a cap that is enough, by the same sums that decide what fits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from gstream.devices.base import DevicePlan, Range
+from gstream.options.run_options import DeviceSpec, RunOptions
+from gstream.paging.page_source import SourcePlan
+from gstream.paging.page_table import LEAST_GROUPS, PageTable
+from gstream.planning.cache_slots import other_lists, slots_of_run, slots_of_sweep
+from gstream.planning.cost_equations import Constants
+from gstream.planning.memory_fit import (
+    BLOCK,
+    DeviceFit,
+    Graph,
+    Layout,
+    Ring,
+    TooLittleError,
+    busy_streams,
+    chunk_unit,
+    copies_source,
+    fit_device,
+    holds_back,
+    layouts,
+    takes_message,
+    topologies,
+    work_list_bytes,
+)
+from gstream.planning.plan import Plan
+from pagestore.errors import CapError, UsageError
+from pagestore.layout import HEAD_NEIGHBOURS
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory that a run of a compiled program may take, and what it needs whatever its layout is.
+
+    devices: how many; copies: whether they have memory of their own. host_memory, taken, later: as of make_plan.
+    """
+
+    code: Any
+    graph: Graph
+    options: RunOptions
+    devices: int
+    copies: bool
+    host_memory: int
+    taken: int = 0
+    later: int = 0
+
+    @property
+    def weights(self) -> bool:
+        """Whether pages come with their weights."""
+        return bool(self.code.uses_edge)
+
+    @property
+    def hosts(self) -> int:
+        """Devices that live in host memory: both caps bind them."""
+        return 0 if self.copies else self.devices
+
+    @property
+    def device_memory(self) -> int:
+        """The cap of a device, or no limit."""
+        return 1 << 62 if self.options.device_memory is None else self.options.device_memory
+
+    @cached_property
+    def page_bytes(self) -> int:
+        return max(table.bytes_of(1, self.weights) for table in self.graph.tables.values())
+
+    @cached_property
+    def batch_pages(self) -> int:
+        """Of the largest batch worth having."""
+        tables = self.graph.tables.values()
+        stretch, most = min(table.stretch for table in tables), max(table.pages for table in tables)
+        return max(1, min(self.options.batch_on(self.devices) // self.page_bytes, stretch, most))
+
+    @property
+    def reach(self) -> int:
+        return self.graph.tables["out"].reach if "out" in self.graph.tables else 0
+
+    def used(self, layout: Layout) -> dict[str, PageTable]:
+        """The page sets that a layout reads, by their names."""
+        return {self.graph.tables[name].name: self.graph.tables[name] for name in topologies(layout)}
+
+    def beside(self, layout: Layout) -> int:
+        """Host memory that is needed beside what host devices hold: all vertices' arrays, and the fewest pages."""
+        pages = sum(table.least_bytes(self.weights, self.devices, self.hosts) for table in self.used(layout).values())
+        return self.taken + sum(self.host_bytes(layout).values()) + pages
+
+    def capacity(self, layout: Layout) -> int:
+        """Bytes of attributes that a device may hold."""
+        if self.copies:
+            return self.device_memory
+        return min(self.device_memory, (self.host_memory - self.beside(layout)) // self.devices)
+
+    def host_bytes(self, layout: Layout) -> dict[str, int]:
+        """Arrays that host memory holds for all vertices, beside what host devices hold.
+
+        A checkpoint takes bitmaps of who is active and who is held back, and where it is gone on from its values beside
+        the run's; those of GPUs take no more than the answer will.
+        """
+        code, graph = self.code, self.graph
+        needs = code.reads() & {"degree", "in_degree"}
+        if code.idempotent:
+            needs |= {"degree"}  # frontiers are weighed by their edges
+        held = {"degrees": graph.vertices * graph.degree_bytes * len(needs), "parameters": code.own.nbytes}
+        if layout.heads:
+            held["heads"] = graph.head_rows[graph.tables["in"].name] * HEAD_NEIGHBOURS * graph.id_bytes
+        values = graph.vertices * code.value_dtype.itemsize
+        if not layout.resident:
+            held["values"] = values * (2 if _double(code, layout) else 1)
+        elif self.copies:
+            held["values"] = values
+        if self.options.checkpoint is not None:
+            bitmaps = 2 * 8 * -(-graph.vertices // 64)
+            held["checkpoint"] = bitmaps + (0 if layout.resident and self.copies else values)
+        return {name: size for name, size in held.items() if size}
+
+    def fit(self) -> DeviceFit:
+        """What lies on each device. Raises UsageError or CapError where nothing fits."""
+        candidates = self._candidates()
+        if self.copies:
+            room = [layout for layout in candidates if self.beside(layout) <= self.host_memory]
+            if not room:
+                least = min(candidates, key=self.beside)
+                raise self._too_little("--host-memory", self.beside(least), least)
+            candidates = room
+        ring = Ring(self.options.streams if self.copies else 0, self.batch_pages, self.page_bytes, self.reach)
+        try:
+            fit = fit_device(self.code, self.graph, candidates, ring, self.capacity, self.options.chunk_vertices)
+        except TooLittleError as error:
+            raise self._refusal(error.needed) from None
+        if self.options.host_memory is not None and self.later > self.host_memory:
+            raise self._too_little("--host-memory", self.later, fit.layout)
+        return fit
+
+    def _refusal(self, needed: dict[Layout, int]) -> CapError:
+        """Of layouts that lack memory. needed: bytes on a device. The device's cap is named among those that the host's
+        leaves room for."""
+        whole = {layout: self.beside(layout) + self.hosts * need for layout, need in needed.items()}
+        room = [layout for layout in needed if whole[layout] <= self.host_memory]
+        if not room:
+            least = min(whole, key=whole.__getitem__)
+            return self._too_little("--host-memory", whole[least], least)
+        least = min(room, key=needed.__getitem__)
+        return self._too_little("--device-memory", needed[least], least)
+
+    def _candidates(self) -> list[Layout]:
+        """Layouts that the store's topologies and the options allow, best first. Raises UsageError."""
+        direction, graph = self.options.direction, self.graph
+        found = layouts(self.code, graph, direction, self.options.use_heads)
+        if not found:
+            missing = "out" if direction == "push" or "in" in graph.tables else "in"
+            if graph.turned:
+                missing = "in" if missing == "out" else "out"
+            raise UsageError(
+                f"--direction {direction}: the store has no {missing}-topology, which that needs. "
+                "Leave the option out, or convert with --topology both."
+            )
+        if self.options.chunk_vertices is not None and self.options.chunk_vertices < graph.vertices:
+            return [layout for layout in found if not layout.resident] or found
+        return found
+
+    def _too_little(self, option: str, need: int, layout: Layout) -> CapError:
+        cap, beside = self.device_memory, ""
+        if option == "--host-memory":
+            cap, need = self.host_memory, max(need, self.later)
+            beside = f"; {self.taken} of them for what the algorithm holds beside the program" if self.taken else ""
+        return CapError(
+            f"{option} {cap} bytes: too little for this program on {self.graph.vertices} vertices; {need} bytes are "
+            f"needed at least ({layout.name}{beside}). Raise {option}.",
+            option,
+            need,
+        )
+
+
+def make_plan(
+    code: Any, graph: Graph, options: RunOptions, specs: list[DeviceSpec], host_memory: int, constants: Constants,
+    known: dict[str, PageTable] | None = None, taken: int = 0, later: int = 0,
+) -> Plan:  # fmt: skip
+    """Plan a run of a compiled program. Raises UsageError or ResourceError where it can't be done.
+
+    host_memory: bytes that host memory may hold. known: page sets that devices may have cached before: they keep them
+    where there is room for all. taken: bytes that an algorithm holds beside the program. later: that it takes in all
+    when the program has ended; a host_memory that lacks them is refused here, before any work.
+    """
+    copies = any(spec.kind != "host" for spec in specs)
+    memory = Memory(code, graph, options, len(specs), copies, host_memory, taken, later)
+    fit = memory.fit()
+    used, weights, devices = memory.used(fit.layout), memory.weights, memory.devices
+    host = memory.host_bytes(fit.layout) | ({} if copies else _times(fit.held, devices))
+    left = host_memory - taken - sum(host.values())
+    cached = slots_of_run(used, known or {}, fit.spare, devices, weights) if copies and options.cache_policy else {}
+    sources = plan_sources(used, weights, options, (devices, memory.hosts), left, host_memory, cached)
+    host |= _page_bytes(sources, used, devices, memory.hosts)
+    tables = {table.name: table for table in graph.tables.values()}
+    device = _device_plan(memory, fit, cached)
+    caches = _cache_bytes(device, memory.page_bytes, other_lists({name: tables[name] for name in cached}, used))
+    device = replace(device, spare_bytes=max(0, fit.spare - sum(caches.values())))
+    fits = all(plan.resident for plan in sources.values()) and (not copies or _all_cached(device, used, devices))
+    unit = chunk_unit(code)
+    return Plan(
+        case=3 if not fit.layout.resident else 1 if fits else 2, sweep=not code.idempotent,
+        directions=fit.layout.directions, chunks=_ranges(graph.vertices, fit.chunk, unit),
+        start_chunks=_ranges(graph.vertices, fit.chunk, BLOCK), unit=unit, device=device, devices=devices,
+        copies=copies, sources=sources, heads=graph.tables["in"].name if fit.layout.heads else None, weights=weights,
+        double_buffer=_double(code, fit.layout), device_bytes=fit.held | caches, host_bytes=host,
+        spare_bytes=host_memory - taken - sum(host.values()), graph=graph, constants=constants,
+    )  # fmt: skip
+
+
+def _device_plan(memory: Memory, fit: DeviceFit, cached: dict[str, int]) -> DevicePlan:
+    """What each device is told. cached: slots of its page cache, by topology."""
+    code, graph, options = memory.code, memory.graph, memory.options
+    return DevicePlan(
+        resident=fit.layout.resident, message=takes_message(code, fit.layout),
+        source_copy=copies_source(code, fit.layout), chunk=fit.chunk, reach=memory.reach, heads=fit.layout.heads,
+        open_bits=code.has_done, held_bits=holds_back(code, fit.layout, graph),
+        by_degree=graph.by_degree, streams=max(1, fit.streams),
+        batch_pages=fit.batch_pages or memory.batch_pages,
+        cache_pages=cached, policy=options.cache_policy, micro=options.micro,
+        senders=graph.reached("out"), receivers=graph.reached("in"),
+    )  # fmt: skip
+
+
+def _page_bytes(
+    sources: dict[str, SourcePlan], tables: dict[str, PageTable], devices: int, hosts: int
+) -> dict[str, int]:
+    """What pages take of host memory, with the work lists of those that stay there."""
+    held = {f"pages ({name})": plan.bytes_held(tables[name]) * (1 if plan.resident else devices)
+            for name, plan in sources.items()}  # fmt: skip
+    lists = sum(hosts * tables[name].host_parts_bytes for name, plan in sources.items() if plan.resident)
+    return held | ({"work lists": lists} if lists else {})
+
+
+def make_sweep_plan(
+    tables: dict[str, PageTable], weights: bool, options: RunOptions, devices: int, room: int | None,
+    known: dict[str, PageTable] | None = None,
+) -> DevicePlan:  # fmt: skip
+    """Batch buffers and page caches of a device that copies, for sweeps without attributes of the driver's.
+
+    tables: topologies that are swept in turn; each has its part of what may be cached. room: bytes that the device has
+    for them; None: no limit. known: as in make_plan.
+    """
+    page = max(table.bytes_of(1, weights) for table in tables.values())
+    lists = sum(work_list_bytes(table) for table in tables.values())
+    capacity, stretch = (
+        max(0, (1 << 62 if room is None else room) - lists),
+        min(table.stretch for table in tables.values()),
+    )
+    most = max(table.pages for table in tables.values())
+    batch = max(1, min(options.batch_on(devices) // page, stretch, most, capacity // (4 * page)))
+    streams = max(1, min(options.streams or busy_streams(page * batch), capacity // (2 * page * batch)))
+    spare = max(0, capacity - streams * batch * page) if options.cache_policy else 0
+    cached = slots_of_sweep(tables, known or {}, spare, devices, weights)
+    return DevicePlan(
+        resident=True, message=False, source_copy=False, chunk=0, reach=0, heads=False, open_bits=False, senders=0,
+        receivers=0,
+        streams=streams, batch_pages=batch, cache_pages=cached, policy=options.cache_policy,
+        micro=options.micro,
+    )  # fmt: skip
+
+
+def _cache_bytes(device: DevicePlan, page: int, lists: int) -> dict[str, int]:
+    """Bytes by name of caches, and of the directories of page sets that are kept for other runs."""
+    held = {f"page cache ({name})": slots * page for name, slots in device.cache_pages.items()}
+    return {name: size for name, size in {**held, "work lists (kept)": lists}.items() if size}
+
+
+def _double(code: Any, layout: Layout) -> bool:
+    """A push by chunks reads old values of all vertices while new ones are stored."""
+    return not layout.resident and not code.in_place and "push" in layout.directions
+
+
+def _times(held: dict[str, int], devices: int) -> dict[str, int]:
+    return {f"{name} of {devices} device(s)": size * devices for name, size in held.items()}
+
+
+def _ranges(vertices: int, chunk: int, unit: int) -> list[Range]:
+    step = max(1, vertices) if chunk >= vertices else max(unit, chunk // unit * unit)
+    return [(first, min(first + step, vertices)) for first in range(0, vertices, step)]
+
+
+def plan_sources(
+    tables: dict[str, PageTable], weights: bool, options: RunOptions, counts: tuple[int, int], left: int, cap: int,
+    on_device: dict[str, int],
+) -> dict[str, SourcePlan]:  # fmt: skip
+    """How host memory holds the pages: all of them where they fit in `left` bytes, else a ring and a cache.
+
+    counts: of devices, and of host devices. on_device: slots of each device's own cache, by topology; pages that these
+    keep are not kept here, too. Raises ResourceError, naming the bytes needed, where PageTable.least_bytes do not fit.
+    """
+    plans: dict[str, SourcePlan] = {}
+    (devices, hosts), waiting = counts, sorted(tables.values(), key=lambda table: table.pages)
+    least = [table.least_bytes(weights, *counts) for table in waiting]
+    if sum(least) > left:
+        need = cap - left + sum(least)
+        raise CapError(
+            f"--host-memory {cap} bytes: too little; {need} bytes are needed at least, of which {cap - left} for "
+            "attributes of vertices. Raise --host-memory.",
+            "--host-memory",
+            need,
+        )
+    for index, table in enumerate(waiting):
+        page, whole = table.bytes_of(1, weights), table.whole_bytes(weights, hosts)
+        batch = max(1, min(options.batch_on(devices) // page, table.stretch))
+        if whole + sum(least[index + 1 :]) <= left:
+            plans[table.name] = SourcePlan(True, weights, batch)
+            left -= whole
+            continue
+        budget = left // (len(waiting) - index) // devices
+        groups, policy = options.read_threads + 2, options.cache_policy
+        most = budget // 2 if policy else budget
+        while batch > 1 and groups * batch * page > max(most, LEAST_GROUPS * page):
+            batch //= 2
+        groups = max(LEAST_GROUPS, min(groups, budget // (batch * page)))
+        assert groups * batch * page <= budget, "tables come by size: where all of one has no room, others are as large"
+        skip = on_device.get(table.name, 0) if policy == "pinned" else 0
+        cache = min((budget - groups * batch * page) // page, max(0, table.pages - skip)) if policy else 0
+        plans[table.name] = SourcePlan(False, weights, batch, groups, cache, policy, skip)
+        left -= devices * plans[table.name].bytes_held(table)
+    return plans
+
+
+def _all_cached(device: DevicePlan, tables: dict[str, PageTable], devices: int) -> bool:
+    return all(device.cache_pages.get(name, 0) * devices >= table.pages for name, table in tables.items())

@@ -1,0 +1,1 @@
+"""Answers by the user's own IDs: columns, tables, files."""

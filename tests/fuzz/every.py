@@ -1,0 +1,10 @@
+"""All targets of fuzzing. Importing this imports what they read: a fuzzer instruments it as it is imported."""
+
+from __future__ import annotations
+
+from tests.fuzz import files as fuzz_files
+from tests.fuzz import stores as fuzz_stores
+from tests.fuzz import texts as fuzz_texts
+from tests.fuzz.targets import Target
+
+TARGETS: dict[str, Target] = {t.name: t for module in (fuzz_texts, fuzz_files, fuzz_stores) for t in module.targets()}

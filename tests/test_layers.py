@@ -1,0 +1,125 @@
+"""Which file may import which: layers of gstream/ from the ground up, and no circle anywhere.
+
+All imports count: those in functions, and those for types alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("gstream", "pagestore", "bench")
+
+# No file imports a layer that stands further down. "__init__" is the face of the whole package.
+LAYERS = (
+    "version", "telemetry", "language", "options", "records", "hostcode", "programs", "paging", "cudacode", "devices",
+    "devices.host", "devices.gpu", "results", "reporting", "planning", "engine", "algorithms.support", "algorithms",
+    "methods", "graph", "__init__", "cli", "__main__",
+)  # fmt: skip
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the packages by its dotted name."""
+    found = {}
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            found[name.removesuffix(".__init__")] = path
+    return found
+
+
+def imports(text: str, known: dict[str, Path]) -> Iterator[tuple[int, str]]:
+    """(line, module of `known` that it imports)."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            below = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in known else node.module for name in below]
+        else:
+            continue
+        for name in sorted(set(names)):
+            if name in known:
+                yield node.lineno, name
+
+
+def layer(module: str) -> int:
+    """The number of the layer that a module of gstream/ belongs to."""
+    parts = module.split(".")[1:] or ["__init__"]
+    below = ".".join(parts[:2])
+    return LAYERS.index(below if below in LAYERS else parts[0])
+
+
+def circles(edges: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of modules that import each other."""
+    found = nx.strongly_connected_components(nx.DiGraph(edges))
+    return sorted(sorted(group) for group in found if len(group) > 1)
+
+
+def all_imports() -> dict[str, list[tuple[int, str]]]:
+    known = modules()
+    return {name: list(imports(path.read_text(), known)) for name, path in known.items()}
+
+
+def test_no_file_imports_a_higher_layer():
+    upward = [
+        f"{modules()[name].relative_to(ROOT)}:{line} imports {other}, which stands above it"
+        for name, found in all_imports().items()
+        for line, other in found
+        if name.split(".")[0] == other.split(".")[0] == "gstream" and layer(other) > layer(name)
+    ]
+    assert not upward, "\n".join(upward)
+
+
+def test_packages_import_only_those_below():
+    order = ("pagestore", "gstream", "bench")
+    upward = [
+        f"{name} imports {other}"
+        for name, found in all_imports().items()
+        for _, other in found
+        if order.index(other.split(".")[0]) > order.index(name.split(".")[0])
+    ]
+    assert not upward, "\n".join(upward)
+
+
+def test_no_import_circle():
+    known = modules()
+    edges = {
+        name: {other for _, other in found if known[other].name != "__init__.py"}
+        for name, found in all_imports().items()
+    }
+    assert circles(edges) == []
+
+
+def test_only_the_doors_stand_at_the_root():
+    assert {path.name for path in (ROOT / "gstream").glob("*.py")} == {
+        "__init__.py", "__main__.py", "graph.py", "methods.py", "version.py"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("edges", "found"),
+    [
+        ({"a": {"b"}, "b": {"c"}, "c": set()}, []),
+        ({"a": {"b"}, "b": {"a"}, "c": {"a"}}, [["a", "b"]]),
+        ({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"e"}, "e": {"d"}}, [["a", "b", "c"], ["d", "e"]]),
+    ],
+)
+def test_circles_are_found(edges, found):
+    assert circles(edges) == found
+
+
+def test_imports_of_all_kinds_are_seen():
+    known = {"gstream.options": ROOT, "gstream.options.values": ROOT, "gstream.graph": ROOT}
+    text = (
+        "import gstream.graph\nfrom gstream.options import values\ndef f():\n    from gstream.options import Other\n"
+        "if TYPE_CHECKING:\n    from gstream.graph import Graph\n"
+    )
+    assert sorted(imports(text, known)) == [
+        (1, "gstream.graph"), (2, "gstream.options.values"), (4, "gstream.options"), (6, "gstream.graph"),
+    ]  # fmt: skip
