@@ -14,7 +14,7 @@ from test_breaks import CtrlC, Fault
 from test_shortage import each_call
 
 import gstream
-from gstream.algorithms.support import resident
+from gstream.algorithms.support import lists, resident
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session, SharedKernel
 from gstream.devices.gpu import driver as cuda
@@ -24,6 +24,7 @@ from gstream.devices.gpu.resident_arrays import GpuArrays
 from gstream.records import item_kernel, record_kernel
 from gstream.telemetry.trace import ChromeTrace
 from pagestore.errors import ResourceError
+from pagestore.memory import convert_arrays
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
 V, E, PAGE = 400, 7000, 4096
@@ -300,3 +301,48 @@ def test_what_is_read_round_by_round_is_pinned_once(path, monkeypatch, refused):
         monkeypatch.setattr(cuda.Gpu, "pin", once)
         assert np.array_equal(graph.cdlp(iterations=4, devices="cuda").to_numpy(), expected)
         assert len(pinned) == (not refused) and all(size > V for size in pinned)
+
+
+@pytest.mark.parametrize("kind", ["undirected", "directed"])
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+def test_one_thread_goes_on_from_a_gpu(tmp_path, monkeypatch, kind, rounds):
+    """After so many rounds, and not where lists have no room; the certificate of core numbers, too."""
+    monkeypatch.setattr(lists, "FIRST_ROUNDS", rounds)
+    monkeypatch.setattr(lists, "ITEM_NS", 0)
+    made = []
+    going = lists.OneThread.take
+    monkeypatch.setattr(lists.OneThread, "take", lambda *given: made.append(going(*given)) or made[-1])
+    with gstream.open(make_path(tmp_path, kind, V, E, PAGE)) as graph:
+        for name, own in (("kcore", {}), ("kcore", {"k": 20}), ("coloring", {})):
+            expected = graph.execute(name, own).to_numpy()
+            for room in (True, False):
+                monkeypatch.setattr(lists, "has_room", lambda *given, room=room: room)
+                made.clear()
+                found = graph.execute(name, own, devices="cuda", certify=True)
+                assert np.array_equal(found.to_numpy(), expected) and found.summary["certificate"]["holds"]
+                assert bool(made) == room
+
+
+PATH = (np.arange(5000), np.arange(1, 5001))
+CLIQUE = np.triu_indices(300, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "edges"), [("kcore", {}, PATH), ("kcore", {"k": 2}, PATH), ("coloring", {}, CLIQUE)]
+)
+@pytest.mark.parametrize("directed", [False, True])
+def test_long_chains_take_a_gpu_few_rounds(tmp_path, monkeypatch, name, own, edges, directed):
+    """A round looks at all pages: a path has 2,500 of them to be peeled, twice with the proof; a clique 300."""
+    made, items = [], GpuArrays.items
+    monkeypatch.setattr(
+        GpuArrays, "items", lambda self, kernel, *given: made.append(kernel.name) or items(self, kernel, *given)
+    )
+    convert_arrays(tmp_path / "a.gs", *edges, None, directed=directed, page_bytes=PAGE)
+    with gstream.open(tmp_path / "a.gs") as graph:
+        found, expected = graph.execute(name, own, True, devices="cuda"), graph.execute(name, own)
+        ways = 1 + directed
+        most = lists.FIRST_ROUNDS + int(lists.ITEM_NS * 2 * (len(edges[0]) + len(found)) / lists.ROUND_NS)
+    assert np.array_equal(found.to_numpy(), expected.to_numpy()) and found.summary["certificate"]["holds"]
+    assert "note" not in found.summary
+    rounds = [made.count("settle") // ways, made.count("give_colors")]
+    assert 0 < max(rounds) <= most * (2 if name == "kcore" else 1)

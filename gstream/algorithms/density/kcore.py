@@ -5,7 +5,8 @@ vertex's neighbours are its out-neighbours and its in-neighbours, added up. The 
 don't count, duplicate edges count once.
 Holds 4 bytes (8 past 2^32 edges) and 5 bits a vertex (undirected 4). Each sweep visits the pages of vertices that the
 last one took off, or on a GPU that has all pages, where choosing takes longer, all of them. Where few vertices fall at
-a time, as along chains, one of the host's threads goes on from each to the next (gstream.algorithms.support.lists).
+a time, as along chains, one of the host's threads goes on from each to the next (gstream.algorithms.support.lists),
+after many rounds of a GPU, too.
 
 Certificate: with c the answer, (1) every vertex v has c(v) neighbours u with c(u) >= c(v), so core(v) >= c(v); (2)
 within each layer {c = k} the vertices can be taken off one after the other, each having at most k neighbours left in
@@ -80,29 +81,44 @@ class Peeling:
 
     def all_levels(self, degree: np.ndarray) -> int:
         """Have every degree become the core number; rounds."""
-        opened = (degree, self.there)
-        with self._alone() as alone, self._resident(degree) as resident:
-            for number in resident.rounds(self.last):
-                self._settle(resident, number)
-                resident.each(peeling.find_next, self.items, number, *opened, self.last, self.level, items=len(degree))
-                for mine, now in zip(self.mine, self.now, strict=True):
-                    given = (number, *opened, mine, now, self.last, self.level)
-                    resident.each(peeling.open_next, self.items, *given, items=len(mine))
-                self._sweep(resident, number, peeling.peel, degree, self.level)
-                self._go_on_alone(resident, alone, degree, degree[:0], int(self.level[peeling.LEVEL]))
-        return int(self.last.max())
+        return self._by_rounds(peeling.peel, degree, None, (degree, self.there))
 
     def take_off(self, kernel: RecordKernel, count: np.ndarray, core: np.ndarray | None = None) -> int:
         """Take off the vertices that are due, and those that fall by it: by `peel`, count their degrees, or by
         `take_layers`, count what each has left; rounds."""
-        arrays = (count, self.level) if core is None else (core, count)
-        with self._alone() as alone, self._resident(*arrays) as resident:
-            for number in resident.rounds(self.last):
-                self._settle(resident, number)
-                self._sweep(resident, number, kernel, *arrays)
-                given = count[:0] if core is None else core
-                self._go_on_alone(resident, alone, count, given, int(self.level[peeling.LEVEL]))
-        return int(self.last.max())
+        return self._by_rounds(kernel, count, core)
+
+    def _by_rounds(
+        self, kernel: RecordKernel, count: np.ndarray, core: np.ndarray | None, opened: tuple[np.ndarray, ...] = ()
+    ) -> int:
+        """Rounds of a sweep by `kernel`; after many of them cores go on instead of a GPU, whose every round is a look
+        at all pages. opened: (degrees, bits of who is there) where a level is opened whenever nobody is due."""
+        with self._alone() as alone:
+            with self._resident(count, *(() if core is None else (core,))) as resident:
+                most = alone.rounds_before() if resident.on_gpu else None
+                rounds = self._go_on(resident, alone, most, kernel, count, core, opened)
+            if rounds == most:
+                with Resident(self.session) as resident:
+                    rounds += self._go_on(resident, alone, None, kernel, count, core, opened)
+        return rounds
+
+    def _go_on(
+        self, resident: Resident, alone: OneThread, most: int | None, kernel: RecordKernel, count: np.ndarray,
+        core: np.ndarray | None, opened: tuple[np.ndarray, ...],
+    ) -> int:  # fmt: skip
+        """Rounds until there is nothing to do, or `most`; how many."""
+        last, level = self.last, self.level
+        for number in resident.rounds(last, most):
+            self._settle(resident, number)
+            if opened:
+                resident.each(peeling.find_next, self.items, number, *opened, last, level, items=len(count))
+                for mine, now in zip(self.mine, self.now, strict=True):
+                    resident.each(
+                        peeling.open_next, self.items, number, *opened, mine, now, last, level, items=len(mine)
+                    )
+            self._sweep(resident, number, kernel, *((count, level) if core is None else (core, count)))
+            self._go_on_alone(resident, alone, count, core)
+        return int(last.max())
 
     def _resident(self, *arrays: np.ndarray) -> Resident:
         known = [array for each in self.lists for array in (each.hubs, each.ends)]
@@ -118,9 +134,7 @@ class Peeling:
         beside = self.session.meta.vertices * self.session.id_dtype.itemsize
         return OneThread(self.session, [each.name for each in self.lists], beside)
 
-    def _go_on_alone(
-        self, resident: Resident, alone: OneThread, count: np.ndarray, core: np.ndarray, level: int
-    ) -> None:
+    def _go_on_alone(self, resident: Resident, alone: OneThread, count: np.ndarray, core: np.ndarray | None) -> None:
         """Take off what falls by the last sweep, and so on, by one thread as long as few vertices are due."""
         if resident.on_gpu:
             return
@@ -134,7 +148,7 @@ class Peeling:
         queue, ends = np.empty(self.session.meta.vertices, self.session.id_dtype), np.array([0, len(due)])
         queue[: len(due)] = due
         given = (first.words, first.places, last.words, last.places, len(self.lists), self.mine[0], self.others[0])
-        fallen = (count, core, level, queue, ends, alone.most)
+        fallen = (count, count[:0] if core is None else core, int(self.level[peeling.LEVEL]), queue, ends, alone.most)
         self.session.look(peeling.peel_alone, *given, *fallen, items=0, long=True)
 
     def _sweep(self, resident: Resident, number: int, kernel: RecordKernel, *arrays: np.ndarray) -> None:

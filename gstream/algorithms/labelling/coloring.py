@@ -8,7 +8,7 @@ Neighbours are those in either direction; self-loops don't count.
 
 A vertex that can't have any of the first 64 colours looks for the next 64 in another round, and so on. Where few
 vertices can be coloured at a time, as in cliques, one of the host's threads goes on from each to the next
-(gstream.algorithms.support.lists), and looks at a list twice.
+(gstream.algorithms.support.lists), after many rounds of a GPU, too, and looks at a list twice.
 
 Holds 16 bytes and 3 bits a vertex, and at the beginning a degree (past 2^32 edges 4 bytes more) and, reordered, a
 natural index. A round visits the lists of the vertices that it colours; of a directed store with one topology, the
@@ -55,24 +55,42 @@ def run_coloring(session: Session) -> tuple[list[Column], dict[str, Any]]:
     session.names_done()
     session.let_go(size)
     following[:] = bits_where(left == 0)
+    arrays = (color, window, left, ready, following, open, last)
+    with OneThread(session, names, (vertices + most_neighbours(session)) * session.id_dtype.itemsize) as alone:
+        rounds, done = _by_rounds(session, alone, names, single, arrays, True)
+        if not done:
+            rounds += _by_rounds(session, alone, names, single, arrays, False)[0]
+    found = {"colors": int(color.max(initial=0)) + 1 if len(color) else 0}
+    return [Column("color", color)], found | session.finish(rounds, True)
+
+
+def _by_rounds(
+    session: Session, alone: OneThread, names: list[str], single: bool, arrays: tuple[np.ndarray, ...], gpu: bool
+) -> tuple[int, bool]:
+    """Rounds until all have colours, or there are too many for a GPU, whose every round is a look at all pages: (how
+    many, whether all have colours).
+
+    arrays: color, window, left, ready, following, open, last, of which a GPU may have copies meanwhile.
+    """
+    color, window, left, ready, following, open, last = arrays
     items = -(-len(ready) // palette.ROW)
-    alone = OneThread(session, names, (vertices + most_neighbours(session)) * session.id_dtype.itemsize)
-    with alone, Resident(session, color, window, left, ready, following, open, last) as resident:
-        for number in resident.rounds(last):
+    shared = SharedKernel(palette.tell_behind, (single, ready, color, window, left, following), join=join_falls)
+    with Resident(session, *(arrays if gpu else ())) as resident:
+        most = alone.rounds_before() if resident.on_gpu and not single else None
+        for number in resident.rounds(last, most):
             given = (ready, following, open, window, color, last)
             resident.each(palette.give_colors, items, number, *given, items=len(ready))
             chosen: np.ndarray | None = ready
             if single:  # an edge is in one list only, which may be that of a vertex without a colour, or with one
                 chosen = None if int(resident.read(last)[1]) == number else open
-            arrays = (single, ready, color, window, left, following)
-            shared = SharedKernel(palette.tell_behind, arrays, join=join_falls)
             for name in names:
                 resident.sweep(name, shared, chosen)
             if not (resident.on_gpu or single):
                 _go_on_alone(session, alone, color, window, left, ready, following)
-        resident.forget(window, left, ready, following, open)
-    found = {"colors": int(color.max(initial=0)) + 1 if len(color) else 0}
-    return [Column("color", color)], found | session.finish(int(last[0]), True)
+        done = int(last[0]) != most
+        if done:
+            resident.forget(window, left, ready, following, open)
+    return int(last[0]), done
 
 
 def _go_on_alone(

@@ -110,13 +110,15 @@ class OneThread:
 
     def rounds_before(self) -> int | None:
         """Rounds in which a GPU takes about as long as the thread does for all lists: the rest is the thread's, so that
-        their time stays linear in the edges. None: the GPU makes all of them, as lists have no room."""
+        their time stays linear in the edges. None: the GPU makes all of them, as lists have no room. For the thread
+        they count as made."""
         session, room = self._session, not (len(self._names) > 1 and self._capped())
         if not room or not all(has_room(session, name, self._beside, self._weights) for name in self._names):
             return None
         tables = [session.engine.graph.tables[name] for name in self._names]
         items = len(tables) * (session.meta.vertices + session.meta.edges)
         pages = sum(table.bytes_of(table.pages, self._weights) for table in tables)
+        self._rounds = FIRST_ROUNDS
         return FIRST_ROUNDS + int(ITEM_NS * items / (ROUND_NS + PAGES_NS * pages))
 
     def take(self, due: np.ndarray) -> np.ndarray | None:
