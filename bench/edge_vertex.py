@@ -1,11 +1,10 @@
 """The Edge-Vertex paper's approximate sort against exact ones, by the number of buckets, and what it buys PageRank;
-what its column pages cost in memory; and real graphs in natural order, which none of it may make slower.
+and what its column pages cost in memory.
 
 python bench/edge_vertex.py --scale 20 22                              # on the host's cores
 python bench/edge_vertex.py --devices cuda:0 --scale 22 24             # the same, and on a GPU
 python bench/edge_vertex.py --only rmat-sort real-sort --scale 20 --data /path/to/graphs --out A
 python bench/edge_vertex.py --only rmat-columns real-columns --scale 16 20                # padding; nothing is timed
-python bench/edge_vertex.py --only real-natural --against /path/to/an/earlier/checkout    # natural order, before
 python bench/edge_vertex.py --join A/edge_vertex.json B/parts/*.json   # into bench/results/edge_vertex.*
 """
 
@@ -25,7 +24,6 @@ needs.check()
 from bench.columns import columns  # noqa: E402
 from bench.families import GRAPHS, KINDS  # noqa: E402
 from bench.figures import Wanted  # noqa: E402
-from bench.natural import real_natural  # noqa: E402
 from bench.sorting import of_kind, of_real, pagerank, sorts  # noqa: E402
 from bench.suite import Suite  # noqa: E402
 
@@ -36,19 +34,16 @@ STAGES = {
     "real-pagerank": of_real(pagerank),
     **{f"{kind}-columns": of_kind(kind, columns) for kind in KINDS},
     "real-columns": of_real(columns),
-    "real-natural": real_natural,
 }
 WANTED = (
     *(Wanted(f"Figure {what} on the {where}") for what in ("11: sort by in-degree", "10: PageRank iteration")
       for where in ("host", "GPU")),
     Wanted("Figure 14: extra memory of column pages"),
-    Wanted("Natural order: BFS"),
 )  # fmt: skip
 SUITE = Suite(
     name="edge_vertex", script="bench/edge_vertex.py", stages=STAGES,
     once=frozenset(stage for stage in STAGES if stage.startswith("real-")), scales=(20, 22),
-    about="The approximate sort of the Edge-Vertex paper against exact ones, and what it buys; column pages' padding; "
-    "real graphs in natural order, before and after.",
+    about="The approximate sort of the Edge-Vertex paper against exact ones, and what it buys; column pages' padding.",
     wanted=WANTED, devices="host", graph="scale {}", graphs=GRAPHS,
 )  # fmt: skip
 

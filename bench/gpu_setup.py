@@ -61,8 +61,7 @@ RACE: dict[tuple[str, str], tuple[str, dict[int, float]]] = {
 @dataclass(frozen=True)
 class Setup:
     """What a stage is given. scale: of the stage's graph; merge_scale: of the graph whose merges are measured;
-    streams: counts of streams to try; sources: starts of BFS and SSSP; data: where real graphs are, as far as is known;
-    against: checkouts of earlier commits.
+    streams: counts of streams to try; sources: starts of BFS and SSSP; data: where real graphs are, as far as is known.
     """
 
     devices: Devices
@@ -72,7 +71,6 @@ class Setup:
     streams: tuple[int, ...]
     sources: int
     data: Path | None = None
-    against: tuple[Path, ...] = ()
 
     def store(self, kind: str, edge_factor: int = stores.EDGE_FACTOR, scale: int | None = None) -> Store:
         return self.make(kind, edge_factor, scale)[0]

@@ -28,7 +28,7 @@ GRAPHS = (
     "order; columns: the same in column pages; weighted: the same with weights 1 to 255; out: directed, out-pages "
     "only, otherwise the same; out, as generated: directed, out-pages only, natural order"
 )
-FOLDERS = {"--stores": None, "--out": None, "--data": "FOLDER", "--against": "CHECKOUT"}  # what is said for them
+FOLDERS = {"--stores": None, "--out": None, "--data": "FOLDER"}  # what is said for them
 MERGE_SCALE = 28
 STREAMS = (1, 2, 4, 8, 16, 32)
 SOURCES = 16
@@ -68,7 +68,6 @@ class Suite:
         add("--out", type=Path, help="folder for the results")
         add("--stores", type=Path, help="folder where stores are kept (default bench/scratch/gpu)")
         add("--data", type=Path, help="folder with real graphs, NAME.el.xz (default ../shared/data, where it is)")
-        add("--against", type=Path, action="append", help="checkout of an earlier commit (edge_vertex.py real-natural)")
         add("--sources", type=int, default=SOURCES, help="starts of BFS and SSSP")
         add("--streams", type=int, nargs="+", default=list(STREAMS), help="counts of streams to try")
         add("--merge-scale", type=int, default=MERGE_SCALE, help="scale of the graph whose merges are measured")
@@ -100,7 +99,7 @@ class Suite:
             setup = Setup(
                 devices=devices, scale=scale, folder=options.stores or ROOT / "bench" / "scratch" / "gpu",
                 merge_scale=options.merge_scale, streams=tuple(options.streams), sources=options.sources,
-                data=options.data, against=tuple(options.against or ()),
+                data=options.data,
             )  # fmt: skip
             for figure in self.stages[stage](setup):
                 print(f"    {' | '.join(cell for cell in report.cells(figure) if cell)}", file=sys.stderr, flush=True)
@@ -116,7 +115,6 @@ class Suite:
         for name, value in usual.items():
             now = getattr(options, name) if isinstance(getattr(options, name), list) else [getattr(options, name)]
             words += [f"--{name.replace('_', '-')}", *map(str, now)] if now != value else []
-        words += without_folders([f"--against={checkout}" for checkout in options.against or ()])
         words += without_folders([f"--data={options.data}"] if options.data else [])
         return " ".join(words)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import lzma
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench import columns, families, natural, sorting
+from bench import columns, families, sorting
 from bench.families import REAL, Real, generated, real
 from bench.figures import WrongAnswerError, by_turns
 from bench.gpu_setup import Setup
-from bench.graphs import edge_weights
 from bench.harness import SkippedError
 from bench.lanes import best_single, of_kind
 from bench.link import Devices
-from bench.machine import ROOT
 from bench.sorting import SWEEP, Degrees, check_order, check_places
 from pagestore import convert_arrays, open_store
 from pagestore.info import simd_facts, store_info, used_bytes
@@ -149,67 +146,6 @@ def test_without_a_gpu_the_model_stands_alone(tmp_path: Path) -> None:
             figures.append(figure)
     assert {figure.what.partition(":")[0] for figure in figures} == {"Figure 6", "Model"}
     assert all(figure.counted for figure in figures)
-
-
-@pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Setup:
-    """A real graph of a few edges; the other side of before and after is this checkout, too."""
-    data = tmp_path / "data"
-    data.mkdir()
-    (data / "road.wel.xz").write_bytes(lzma.compress(b"0\t1\t7\n1\t2\t2\n0\t2\t11\n3\t4\t1\n"))
-    monkeypatch.setattr(families, "REAL", {"road": Real(5, False)})
-    monkeypatch.setattr(natural, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(natural, "PROCESSES", 2)
-    devices = Devices(("host",))
-    return Setup(devices, 8, tmp_path / "stores", 8, streams=(1,), sources=2, data=data, against=(ROOT,))
-
-
-@pytest.mark.long
-def test_natural_order_stands_beside_what_was_before(tiny: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs of both processes count; nothing is left behind."""
-    monkeypatch.setattr(natural, "commit", lambda root: "0123456789abcdef")
-    figures = list(natural.real_natural(tiny))
-    wanted = ["BFS, distances", "BFS, predecessors", "PageRank, 10 iterations", "components", "SSSP, distances"]
-    sides = ["the same without heads", "commit 0123456789ab"]
-    assert [(figure.what, figure.against) for figure in figures] == [
-        (f"Natural order: {what}", side) for what in wanted for side in sides
-    ]
-    assert all(figure.ratio and figure.spread["runs"] == 2 * natural.REPEATS for figure in figures)
-    assert {figure.note for figure in figures} == {"", "weights as they come with the graph"}
-    assert not list(tiny.folder.iterdir())
-
-
-def test_weights_are_the_files_or_a_hash(tiny: Setup, tmp_path: Path) -> None:
-    (road,) = real(tiny.data)
-    assert natural.write_edges(road, tmp_path / "road") == "weights as they come with the graph"
-    assert np.load(tmp_path / "road" / "weight.npy").tolist() == [7, 2, 11, 1]
-    ends = np.array([0, 1]), np.array([1, 0])
-    web = replace(road, edges=lambda: families.Edges(2, *ends, None))
-    assert natural.write_edges(web, tmp_path / "web") == "weights 1 to 255, a hash of both ends"
-    assert np.load(tmp_path / "web" / "weight.npy").tolist() == edge_weights(*ends).tolist()
-
-
-def test_sides_that_differ_are_wrong(tiny: Setup, tmp_path: Path) -> None:
-    """By a distance, a label or a rank; a checkout that is none, and a process that ends, are named."""
-    answers = {"distance": [0, 1, 2], "component": [0, 0, 2], "pagerank": [0.5, 0.25, 0.25]}
-    for column, values in answers.items():
-        measured = natural.Measured("m", "m", column, [{}])
-        for number in (0, 1):
-            np.save(tmp_path / f"answer-{number}-0.npy", np.array(values) + (0, 0, number))
-        sides = [natural.Side(name, None) for name in ("this", "that")]
-        with pytest.raises(WrongAnswerError, match=r"m, that: (1 values differ|a rank is)"):
-            natural.check_answers(sides, measured, tmp_path)
-    with pytest.raises(RuntimeError, match="elsewhere: no gstream in its folder"):
-        with natural.started("elsewhere", tmp_path, None):
-            pass
-    with natural.started("this", ROOT, None) as side, pytest.raises(RuntimeError, match="this: its process ended"):
-        side.ask("open", store=str(tmp_path / "absent.gs"), options={})
-
-
-def test_without_an_earlier_checkout_this_one_stands_alone(tiny: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(natural, "natural", lambda setup, family: iter(()))
-    with pytest.raises(SkippedError, match="--against names a checkout"):
-        list(natural.real_natural(replace(tiny, against=())))
 
 
 @pytest.mark.parametrize("kind", families.KINDS)

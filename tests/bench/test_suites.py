@@ -115,9 +115,8 @@ def test_results_name_no_folders() -> None:
     """What decided figures is said all the same."""
     given = ["--scale", "20", "--stores", "/a/b", "--only", "bfs", "--out=/c", "--data", "/d", "--limit", "9"]
     assert without_folders(given) == ["--scale", "20", "--only", "bfs", "--data", "FOLDER", "--limit", "9"]
-    given += ["--against=/e", "--against", "/f", "--sources", "4", "--devices", "host"]
-    command = edge_vertex.SUITE.command_of(edge_vertex.SUITE.parse([*given[:4], "--only", "real-natural", *given[6:]]))
+    given += ["--sources", "4", "--devices", "host"]
+    command = edge_vertex.SUITE.command_of(edge_vertex.SUITE.parse([*given[:4], "--only", "real-sort", *given[6:]]))
     assert command == (
-        "python bench/edge_vertex.py --only real-natural --scale 20 --devices host --sources 4 --against CHECKOUT "
-        "--against CHECKOUT --data FOLDER"
+        "python bench/edge_vertex.py --only real-sort --scale 20 --devices host --sources 4 --data FOLDER"
     )
