@@ -189,17 +189,6 @@ def decode_topology(topology: Topology) -> Iterator[tuple[int, DecodedPage]]:
                 yield first + i, decoded
 
 
-def decode_edges(topology: Topology) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """All edges of a topology in page order: source, target u8[m] as its pages say, weight [m] or None. For tests."""
-    parts = [page for _, page in decode_topology(topology)]
-    none = np.empty(0, np.uint64)
-    source = np.concatenate([none, *(page.source for page in parts)])
-    target = np.concatenate([none, *(page.target for page in parts)])
-    if topology.weight_dtype is None:
-        return source, target, None
-    return source, target, np.concatenate([np.empty(0, topology.weight_dtype), *(p.weight for p in parts)])
-
-
 def _check_large(longest: int, records: int, edges: int, position: int) -> None:
     _rule(records == 1, f"R7: a large page with {records} records")
     _rule(1 <= edges <= longest and position % longest == 0, f"R7: {edges} neighbours at position {position}")

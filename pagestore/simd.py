@@ -52,36 +52,6 @@ def best_size(lanes):
     return 1 << best
 
 
-@compiled
-def _lanes(degrees, longest, lanes, intra):
-    for rank in range(degrees.size):
-        degree = np.uint64(degrees[rank])
-        add_record(degree, rank, longest, lanes)
-        for i in range(SIZES):
-            size = np.uint64(1 << i)
-            intra[i] += ((degree + size - np.uint64(1)) >> np.uint64(i)) * size - degree
-    close_page(longest, lanes)
-
-
-def best_group(degrees: np.ndarray) -> int:
-    """Group size (1..32) with the best mapping efficiency for a page's list lengths (u4 or u8, in slot order)."""
-    longest, lanes, intra = np.zeros((3, SIZES), np.uint64)
-    _lanes(np.ascontiguousarray(degrees), longest, lanes, intra)
-    return int(best_size(lanes))
-
-
-def utilisation(degrees: np.ndarray) -> dict[int, dict[str, float | int]]:
-    """For each group size: lanes, edges (integers) and the rates UA, UR, ME of the records in `degrees`.
-
-    A page without edges has ME = 1 and no waste.
-    """
-    longest, lanes, intra = np.zeros((3, SIZES), np.uint64)
-    lengths = np.ascontiguousarray(degrees)
-    _lanes(lengths, longest, lanes, intra)
-    edges = int(lengths.sum(dtype=np.uint64))
-    return {size: rates(int(lanes[i]), int(intra[i]), edges) for i, size in enumerate(GROUP_SIZES)}
-
-
 def rates(lanes: int, intra: int, edges: int) -> dict[str, float | int]:
     """UA, UR and ME from exact sums: total lanes, lanes idle inside groups, edges."""
     total = max(lanes, 1)

@@ -17,8 +17,8 @@ from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal import distance_proofs as certify
 from gstream.algorithms.traversal.bfs import run_bfs, run_khop
 from gstream.algorithms.traversal.sssp import run_sssp
-from pagestore.decode import decode_edges
 from tests.answers.graphs import Example, hub_example
+from tests.decoded import decode_edges
 
 CASES = [(directed, topology, 1) for directed in (True, False) for topology in ("both", "out", "in")]
 CASES += [(True, "in", 32), (False, "out", 8)]

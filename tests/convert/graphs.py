@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from pagestore import open_store
-from pagestore.decode import decode_edges
 from pagestore.verify import verify
+from tests.decoded import decode_edges
 
 Rows = list[tuple[int, int, float]]
 

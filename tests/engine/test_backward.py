@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from engine_graphs import make_store, skewed_edges
+from oracle import interpret
 from written import load
 
 from gstream.engine.engine import Engine
 from gstream.language.program import ProgramError
-from gstream.language.scalar_interpreter import interpret
 from gstream.options.run_options import RunOptions
 from pagestore.errors import GstreamError, UsageError
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from engine_graphs import InDegree, both_ways, levels, make_store, run_program, skewed_edges
 from numba import njit
+from oracle import interpret
 
 from gstream import SUM, Program, f64, total
 from gstream.devices.base import DeviceMemoryError
 from gstream.devices.host.device import HostDevice
 from gstream.engine.engine import Engine
 from gstream.hostcode.intrinsics import atomic_add
-from gstream.language.scalar_interpreter import interpret
 from gstream.options.run_options import DeviceSpec, RunOptions, parse_devices
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank

@@ -10,12 +10,12 @@ import choice
 import numpy as np
 import pytest
 from engine_graphs import make_store, run_program, skewed_edges
+from oracle import interpret
 
 from gstream import MAX, MIN, OR, PerVertex, Program, f32, i64, total, u32
 from gstream.engine.engine import Engine
 from gstream.language.python_printer import emitter_of
 from gstream.language.relaxing import is_in_place
-from gstream.language.scalar_interpreter import interpret
 from gstream.options.run_options import RunOptions
 from gstream.programs.bfs import BFS
 from gstream.programs.sssp import SSSP

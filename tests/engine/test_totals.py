@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from engine_graphs import Labels, make_store, skewed_edges
+from oracle import interpret
 
 from gstream.engine.engine import Engine
-from gstream.language.scalar_interpreter import interpret
 from gstream.options.run_options import RunOptions
 
 V, E = 20_000, 50_000

@@ -14,7 +14,7 @@ from small_stores import Edges, random_edges, write_store
 
 from pagestore import open_store
 from pagestore.convert.options import ConvertOptions
-from pagestore.decode import RuleError, decode_edges, decode_page, padding_words
+from pagestore.decode import RuleError, decode_page, padding_words
 from pagestore.errors import StoreError, UsageError
 from pagestore.info import store_info
 from pagestore.layout import PageLayout
@@ -23,6 +23,7 @@ from pagestore.pack import new_pages, pack_range, pack_small, plan_pages
 from pagestore.planning import COLUMN_LONGEST, COLUMN_WASTE, PagePlanner
 from pagestore.topology import check_directory
 from pagestore.verify import verify
+from tests.decoded import decode_edges
 
 LAYOUTS = [PageLayout(4096, 4), PageLayout(4096, 8), PageLayout(8192, 4)]
 degrees_of = st.one_of(

@@ -14,8 +14,8 @@ import pytest
 from small_stores import random_edges, write_store
 
 from pagestore import hdf5, open_store
-from pagestore.decode import decode_edges
 from pagestore.store import Store
+from tests.decoded import decode_edges
 
 OLD, NEW = 2000, 9000  # edges
 OPENS = 200

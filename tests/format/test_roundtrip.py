@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from small_stores import Edges, random_edges, write_store
 
 from pagestore import open_store
-from pagestore.decode import decode_edges
 from pagestore.layout import PageLayout
 from pagestore.pack import new_pages, pack_heads, pack_large, pack_range, pack_small, plan_pages
 from pagestore.verify import verify
+from tests.decoded import decode_edges
 
 WEIGHTS = [None, "u1", "i4", "u4", "f4"]
 

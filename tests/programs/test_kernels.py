@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle import interpret
 from stepping import WAYS, Graph, Run, fold
 from written import APPLIED, program
 
-from gstream.language.scalar_interpreter import interpret
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP

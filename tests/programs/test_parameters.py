@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oracle import interpret
 from stepping import Graph, Run
 from written import program
 
 from gstream.hostcode import GraphShape, compile_host
-from gstream.language.scalar_interpreter import interpret
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank, PersonalizedPageRank
 from gstream.programs.sssp import SSSP

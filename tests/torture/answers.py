@@ -20,8 +20,8 @@ from gstream.algorithms.registry import ALGORITHMS
 from gstream.algorithms.subgraphs import subgraphs
 from gstream.algorithms.support.refusal import CertificateError
 from gstream.algorithms.support.session import Session
-from pagestore.decode import decode_edges
 from pagestore.memory import convert_arrays
+from tests.decoded import decode_edges
 from tests.torture import corruptions, corruptions_told
 from tests.torture.corruptions import Answer, Corruption
 from tests.torture.ordeals import Bad, Cases, Property
