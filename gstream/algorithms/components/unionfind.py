@@ -10,10 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from gstream.algorithms.support.records import claim, part_of, record, slots_end, u64
+from gstream.algorithms.support.shared import BLOCK, lower
 from gstream.hostcode.intrinsics import compare_and_swap
 from gstream.hostcode.jit import helper, kernel
-
-BLOCK = 1 << 14  # vertices that one claim takes: 64 KiB of parents
 
 
 @helper
@@ -129,12 +128,7 @@ def least_natural(parent, natural, least, counter):
         if begin >= u64(len(parent)):
             return u64(0)
         for v in range(begin, min(begin + u64(BLOCK), u64(len(parent)))):
-            root, mine = parent[v], natural[v]
-            seen = least[root]
-            while mine < seen:
-                written, seen = compare_and_swap(least, u64(root), seen, mine)
-                if written:
-                    break
+            lower(least, u64(parent[v]), natural[v])
 
 
 @kernel

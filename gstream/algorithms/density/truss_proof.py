@@ -24,6 +24,7 @@ from gstream.algorithms.support.session import Session, SharedKernel
 from gstream.algorithms.support.simple import both_ways, simple_degrees
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper, kernel, kernel_with_arrays
+from gstream.hostcode.search import lower_bound
 from gstream.records import record_kernel
 from gstream.results.column import Column
 
@@ -54,14 +55,9 @@ def sort_lists(starts, lists, bits, counter):
 @helper
 def place_of(starts, lists, v, u):
     """The place of u in v's list; NONE where it is not there."""
-    low, high = starts[v], starts[v + u64(1)]
-    while low < high:
-        middle = (low + high) >> u64(1)
-        if u64(lists[middle]) < u:
-            low = middle + u64(1)
-        else:
-            high = middle
-    return low if low < starts[v + u64(1)] and lists[low] == u else NONE
+    end = starts[v + u64(1)]
+    at = lower_bound(lists, starts[v], end, u)
+    return at if at < end and lists[at] == u else NONE
 
 
 @helper
@@ -74,14 +70,7 @@ def first_from(lists, at, end, wanted):
     while at + step < end and lists[at + step] < wanted:
         at += step
         step <<= u64(1)
-    low, high = at + u64(1), min(at + step, end)
-    while low < high:
-        middle = (low + high) >> u64(1)
-        if lists[middle] < wanted:
-            low = middle + u64(1)
-        else:
-            high = middle
-    return low
+    return lower_bound(lists, at + u64(1), min(at + step, end), wanted)
 
 
 @helper

@@ -51,7 +51,7 @@ class Resident:
         try:
             gpu = GpuArrays(engine.devices[0], arrays, engine.device_memory)
         except DeviceMemoryError:
-            session.refuse(arrays)
+            session.note_shortage(arrays)
             return None
         engine.beside_device_bytes = max(engine.beside_device_bytes, gpu.memory_bytes)
         return gpu
@@ -128,7 +128,7 @@ class Resident:
         try:
             return call(self._gpu)
         except DeviceMemoryError:
-            self.session.refuse(self._arrays)
+            self.session.note_shortage(self._arrays)
         gpu, self._gpu = self._gpu, None
         try:
             gpu.bring_back()

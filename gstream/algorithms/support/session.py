@@ -199,7 +199,7 @@ class Session:
             try:
                 return self.sweep_gpus(name, kernel, wanted)
             except DeviceMemoryError:
-                self.refuse(kernel.arrays)
+                self.note_shortage(kernel.arrays)
         return self.engine.sweep(name, kernel, wanted)
 
     def join(self, kernel: ItemKernel, count: int, *arrays: Any) -> None:
@@ -212,14 +212,14 @@ class Session:
                 self.stats.edges_visited += run_items(self.engine.devices, kernel, count, arrays, room)
                 return
             except DeviceMemoryError:
-                self.refuse(arrays)
+                self.note_shortage(arrays)
         self.look(load_kernel(kernel), count, *arrays, long=True)
 
     def fits(self, arrays: tuple[Any, ...]) -> bool:
         """`has_room`; where there is none, that is noted."""
         if self.has_room(arrays):
             return True
-        self._send_back(arrays)
+        self._count_sent_back(arrays)
         return False
 
     def has_room(self, arrays: tuple[Any, ...]) -> bool:
@@ -234,12 +234,12 @@ class Session:
         left = math.inf if room is None else min(room // 2, self._refused - 1) - beside
         return int(left) if 0 < left < math.inf else None
 
-    def refuse(self, arrays: tuple[Any, ...]) -> None:
-        """Note arrays for which the GPUs turned out to have no room: so many are not tried again."""
-        self._refused = self._send_back(arrays)
+    def note_shortage(self, arrays: tuple[Any, ...]) -> None:
+        """Note arrays for which the GPUs ran out of memory: arrays of as many bytes are not tried again."""
+        self._refused = self._count_sent_back(arrays)
 
-    def _send_back(self, arrays: tuple[Any, ...]) -> int:
-        """Note arrays that the GPUs had no room for; their bytes."""
+    def _count_sent_back(self, arrays: tuple[Any, ...]) -> int:
+        """Note arrays that stay in host memory; returns their bytes."""
         self._sent_back = max(self._sent_back, needed := bytes_of(arrays))
         return needed
 
