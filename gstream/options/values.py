@@ -12,13 +12,15 @@ from numbers import Integral, Real
 from typing import Any
 
 from pagestore.errors import UsageError, plain
-from pagestore.inputs.signatures import WHOLE
 
 
 def whole(option: str, value: Any) -> int:
     """A whole number: 3, NumPy's, 3.0, "3" or "3.0". Raises UsageError naming the option, as do the others here."""
-    if isinstance(value, str) and WHOLE.match(value):
-        value = value.partition(".")[0]
+    if isinstance(value, str):
+        from pagestore.inputs.signatures import WHOLE  # that loads NumPy, which `gstream --help` has no use for
+
+        if WHOLE.match(value):
+            value = value.partition(".")[0]
     value = _scalar(value, int)
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value)

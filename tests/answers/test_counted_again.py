@@ -71,7 +71,7 @@ def test_right_answers_hold(example, devices, tmp_path_factory):
 @pytest.mark.parametrize("name", COUNTED)
 @pytest.mark.parametrize(("directed", "topology"), [(True, "both"), (True, "out"), (True, "in"), (False, "both")])
 def test_wrong_counts_are_refused(name, directed, topology, tmp_path, monkeypatch):
-    monkeypatch.setattr(spots, "EDGES", 1)  # as if the graph were large
+    monkeypatch.setattr("gstream.algorithms.support.watched.EDGES", 1)  # as if the graph were large
     if name == "triangles" and directed:
         return
     (run, prove), random = COUNTED[name], np.random.default_rng(5)
@@ -132,7 +132,7 @@ def test_what_runs_is_proved(names, topology, asked, tmp_path):
 
 def test_triangles_add_up(tmp_path, monkeypatch):
     """A wrong count is noticed by the sum where its vertex is not watched."""
-    monkeypatch.setattr(spots, "EDGES", 1)
+    monkeypatch.setattr("gstream.algorithms.support.watched.EDGES", 1)
     with gstream.open(big_example(False).stored(tmp_path)) as graph, Session(graph.engine()) as session:
         columns, found = triangles.run_triangles(session)
         wrong, count = columns[0].values.copy(), spots.AT_ONCE

@@ -116,8 +116,8 @@ def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
 
 def test_cuda_is_started_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
     script = (
-        "import sys; from gstream.cli import run; from gstream.devices import early;"
-        'early.start_cuda = lambda numbers: sys.exit(f\'{numbers} {bool({"numpy", "numba"} & set(sys.modules))}\');'
+        "import sys; from gstream.cli import run; from gstream.devices.gpu import prestart;"
+        'prestart.start_cuda = lambda numbers: sys.exit(f\'{numbers} {bool({"numpy", "numba"} & set(sys.modules))}\');'
         "from gstream.cli.commands import run_command_line;"
         "run_command_line(['run', 'bfs', 'x.gs', '--gpus', '2'])"
     )

@@ -23,7 +23,6 @@ from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions
 from gstream.paging import page_source as pages
 from gstream.paging.page_source import nothing
-from gstream.planning import memory_fit as fit
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
@@ -227,7 +226,7 @@ def test_chunks_whose_sources_are_weighed_by_degree(wide_graphs, devices):
 
 
 def test_peers_that_are_copied_piece_by_piece(store, expected, monkeypatch):
-    monkeypatch.setattr(fit, "PIECE_BYTES", 1000)
+    monkeypatch.setattr("gstream.devices.attributes.PIECE_BYTES", 1000)
     for name in PROGRAMS:
         with Engine(store, RunOptions(devices=["cuda:0,1,3"], batch_bytes=4 * PAGE)) as engine:
             found = engine.run(PROGRAMS[name](), max_supersteps=LIMITS.get(name))

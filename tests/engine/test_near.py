@@ -17,7 +17,7 @@ from gstream.hostcode import bitmap, list_bits, set_bits
 from gstream.hostcode import delta_stepping as near
 from gstream.options.run_options import RunOptions
 from gstream.planning import memory_fit as fit
-from gstream.planning import plan
+from gstream.planning import planner
 from gstream.planning.memory_fit import graph_of
 from gstream.programs.sssp import SSSP
 
@@ -108,7 +108,7 @@ def test_fewer_edges_and_the_same_distances(store, monkeypatch, devices, cache):
     with Engine(store, options) as engine:
         found = engine.run(SSSP(source=7))
         limited = engine.run(SSSP(source=7), 3)
-    for module in (plan, fit):
+    for module in (planner, fit):
         monkeypatch.setattr(module, "holds_back", lambda *_: False)
     monkeypatch.setattr("gstream.engine.superstep.SmallFrontier.of", lambda state: None)
     with Engine(store, options) as engine:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gstream.algorithms.centrality.search_proofs import SEARCHES
+from gstream.algorithms.centrality.search_proofs import MOST_SEARCHES, SEARCHES
 from gstream.algorithms.density import triangle_proofs as spots
 from gstream.algorithms.support.watched import watched
 from tests.torture.corruptions import FAR_OFF, Answer
@@ -47,7 +47,7 @@ def clearly_off(wrong: np.ndarray, right: np.ndarray) -> bool:
 
 def centralities(answer: Answer, numbers: np.random.Generator) -> Answer | None:
     """Of vertices that are searched from, or none at all anywhere."""
-    right, at = answer.values(), watched(answer.session, SEARCHES)
+    right, at = answer.values(), watched(answer.session, answer.values(), SEARCHES, MOST_SEARCHES, 1)
     if not len(at):
         return None
     wrong = changed(right, at, numbers)
@@ -57,7 +57,7 @@ def centralities(answer: Answer, numbers: np.random.Generator) -> Answer | None:
 
 def coefficients(answer: Answer, numbers: np.random.Generator) -> Answer | None:
     """Of vertices that are counted again, or past 0 and 1 anywhere."""
-    right, at = answer.values(), watched(answer.session, spots.AT_ONCE)
+    right, at = answer.values(), watched(answer.session, answer.values(), spots.AT_ONCE, len(answer.values()), 1)
     if not len(at):
         return None
     wrong = changed(right, at, numbers)
@@ -67,7 +67,7 @@ def coefficients(answer: Answer, numbers: np.random.Generator) -> Answer | None:
 
 def triangles(answer: Answer, numbers: np.random.Generator) -> Answer | None:
     """Of vertices that are counted again, or of others so that the sum is another; or another number of all."""
-    right, at = answer.values(), watched(answer.session, spots.AT_ONCE)
+    right, at = answer.values(), watched(answer.session, answer.values(), spots.AT_ONCE, len(answer.values()), 1)
     wrong, v, kind = right.copy(), int(numbers.integers(len(right))), int(numbers.integers(4))
     if kind == 0:
         wrong[v] += right.dtype.type(numbers.integers(1, 9))

@@ -64,7 +64,7 @@ def run_egonet(
     if undirected and session.meta.directed:  # distances, too
         session.foresee(4 * session.meta.vertices + swept)
     else:
-        foresee_runs(session, program_of_bfs(source, radius), later=swept + session.least_pages())
+        foresee_runs(session, program_of_bfs(source_ids(source, "egonet"), radius), later=swept + session.least_pages())
     inside, rounds = _near(session, source, radius, center, undirected)
     return _choose(session, inside, inside, rounds + 1, {"chosen_vertices": int(count_bits(inside))})
 
