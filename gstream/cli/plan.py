@@ -9,6 +9,7 @@ import typer
 
 from gstream.cli.quick import skip_blas_for
 from gstream.cli.run_arguments import check_asked, engine_options, own_options, parse_parameters, takes_run_options
+from gstream.cli.run_help import RunCommand
 from gstream.cli.terminal import print_json, print_pairs
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_seconds
@@ -24,7 +25,7 @@ USUAL_STEPS = 20  # an example where nobody knows how many: PageRank takes about
 
 def add_to(app: typer.Typer) -> None:
     """Register the command."""
-    app.command("plan", short_help="What a run will hold, move and take.")(plan)
+    app.command("plan", cls=RunCommand, short_help="What a run will hold, move and take.")(plan)
 
 
 @takes_run_options

@@ -24,6 +24,7 @@ from gstream.cli.run_arguments import (
     parse_parameters,
     takes_run_options,
 )
+from gstream.cli.run_help import RunCommand
 from gstream.cli.supervisor import Link, Task, supervise
 from gstream.cli.surroundings import refuse_closed
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
@@ -70,7 +71,7 @@ FOUND = (
 
 def add_to(app: typer.Typer) -> None:
     """Register the command."""
-    app.command("run", short_help="Run an algorithm on a store.")(run)
+    app.command("run", cls=RunCommand, short_help="Run an algorithm on a store.")(run)
 
 
 @takes_run_options

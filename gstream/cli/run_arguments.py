@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from gstream.algorithms.registry import ALGORITHMS, find_algorithm
+from gstream.algorithms.registry import ALGORITHMS, Algorithm, find_algorithm
 from pagestore.errors import UsageError
 
 MOST_GPUS = 1024  # no machine has more
@@ -24,6 +25,15 @@ RUN_OPTIONS = {  # of the driver: name here -> in gstream.options.run_options.Ru
     "cache": "cache", "direction": "direction", "micro": "micro", "threads": "threads",
     "max_supersteps": "max_supersteps",
 }  # fmt: skip
+OWN = "Options of algorithms and programs"
+PROGRAMS_OWN = ("param", "max_supersteps")
+GROUPS = {  # headings of --help, in the order of the options
+    **dict.fromkeys((*OWN_OPTIONS, *NAMED, *PROGRAMS_OWN), OWN),
+    **dict.fromkeys(("output", "force", "json", "ldbc", "trace", "plot", "certify"), "Input and output"),
+    **dict.fromkeys(("devices", "gpus", "device_memory", "host_memory", "threads"), "Memory and devices"),
+    **dict.fromkeys(("checkpoint", "checkpoint_every", "resume", "no_restart"), "Checkpoints and failures"),
+    **dict.fromkeys(("batch", "streams", "cache", "direction", "micro", "no_heads", "no_zero_copy"), "For experts"),
+}
 
 
 def _declared(
@@ -123,6 +133,24 @@ def _declared(
     plot: Path = typer.Option(None, metavar="FILE", help="degrees: draw the distribution, by matplotlib."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None: ...
+
+
+def _grouped(declared: Callable[..., Any]) -> None:
+    for name, parameter in signature(declared).parameters.items():
+        if name in GROUPS:
+            parameter.default.rich_help_panel = GROUPS[name]
+
+
+_grouped(_declared)
+
+
+def takes(algorithm: Algorithm, option: str) -> bool:
+    """Whether an option, by its name in Python, is of use to an algorithm of gstream's."""
+    if option in (*OWN_OPTIONS, *NAMED):
+        return NAMED.get(option, option) in algorithm.options
+    if option == "certify":
+        return bool(algorithm.proves)
+    return option not in PROGRAMS_OWN and (option != "plot" or algorithm.name == "degrees")
 
 
 def takes_run_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gstream.algorithms.registry import ALGORITHMS
-from gstream.cli.run_arguments import OWN_OPTIONS, flag
+from gstream.cli.run_arguments import GROUPS, NAMED, OWN_OPTIONS, flag
 from tests.cli.command import EDGES, Command
 
 LIST = (
@@ -134,6 +134,23 @@ def test_help_says_the_defaults_of_algorithms(gstream: Command) -> None:
             if name in OWN_OPTIONS and default not in (None, False):
                 shown = "yes" if default is True else f"{default:g}"
                 assert re.search(rf"(?i)default:? .*\b{shown}\b", said[flag(name)]), (algorithm.name, name, default)
+
+
+def test_help_is_in_groups(gstream: Command) -> None:
+    headings = re.findall(r"^(\w.*):$", gstream("run", "--help").stdout, re.MULTILINE)
+    assert headings == list(dict.fromkeys(["Arguments", *GROUPS.values(), "Other"]))
+    assert re.findall(r"^(\w.*):$", gstream("plan", "--help").stdout, re.MULTILINE) == headings
+
+
+def test_help_of_an_algorithm_has_its_own_options(gstream: Command) -> None:
+    for name, algorithm in ALGORITHMS.items():
+        text = gstream("run", name, "--help").stdout
+        assert f"{name}: {algorithm.title}."[:50] in " ".join(text.split())
+        _, heading, rest = text.partition(f"Options of {name}:\n")
+        shown = {words[0] for words in options_of(rest.partition("\n\n")[0] + "\n")}
+        several = {single for single, several in NAMED.items() if several in algorithm.options}
+        assert shown == {flag(option) for option in (set(algorithm.options) & set(OWN_OPTIONS)) | several}
+        assert bool(heading) == bool(shown) and ("--certify" in text) == bool(algorithm.proves)
 
 
 def options_of(text: str) -> list[list[str]]:

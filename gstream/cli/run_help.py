@@ -1,0 +1,45 @@
+"""What `gstream run --help` shows: options in groups, and with an algorithm's name before --help only what it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand
+
+from gstream.algorithms.registry import ALGORITHMS
+from gstream.cli.run_arguments import GROUPS, OWN, takes
+
+FIRST, LAST = "Arguments", "Other"
+ASKED = "gstream.algorithm"  # in a context's meta: the algorithm that is named before --help, if any
+
+
+class RunCommand(TyperCommand):
+    """A command with the options of gstream.cli.run_arguments."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line; --help ends it here."""
+        ctx.meta[ASKED] = next((ALGORITHMS[word] for word in args if word in ALGORITHMS), None)
+        return super().parse_args(ctx, args)
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """The command's docstring, and what the algorithm is."""
+        super().format_help_text(ctx, formatter)
+        algorithm = ctx.meta.get(ASKED)
+        if algorithm is not None:
+            with formatter.indentation():
+                formatter.write_paragraph()
+                formatter.write_text(f"{algorithm.name}: {algorithm.title}.")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """A section a group; of the algorithms' own options those that the named one has."""
+        algorithm = ctx.meta.get(ASKED)
+        sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (FIRST, *GROUPS.values(), LAST)}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and (algorithm is None or takes(algorithm, parameter.name)):
+                own = FIRST if parameter.param_type_name == "argument" else LAST
+                sections[GROUPS.get(parameter.name, own)].append(record)
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(f"Options of {algorithm.name}" if algorithm and heading == OWN else heading):
+                    formatter.write_dl(records)
