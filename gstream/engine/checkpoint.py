@@ -5,10 +5,10 @@
         Run.go        calls keeper.between after every superstep: it writes when it is time, and ends the run if asked
 
 What is kept does not depend on devices: vertices that are held back (gstream.engine.delta_stepping) are in the
-frontier's bitmap, and are found again by their values; open bits, messages and caches are made again. So a run goes on
-on other devices. The folder and its two slots are gstream.engine.checkpoint_slots'. A run that was long enough to be
-kept once is kept at its end, too: what follows (predecessors, writing the answer) can fail, and is then made from the
-final values.
+frontier's bitmap, and are found again by their values, as are those that wait (gstream.engine.small_frontier); open
+bits, messages and caches are made again. So a run goes on on other devices. The folder and its two slots are
+gstream.engine.checkpoint_slots'. A run that was long enough to be kept once is kept at its end, too: what follows
+(predecessors, writing the answer) can fail, and is then made from the final values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TRIAL_BYTES = 16 << 20  # written and synced to see how fast the folder's disk i
 MOMENT = 0.1  # seconds; calls that make several supersteps (gstream.engine.small_frontier) take less
 SHARE = 0.05  # of a run's time, at most, goes into checkpoints that nobody asked a number of
 MOST_SHOWN = 80  # characters of a parameter; longer ones are told apart by their hash
-VERSION = 3
+VERSION = 4
 
 
 @dataclass
@@ -44,7 +44,8 @@ class State:
 
     value: value[V] in store order; active: uint64[ceil(V / 64)], those held back too; partials: float64[blocks,
     totals]; near_step: what the frontier was cut with, None where it was not; in_place: values may have come farther
-    than an edge a superstep (gstream.language.relaxing); the rest is gstream.engine.direction's.
+    than an edge a superstep (gstream.language.relaxing); order_step, order_limit: of a frontier whose least values
+    send first (gstream.engine.small_frontier), else None; the rest is gstream.engine.direction's.
     """
 
     value: np.ndarray
@@ -56,6 +57,8 @@ class State:
     pulled: bool
     last_vertices: int
     in_place: bool
+    order_step: float | None
+    order_limit: float | None
 
     def numbers(self) -> dict[str, Any]:
         """Everything but the arrays, for JSON."""
@@ -63,17 +66,11 @@ class State:
 
 
 ARRAYS = ("value", "active", "partials")
-WRITTEN = [  # types of a state's numbers
-    {
-        "superstep": int,
-        "near_step": near,
-        "unexplored": int,
-        "pulled": bool,
-        "last_vertices": int,
-        "in_place": bool,
-    }
-    for near in (float, int, type(None))
-]
+NONE = type(None)
+WRITTEN = {  # types of a state's numbers
+    "superstep": (int,), "near_step": (float, int, NONE), "unexplored": (int,), "pulled": (bool,),
+    "last_vertices": (int,), "in_place": (bool,), "order_step": (float, NONE), "order_limit": (float, NONE),
+}  # fmt: skip
 
 
 @dataclass
@@ -246,7 +243,8 @@ def _check_described(found: Saved) -> None:
     state = said.get("state")
     whole = all(isinstance(said.get(name), str) for name in ("store", "run", "program", "hash"))
     whole = whole and all(isinstance(said.get(name), dict) for name in ("options", "parameters"))
-    if not whole or not isinstance(state, dict) or {name: type(value) for name, value in state.items()} not in WRITTEN:
+    whole = whole and isinstance(state, dict) and state.keys() == WRITTEN.keys()
+    if not whole or any(type(state[name]) not in types for name, types in WRITTEN.items()):
         raise InputError(f"{found.path}: is no checkpoint of gstream's. Start afresh: pass --force.")
 
 

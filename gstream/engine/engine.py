@@ -309,9 +309,9 @@ class Engine:
         else:
             self.each(lambda number: exhaust(feeding(number)))
 
-    def in_memory(self, table: PageTable, weights: bool) -> InMemory:
-        """The pages of a topology that is resident in host memory."""
-        return self._sources.of(table)[0].in_memory(weights)
+    def in_memory(self, table: PageTable, weights: bool, wanted: np.ndarray = NO_PAGES) -> InMemory:
+        """The pages of a topology that is resident in host memory; wanted: int64[n], those that are read first."""
+        return self._sources.of(table)[0].in_memory(weights, wanted)
 
     def counts(self) -> tuple[int, int, int, int]:
         """Pages processed, bytes moved, edges looked at and bytes read from disk since the engine was made."""

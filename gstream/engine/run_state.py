@@ -40,8 +40,8 @@ class Streamer(Protocol):
         in_place: int64[k], those that had better be read where they lie in host memory, if they are there.
         """
 
-    def in_memory(self, table: PageTable, weights: bool) -> InMemory:
-        """The pages of a topology that is resident in host memory."""
+    def in_memory(self, table: PageTable, weights: bool, wanted: np.ndarray = NO_PAGES) -> InMemory:
+        """The pages of a topology that is resident in host memory; wanted: int64[n], those that are read first."""
 
     def counts(self) -> tuple[int, int, int, int]:
         """Pages processed, bytes moved, edges looked at and bytes read from disk so far."""
@@ -50,6 +50,7 @@ class Streamer(Protocol):
         """Take what is held now, and `more` bytes, into the peak of memory."""
 
 
+Order = tuple[float, float]  # step and limit, as gstream.engine.checkpoint keeps them
 Watch = Callable[[int, np.ndarray], None]  # gets the superstep and value[V], in store order
 
 
@@ -80,6 +81,7 @@ class RunState:
         self.warm = any(len(pages) for held in plan.on_devices.values() for pages in held)  # of runs before
         self.began_at = self.made = 0  # the superstep that was restored (0: this run started), supersteps since then
         self.last = False  # this superstep is known to be the last
+        self.order: Order | None = None  # of the present frontier, where its least values send first
         self.stale = False  # open bits may hold vertices that are done
         self.forced: str | None = None  # the next superstep's direction; its pages come to stay
         self.seconds_in_vain = 0.0  # before it, of a device that could not make it

@@ -17,7 +17,8 @@ import numpy as np
 from gstream.devices.host.device import HostDevice
 from gstream.engine.delta_stepping import first_step
 from gstream.engine.direction import ALPHA, Frontier
-from gstream.engine.run_state import RunState
+from gstream.engine.run_state import Order, RunState
+from gstream.hostcode.bitmaps import list_bits
 from gstream.hostcode.parts import RECORD_STRETCH
 from gstream.hostcode.small_frontier import list_active
 from gstream.language.python_printer import FIXED_INTS
@@ -39,6 +40,14 @@ def most_edges(threads: int) -> int:
     It takes a list as two edges.
     """
     return MOST_EDGES * threads // (threads - 1) if threads > 1 else 4 * MOST_EDGES
+
+
+def keys_of(value: np.ndarray, combine: str) -> np.ndarray:
+    """What least values send first by, float64 (gstream.hostcode.templates.methods)."""
+    if combine == "OR":
+        return np.zeros(len(value))
+    keys = value.astype(np.float64)
+    return -keys if combine == "MAX" else keys
 
 
 class SmallFrontier:
@@ -67,11 +76,12 @@ class SmallFrontier:
         self._rows, self._degree = self._table.all_pages(), state.job.host.degree
         self._most = most_edges(state.engine.options.host_threads)
         vertices, code = state.plan.graph.vertices, state.code
-        # A run with checkpoints makes as many supersteps wherever it was resumed: it keeps no limit of who sends.
-        ordered = code.in_place and code.uses_edge and not code.has_done and state.keeper is None
+        ordered = code.in_place and code.uses_edge and not code.has_done
         self._lists = np.empty((2, min(self._most // 2, vertices)), np.uint64)
         self._listed = self._lists[0]
-        self._waiting = np.empty(min(MOST_WAITING, vertices) if ordered else 0, np.uint64)
+        self._most_waiting = min(MOST_WAITING, vertices) if ordered else 0
+        # A superstep may add an entry for each edge, beside stale ones.
+        self._waiting = np.empty(self._most_waiting + self._most if self._most_waiting else 0, np.uint64)
         self._sent = np.empty(len(self._listed), state.code.value_dtype)
         self._records = np.empty((len(self._listed) + self._most // RECORD_STRETCH + 1, 5), np.int64)
         self._stamps, self._stamp = np.zeros(len(self._rows), np.int64), 1
@@ -79,7 +89,7 @@ class SmallFrontier:
         step /= FINER if state.code.program.combine.name == "MAX" else 1
         self._steps = np.array([step, step, math.inf])  # as the kernel has it
         self._frontier: Frontier | None = None  # which is listed:
-        self._found = (0, 0, 0)  # vertices that send and their edges; vertices that wait
+        self._found = (0, 0, 0, 0)  # vertices that send and their edges; entries of those that wait, and vertices
         between = state.watch is not None or "halt" in type(state.code.program).methods
         self._at_once = 1 if between else NO_LIMIT
 
@@ -90,7 +100,10 @@ class SmallFrontier:
             return 0, frontier
         most = min(self._at_once, NO_LIMIT if limit is None else limit - supersteps, self._until_kept(supersteps))
         told = np.zeros((max(1, min(TOLD - self._state.made, most)), 4), np.int64)
-        made, looked = self._push(most if self._state.made >= TOLD else len(told), told)
+        at_most, read = most if self._state.made >= TOLD else len(told), 0
+        made, looked = self._push(at_most, told)
+        if made == 0 and self._most_waiting and (read := self._read()):
+            made, looked = self._push(at_most, told)
         if made == 0:
             return 0, frontier
         self._state.stale = True
@@ -98,8 +111,25 @@ class SmallFrontier:
         moved = self._table.bytes_of(1, self._there.weights is not None)
         self._device.count(looked, pages, pages * moved)
         self._frontier = self._look()
-        self._note(told[:made], made, moved, began, time.perf_counter())
+        if self._most_waiting:
+            self._state.order = float(self._steps[1]), float(self._steps[2])
+        self._note(told[:made], made, moved, read, began, time.perf_counter())
         return made, self._frontier
+
+    def take_up(self, frontier: Frontier, order: Order) -> Frontier:
+        """The frontier that was kept with this order, of which `frontier` has the vertices; the run goes on from it as
+        if it had not been kept."""
+        if not self._most_waiting:
+            return frontier
+        active = list_bits(self._device.state.active, 0, self._state.plan.graph.vertices)
+        first = keys_of(self._device.state.value[active], self._state.code.program.combine.name) <= order[1]
+        sending, held = active[first], active[~first]
+        self._listed[: len(sending)] = sending[: len(self._listed)]
+        self._waiting[: len(held)] = held[: len(self._waiting)]
+        self._found = (len(sending), int(self._degree[sending].sum(dtype=np.int64)), len(held), len(held))
+        self._steps[1:], self._state.order = order, order
+        self._frontier = self._look()
+        return self._frontier
 
     def _list(self, frontier: Frontier) -> bool:
         """Whether the frontier is listed: the last superstep here did, or it is small."""
@@ -108,12 +138,16 @@ class SmallFrontier:
             if frontier.vertices > len(self._listed) or frontier.edges > self._most:
                 return False
             vertices, edges = list_active(self._device.state.active, self._degree, self._listed)
-            self._found, self._frontier, self._steps[2] = (int(vertices), int(edges), 0), frontier, math.inf
-            if vertices <= min(len(self._listed), len(self._waiting)):  # all wait at first
+            self._found, self._frontier, self._steps[2] = (int(vertices), int(edges), 0, 0), frontier, math.inf
+            if vertices <= min(len(self._listed), self._most_waiting):  # all wait at first
                 self._waiting[:vertices] = self._listed[:vertices]
-                self._found, self._steps[1:] = (0, 0, int(vertices)), (self._steps[0], math.nan)
-        vertices, edges, waiting = self._found
-        return vertices <= len(self._listed) and waiting <= len(self._waiting) and edges <= self._largest()
+                self._found, self._steps[1:] = (0, 0, int(vertices), int(vertices)), (self._steps[0], math.nan)
+        return self._has_room() and self._found[1] <= self._largest()
+
+    def _has_room(self) -> bool:
+        """Whether all that send, and all that wait, are listed."""
+        vertices, _, waiting, live = self._found
+        return vertices <= len(self._listed) and live <= self._most_waiting and waiting <= len(self._waiting)
 
     def _until_kept(self, supersteps: int) -> int:
         """Supersteps after which a checkpoint may be due."""
@@ -123,11 +157,22 @@ class SmallFrontier:
     def _push(self, most: int, told: np.ndarray) -> tuple[int, int]:
         """(supersteps made, edges looked at)."""
         state, table, there, held = self._state, self._table, self._there, self._device.state
-        code, chooser, (vertices, edges, waiting) = state.code, state.chooser, self._found
+        code, chooser, (vertices, edges, *waiting) = state.code, state.chooser, self._found
         weights = code.no_weights if there.weights is None else there.weights
         share = ALPHA if chooser.has_done and chooser.chooses else 0
         numbers = np.array(
-            [vertices, edges, chooser.unexplored, self._largest(), share, most, WORK, self._stamp, waiting]
+            [
+                vertices,
+                edges,
+                chooser.unexplored,
+                self._largest(),
+                share,
+                most,
+                WORK,
+                self._stamp,
+                *waiting,
+                self._most_waiting,
+            ]
         )
         looked = code.push_onward(
             there.words, weights, self._rows, table.first_vertex, table.last_vertex, table.small_pages, there.read,
@@ -136,11 +181,20 @@ class SmallFrontier:
             code.floats,
         )  # fmt: skip
         made = int(numbers[5])
-        self._found = (int(numbers[0]), int(numbers[1]), int(numbers[8]))
+        self._found = (int(numbers[0]), int(numbers[1]), int(numbers[8]), int(numbers[9]))
+        self._stamp += made + 1  # one may have begun
         if made:
-            self._stamp += made
             chooser.pushed_on(int(numbers[2]), int(numbers[6]))
         return made, int(looked)
+
+    def _read(self) -> int:
+        """Read the frontier's pages that are not in memory, if it waits for one; bytes. A superstep by the driver would
+        send what waits, too: as many supersteps are made whatever was in memory."""
+        engine, table = self._state.engine, self._table
+        wanted = np.flatnonzero(self._device.lists_of("active", table))
+        before = engine.counts()[3]
+        engine.in_memory(table, self._state.plan.weights, wanted[~self._there.read[wanted]])
+        return engine.counts()[3] - before
 
     def _largest(self) -> int:
         """Edges of a frontier that one thread pushes along, as the driver would."""
@@ -148,12 +202,14 @@ class SmallFrontier:
 
     def _look(self) -> Frontier:
         """The next frontier: it is listed, or only the bits say who is active."""
-        vertices, edges, waiting = self._found
-        if vertices > len(self._listed) or waiting > len(self._waiting):
+        if not self._has_room():
             return self._state.chooser.look()
-        return self._state.chooser.frontier_of(vertices + waiting, edges)
+        vertices, edges, _, live = self._found
+        return self._state.chooser.frontier_of(vertices + live, edges)
 
-    def _note(self, told: np.ndarray, made: int, page_bytes: int, began: float, ended: float) -> None:
+    def _note(
+        self, told: np.ndarray, made: int, page_bytes: int, read: int, began: float, ended: float
+    ) -> None:  # fmt: skip
         """Figures of supersteps, each with a share of the time by its work; of many, in one."""
         state, work = self._state, told[:, 0] + told[:, 2]
         ends = began + np.cumsum(work) / max(1, int(work.sum())) * (ended - began)
@@ -164,6 +220,7 @@ class SmallFrontier:
                 StepStats(
                     direction="push", frontier=vertices, pages=pages, bytes_moved=pages * page_bytes,
                     edges_visited=looked, held=held, seconds=end - began, supersteps=made - len(told) + 1,
+                    bytes_read=read,
                 )
             )  # fmt: skip
-            began = end
+            began, read = end, 0

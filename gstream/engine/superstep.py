@@ -58,7 +58,7 @@ class Run(RunState):
         """Run to the end, or to the limit, or until the caller's patience is gone; (supersteps, converged)."""
         supersteps, frontier = self.begin()
         exactly, most, vertices = asked.exactly, asked.most_supersteps(limit), max(1, self.plan.graph.vertices)
-        paths = fast_paths(self, exactly)
+        paths, frontier = fast_paths(self, exactly, frontier)
         while True:
             if self.watch is not None:
                 self.watch(supersteps, self.values())
@@ -105,11 +105,12 @@ class Run(RunState):
         active = self.devices[0].read_bits("active")
         if self.near is not None:
             active |= self.devices[0].read_bits("held")
+        step, limit = self.order or (None, None)
         return State(
             superstep=supersteps, value=values, active=active, partials=self.partials,
             near_step=None if self.near is None else self.near.cut, unexplored=int(self.chooser.unexplored),
             pulled=bool(self.chooser.pulled), last_vertices=int(self.chooser.last_vertices),
-            in_place=self.in_place,
+            in_place=self.in_place, order_step=step, order_limit=limit,
         )  # fmt: skip
 
     def restore(self, saved: State) -> None:
@@ -124,7 +125,9 @@ class Run(RunState):
         self.chooser.unexplored, self.chooser.pulled = saved.unexplored, saved.pulled
         self.chooser.last_vertices = saved.last_vertices
         self.in_place |= saved.in_place
-        if self.near is not None and saved.near_step is not None:
+        if saved.order_step is not None and saved.order_limit is not None:
+            self.order = saved.order_step, saved.order_limit
+        elif self.near is not None and saved.near_step is not None:
             self.near.step = saved.near_step
             for device in self.devices:
                 device.hold_back(self.near.step, self.near.least_edges)
@@ -158,6 +161,7 @@ class Run(RunState):
     def superstep(self, frontier: Frontier) -> Frontier:
         """One nested-loop join: every chunk of WA with the pages that matter to it. Returns the next frontier."""
         began, self.seconds_in_vain = time.perf_counter() - self.seconds_in_vain, 0.0
+        self.order = None
         direction = self.chooser.choose(frontier, self.forced)
         before = self.overlap.counts()
         begun = self.overlap.take()
@@ -351,7 +355,13 @@ class Run(RunState):
         return self.job.host.value
 
 
-def fast_paths(state: RunState, exactly: bool) -> list[FastPath]:
-    """Those that the run may take. exactly: it goes on though nothing changes any more, which devices don't."""
-    paths = (None if exactly else Autonomous.of(state), SmallFrontier.of(state))
-    return [path for path in paths if path is not None]
+def fast_paths(state: RunState, exactly: bool, frontier: Frontier) -> tuple[list[FastPath], Frontier]:
+    """Those that the run may take, and its first frontier, as the path has it that had it when it was kept.
+
+    exactly: the run goes on though nothing changes any more, which devices don't.
+    """
+    device, small = None if exactly else Autonomous.of(state), SmallFrontier.of(state)
+    order, state.order = state.order, None
+    if small is not None and order is not None:
+        frontier = small.take_up(frontier, order)
+    return [path for path in (device, small) if path is not None], frontier

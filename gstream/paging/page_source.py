@@ -26,7 +26,7 @@ import numpy as np
 
 from gstream.paging.ownership import cut_batches
 from gstream.paging.page_cache import PageCache
-from gstream.paging.page_table import PageTable
+from gstream.paging.page_table import NO_PAGES, PageTable
 from gstream.telemetry.trace import Trace, timed
 from pagestore.io import aligned_empty
 
@@ -203,9 +203,11 @@ class PageSource:
         if self.plan.resident and self._loaded[numbers].all():
             yield from self._loaded_batches(numbers, self.weights if weights else None)
 
-    def in_memory(self, weights: bool) -> InMemory:
-        """Of a resident source."""
+    def in_memory(self, weights: bool, wanted: np.ndarray = NO_PAGES) -> InMemory:
+        """Of a resident source; wanted: int64[n], pages that are read first."""
         assert self.plan.resident, "pages come and go"
+        for _ in self._resident_batches(wanted, False, None):
+            pass
         given = self.table.weights_of(self.weights) if weights and self.weights is not None else None
         return InMemory(self.table.words_of(self.pages), given, self._loaded)
 

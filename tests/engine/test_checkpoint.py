@@ -12,7 +12,6 @@ import pytest
 from engine_graphs import Balance, Least, make_store, skewed_edges
 
 from gstream.devices.base import DeviceMemoryError
-from gstream.engine import small_frontier as small
 from gstream.engine.checkpoint import Keeper, hash_of
 from gstream.engine.checkpoint_slots import SlotFolder
 from gstream.engine.engine import Engine
@@ -60,17 +59,14 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(store):
-    """What runs give that nothing ends; in as many supersteps as one with checkpoints, which has nobody wait in
-    gstream.engine.small_frontier."""
+    """What runs give that nothing ends."""
 
     def run(name):
         program, limit = PROGRAMS[name]
         with Engine(store, RunOptions(threads=1)) as engine:
             return engine.run(program(), limit)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(small, "MOST_WAITING", 0)
-        return {name: run(name) for name in PROGRAMS}
+    return {name: run(name) for name in PROGRAMS}
 
 
 def run(store, name, folder, **options):
@@ -247,8 +243,11 @@ def test_descriptions_with_right_checksums_that_no_run_wrote(store, tmp_path, ch
 
 @pytest.mark.parametrize(
     "changed",
-    [{"superstep": "4"}, {"superstep": True}, {"pulled": 1}, {"near_step": "x"}, {"last_vertices": 0.5}, {"more": 1}],
-)
+    [
+        {"superstep": "4"}, {"superstep": True}, {"pulled": 1}, {"near_step": "x"}, {"last_vertices": 0.5}, {"more": 1},
+        {"order_step": 3}, {"order_limit": "x"},
+    ],
+)  # fmt: skip
 def test_states_that_no_run_wrote(store, tmp_path, changed):
     run_until(store, "sssp", tmp_path, 4)
     with SlotFolder(tmp_path) as slots:

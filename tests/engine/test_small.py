@@ -190,6 +190,50 @@ def test_least_values_send_first(tmp_path, usual, driver_steps, monkeypatch, kin
             assert engine.run(MADE[kind](0, tmp_path)).value.tobytes() == expected.value.tobytes()
 
 
+class Lost(Exception):
+    pass
+
+
+@pytest.mark.parametrize("most", [small.MOST_WAITING, 40])
+@pytest.mark.parametrize("kind", ["sssp", "widest"])
+def test_a_run_that_goes_on_has_the_same_supersteps(tmp_path, monkeypatch, kind, most):
+    """As one that nothing ends: each sends as many, and as many wait, whichever pages are in memory."""
+    monkeypatch.setattr(small, "MOST_WAITING", most)
+    source, target, weight = grid(20, (1, 256))
+    convert_arrays(tmp_path / "grid.gs", source, target, weight=weight, directed=False, page_bytes=4096)
+
+    def run(**options):
+        with Engine(store, RunOptions(threads=1, **options)) as engine:
+            return engine.run(MADE[kind](0, tmp_path))
+
+    def die(number, step):
+        if number == superstep:
+            raise Lost
+
+    with open_store(tmp_path / "grid.gs") as store:
+        expected = run()
+        assert sum(step.held for step in expected.stats.per_superstep) > 100
+        for superstep in [1, 2, 3, 5, 8, *range(9, expected.supersteps + 1, 20)]:
+            kept = {"checkpoint": tmp_path / str(superstep), "checkpoint_every": 1}
+            with pytest.raises(Lost):
+                run(**kept, progress=die)
+            found = run(**kept, resume=True)
+            assert found.value.tobytes() == expected.value.tobytes() and found.supersteps == expected.supersteps
+            steps = expected.stats.per_superstep[superstep - 1 :]
+            assert [astuple(step)[:2] for step in found.stats.per_superstep] == [astuple(step)[:2] for step in steps]
+            assert [step.held for step in found.stats.per_superstep] == [step.held for step in steps]
+
+
+def test_pages_are_read_between_them(tmp_path, usual, driver_steps):
+    """Those that have yet to be read take no superstep of the driver's: whoever waits would send in it, too."""
+    source, target, weight = grid(60, (1, 256))
+    convert_arrays(tmp_path / "grid.gs", source, target, weight=weight, directed=False, page_bytes=4096)
+    with open_store(tmp_path / "grid.gs") as store, Engine(store) as engine:
+        cold, warm = (engine.run(SSSP(source=0)) for _ in range(2))
+        assert not driver_steps and cold.supersteps == warm.supersteps
+        assert sum(step.bytes_read for step in cold.stats.per_superstep) == engine.bytes_read() > 0
+
+
 def test_long_runs_tell_of_many_supersteps_at_once(tmp_path, usual, driver_steps, monkeypatch):
     """Supersteps, edges and progress add up; a path takes as many supersteps as it has vertices, and no more edges."""
     monkeypatch.setattr(small, "WORK", 900)
@@ -235,10 +279,6 @@ def test_ids_of_either_width(tmp_path, usual, driver_steps, kind, id_bytes):
             found = engine.run(MADE[kind](3000, tmp_path))
     assert found.value.tobytes() == expected.value.tobytes()
     assert found.supersteps - len(driver_steps) > 350
-
-
-class Lost(Exception):
-    pass
 
 
 @pytest.mark.parametrize("kind", ["bfs", "sssp"])

@@ -281,7 +281,8 @@ def _with_checksums(text: bytes, arrays: bytes) -> bytes:
 
 
 def slot_seeds() -> list[bytes]:
-    state = {"superstep": 3, "near_step": None, "unexplored": 4, "pulled": False, "last_vertices": 5, "in_place": False}
+    state = {"superstep": 3, "near_step": None, "unexplored": 4, "pulled": False, "last_vertices": 5, "in_place": False,
+             "order_step": 1.5, "order_limit": 8.0}  # fmt: skip
     value = np.zeros(70, PageRank.value.dtype)
     kept = {"value": value, "active": np.zeros(2, np.uint64), "partials": np.zeros(len(PageRank().totals))}
     entries = [[name, a.dtype.str, len(a), 0] for name, a in kept.items()]

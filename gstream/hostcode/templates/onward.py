@@ -9,7 +9,8 @@ Where nobody can tell, the least values of the frontier send first (the greatest
 gstream.engine.delta_stepping: those up to a limit. Others wait in a list of their own, with their active bits set, so
 that what is active when the kernel ends is all that has to send. A vertex that waits and improves past the limit goes
 over to the frontier: a stale entry stays behind, which is told by its value. The step from limit to limit grows while
-little comes of looking through the list.
+little comes of looking through the list. How many stale ones there are depends on the order of lists, and nothing on
+them: a run that goes on from a checkpoint, whose lists ascend, makes the same supersteps.
 """
 
 from __future__ import annotations
@@ -69,6 +70,17 @@ def regrouped(lists, row, held, waiting, value, active_bits, limit, above):
             else:
                 left = wait(held, left, v)
     return found, left
+
+
+@helper
+def without_stale(held, waiting, value, active_bits, limit):
+    """Those that wait, moved up to the front of their list; how many."""
+    left = u64(0)
+    for number in range(waiting):
+        v = held[number]
+        if not key(value[v]) <= limit and is_set(active_bits, v):
+            left = wait(held, left, v)
+    return left
 
 
 @helper
@@ -153,23 +165,25 @@ def push_onward_kernel(
     uint64[most that wait]. sent: value[most]; records: int64[most stretches, 5]; stamps: int64[pages], changed.
     steps: float64[3], from the least key to the limit of those that send at first (infinite: all do), now; the limit,
     NaN where all wait. told: int64[n, 4], (vertices, pages, edges looked at, vertices that wait) of each superstep; a
-    last row sums up those past n - 1. Returns the edges looked at. state: int64[9]:
-    0 vertices that send, 1 their edges, 8 vertices that wait, before and after; 2 edges that no frontier had so far
+    last row sums up those past n - 1. Returns the edges looked at. state: int64[11]:
+    0 vertices that send, 1 their edges, 8 entries of those that wait, 9 vertices that do, before and after; 10 so
+    many may; 2 edges that no frontier had so far
     3 so many edges don't make a frontier too large, and neither does 4 one in so many of those left (0: they don't
     matter)
     5 supersteps to make at most, then made; 6 vertices and edges to look at in all, about; then the vertices of the
     last frontier before the present one; 7 the first stamp
     """
-    vertices, edges, unexplored, waiting = u64(state[0]), state[1], state[2], u64(state[8])
+    vertices, edges, unexplored, waiting, live = u64(state[0]), state[1], state[2], u64(state[8]), u64(state[9])
     most, share, most_steps, rest, room = state[3], state[4], state[5], state[6], u64(lists.shape[1])
+    most_waiting = u64(state[10])
     made, looked_at, last, here, limit = i64(0), u64(0), i64(0), u64(0), steps[2]
     while made < most_steps and rest > 0:
         if vertices == u64(0):
             above = least_key(held, waiting, value, active_bits, limit) + steps[1]
             rest -= i64(waiting)
             vertices, left = regrouped(lists, here, held, waiting, value, active_bits, limit, above)
-            steps[1] = steps[1] * GROWTH if vertices * u64(SHARE) < waiting else steps[0]
-            waiting, limit = left, above
+            steps[1] = steps[1] * GROWTH if vertices * u64(SHARE) < live else steps[0]
+            waiting, live, limit = left, left, above
             edges = edges_of(lists, here, vertices, degree)
             if vertices == u64(0) or vertices > room or edges > most:
                 break
@@ -197,7 +211,7 @@ def push_onward_kernel(
             sent[number] = value[v]
             active_bits[v >> u64(6)] &= ~(u64(1) << (v & u64(63)))
         ctx = context(ints, floats)
-        found, looked, waited = u64(0), u64(0), waiting
+        found, looked, waited = u64(0), u64(0), live
         for record in range(count):
             row, begin, length = u64(records[record, 0]), u64(records[record, 1]), u64(records[record, 2])
             place, stride = u64(records[record, 3]), u64(records[record, 4])
@@ -223,8 +237,15 @@ def push_onward_kernel(
                 active_bits[target >> u64(6)] |= u64(1) << (target & u64(63))
                 if key(new) > limit:
                     if not before:
+                        if waiting == u64(len(held)) and live < waiting:
+                            active_bits[target >> u64(6)] &= ~(u64(1) << (target & u64(63)))  # no entry yet
+                            waiting = without_stale(held, waiting, value, active_bits, limit)
+                            active_bits[target >> u64(6)] |= u64(1) << (target & u64(63))
                         waiting = wait(held, waiting, target)
+                        live += u64(1)
                 elif not before or key(old) > limit:
+                    if before:
+                        live -= u64(1)
                     found = insert(lists, here ^ u64(1), found, target)
         at = min(made, i64(len(told)) - i64(1))
         told[at, 0] += i64(vertices)
@@ -237,7 +258,9 @@ def push_onward_kernel(
         unexplored = max(i64(0), unexplored - edges)
         last, vertices, here = i64(vertices), found, here ^ u64(1)
         edges = edges_of(lists, here, vertices, degree)
-        if vertices + waiting == u64(0) or vertices > room or waiting > u64(len(held)) or edges > most:
+        if vertices + live == u64(0) or vertices > room or live > most_waiting or edges > most:
+            break
+        if waiting > u64(len(held)):  # lists are longer than degrees say
             break
         if share > 0 and edges > unexplored // share:
             break
@@ -245,5 +268,5 @@ def push_onward_kernel(
         for number in range(min(vertices, room)):
             lists[0, number] = lists[1, number]
     state[0], state[1], state[2], state[5], state[6] = i64(vertices), edges, unexplored, made, last
-    state[8], steps[2] = i64(waiting), limit
+    state[8], state[9], steps[2] = i64(waiting), i64(live), limit
     return looked_at
