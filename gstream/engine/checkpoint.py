@@ -243,8 +243,11 @@ def _check_described(found: Saved) -> None:
     state = said.get("state")
     whole = all(isinstance(said.get(name), str) for name in ("store", "run", "program", "hash"))
     whole = whole and all(isinstance(said.get(name), dict) for name in ("options", "parameters"))
-    whole = whole and isinstance(state, dict) and state.keys() == WRITTEN.keys()
-    if not whole or any(type(state[name]) not in types for name, types in WRITTEN.items()):
+    if not isinstance(state, dict) or state.keys() != WRITTEN.keys():
+        whole = False
+    elif any(type(state[name]) not in types for name, types in WRITTEN.items()):
+        whole = False
+    if not whole:
         raise InputError(f"{found.path}: is no checkpoint of gstream's. Start afresh: pass --force.")
 
 
