@@ -89,21 +89,11 @@ def convert(
         replace=force, num_vertices=num_vertices,
     )  # fmt: skip
     reading = InputOptions(
-        format=format,
-        weights=not no_weights,
-        directed=directed,
-        source_column=column(source_column),
-        target_column=column(target_column),
-        weight_column=column(weight_column),
-        string_ids=string_ids,
-        header=header,
-        comments=comments,
-        bad_lines=bad_lines,
-        skipped_path=skipped,
-        num_vertices=num_vertices,
-        id_base=id_base,
+        format=format, weights=not no_weights, directed=directed, source_column=column(source_column),
+        target_column=column(target_column), weight_column=column(weight_column), string_ids=string_ids, header=header,
+        comments=comments, bad_lines=bad_lines, skipped_path=skipped, num_vertices=num_vertices, id_base=id_base,
         threads=threads or usable_cores(),
-    )
+    )  # fmt: skip
     with reading_folder(store, workdir) as scratch, gone_on_failure(None if resume else skipped, store):
         with compile_time() as compiled:
             with ProgressBar() as bar:

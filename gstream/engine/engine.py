@@ -64,8 +64,7 @@ class Engine:
         self._readers = ThreadPoolExecutor(self.options.read_threads, "read-ahead", *QUIET)
         poison = any(device.reads_late for device in self.devices)
         capped = self.options.host_memory is not None
-        first = self.devices[0]
-        pin = first.pin if first.pins else None
+        pin = self.devices[0].pin if self.devices[0].pins else None
         self._sources = Sources(store, len(self.devices), pin, self._readers, capped, poison, self.options.trace)
         self._servers = ThreadPoolExecutor(len(self.devices), "device", *QUIET)
         self.arrays = VertexArrays(self.devices[0])

@@ -65,7 +65,7 @@ class HostCode:
         self.uses_degree = "degree" in self._reads
         self.emitter = emitter
         self._bind(program, emitter, lookup)
-        self._halt = interpreted(cls, emitter, ["halt"]).halt if "halt" in cls.methods else None
+        self._halt = interpreted(emitter, ["halt"]).halt if "halt" in cls.methods else None
         self.module = load_module(cls, emitter, self.in_place)
         self._kernels()
 

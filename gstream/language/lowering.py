@@ -1,8 +1,7 @@
 """The accepted subset of Python: a method's syntax tree becomes a typed tree, or is refused with line and remedy.
 
-The typed tree (`Expr`, `Assign`, `If`, `Return`) is what every back end prints: Numba source for the host and the
-interpreter (gstream.language.python_printer), CUDA C++ for GPUs. Types and promotion are
-gstream.language.scalar_types'.
+Back ends print the typed tree: gstream.language.python_printer as Python for Numba, gstream.cudacode as CUDA C++. Types
+and their promotion are in gstream.language.scalar_types.
 """
 
 from __future__ import annotations

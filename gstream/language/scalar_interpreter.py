@@ -56,8 +56,8 @@ def _wrap(kind: str) -> Any:
     return wrap
 
 
-def interpreted(program: Any, emitter: Emitter, methods: Sequence[str]) -> SimpleNamespace:
-    """The named methods of a Program class as Python functions of NumPy scalars."""
+def interpreted(emitter: Emitter, methods: Sequence[str]) -> SimpleNamespace:
+    """The named methods of the emitter's Program class as Python functions of NumPy scalars."""
     names: dict[str, Any] = {name: dtype.type for name, dtype in NUMPY.items()}
     for kind in ("u32", "u64", "i32", "i64"):
         names |= {f"saturate_{kind}": _saturate(kind), f"wrap_{kind}": _wrap(kind)}

@@ -267,8 +267,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
             f"{stream.name}:{sample.numbers[first_row]}:1: {shown(sample.lines[first_row])!r} is no edge; a line holds "
             f"a source and a target. Check the separator, or name the format with --format."
         )
-    if header is not None and len(header) != fields:
-        header = None
+    header = header if len(header or ()) == fields else None
     first = rows[counts.index(fields)]
     used = asked_ends(stream.name, options, header or (), fields)
     if used is None:

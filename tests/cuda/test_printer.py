@@ -106,7 +106,7 @@ def test_random_programs(tmp_path):
         pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*columns, packed, got)]
         getattr(library, f"run_{number}")(ctypes.c_longlong(len(got)), *pointers)
         context, source = (*code.ints, *code.floats), Writer(seed).text
-        functions = [interpreted(cls, emitter, ["send"]).send]
+        functions = [interpreted(emitter, ["send"]).send]
         functions += [compiled(emitter, "send")] if number % NUMBA_STEP == 0 else []
         for function in functions:
             with np.errstate(all="ignore"):

@@ -314,25 +314,6 @@ def test_arrays_are_told_apart(store, tmp_path):
         attempt(preference)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"resume": True}, "resume=True: is about checkpoints. Pass checkpoint=FOLDER too."),
-        ({"checkpoint_every": 3}, "checkpoint_every: is about checkpoints"),
-        ({"checkpoint": ""}, 'checkpoint: names no folder. Pass one, as checkpoint="kept".'),
-        ({"checkpoint": "x", "checkpoint_every": "often"}, "checkpoint_every often: must be supersteps, as 10"),
-        ({"checkpoint": "x", "checkpoint_every": 0}, "checkpoint_every 0: supersteps are a whole number"),
-        ({"checkpoint": "x", "checkpoint_every": "1.5"}, "A time has a unit: 1.5s."),
-        ({"checkpoint": "x", "checkpoint_every": -1}, "checkpoint_every -1: must be"),
-        ({"checkpoint": "x", "resume": True, "replace_checkpoint": True}, "resume and replace_checkpoint"),
-    ],
-)
-def test_options_that_mean_nothing(given, message):
-    with pytest.raises(UsageError) as caught:
-        RunOptions(**given)
-    assert message in str(caught.value)
-
-
 def test_two_runs_and_one_folder(store, tmp_path):
     def second(number, step):
         with pytest.raises(UsageError, match="another run writes its checkpoints there now"):

@@ -13,6 +13,7 @@ from engine_graphs import Least, make_store, skewed_edges
 import gstream
 from gstream.engine import checkpoint
 from gstream.engine.checkpoint_slots import SlotFolder
+from gstream.options.run_options import RunOptions
 from gstream.options.stopping import RunStopped, StopRequest
 from pagestore.errors import InputError, UsageError
 
@@ -37,6 +38,25 @@ def test_from_python(store, tmp_path):
         for name in ("wcc", "kcore", "hits", "heat"):
             with pytest.raises(UsageError, match=f"checkpoint: {name} is not one run of one program"):
                 graph.execute(name, {})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"resume": True}, "resume=True: is about checkpoints. Pass checkpoint=FOLDER too."),
+        ({"checkpoint_every": 3}, "checkpoint_every: is about checkpoints"),
+        ({"checkpoint": ""}, 'checkpoint: names no folder. Pass one, as checkpoint="kept".'),
+        ({"checkpoint": "x", "checkpoint_every": "often"}, "checkpoint_every often: must be supersteps, as 10"),
+        ({"checkpoint": "x", "checkpoint_every": 0}, "checkpoint_every 0: supersteps are a whole number"),
+        ({"checkpoint": "x", "checkpoint_every": "1.5"}, "A time has a unit: 1.5s."),
+        ({"checkpoint": "x", "checkpoint_every": -1}, "checkpoint_every -1: must be"),
+        ({"checkpoint": "x", "resume": True, "replace_checkpoint": True}, "resume and replace_checkpoint"),
+    ],
+)
+def test_options_that_mean_nothing(given, message):
+    with pytest.raises(UsageError) as caught:
+        RunOptions(**given)
+    assert message in str(caught.value)
 
 
 def test_refusals_name_what_the_user_gave(store, tmp_path):

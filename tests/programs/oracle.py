@@ -51,7 +51,7 @@ class _Interpreter:
         self.degree = np.bincount(source, minlength=vertices).astype(np.int64)
         self.in_degree = np.bincount(target, minlength=vertices).astype(np.int64)
         self.emitter = Emitter(cls, kind)
-        self.run_method = interpreted(cls, self.emitter, list(cls.methods))
+        self.run_method = interpreted(self.emitter, list(cls.methods))
         own = [getattr(program, name) for name in self.emitter.own_names]
         self.own = np.stack(own, axis=1) if own else np.zeros((0, 0))
         self.got_type = NUMPY[self.emitter.types.got].type

@@ -125,7 +125,7 @@ def test_compiled_is_interpreted(tmp_path_factory, kind, text, weight):
     emitter = Emitter(cls, names[weight.str[1:]])
     context = (np.int64(50), np.int64(7), np.int64(3), np.int64(-5), np.int64(4000000000), np.float64(0.3))
     assert emitter.int_names == ["vertices", "edges", "superstep", "n", "z"] and emitter.float_names == ["p"]
-    plain, fast = interpreted(cls, emitter, ["send"]).send, compiled(emitter, "send")
+    plain, fast = interpreted(emitter, ["send"]).send, compiled(emitter, "send")
     for row in inputs(kind, weight):
         with np.errstate(all="ignore"):
             wanted = plain(*row, context)
@@ -144,7 +144,7 @@ def test_interpreted_is_python(tmp_path_factory, text):
         assert "has no value" in str(refused) or "past 64 bits" in str(refused)
         return
     emitter = Emitter(cls, "f32")
-    method = interpreted(cls, emitter, ["send"]).send
+    method = interpreted(emitter, ["send"]).send
     function = cls.send
     function.__globals__["INF"] = math.inf
     for value in (0.0, 0.25, 3.0, -7.5, 1e10):
@@ -194,7 +194,7 @@ TOP = (1 << 63) - 1
 def test_what_wraps_is_compared_as_it_is(tmp_path, text, value, wanted):
     """Where a compiler takes overflow for impossible, it knows the answers before it adds."""
     emitter = Emitter(program(tmp_path, value="i64", send=text), "f32")
-    plain, fast = interpreted(emitter.program, emitter, ["send"]).send, compiled(emitter, "send")
+    plain, fast = interpreted(emitter, ["send"]).send, compiled(emitter, "send")
     row = (np.int64(1), np.int64(value), np.int64(2), np.float32(1), (np.int64(50), np.int64(7), np.int64(3)))
     with np.errstate(all="ignore"):
         assert plain(*row) == fast(*row) == wanted
@@ -216,7 +216,7 @@ def test_local_names_and_branches(tmp_path):
     """
     cls = program(tmp_path, value="f32", rest=body)
     emitter = Emitter(cls, None)
-    plain, fast = interpreted(cls, emitter, ["apply"]).apply, compiled(emitter, "apply")
+    plain, fast = interpreted(emitter, ["apply"]).apply, compiled(emitter, "apply")
     own, context = np.zeros((0, 0)), (np.int64(1), np.int64(1), np.int64(1))
     for v, got, degree, wanted in ((1, 8, 1, 8.0), (1, 8, 0, -8.0), (2, 1, 1, math.inf), (3, 1, 1, 8.0)):
         row = (np.int64(v), np.float32(0), np.int64(degree), np.int64(0), np.float32(got), own, v, context)
@@ -232,7 +232,7 @@ def test_every_function_of_math(tmp_path, name):
     text = f"math.{name}(u.value, 2.5)" if MATH.get(name, 1) == 2 else f"math.{name}(u.value)"
     cls = program(tmp_path, value="f64", send=f"(1 if {text} else 0)" if name in MATH_TO_BOOL else text)
     emitter = Emitter(cls, "f32")
-    plain, fast = interpreted(cls, emitter, ["send"]).send, compiled(emitter, "send")
+    plain, fast = interpreted(emitter, ["send"]).send, compiled(emitter, "send")
     context = (np.int64(50), np.int64(7), np.int64(3))
     for value in (0.5, -7.25, 3.0, math.inf):
         row = (np.int64(1), np.float64(value), np.int64(2), np.float32(1))

@@ -37,7 +37,7 @@ def find_predecessors(session: Session, distance: np.ndarray, sources: np.ndarra
     set_bits(is_source, np.asarray(sources, np.uint64))
     session.each(nearest.open_vertices, distance, unreached(distance.dtype), is_source, open_bits)
     if weighted:
-        _by_weight(session, distance, predecessor, open_bits, is_source)
+        _by_weight(session, distance, predecessor, open_bits)
     else:
         _by_hops(session, distance, predecessor, open_bits)
     return predecessor
@@ -68,9 +68,7 @@ def _by_hops(session: Session, distance: np.ndarray, predecessor: np.ndarray, op
     session.sweep_among(name, SharedKernel(nearest.nearest_by_hops, arrays), open_bits if pull else None)
 
 
-def _by_weight(
-    session: Session, distance: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray, is_source: np.ndarray
-) -> None:
+def _by_weight(session: Session, distance: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray) -> None:
     """One sweep where every reached vertex has a nearer candidate; else hops by rounds, and one more sweep."""
     name, pull = session.gathers()
     hops = np.zeros(len(distance), HOPS)

@@ -136,29 +136,9 @@ def lists_of_all(
 
 @kernel
 def push_onward_kernel(
-    words,
-    weights,
-    rows,
-    first_vertex,
-    last_vertex,
-    small,
-    read,
-    degree,
-    value,
-    active_bits,
-    lists,
-    held,
-    sent,
-    records,
-    stamps,
-    stretch,
-    steps,
-    state,
-    told,
-    superstep_at,
-    ints,
-    floats,
-):
+    words, weights, rows, first_vertex, last_vertex, small, read, degree, value, active_bits, lists, held, sent,
+    records, stamps, stretch, steps, state, told, superstep_at, ints, floats,
+):  # fmt: skip
     """Supersteps from a frontier on, until it is too large, empty, or has a page that was not read.
 
     lists: uint64[2, most]; those of the frontier that send are in row 0, and again at the end, others in held:
@@ -189,20 +169,9 @@ def push_onward_kernel(
                 break
         ints[superstep_at] += 1
         count, pages = lists_of_all(
-            words,
-            rows,
-            first_vertex,
-            last_vertex,
-            small,
-            read,
-            lists,
-            here,
-            vertices,
-            stretch,
-            records,
-            stamps,
+            words, rows, first_vertex, last_vertex, small, read, lists, here, vertices, stretch, records, stamps,
             state[7] + made,
-        )
+        )  # fmt: skip
         if count > u64(len(records)):  # or UNREAD
             ints[superstep_at] -= 1
             break
