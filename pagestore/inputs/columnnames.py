@@ -5,6 +5,7 @@ An edge that is taken for a header is lost, so a guess has to be sure: line 1 ca
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from pagestore.errors import UsageError
@@ -12,6 +13,7 @@ from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.signatures import (
     COLUMN_NAMES,
+    DECIMAL_COMMA,
     DIRECTION_COLUMNS,
     INTEGER,
     MISSING,
@@ -27,6 +29,8 @@ from pagestore.inputs.signatures import (
 )
 
 DOUBTFUL_NAMES = 2  # line 1 holds at least so many of them
+SURE_NUMBERS = 2  # numbers below a word of line 1: one alone may be an odd field
+COUNTED = re.compile(r"(.*[^\W\d_])_?[12]\Z")  # person1, person_2
 
 
 def is_number(text: str) -> bool:
@@ -56,9 +60,9 @@ def named(header: Sequence[str], names: tuple[str, ...], default: int) -> int:
 def is_header(rows: list[list[str]], options: InputOptions) -> bool:
     """Whether rows[0] names columns: words above IDs that are whole numbers in all other rows, or known names.
 
-    Known names that vertices have, too (`from to`), need such IDs below them, or a weight's name above numbers. Where
-    IDs are names, a word above the weights makes a header, as no edge has one there. --header, --no-header and columns
-    that the options name decide before.
+    Known names that vertices have, too (`from to`), need such IDs below them, or another column's name above numbers.
+    Where IDs are names, a word above the weights makes a header, as no edge has one there. --header, --no-header and
+    columns that the options name decide before.
     """
     if options.header is not None:
         return options.header
@@ -77,21 +81,30 @@ def is_header(rows: list[list[str]], options: InputOptions) -> bool:
     ends = _asked_numbers(options, len(first)) or (ends if known else (0, 1))
     if (known or not options.string_ids) and _all_whole(rows[1:], ends):
         return True
-    return _weight_is_named(first, rows[1:], ends, known)
+    return _weight_is_named(first, rows[1:], ends, known) or (known and _stands_above_numbers(first, rows[1:], ends))
 
 
 def may_be_header(rows: list[list[str]], options: InputOptions) -> bool:
     """Whether rows[0], taken for an edge, looks like a header: to be said, not acted upon.
 
-    It holds words alone, two of them or more known as columns' names, and no other row has one of its words or a
-    column's name anywhere.
+    It holds words alone. Two of them or more are known as columns' names, or one stands above numbers, or the ends are
+    called as person1 and person2. No other row has one of its words anywhere, or a column's name for a vertex.
     """
     first, others = [column_name(text) for text in rows[0]], rows[1:]
-    if options.header is not None or not others or any(map(is_number, first)):
+    if options.header is not None or not others or len(first) < 2 or any(map(is_number, first)):
         return False
-    if sum(word in COLUMN_NAMES for word in first) < DOUBTFUL_NAMES:
+    ends = named(first, SOURCE_NAMES, 0), named(first, TARGET_NAMES, 1)
+    vertices = {column_name(row[end]) for row in others for end in ends if len(row) > end}
+    if {column_name(text) for row in others for text in row if text} & {*first} or vertices & COLUMN_NAMES:
         return False
-    return not {column_name(text) for row in others for text in row if text} & ({*first} | COLUMN_NAMES)
+    if sum(word in COLUMN_NAMES for word in first) >= DOUBTFUL_NAMES or _stands_above_numbers(first, others, ends):
+        return True
+    stems = {found[1] for end in ends if (found := COUNTED.match(first[end]))}
+    return (
+        len(stems) == 1
+        and first[ends[0]][-1:] + first[ends[1]][-1:] == "12"
+        and not any(vertex.startswith(stem) for stem in stems for vertex in vertices)
+    )
 
 
 def asked_ends(name: str, options: InputOptions, names: Sequence[str], width: int) -> tuple[int, int] | None:
@@ -163,3 +176,14 @@ def _weight_is_named(first: list[str], rows: list[list[str]], ends: tuple[int, i
         if any(first[end] in vertices for end in ends):
             return False
     return share_of_numbers(rows, weight) >= 0.5
+
+
+def _stands_above_numbers(first: list[str], rows: list[list[str]], ends: tuple[int, int]) -> bool:
+    """Whether a word that is no missing number stands above numbers alone, in a column that is not an end's."""
+    for column, word in enumerate(first):
+        if column in ends or word in MISSING or not any(map(str.isalpha, word)):
+            continue
+        held = [row[column] for row in rows if len(row) > column and row[column]]
+        if len(held) >= SURE_NUMBERS and all(is_number(text) or DECIMAL_COMMA.match(text) for text in held):
+            return True
+    return False

@@ -255,9 +255,29 @@ def test_words_that_name_columns_are_a_header(tmp_path):
     assert sniffed(tmp_path, "a,b\n1.0,2.0\n3.0,4.0\n").skip_lines == 1  # told as bad lines, not taken for names
 
 
+def test_words_of_text_above_numbers_in_any_column_are_a_header(tmp_path):
+    for text, ends in (
+        ("from,to,relation,since\nann,bob,friend,2019\nbob,carl,boss,2020\n", (0, 1)),
+        ("id,from,to,amount,date\n1,ann,bob,3.5,May\n2,bob,carl,4,June\n", (1, 2)),
+        ('from,to,weight\nann,bob,"1,5"\nbob,carl,"2,5"\n', (0, 1)),
+    ):
+        layout = sniffed(tmp_path, text)
+        assert (layout.skip_lines, (layout.rules.source, layout.rules.target)) == (1, ends)
+    for text in (
+        "from,to,relation,since\nann,bob,friend,2019\nbob,carl,boss,long ago\n",
+        "from,to,relation,n/a\nann,bob,friend,2019\nbob,carl,boss,2020\n",
+        "ann,bob,friend,lately\nbob,carl,friend,2019\ncarl,dave,boss,2020\n",
+    ):
+        assert sniffed(tmp_path, text).skip_lines == 0
+
+
 def test_an_edge_that_may_be_a_header_is_told(tmp_path):
-    """Two words that name columns, above rows that have nothing of the kind."""
-    for text in ("id,from,to,amount,date\n1a,ann,bob,5,May\n", "# c\nfollower,friend\nann,bob\n", "From,To\nann,bob\n"):
+    """Two words that name columns, or one above numbers, or ends counted 1 and 2, above rows that have none of it."""
+    for text in (
+        "id,from,to,amount,date\n1a,ann,bob,5,May\n", "# c\nfollower,friend\nann,bob\n", "From,To\nann,bob\n",
+        "from,to,relation\nann,bob,friend\n", "a,b,kind,since\nann,bob,x,2019\nbob,carl,y,2020\n",
+        "person1,person2\nann,bob\n", "gene_1,gene_2,how\nTP53,BRCA1,x\n",
+    ):  # fmt: skip
         assert sniffed(tmp_path, text).doubtful_line == 1 + text.count("#")
         assert sniffed(tmp_path, text, header=False).doubtful_line == 0
         assert sniffed(tmp_path, text, header=True).doubtful_line == 0
@@ -268,6 +288,9 @@ def test_an_edge_that_may_be_a_header_is_told(tmp_path):
         "ann,friend\nbob,carl\n",
         "id,name\n",
         "from,to,7\nann,bob,8\n",
+        "v1,v2\nv3,v4\n",  # vertices are called so
+        "person2,person1\nann,bob\n",
+        "ann,bob,friend,lately\nbob,carl,x,2019\nbob,dave,y,2020\n",
         "from,to\n1,2\n",  # found to be a header
     ):
         assert sniffed(tmp_path, text).doubtful_line == 0
