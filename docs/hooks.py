@@ -3,6 +3,9 @@
     <!-- include PATH -->         the file at PATH, from the root of the repository
     <!-- generated NAME -->       what the function NAME of docs/reference.py makes from gstream's code
 
+A line above that begins with "In a checkout, " says where a reader of the checkout finds the text. The site leaves it
+out.
+
 The plots of bench/results/ become files of the site's folder results/.
 """
 
@@ -15,7 +18,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
-LINE = re.compile(r"^<!-- (include|generated) (\S+) -->$", re.MULTILINE)
+LINE = re.compile(r"^(?:In a checkout, [^\n]*\n)?<!-- (include|generated) (\S+) -->$", re.MULTILINE)
 
 
 def filled(text: str) -> str:

@@ -106,7 +106,7 @@ class Graph(Methods):
         return asdict(self._store.meta) | {"path": self._store.path, "file_bytes": self._store.file_bytes}
 
     def bfs(
-        self, source: Any, depth_limit: int | None = None, predecessors: bool = True, certify: bool = False,
+        self, source: Any = None, depth_limit: int | None = None, predecessors: bool = True, certify: bool = False,
         **options: Any,
     ) -> Result:  # fmt: skip
         """Fewest edges from the nearest source along out-edges: columns vertex, distance, predecessor.
@@ -120,7 +120,7 @@ class Graph(Methods):
         return self.execute("bfs", own, certify, **options)
 
     def sssp(
-        self, source: Any, predecessors: bool = True, float64: bool = False, cutoff: float | None = None,
+        self, source: Any = None, predecessors: bool = True, float64: bool = False, cutoff: float | None = None,
         certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Least total weight from the nearest source: columns vertex, distance, predecessor. Weights must be >= 0.
@@ -147,7 +147,7 @@ class Graph(Methods):
         (sum 1).
 
         tol: absolute L1 change at which to end, after max_iter iterations at most; iterations: exactly so many.
-        personalization: mapping from user IDs to weights, or a file of lines `vertex weight` (vertexfiles.py).
+        personalization: mapping from user IDs to weights, or a file of lines `vertex weight`.
         """
         own = {
             "alpha": alpha, "tol": tol, "max_iter": max_iter, "iterations": iterations,

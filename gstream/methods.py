@@ -19,7 +19,7 @@ class Methods(ABC):
         """Run an algorithm by name with its own options and RunOptions."""
 
     def rwr(
-        self, source: Any, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 100, float64: bool = False,
+        self, source: Any = None, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 100, float64: bool = False,
         certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Random walks with restart, PageRank personalised to one or several sources: columns vertex, proximity.
@@ -52,7 +52,7 @@ class Methods(ABC):
         return self.execute("degrees", {}, certify, **options)
 
     def khop(
-        self, source: Any, radius: int = 1, undirected: bool = False, certify: bool = False, **options: Any
+        self, source: Any = None, radius: int = 1, undirected: bool = False, certify: bool = False, **options: Any
     ) -> Result:
         """Vertices within `radius` edges of one or several sources: columns vertex, distance (null elsewhere).
 
@@ -65,7 +65,7 @@ class Methods(ABC):
         """Components by label propagation (undirected stores): columns vertex, component. `wcc` is faster."""
         return self.execute("hcc", {}, certify, **options)
 
-    def widest(self, source: Any, certify: bool = False, **options: Any) -> Result:
+    def widest(self, source: Any = None, certify: bool = False, **options: Any) -> Result:
         """Greatest least weight of a path from one of the sources: columns vertex, width (inf at a source)."""
         return self.execute("widest", {"source": source}, certify, **options)
 
@@ -85,15 +85,15 @@ class Methods(ABC):
         """Effective radii by Flajolet-Martin sketches (HADI): columns vertex, radius; summary: effective_diameter."""
         return self.execute("radius", {"sketches": sketches, "max_iter": max_iter, "seed": seed}, **options)
 
-    def heat(self, initial: Any, iterations: int = 10, rate: float | None = None, **options: Any) -> Result:
+    def heat(self, initial: Any = None, iterations: int = 10, rate: float | None = None, **options: Any) -> Result:
         """Heat simulation from first temperatures (a mapping, or a file): columns vertex, temperature."""
         return self.execute("heat", {"initial": initial, "iterations": iterations, "rate": rate}, **options)
 
-    def circuit(self, initial: Any, iterations: int = 10, **options: Any) -> Result:
+    def circuit(self, initial: Any = None, iterations: int = 10, **options: Any) -> Result:
         """Circuit simulation; `initial` voltages are held: columns vertex, voltage."""
         return self.execute("circuit", {"initial": initial, "iterations": iterations}, **options)
 
-    def neural(self, initial: Any, iterations: int = 10, **options: Any) -> Result:
+    def neural(self, initial: Any = None, iterations: int = 10, **options: Any) -> Result:
         """Neural network simulation from first activations: columns vertex, activation."""
         return self.execute("neural", {"initial": initial, "iterations": iterations}, **options)
 
@@ -164,7 +164,7 @@ class Methods(ABC):
 
     # Edges between chosen vertices: rows stay in the pages, and are read when they are asked for or written
 
-    def subgraph(self, nodes: Any, certify: bool = False, **options: Any) -> Result:
+    def subgraph(self, nodes: Any = None, certify: bool = False, **options: Any) -> Result:
         """The edges among `nodes` (user IDs, or the path of a file of them): columns source, target and weight.
 
         An undirected edge is one row, the lesser end first. `weight`: where the store has weights.
@@ -172,7 +172,7 @@ class Methods(ABC):
         return self.execute("subgraph", {"nodes": kept(nodes)}, certify, **options)
 
     def egonet(
-        self, source: Any, radius: int = 1, center: bool = True, undirected: bool = False, certify: bool = False,
+        self, source: Any = None, radius: int = 1, center: bool = True, undirected: bool = False, certify: bool = False,
         **options: Any,
     ) -> Result:  # fmt: skip
         """The edges among the vertices within `radius` edges of one or several sources: columns as of `subgraph`.
@@ -182,7 +182,7 @@ class Methods(ABC):
         own = {"source": source, "radius": radius, "center": center, "undirected": undirected}
         return self.execute("egonet", own, certify, **options)
 
-    def cross(self, nodes: Any, targets: Any = None, certify: bool = False, **options: Any) -> Result:
+    def cross(self, nodes: Any = None, targets: Any = None, certify: bool = False, **options: Any) -> Result:
         """The edges from `nodes` to `targets` (user IDs, or files of them; None: all others): columns as of `subgraph`.
 
         Of undirected stores the edges between them; `source` is one of `nodes`.

@@ -190,8 +190,8 @@ ALGORITHMS = {
             {"alpha": 0.85, "tol": 1e-6, "max_iter": 100, "iterations": None, "personalization": None,
              "float64": False},
             ("pagerank",), best="largest", shows="pagerank:PageRank",
-            definition="dead ends give to all, or by personalization; no weights, repeated edges count; tol: absolute "
-            "L1 change",
+            definition="dangling vertices give to all, or by personalization; no weights, repeated edges count; tol: "
+            "absolute L1 change",
         ),
         Algorithm(
             "sssp", "shortest paths by edge weight from a source", "traversal.sssp:run_sssp",

@@ -139,7 +139,7 @@ FOREIGN = (
     Foreign("DOT", _command("gvpr 'E{{print($.tail.name, \"\\t\", $.head.name)}}' {file} > edges.tsv",
                             " (gvpr is Graphviz's); if it begins with graph, convert that with --undirected"),
             opening=r"(strict\s+)?(di)?graph(\s+([\w.]+|\"[^\"\n]*\"))?\s*\{", suffixes=(".dot", ".gv")),
-    Foreign("GRAPHML", _networkx("read_graphml"), opening=r"<graphml\b|<\?xml(?=[^\0]*<graphml\b)",
+    Foreign("GraphML", _networkx("read_graphml"), opening=r"<graphml\b|<\?xml(?=[^\0]*<graphml\b)",
             suffixes=(".graphml",)),
     Foreign("GEXF", _networkx("read_gexf"), opening=r"<gexf\b|<\?xml(?=[^\0]*<gexf\b)", suffixes=(".gexf",)),
     Foreign("a web page (HTML)", "Download the file itself: a page came in its place.",

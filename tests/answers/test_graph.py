@@ -148,6 +148,14 @@ def test_options(graph, tmp_path):
         graph.pagerank(alhpa=0.9)
     with pytest.raises(UsageError, match=r"host_memroy: no such option\. Did you mean host_memory\?$"):
         graph.wcc(host_memroy=1)
+    with pytest.raises(UsageError, match=r"sorce: no such option\. Did you mean source\?$"):
+        graph.bfs(sorce=1)
+    for algorithm, message in (
+        ("bfs", "no source was"), ("rwr", "no source was"), ("khop", "no source was"), ("egonet", "no source was"),
+        ("subgraph", "no vertices were"), ("cross", "no vertices were"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match=f"^{algorithm}: {message} given"):
+            getattr(graph, algorithm)()
     with pytest.raises(UsageError, match="colour: no such option; katz has alpha, .*, and every run takes batch_bytes"):
         graph.katz(colour=1)
     with pytest.raises(UsageError, match="bfs: has no option 'alpha'"):

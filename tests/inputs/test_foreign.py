@@ -109,7 +109,7 @@ REFUSED = {  # name, content, pattern of the message behind the file's name
     "GML": ("a.txt", 'Creator "x"\ngraph [\n  node [ id 1 ]\n]\n', "is GML.*read_gml"),
     "DOT": ("a.dot", "digraph g {\n a -> b;\n b -> c;\n}\n", "is DOT, which convert does not read"),
     "DOT, others": ("a.txt", "/* x */\n// y\nstrict graph\n{ a -- b }\n", "is DOT"),
-    "GraphML": ("a.xml", '<?xml version="1.0"?>\n<graphml></graphml>', "is GRAPHML"),
+    "GraphML": ("a.xml", '<?xml version="1.0"?>\n<graphml></graphml>', "is GraphML"),
     "GEXF": ("a.txt", "<gexf>\n</gexf>\n", "is GEXF"),
     "HTML": ("a.csv", "\n<!DOCTYPE html>\n<html> <a b>\n", "is a web page"),
     "XML": ("a.txt", "<?xml version='1.0'?>\n<x y>\n", "is XML"),
