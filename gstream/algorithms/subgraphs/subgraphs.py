@@ -60,7 +60,6 @@ def run_egonet(
     Raises UsageError (no source, or one that is not in the graph; a negative radius).
     """
     check_radius(radius)
-    source = source_ids(source, "egonet")
     swept = session.meta.vertices + _sets_bytes(session)
     if undirected and session.meta.directed:  # distances, too
         session.foresee(4 * session.meta.vertices + swept)
@@ -123,7 +122,7 @@ def _near(
     session: Session, source: Any, radius: int, center: bool, undirected: bool
 ) -> tuple[np.ndarray, int]:  # fmt: skip
     """(bits of the vertices of an egonet, supersteps of the search)."""
-    sources = session.store.lookup(source)
+    sources = session.store.lookup(source_ids(source, "egonet"))
     columns, found = run_khop(session, source, radius, undirected)
     distance = columns[0].values
     inside = distance != unreached(distance.dtype)
