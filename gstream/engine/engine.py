@@ -34,7 +34,7 @@ from gstream.paging.page_source import InMemory
 from gstream.paging.page_table import NO_PAGES, PageTable
 from gstream.paging.source_pool import Sources
 from gstream.paging.vertex_arrays import VertexArrays
-from gstream.planning import calibration as measure
+from gstream.planning import calibration
 from gstream.planning.cost_equations import Constants
 from gstream.planning.cost_model import CostModel, what_is_there
 from gstream.planning.memory_fit import graph_of, work_list_bytes
@@ -152,7 +152,7 @@ class Engine:
             if not source.resident:
                 table = next(table for table in self.graph.tables.values() if table.name == name)
                 where = table, self.store.path, self._readers, self.options.read_threads
-                return measure.with_disk(constants, self.store.topology(name).reader(direct=True), *where)
+                return calibration.with_disk(constants, self.store.topology(name).reader(direct=True), *where)
         return constants
 
     def run(

@@ -13,7 +13,7 @@ from gstream.devices.base import Device
 from gstream.devices.host.threads import Workers
 from gstream.paging.page_table import PageTable
 from gstream.paging.source_pool import Sources
-from gstream.planning import calibration as measure
+from gstream.planning import calibration
 from gstream.planning.cost_equations import Constants, level_seconds
 from gstream.planning.plan import Plan
 from gstream.telemetry.stats import RunStats, StepStats
@@ -57,9 +57,9 @@ class CostModel:
         """All constants but the disk's."""
         if self._constants is None:
             if self.gpus:
-                self._constants = measure.gpu_constants(self.gpus, self._folder)
+                self._constants = calibration.gpu_constants(self.gpus, self._folder)
             else:
-                self._constants = measure.constants(self._workers(), self._folder)
+                self._constants = calibration.constants(self._workers(), self._folder)
         return self._constants
 
     def account(self, stats: RunStats, plan: Plan, supersteps: int) -> None:
@@ -72,13 +72,13 @@ class CostModel:
         for name, rate in lessons(stats, plan, bool(self.gpus)):
             known = getattr(self.constants, name)
             default = known == getattr(type(self.constants), name)
-            self._constants = replace(self.constants, **{name: measure.averaged(None if default else known, rate)})
+            self._constants = replace(self.constants, **{name: calibration.averaged(None if default else known, rate)})
             self._taught.append((name, rate))
 
     def close(self) -> None:
         """Keep what was learnt."""
         if self._taught:
-            measure.learn(self._who, self._taught, self._folder)
+            calibration.learn(self._who, self._taught, self._folder)
         self._taught = []
 
 

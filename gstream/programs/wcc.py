@@ -1,7 +1,7 @@
 """Connected components by label propagation; `gstream run wcc` uses union-find, which takes far fewer sweeps.
 
 Needs an undirected store; holds 8 bytes a vertex (4 of values, 4 of degrees); certificate:
-gstream.algorithms.traversal.distance_proofs.
+gstream.algorithms.components.component_proofs.
 """
 
 from gstream.language.program import MIN, Program, u32, u64

@@ -72,6 +72,10 @@ def test_files_say_what_they_run_need_hold_and_prove(name: str) -> None:
     line = closing(module)
     assert RUNS.match(line), line
     assert algorithm.proves or "none exists, because" in line
+    named = re.search(r"; certificate: (gstream[\w.]+\w)", line)
+    if named and algorithm.proves:  # the module of the proof, or one whose kernels it runs
+        proof = import_module(f"gstream.algorithms.{algorithm.proves.partition(':')[0]}")
+        assert named[1] == proof.__name__ or named[1].rpartition(".")[2] in vars(proof)
     assert (name in PROOF_BYTES) == bool(algorithm.proves)
     for known in re.findall(r"gstream\.\w+\.\w+", line):
         import_module(known)

@@ -5,7 +5,7 @@ The rank of vertices without out-edges is spread uniformly, or, with a personali
 L1 change at which the iteration ends (NetworkX multiplies it by the number of vertices).
 
 Runs gstream.programs.pagerank; needs any topology; holds 20 bytes a vertex, of doubles 28, personalised 8 more;
-certificate: gstream.algorithms.traversal.distance_proofs.
+certificate: gstream.algorithms.centrality.residual_proofs.
 """
 
 from __future__ import annotations

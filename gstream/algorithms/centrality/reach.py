@@ -13,7 +13,7 @@ h with N(h, v) >= 0.9 N(all, v); the effective diameter is the h, between two le
 N(h) = 0.9 N(all) for the sum N over all v.
 
 Runs gstream.programs.reach, of radii sketches; needs any topology; holds 60 bytes a vertex, of radii 62 and 2 for each
-hop, at least of 8; certificate: gstream.algorithms.density.triangle_proofs; of radii none exists, because they are
+hop, at least of 8; certificate: gstream.algorithms.centrality.search_proofs; of radii none exists, because they are
 estimates that other draws of the sketches would change.
 """
 

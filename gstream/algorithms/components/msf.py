@@ -24,8 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.components import boruvka
-from gstream.algorithms.components import spanning_proof as spanning
+from gstream.algorithms.components import boruvka, spanning_proof
 from gstream.algorithms.support.arguments import need_weights
 from gstream.algorithms.support.edgerows import check_ascending, edge_columns, natural_names
 from gstream.algorithms.support.refusal import check_said, refuse
@@ -141,14 +140,14 @@ def certify_msf(session: Session, columns: list[Column], options: dict[str, Any]
     up, size = np.arange(vertices, dtype=session.id_dtype), np.ones(vertices, session.id_dtype)
     link, met = np.full(vertices, session.none, session.id_dtype), bitmap(edges)
     session.hold(order, source, target, weight, up, size, link, met)
-    closing = int(spanning.join_trees(source, target, up, link, size))
+    closing = int(spanning_proof.join_trees(source, target, up, link, size))
     if closing < edges:
         names = session.store.user_ids
         ends = [names(int(v), int(v) + 1)[0] for v in (source[closing], target[closing])]
         raise refuse(f"the edge between {ends[0]} and {ends[1]} closes a cycle")
     across, less = np.zeros(3, np.int64), np.zeros(3, np.int64)
     arrays = (natural_names(session), up, link, source, target, weight, met, across, less)
-    session.sweep(session.meta.topologies[0], SharedKernel(spanning.check_edges, arrays, True))
+    session.sweep(session.meta.topologies[0], SharedKernel(spanning_proof.check_edges, arrays, True))
     for failure, what in ((across, "joins two trees"), (less, "is less than one on the forest's path between them")):
         if failure[0]:
             v, u = session.user_ids(failure[1:])

@@ -27,8 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.components import one_thread as onethread
-from gstream.algorithms.components import strong, unionfind
+from gstream.algorithms.components import one_thread, strong, unionfind
 from gstream.algorithms.components.component_proofs import certify_wcc
 from gstream.algorithms.components.wcc import run_wcc
 from gstream.algorithms.support.arguments import unreached
@@ -81,7 +80,7 @@ def _walk(session: Session, label: np.ndarray) -> bool:
         number[label != session.none] = session.none
         session.hold(number, stack, following)
         given = (lists.words, lists.places, label, number, stack, following)
-        session.look(onethread.find_strong, *given, items=0, long=True)
+        session.look(one_thread.find_strong, *given, items=0, long=True)
         session.let_go(number, stack, following)
     return True
 
@@ -218,7 +217,7 @@ def _apart_by_walk(session: Session, label: np.ndarray, natural: np.ndarray) -> 
         number, stack, following = np.zeros_like(label), np.empty_like(label), np.empty(vertices, np.uint64)
         session.hold(number, stack, following)
         given = (lists.words, lists.places, label, natural, number, stack, following)
-        lone = session.each(onethread.prove_strong, *given, items=0, long=True)
+        lone = session.each(one_thread.prove_strong, *given, items=0, long=True)
         session.let_go(number, stack, following)
     return np.flatnonzero(number == 0) if lone == vertices else np.array([lone])
 
@@ -261,5 +260,5 @@ def _take_all_off(
         queue = np.empty(len(label), np.uint64)
         queue[: len(free)] = free
         given = (lists.words, lists.places, label, left, starts, members, queue, len(free))
-        session.each(onethread.take_all_off, *given, items=0, long=True)
+        session.each(one_thread.take_all_off, *given, items=0, long=True)
     return True

@@ -22,7 +22,7 @@ hcc propagates labels instead. Where many vertices still change after some super
 ends what it began: label propagation takes as many supersteps as the longest shortest path has edges.
 
 Runs gstream.algorithms.components.unionfind, hcc gstream.programs.wcc; needs any topology, hcc an undirected store;
-holds 8 bytes a vertex, directed 12; certificate: gstream.algorithms.traversal.distance_proofs.
+holds 8 bytes a vertex, directed 12; certificate: gstream.algorithms.components.component_proofs.
 """
 
 from __future__ import annotations

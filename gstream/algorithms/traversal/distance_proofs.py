@@ -22,8 +22,8 @@ from gstream.algorithms.support.arguments import limit_of, source_ids, unreached
 from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.session import Session, SharedKernel
 from gstream.algorithms.traversal import bothways
-from gstream.algorithms.traversal import distance_proof_kernels as proofs
 from gstream.algorithms.traversal.bfs import count_reached
+from gstream.algorithms.traversal.distance_proof_kernels import check_hops, check_paths
 from gstream.algorithms.traversal.float_proof import distance_error
 from gstream.algorithms.traversal.predecessors import find_predecessors
 from gstream.hostcode.bitmaps import bitmap, list_bits
@@ -86,7 +86,7 @@ def _certify_distances(
     name, pull = session.gathers()
     proven, failure = bitmap(len(distance)), np.zeros(3, np.int64)
     arrays = (distance, none, none if limit is None else limit, predecessor, proven, pull, failure)
-    session.sweep(name, SharedKernel(proofs.check_paths if weighted else proofs.check_hops, arrays, weighted))
+    session.sweep(name, SharedKernel(check_paths if weighted else check_hops, arrays, weighted))
     if failure[0]:
         u, v = session.user_ids(failure[1:])
         far, near = distance[failure[2]], distance[failure[1]]

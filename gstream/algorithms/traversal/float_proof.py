@@ -19,7 +19,7 @@ import numpy as np
 
 from gstream.algorithms.support.refusal import refuse
 from gstream.algorithms.support.session import Session, SharedKernel
-from gstream.algorithms.traversal import distance_proof_kernels as proofs
+from gstream.algorithms.traversal import distance_proof_kernels
 from gstream.algorithms.traversal.float_sums import DEEP, is_deep
 from gstream.programs.sssp import SSSP64
 
@@ -59,7 +59,7 @@ def _float64_distances(session: Session, sources: np.ndarray) -> np.ndarray:
         raise refuse("a source is not at distance 0 where sums are in float64")
     (name, pull), failure = session.gathers(), np.zeros(3, np.int64)
     session.hold(wide)
-    session.sweep(name, SharedKernel(proofs.check_lengths, (wide, pull, failure), True))
+    session.sweep(name, SharedKernel(distance_proof_kernels.check_lengths, (wide, pull, failure), True))
     if failure[0]:
         u, v = session.user_ids(failure[1:])
         raise refuse(f"vertex {v} is at {wide[failure[2]]} in float64, but there is an edge from {u}")

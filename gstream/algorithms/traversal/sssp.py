@@ -19,7 +19,7 @@ import numpy as np
 from gstream.algorithms.support.arguments import check_weights, limit_of, source_ids, unreached
 from gstream.algorithms.support.caps import foresee_runs
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.traversal import float_sums as floatsums
+from gstream.algorithms.traversal import float_sums
 from gstream.algorithms.traversal.bfs import count_reached, distance_column, predecessor_column
 from gstream.algorithms.traversal.predecessors import find_predecessors, held_bytes, predecessor_bytes
 from gstream.programs.sssp import SSSP, SSSP64, SSSPInteger, SSSPLong
@@ -60,7 +60,7 @@ def run_sssp(
     outcome = session.run(program(source=ids), later=later)
     supersteps, distance, note = outcome.supersteps, outcome.value, ""
     above = find_predecessors(session, distance, sources, weighted=True) if predecessors else None
-    if program is SSSP and (why := floatsums.why_wider(session, distance, sources, above)):
+    if program is SSSP and (why := float_sums.why_wider(session, distance, sources, above)):
         note = f"distances are summed in float64, as --float64 does: {why}"
         session.begin_again()
         outcome = session.run(wide, later=later, kept=False)

@@ -17,7 +17,7 @@ from gstream.algorithms.support.arguments import check_weights, source_ids
 from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.session import Session, SharedKernel
-from gstream.algorithms.traversal import width_proof as widths
+from gstream.algorithms.traversal import width_proof
 from gstream.hostcode.bitmaps import bitmap, set_bits
 from gstream.programs.widest import Widest, WidestInteger
 from gstream.results.column import Column
@@ -58,7 +58,7 @@ def certify_widest(session: Session, columns: list[Column], options: dict[str, A
         raise refuse("a width is no number")
     (name, pull), failure = session.gathers(), np.zeros(3, np.int64)
     session.hold(width)
-    session.sweep(name, SharedKernel(widths.check_widths, (width, pull, failure), True))
+    session.sweep(name, SharedKernel(width_proof.check_widths, (width, pull, failure), True))
     if failure[0]:
         u, v = session.user_ids(failure[1:])
         raise refuse(f"the edge from {u} makes vertex {v} wider than {width[failure[2]]}")
@@ -84,7 +84,7 @@ def _bear(session: Session, width: np.ndarray, sources: np.ndarray) -> np.ndarra
                 _bear_alone(session, alone, due, width, reached, following)
                 continue
             here[:], following[:] = following, 0
-            kernel = SharedKernel(widths.bear_widths, (width, here, reached, following, pull), True)
+            kernel = SharedKernel(width_proof.bear_widths, (width, here, reached, following, pull), True)
             session.sweep_among(name, kernel, None if pull else here)
     return reached
 
@@ -97,6 +97,6 @@ def _bear_alone(
     lists, queue, ends = alone.lists[0], np.empty(len(width), session.id_dtype), np.array([0, len(due)])
     queue[: len(due)] = due
     given = (lists.words, lists.weights, lists.places, width, reached, queue, ends, alone.most)
-    session.look(widths.bear_alone, *given, items=0, long=True)
+    session.look(width_proof.bear_alone, *given, items=0, long=True)
     following[:] = 0
     set_bits(following, queue[ends[0] : ends[1]].astype(np.uint64))

@@ -17,8 +17,7 @@ from gstream.devices.attributes import message_dtype, needed_degrees, whole_degr
 from gstream.devices.autonomous import Made, Rules
 from gstream.devices.base import Device, DevicePlan, Job, Step
 from gstream.devices.early_pull import Repeat
-from gstream.devices.gpu import autonomous as gpuahead
-from gstream.devices.gpu import merge as gpumerge
+from gstream.devices.gpu import autonomous, merge
 from gstream.devices.gpu.batch_queue import BatchQueue, Launch
 from gstream.devices.gpu.driver import DeviceError, Gpu, never_free
 from gstream.devices.gpu.page_pool import PagePool
@@ -262,7 +261,7 @@ class GpuDevice(GpuVertices):
                 self._queue.settle()
 
     def meet(self, peers: Sequence[Device]) -> bool:
-        return self._state is not None and self._state.plan.resident and gpumerge.meet(peers)
+        return self._state is not None and self._state.plan.resident and merge.meet(peers)
 
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
         with self.gpu:
@@ -286,7 +285,7 @@ class GpuDevice(GpuVertices):
 
     def run_ahead(self, rules: Rules, first: int, limit: int | None) -> Made | None:
         with self.gpu:
-            return gpuahead.run(self, self.state, self.pool, rules, first, limit)
+            return autonomous.run(self, self.state, self.pool, rules, first, limit)
 
     def begin_sweep(self, kernel: PageKernel, tables: dict[str, PageTable], plan: DevicePlan) -> None:
         self._check()

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gstream.devices.base import Device, Range, Step
-from gstream.devices.gpu import hub_sums as gpuhubs
-from gstream.devices.gpu import merge as gpumerge
+from gstream.devices.gpu import hub_sums, merge
 from gstream.devices.gpu.driver import Gpu
 from gstream.devices.gpu.stream_lane import Stopwatch
 from gstream.devices.gpu.vertex_state import GpuState
@@ -53,23 +52,23 @@ class GpuVertices(Device):
         if any(peer.apart(peers) for peer in peers):
             return False
         with self.gpu:
-            gpumerge.spread(self.state, slices, gpumerge.states(peers))
+            merge.spread(self.state, slices, merge.states(peers))
         return True
 
     def send_to(self, peers: Sequence[Device]) -> bool:
         if any(peer.apart(peers) for peer in peers):
             return False
         with self.gpu:
-            gpumerge.send_to(self.state, gpumerge.states(peers))
+            merge.send_to(self.state, merge.states(peers))
         return True
 
     def reduce(self, part: Range, peers: Sequence[Device]) -> None:
         with self.gpu, self._merges.over(self.state.stream):
-            gpumerge.reduce(self.state, part, gpumerge.states(peers))
+            merge.reduce(self.state, part, merge.states(peers))
 
     def add_hubs(self, table: PageTable, part: Range, peers: Sequence[Device]) -> None:
         with self.gpu:
-            gpuhubs.add(self.state, table.name, part, gpumerge.states(peers))
+            hub_sums.add(self.state, table.name, part, merge.states(peers))
 
     def apply(self, part: Range) -> None:
         with self.gpu:
@@ -77,11 +76,11 @@ class GpuVertices(Device):
 
     def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
         with self.gpu, self._merges.over(self.state.stream):
-            gpumerge.gather(self.state, parts, gpumerge.states(peers), values)
+            merge.gather(self.state, parts, merge.states(peers), values)
 
     def collect(self, parts: Sequence[Range], peers: Sequence[Device]) -> None:
         with self.gpu:
-            gpumerge.collect(self.state, parts, gpumerge.states(peers))
+            merge.collect(self.state, parts, merge.states(peers))
 
     def store(self, part: Range) -> None:
         with self.gpu:

@@ -14,7 +14,7 @@ import numpy as np
 
 from gstream.devices.attributes import message_dtype, whole_degrees
 from gstream.devices.base import Job, Range, Step
-from gstream.hostcode import delta_stepping as near
+from gstream.hostcode import delta_stepping
 from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
 from gstream.hostcode.casts import u64
 from gstream.hostcode.generate import BLOCK
@@ -259,12 +259,12 @@ class VertexState:
 
     def hold_back(self, step: float, least_edges: int) -> None:
         degree = self.job.host.degree
-        held, edges = near.hold_back(self.active, self.held, self.value, degree, step, least_edges)
+        held, edges = delta_stepping.hold_back(self.active, self.held, self.value, degree, step, least_edges)
         self.held_back, self.known_edges = int(held), int(edges)
 
     def readmit(self, table: PageTable, pages: np.ndarray) -> None:
         self.known_edges = None
-        near.readmit(
+        delta_stepping.readmit(
             self.active, self.held, self.job.host.degree, table.layout.longest_list, table.first_vertex,
             table.last_vertex, pages, table.spans_hub,
         )  # fmt: skip
