@@ -279,7 +279,7 @@ def _check_names(given: Iterable[str], own: Iterable[str], which: str) -> None:
 
 
 def run_program_on(engine: Any, program: Program, parameters: dict[str, Any]) -> Result:
-    """Run a program on an engine: one column `value`, null where a MIN program left INF.
+    """Run a program on an engine: one column `value`, null where MIN left INF, or MAX the least number.
 
     The summary's `not_finite` counts values that are inf or NaN, as of a program that diverges; its identity, which
     for MIN and MAX is infinite, is not among them.
@@ -290,11 +290,13 @@ def run_program_on(engine: Any, program: Program, parameters: dict[str, Any]) ->
     with Session(engine) as session:
         outcome = session.run(program)
         found = session.finish(outcome.supersteps, outcome.converged)
-    least = cls.combine.name == "MIN"
+    least, signed = cls.combine.name == "MIN", cls.value.least != 0
+    nothing = least or cls.combine.name == "MAX" and signed  # 0 of unsigned numbers is a value like others
     dtype = outcome.value.dtype
     if dtype.kind != "f" and dtype.itemsize < 8:
         dtype = np.dtype(np.int64)
-    column = Column("value", outcome.value, cls.identity() if least else None, dtype=dtype)
+    missing = cls.identity() if nothing else None
+    column = Column("value", outcome.value, missing, dtype=dtype, npy_missing=missing if signed else None)
     shown = {name: value for name, value in parameters.items() if isinstance(value, (int, float, str, bool))}
     summary = {
         "algorithm": cls.__name__, "store": engine.store.path, "options": shown, "totals": outcome.totals,

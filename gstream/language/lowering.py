@@ -265,6 +265,8 @@ class _Lowering:
             return self.folded(node, op, left.data, right.data)
         negative = any(side.op == "const" and side.type == "lit" and side.data < 0 for side in (left, right))
         kind = meet(left.type, right.type, negative)
+        if op in ("+", "-", "*") and kind == "f64" and {left.type, right.type} <= set(INTEGERS):
+            kind = "u64"  # and a signed number, as C: float64 would round what is past 2^53, and not wrap
         if op == "**" and kind in INTEGERS and right.op == "const" and right.data == 0:
             return Expr("const", "lit", data=1)
         if op == "/" and kind in INTEGERS:

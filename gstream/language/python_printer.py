@@ -121,7 +121,8 @@ class Emitter:
         """The text of `value` in the representation of `kind`."""
         wanted = representation(kind)
         if value.op == "const":
-            return self._constant(value.data, wanted)
+            wraps = wanted == "u64" and value.type == "lit" and value.data < 0
+            return self._constant(value.data + (1 << 64) if wraps else value.data, wanted)
         text = self._text(value)
         return text if representation(value.type) == wanted else f"{wanted}({text})"
 

@@ -79,7 +79,10 @@ class Result:
 
     @in_python()
     def to_numpy(self) -> np.ndarray:
-        """Structured array, one field a column: "none" is -1 in integers, inf in floats and "" in string IDs."""
+        """Structured array, one field a column: "none" is -1 in integers, inf in floats and "" in string IDs.
+
+        In signed values of a program it is the identity of `combine`, which no other value is.
+        """
         table = np.empty(len(self), self.numpy_dtype())
         for first, rows in self.numpy_rows():
             table[first : first + len(rows)] = rows

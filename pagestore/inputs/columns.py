@@ -11,6 +11,7 @@ import numpy as np
 
 from pagestore.errors import InputError
 from pagestore.inputs.base import MAX_ID, EdgeChunk, InputOptions
+from pagestore.inputs.lines import LEAST_DOUBLE
 
 ROW_REMEDY = "Correct the row before writing the file."
 EXACT_FLOAT = 1 << 53
@@ -40,8 +41,14 @@ def checked_ids(name: str, what: str, first_row: int, values: np.ndarray, ids: I
         whole = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) <= EXACT_FLOAT)
         if not whole.all():
             row = int(np.argmin(whole))
+            found = values[row]
+            if np.isfinite(found) and found == np.floor(found):
+                raise InputError(
+                    f"{name}: row {first_row + row}: {what} {found} is past 2^53, where floating point rounds "
+                    "integers: it may be another ID. Write the column as 64-bit integers."
+                )
             raise InputError(
-                f"{name}: row {first_row + row}: {what} {values[row]} is not an integer; {ids.limit}. {ROW_REMEDY}"
+                f"{name}: row {first_row + row}: {what} {found} is not an integer; {ids.limit}. {ROW_REMEDY}"
             )
         values = values.astype(np.int64)
     if values.dtype.kind not in "iu":
@@ -76,6 +83,9 @@ def checked_weights(name: str, first_row: int, values: np.ndarray) -> np.ndarray
             f"or pass --no-weights."
         )
     weights = values.astype(np.float64)
+    if values.dtype.itemsize > weights.itemsize:  # long double has numbers that doubles make 0
+        lost = (weights == 0) & (values != 0)
+        weights[lost] = np.copysign(LEAST_DOUBLE, values[lost])
     if not np.isfinite(weights).all():
         row = int(np.argmin(np.isfinite(weights)))
         raise InputError(

@@ -20,7 +20,8 @@ import numpy as np
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.foreign import check_encoding
-from pagestore.inputs.signatures import INTEGER
+from pagestore.inputs.lines import nearest_double
+from pagestore.inputs.signatures import INTEGER, NUMBER
 from pagestore.inputs.streams import STDIN, ByteStream
 
 if TYPE_CHECKING:
@@ -90,14 +91,19 @@ def find_numbers(
 
 def _number(where: str, vertex: Any, text: Any, word: str, least: float) -> float:
     try:
-        number = float(text)
-    except (TypeError, ValueError):
+        number = _read(text) if isinstance(text, str) else float(text)
+    except (TypeError, ValueError, OverflowError):  # integers past all doubles overflow
         number = math.nan
     if not (math.isfinite(number) and number >= least):
         limit = "" if least == -math.inf else f" of at least {least:g}"
         said = shown(str(vertex), MOST_SHOWN)
         raise InputError(f"{where}the {word} of {said} is {text!r}; it must be a finite number{limit}. Correct it.")
     return number
+
+
+def _read(text: str) -> float:
+    """A number as edge lists have weights: no `1_000`. NaN where it is none."""
+    return nearest_double(text) if NUMBER.match(text) else math.nan
 
 
 def _read_pairs(path: str | os.PathLike, word: str) -> tuple[Sequence[str], Sequence[str], list[int]]:
