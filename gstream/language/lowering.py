@@ -10,7 +10,7 @@ import ast
 from typing import Any
 
 from gstream.language.method_text import SIGNATURES, TOTAL_SIGNATURE, Method, ProgramError
-from gstream.language.scalar_types import INTEGERS, join, meet
+from gstream.language.scalar_types import INTEGERS, arithmetic, join, meet
 from gstream.language.typed_tree import (
     GLOBALS,
     LARGEST_POWER,
@@ -264,9 +264,7 @@ class _Lowering:
         if left.op == right.op == "const" and {left.type, right.type} <= {"lit", "weak"}:
             return self.folded(node, op, left.data, right.data)
         negative = any(side.op == "const" and side.type == "lit" and side.data < 0 for side in (left, right))
-        kind = meet(left.type, right.type, negative)
-        if op in ("+", "-", "*") and kind == "f64" and {left.type, right.type} <= set(INTEGERS):
-            kind = "u64"  # and a signed number, as C: float64 would round what is past 2^53, and not wrap
+        kind = arithmetic(op, left.type, right.type, negative)
         if op == "**" and kind in INTEGERS and right.op == "const" and right.data == 0:
             return Expr("const", "lit", data=1)
         if op == "/" and kind in INTEGERS:

@@ -107,6 +107,8 @@ def check_levels(graph, example):
             longest[v] = max(longest[v], longest[u] + weight)
     assert column(weighted, "distance") == longest and column(weighted, "level") == expected
     assert weighted.summary["longest"] == nx.dag_longest_path_length(plain)
+    bound = weighted.summary["certificate"]["error_bound"]
+    assert bound == pytest.approx(max(0, result.summary["levels"] - 1) * 2.0**-53, rel=1e-9)
 
 
 @settings(max_examples=200)

@@ -37,5 +37,14 @@ def test_text_too_small_for_doubles_is_no_zero_without_a_word(text, tmp_path):
     assert len(notes) == 1 and re.search(r"1 weight below 1\.2e-38 lost digits, -?4\.9\d*e-324 is stored as", notes[0])
 
 
+@pytest.mark.skipif(np.finfo(np.longdouble).tiny == 0 or np.longdouble("1e-4000") == 0, reason="no wider floats here")
+def test_long_doubles_too_small_for_doubles_are_no_zero_without_a_word(tmp_path):
+    rows = np.zeros(2, [("source", "i8"), ("target", "i8"), ("weight", np.longdouble)])
+    rows["target"], rows["weight"] = [1, 2], [np.longdouble("-1e-4000"), 0]
+    np.save(tmp_path / "a.npy", rows)
+    report = convert(open_source([tmp_path / "a.npy"], InputOptions(), tmp_path, 1 << 28), tmp_path / "a.gs")
+    assert [note for note in report.notes if "1 weight below 1.2e-38 lost digits" in note]
+
+
 def test_only_what_is_0_is_read_as_0():
     assert nearest_double("-0.0e5") == 0 and nearest_double("-1e-999") == -5e-324 and nearest_double("1e999") == np.inf

@@ -21,6 +21,7 @@ ARRAYS = [
     (np.array([[1, 2], [3, -4]]), f"a.npy: row 1: target -4 is negative; {IDS}. {ROW}"),
     (np.array([[1, 2], [1 << 63, 4]], dtype="u8"), f"a.npy: row 1: source 9223372036854775808 is past the limit; {IDS}. {ROW}"),
     (np.array([[1, 2.5]]), f"a.npy: row 0: target 2.5 is not an integer; {IDS}. {ROW}"),
+    (np.array([[1, 2.0**60]]), "a.npy: row 0: target 1.152921504606847e+18 is past 2^53, where floating point rounds integers: it may be another ID. Write the column as 64-bit integers."),
     (np.array([[1, np.nan]]), f"a.npy: row 0: target nan is not an integer; {IDS}. {ROW}"),
     (np.array([[1, 2, 3], [1, 2, np.inf]]), "a.npy: row 1: weight inf is not finite; weights are finite numbers. Correct the row, or pass --no-weights."),
     (np.arange(4), "a.npy: has the shape (4,); edges are [n, 2], [n, 3] or an array with the fields source and target. Reshape it."),

@@ -136,6 +136,19 @@ def test_one_long_line_takes_no_memory_for_all(store, tmp_path):
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("text", ["1_000", "nan", "-inf", "1e999", "-1e-330", "0x10"])
+def test_numbers_are_those_of_edge_lists(store, tmp_path, text):
+    """Also in Python's mappings; what is too small for doubles is no 0."""
+    (tmp_path / "v.txt").write_bytes(b"1 %s\n" % text.encode())
+    for given in (tmp_path / "v.txt", {"1": text}):
+        with pytest.raises(InputError, match=f"is '{text}'; it must be a finite number of at least 0"):
+            find_numbers(store, given, "--initial", "value", 0)
+    for huge in (10**400, float("inf")):
+        assert find_numbers(store, {"1": "1e-330"}, "--initial", "value", 0)[1][0] == 5e-324
+        with pytest.raises(InputError, match="must be a finite number"):
+            find_numbers(store, {"1": huge}, "--initial", "value", 0)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -11,9 +11,11 @@ from tests.answers.graphs import Example
 
 N = 40
 CASES = [  # value, start, send: sums that wrap
-    ("u32", "4000000000 + v.id", "u.value + e.weight"),
     ("u64", "18446744073709551609 - v.id", "u.value + e.weight"),
     ("u64", "2 ** 63 + v.id", "u.value * e.weight - 3"),
+]
+LONG = [
+    ("u32", "4000000000 + v.id", "u.value + e.weight"),
     ("u64", "2 ** 53 + 1 + v.id", "u.value + -1"),
     ("i32", "2 ** 31 - 1 - v.id", "u.value - e.weight"),
     ("i64", "2 ** 63 - 1 - v.id", "u.value + e.weight"),
@@ -41,7 +43,9 @@ def exact(value, start, send):
     return [one - (1 << bits) if value[0] == "i" and one >> (bits - 1) else one for one in wrapped]
 
 
-@pytest.mark.parametrize(("value", "start", "send"), CASES)
+@pytest.mark.parametrize(
+    ("value", "start", "send"), [*CASES, *(pytest.param(*c, marks=pytest.mark.long) for c in LONG)]
+)
 def test_sums_of_integers_wrap(tmp_path, value, start, send):
     """Signed weights and negative constants beside u64, too: float64 would round and cut off at 0."""
     cls = program(tmp_path, combine="SUM", value=value, start=start, send=send)
@@ -52,6 +56,7 @@ def test_sums_of_integers_wrap(tmp_path, value, start, send):
         assert answer == exact(value, start, send), devices
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("combine", ["MIN", "MAX"])
 @pytest.mark.parametrize("value", ["i32", "i64", "f32", "f64", "u32", "u64"])
 def test_identities_are_no_values(tmp_path, combine, value):

@@ -25,7 +25,8 @@ VARIED = {  # all monoids and widths: name -> (declaration for `program`, dtype 
     ),
     "sum_signed": ({"combine": "SUM", "value": "i64", "start": "v.id - 5", "send": "e.weight - u.value"}, "i4"),
     "sum_wrapped": (
-        {"combine": "SUM", "value": "u64", "start": "18446744073709551607 - v.id", "send": "u.value * 3 + (e.weight - 200)"}, "i4",
+        {"combine": "SUM", "value": "u64", "start": "18446744073709551607 - v.id", "send": "u.value * 3 + e.weight"},
+        "i4",
     ),
     "max_floats": ({"combine": "MAX", "value": "f32", "start": "v.degree", "send": "u.value - e.weight"}, "f4"),
     "max_signed": ({"combine": "MAX", "value": "i64", "start": "v.id % 7 - 3", "send": "u.value - 2"}, "u4"),
