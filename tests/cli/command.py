@@ -8,6 +8,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+ENDLESS = '''
+from gstream import SUM, Program, f64
+
+class Count(Program):
+    """How many supersteps were made."""
+    combine, value = SUM, f64
+
+    def start(self, v, g):
+        return 0.0
+
+    def send(self, u, e, g):
+        return u.value
+
+    def apply(self, v, got, g):
+        return v.value + 1.0
+'''
 PROGRAM = '''
 from gstream import MIN, Program, u32
 

@@ -13,26 +13,9 @@ import pytest
 
 from gstream.cli import failures
 from gstream.options.stopping import StopRequest
-from tests.cli.command import PROGRAM, Command, start
+from tests.cli.command import ENDLESS, PROGRAM, Command, start
 
 WAIT_SECONDS = 60.0
-ENDLESS = '''
-from gstream import SUM, Program, f64
-
-class Count(Program):
-    """How many supersteps were made."""
-    combine, value = SUM, f64
-
-    def start(self, v, g):
-        return 0.0
-
-    def send(self, u, e, g):
-        return u.value
-
-    def apply(self, v, got, g):
-        return v.value + 1.0
-'''
-
 TOLERANT = """from gstream import SUM, Program, f64, total
 
 class Sums(Program):

@@ -26,6 +26,7 @@ from gstream.telemetry.stats import RunOutcome
 from pagestore import open_store
 from pagestore.convert import ConvertOptions, convert
 from pagestore.memory import ArraySource
+from tests.cli.command import ENDLESS
 from tests.torture.ordeals import (
     Bad,
     Cases,
@@ -59,22 +60,6 @@ SUPERSTEPS = 300  # of the program that counts them
 PATH = 2_000  # vertices of a path, on which breadth-first search makes as many supersteps, by one thread
 RESUMED_S = 10.0
 LAST_PLACES = 3_000  # of a command, where files are renamed and removed: half of the signals that come at calls
-COUNTS = '''
-from gstream import SUM, Program, f64
-
-class Count(Program):
-    """How many supersteps were made."""
-    combine, value = SUM, f64
-
-    def start(self, v, g):
-        return 0.0
-
-    def send(self, u, e, g):
-        return u.value
-
-    def apply(self, v, got, g):
-        return v.value + 1.0
-'''
 
 
 def make_edges(edges: int = 4000, vertices: int = 400) -> ArraySource:
@@ -302,7 +287,7 @@ def _ways_to_run(folder: Path) -> list[tuple[list[object], set[float], tuple[str
     """(arguments, the values of the answer, how often to keep checkpoints, when a signal may come), two of them:
     supersteps that are the driver's, and one thread's."""
     make_store(folder / "graph.gs", 5)
-    (folder / "count.py").write_text(COUNTS)
+    (folder / "count.py").write_text(ENDLESS)
     path = ArraySource(np.arange(PATH - 1), np.arange(1, PATH))
     convert(path, folder / "path.gs", ConvertOptions(page_bytes=4096, order="natural"))
     count = ["run", f"{folder}/count.py:Count", folder / "graph.gs", "--max-supersteps", SUPERSTEPS]
