@@ -12,7 +12,7 @@ ENTRIES: tuple[dict[str, Any], ...] = (
         "options": {"source": None, "alpha": 0.85, "tol": 1e-6, "max_iter": 100, "float64": False},
         "columns": ("proximity",), "best": "largest", "shows": "pagerank:PersonalizedPageRank",
         "definition": "PageRank from sources, dangling vertices lead there; no weights, repeated edges count; tol: "
-        "absolute L1 change",
+        "absolute L1",
     },
     {
         "name": "katz", "title": "Katz centrality, NetworkX's definition",

@@ -191,7 +191,7 @@ ALGORITHMS = {
              "float64": False},
             ("pagerank",), best="largest", shows="pagerank:PageRank",
             definition="dangling vertices give to all, or by personalization; no weights, repeated edges count; tol: "
-            "absolute L1 change",
+            "absolute L1",
         ),
         Algorithm(
             "sssp", "shortest paths by edge weight from a source", "traversal.sssp:run_sssp",
