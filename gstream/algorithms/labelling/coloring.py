@@ -128,7 +128,8 @@ def certify_coloring(session: Session, columns: list[Column], options: dict[str,
     session.hold(color, met)
     for first in range(0, max(most, 1), palette.WINDOW):
         met[:] = 0
-        session.sweep(session.meta.topologies[0], SharedKernel(palette.check_colors, (color, first, met, failure)))
+        check = SharedKernel(palette.check_colors, (color, np.uint64(first), met, failure))
+        session.sweep(session.meta.topologies[0], check)
         refuse_edge(session, failure, "are neighbours and have one colour")
         lesser = np.clip(color.astype(np.int64) - first, 0, palette.WINDOW)
         odd = np.flatnonzero(np.bitwise_count(met) != lesser)
