@@ -42,7 +42,7 @@ from pagestore.layout import HEAD_NEIGHBOURS
 
 SAMPLED_COLUMNS = 2  # of the first topology's heads, for all vertices; others for vertices outside the giant component
 SAMPLES = 1024
-PATIENCE = 4  # supersteps of label propagation; where most labels travel farther, union-find is through sooner
+PATIENCE = 3  # supersteps of label propagation; where most labels travel farther, union-find is through sooner
 
 
 def run_wcc(session: Session) -> tuple[list[Column], dict[str, Any]]:
