@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.registry import LIKE, find_algorithm
+from gstream.engine.turns import GRAPHS, Turn, in_turn
 from gstream.language.program import Program
 from gstream.methods import Methods
 from gstream.options.run_options import RunOptions
@@ -21,7 +22,6 @@ from gstream.options.stopping import StopRequest, interrupts_keep
 from gstream.options.wording import in_python
 from gstream.results.column import Column
 from gstream.results.result import Result, count_not_finite
-from gstream.telemetry.turns import GRAPHS, Turn, in_turn
 from pagestore import Store, open_store
 from pagestore.concurrency import LOADING
 from pagestore.errors import UsageError

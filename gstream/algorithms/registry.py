@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from gstream.options.run_options import RunOptions
     from gstream.results.result import Result
 
-
-# Those whose answer is one run of one program; others are several runs, or page kernels.
 LIKE = 0.75  # how like a name must be to be meant: k-core is kcore, dfs not bfs
 KINDS: dict[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(("depth_limit", "iterations", "max_iter", "radius", "k", "seed", "sketches"), given.whole),
@@ -42,6 +40,7 @@ ENDS = (  # may be others when a run is gone on with
     "depth_limit", "radius", "max_iter", "iterations", "tol", "predecessors", "normalized", "cutoff",
 )  # fmt: skip
 WORDS_BYTES = 8 * 8  # that the bitmaps of a certificate have in their last words
+# Those whose answer is one run of one program; others are several runs, or page kernels.
 KEPT = ("bfs", "khop", "pagerank", "rwr", "sssp", "widest", "hcc", "katz", "eigenvector")
 
 PROOF_BYTES = {  # a vertex, that the certificate holds at most beside pages, of 4-byte IDs; ktruss knows that of edges

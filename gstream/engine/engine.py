@@ -26,6 +26,7 @@ from gstream.engine.demand import Demand
 from gstream.engine.feeding import exhaust, feed, in_turn
 from gstream.engine.make_devices import make_devices
 from gstream.engine.superstep import Run, Watch
+from gstream.engine.turns import Turn
 from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.options.memory import memory
 from gstream.options.run_options import RunOptions, parse_devices
@@ -41,7 +42,6 @@ from gstream.planning.memory_fit import graph_of, work_list_bytes
 from gstream.planning.plan import Plan, out_of_memory
 from gstream.planning.planner import make_plan, make_sweep_plan, plan_sources
 from gstream.telemetry.stats import RunOutcome, RunStats
-from gstream.telemetry.turns import Turn
 from pagestore.concurrency import cached_property, wait_ahead_of_others
 from pagestore.io import aligned_empty
 

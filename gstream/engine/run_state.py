@@ -16,12 +16,12 @@ from gstream.engine.checkpoint import Keeper
 from gstream.engine.delta_stepping import Near
 from gstream.engine.demand import Demand
 from gstream.engine.direction import Chooser, Frontier
+from gstream.engine.turns import Turn
 from gstream.options.run_options import RunOptions
 from gstream.paging.page_source import InMemory
 from gstream.paging.page_table import NO_PAGES, PageTable
 from gstream.planning.plan import Plan
 from gstream.telemetry.stats import RunStats, StepStats
-from gstream.telemetry.turns import Turn
 
 
 class Streamer(Protocol):

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import gstream
+from gstream.engine import turns
 from gstream.engine.make_devices import make_devices
 from gstream.hostcode.generate import load_text
 from gstream.options.run_options import TEST_DEVICES, DeviceSpec, RunOptions
-from gstream.telemetry import turns
 from pagestore.errors import GstreamError, StoreError, UsageError
 from tests.answers.graphs import Example
 

@@ -55,6 +55,7 @@ class Turn:
                 self._check_callback()
             self.owner = me
         except BaseException:  # Ctrl-C, maybe just when the lock was taken
+            self.owner = None if self.owner is me else self.owner
             try:
                 lock.release()
             except RuntimeError:
