@@ -299,9 +299,9 @@ def rows_of(only: Sequence[str], shapes: Sequence[str], numberings: Sequence[str
     """Graph by graph, as these take long to be built."""
     for shape in shapes:
         for numbering in numberings:
-            for what in only:
-                if shape in ASKED[what].shapes:
-                    yield Row(what, shape, numbering, ASKED[what].bound)
+            for name in only:
+                if shape in ASKED[name].shapes:
+                    yield Row(name, shape, numbering, ASKED[name].bound)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

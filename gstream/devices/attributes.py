@@ -10,7 +10,7 @@ PIECE_BYTES = 32 << 20  # at most, of a peer's attributes that can't be read in 
 
 
 def piece_bytes(vertices: int) -> int:
-    """Of each buffer for what a peer has: little beside the attributes of so many vertices."""
+    """Bytes of each buffer for a peer's attributes: a byte a vertex, PIECE_BYTES at most."""
     return min(PIECE_BYTES, max(4096, vertices // 8 * 8))
 
 

@@ -34,10 +34,10 @@ class Autonomous:
         return cls(state) if simple and alone and not seen else None
 
     def step(self, frontier: Frontier, supersteps: int, limit: int | None) -> tuple[int, Frontier]:
-        """As many as the device makes by itself, perhaps none (gstream.engine.run_state.FastPath).
+        """Make the supersteps that the device makes by itself, perhaps none (gstream.engine.run_state.FastPath).
 
-        Where the run has not ended, the driver makes the next one, in the direction of state.forced, if any: on a
-        device that has pages of runs before, others come to stay, where a first run had better move little.
+        If the run has not ended, the driver makes the next superstep. On a device that holds pages of earlier runs,
+        state.forced fixes its direction, and its pages stay on the device. A first run moves as few pages as it can.
         """
         if self._blocked or not self._may:
             self._blocked = False
@@ -45,7 +45,7 @@ class Autonomous:
         state, began = self._state, time.perf_counter()
         plan, chooser = state.plan, state.chooser
         push, pull = (plan.table(way) if way in plan.directions else None for way in DIRECTIONS)
-        if not state.warm and not _holds(state.devices[0], push, pull):  # what it wants had better come as moves least
+        if not state.warm and not _holds(state.devices[0], push, pull):  # the driver moves fewer pages
             return 0, frontier
         rules = Rules(
             tables=(push, pull), heads=plan.graph.head_rows[pull.name] if plan.heads is not None and pull else 0,

@@ -37,7 +37,7 @@ class Streamer(Protocol):
     def stream(self, demand: Demand, weights: bool, again: bool = False, in_place: np.ndarray = NO_PAGES) -> None:
         """Submit the pages to their owners and finish; again: the next call asks for them too.
 
-        in_place: int64[k], those that had better be read where they lie in host memory, if they are there.
+        in_place: int64[k], pages that devices read from host memory without a copy, if host memory holds them.
         """
 
     def in_memory(self, table: PageTable, weights: bool, wanted: np.ndarray = NO_PAGES) -> InMemory:
@@ -79,7 +79,7 @@ class RunState:
         self.chooser = Chooser(plan, code.has_done, self.devices, zero_copy, self.near is not None)
         self.stats = RunStats(kept=None if keeper is None else keeper.kept)
         self.warm = any(len(pages) for held in plan.on_devices.values() for pages in held)  # of runs before
-        self.began_at = self.made = 0  # the superstep that was restored (0: this run started), supersteps since then
+        self.began_at = self.made = 0  # superstep of the checkpoint (0: none); supersteps made after it
         self.last = False  # this superstep is known to be the last
         self.order: Order | None = None  # of the present frontier, where its least values send first
         self.stale = False  # open bits may hold vertices that are done
@@ -87,7 +87,7 @@ class RunState:
         self.seconds_in_vain = 0.0  # before it, of a device that could not make it
 
     def note(self, step: StepStats) -> None:
-        """Figures of a superstep, or of several, which whoever asked is told."""
+        """Keep the figures of a superstep, or of several, and pass them to the progress callback."""
         self.stats.per_superstep.append(step)
         self.made += step.supersteps
         if self.engine.options.progress is not None:
