@@ -101,7 +101,7 @@ PROOFS: dict[str, tuple[str, ...]] = {  # what certificates compile beside what 
     "cross": (TWO_SETS,),
     "kcore": ("density.peeling: count_not_below take_layers",),
     "triangles": WATCHED,
-    "betweenness": ("programs.reach: Reach", SEARCHES),
+    "betweenness": ("centrality.path_weighing: weigh_paths close_weighing",),
     "mis": ("labelling.independent: check_set",),
     "coloring": ("labelling.palette: check_colors",),
     "scc": ("components.strong: check_reach count_entries take_off",),

@@ -224,7 +224,7 @@ ALGORITHMS = {
         ),
         Algorithm(
             "betweenness", "betweenness centrality, NetworkX's definition", "centrality.betweenness:run_betweenness",
-            "centrality.betweenness:certify_betweenness",
+            "centrality.betweenness_proof:certify_betweenness",
             {"k": None, "normalized": True, "seed": None, "source": None, "endpoints": False}, ("betweenness",),
             best="largest",
             definition="paths by edges, ends count if endpoints; / (n-1)(n-2), with ends n(n-1), if normalized; simple "

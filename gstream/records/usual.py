@@ -44,6 +44,7 @@ OWN = {  # of a module or a kernel where a name stands for something else
     "nearest.nearest_by_weight": {"distance": "sum[]"},
     "nearest.spread_hops": {"distance": "sum[]"},
     "palette": {"color": "uint32[]"},
+    "path_weighing": {"first": "float64[]", "second": "float64[]", "seeds": "uint64[]", "sums": "float64[]"},
     "paths": {"between": "float64[]"},
     "peeling": {"left": "int64[]", "level": "uint64[]"},
     "distance_proof_kernels.check_hops": {"last": "uint32"},

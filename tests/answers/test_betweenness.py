@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms.centrality.betweenness import certify_betweenness, run_betweenness
+from gstream.algorithms.centrality.betweenness import run_betweenness
+from gstream.algorithms.centrality.betweenness_proof import certify_betweenness
 from gstream.algorithms.support import lists
 from gstream.algorithms.support.refusal import CertificateError
 from gstream.algorithms.support.session import Session
@@ -170,13 +171,45 @@ def test_out_pages_are_needed(tmp_path):
             graph.betweenness()
 
 
-def test_paths_past_doubles_at_the_end_of_a_chain_of_diamonds(tmp_path):
-    """2^1100 paths: dividing by inf gives 0, which is no answer either."""
-    first = 3 * np.arange(1100)
+def diamonds(links):
+    """A chain of diamonds, of whose ends 2^links paths lead from the first to the last."""
+    first = 3 * np.arange(links)
     source, target = (
         np.concatenate([first, first, first + 1, first + 2]),
         np.concatenate([first + 1, first + 2] + 2 * [first + 3]),
     )
-    with gstream.open(Example(3301, source, target).stored(tmp_path)) as graph:
+    return Example(3 * links + 1, source, target)
+
+
+def test_paths_past_doubles_at_the_end_of_a_chain_of_diamonds(tmp_path):
+    """2^1100 paths: dividing by inf gives 0, which is no answer either."""
+    with gstream.open(diamonds(1100).stored(tmp_path)) as graph:
         with pytest.raises(UsageError, match=r"more than 1\.8e308 shortest paths"):
             graph.betweenness(source=0)
+
+
+@pytest.mark.parametrize("links", [60, 1020])
+def test_more_paths_than_a_double_tells_apart(links, tmp_path):
+    """Of 2^60 and of 2^1020 paths each half leads through one side of a diamond; all is proved."""
+    with gstream.open(diamonds(links).stored(tmp_path)) as graph:
+        result = graph.betweenness(source=0, normalized=False, certify=True)
+    found, beyond = result.to_numpy()["betweenness"], 3 * (links - 1 - np.arange(links))
+    np.testing.assert_allclose(found[0:-1:3][1:], beyond[:-1] + 0.0, rtol=1e-12)
+    np.testing.assert_allclose(found[1::3], (beyond + 1) / 2, rtol=1e-12)
+    assert found[0] == found[-1] == 0 and 0 < result.summary["certificate"]["error"] < 1e-3 * found.max()
+
+
+def test_wrong_values_of_the_right_sum_have_no_certificate(tmp_path):
+    """Also where each differs by as little as the certificate says that it tells."""
+    random = np.random.default_rng(4)
+    with gstream.open(hub_example(topology="out").stored(tmp_path)) as graph, Session(graph.engine()) as session:
+        columns, found = run_betweenness(session, k=20, seed=0)
+        error = certify_betweenness(session, columns, {"k": 20}, found)["error"]
+        assert 0 < error < 1e-6 * columns[0].values.max()
+        for off in (error, 100 * error, 0.1 * columns[0].values.max()):
+            for _ in range(10):
+                wrong, (u, v) = columns[0].values.copy(), random.choice(np.flatnonzero(columns[0].values), 2, False)
+                step = min(off, wrong[v] / 2)
+                wrong[u], wrong[v] = wrong[u] + step, wrong[v] - step
+                with pytest.raises(CertificateError, match="with random weights"):
+                    certify_betweenness(session, [replace(columns[0], values=wrong)], {"k": 20}, found)

@@ -14,46 +14,44 @@ from gstream.algorithms.support.session import Session
 from tests.answers.graphs import Example
 
 VERTICES = 40
-ONE = "one value"
-SUMMARY = "summary"
 SOURCE = {"source": 3}
 HEATED = {"initial": {v: v - 3.0 for v in range(0, 30, 3)}}
-SUM = "shift"  # what the certificate of betweenness does not see: it proves the sum and who is 0
 CASES = [
-    ("bfs", "directed", SOURCE, ()),
-    ("khop", "directed", SOURCE | {"radius": 2}, ()),
-    ("khop", "directed", SOURCE | {"radius": 2, "undirected": True}, ()),
-    ("sssp", "directed", SOURCE, ()),
-    ("sssp", "undirected", SOURCE | {"float64": True}, ()),
-    ("widest", "directed", SOURCE, ()),
-    ("wcc", "directed", {}, ()),
-    ("hcc", "undirected", {}, ()),
-    ("scc", "directed", {}, ()),
-    ("levels", "acyclic", {"weighted": True}, ()),
-    ("pagerank", "directed", {"tol": 1e-9, "float64": True}, ()),
-    ("pagerank", "undirected", {"iterations": 60}, ()),
-    ("rwr", "directed", SOURCE | {"tol": 1e-9, "float64": True}, ()),
-    ("katz", "directed", {"alpha": 0.05}, ()),
-    ("katz", "directed", {"alpha": 0.05, "normalized": False}, ()),
-    ("eigenvector", "undirected", {"max_iter": 1000, "tol": 1e-9}, ()),
-    ("hits", "directed", {}, ()),
-    ("hits", "undirected", {"normalized": False}, ()),
-    ("heat", "directed", HEATED, ()),
-    ("circuit", "directed", HEATED, ()),
-    ("neural", "directed", HEATED, ()),
-    ("kcore", "directed", {}, ()),
-    ("kcore", "undirected", {"k": 2}, ()),
-    ("triangles", "undirected", {}, ()),
-    ("lcc", "directed", {}, ()),
-    ("closeness", "directed", {}, ()),
-    ("harmonic", "directed", {"k": 10}, ()),
-    ("betweenness", "directed", {}, (SUM,)),
-    ("msf", "undirected", {}, ()),
-    ("ktruss", "undirected", {}, ()),
-    ("ktruss", "undirected", {"k": 3}, ()),
-    ("degrees", "directed", {}, ()),
-    ("mis", "undirected", {}, ()),
-]  # (algorithm, graph, options, what its certificate does not see)
+    ("bfs", "directed", SOURCE),
+    ("khop", "directed", SOURCE | {"radius": 2}),
+    ("khop", "directed", SOURCE | {"radius": 2, "undirected": True}),
+    ("sssp", "directed", SOURCE),
+    ("sssp", "undirected", SOURCE | {"float64": True}),
+    ("widest", "directed", SOURCE),
+    ("wcc", "directed", {}),
+    ("hcc", "undirected", {}),
+    ("scc", "directed", {}),
+    ("levels", "acyclic", {"weighted": True}),
+    ("pagerank", "directed", {"tol": 1e-9, "float64": True}),
+    ("pagerank", "undirected", {"iterations": 60}),
+    ("rwr", "directed", SOURCE | {"tol": 1e-9, "float64": True}),
+    ("katz", "directed", {"alpha": 0.05}),
+    ("katz", "directed", {"alpha": 0.05, "normalized": False}),
+    ("eigenvector", "undirected", {"max_iter": 1000, "tol": 1e-9}),
+    ("hits", "directed", {}),
+    ("hits", "undirected", {"normalized": False}),
+    ("heat", "directed", HEATED),
+    ("circuit", "directed", HEATED),
+    ("neural", "directed", HEATED),
+    ("kcore", "directed", {}),
+    ("kcore", "undirected", {"k": 2}),
+    ("triangles", "undirected", {}),
+    ("lcc", "directed", {}),
+    ("closeness", "directed", {}),
+    ("harmonic", "directed", {"k": 10}),
+    ("betweenness", "directed", {}),
+    ("betweenness", "undirected", {"k": 9, "seed": 1, "endpoints": True}),
+    ("msf", "undirected", {}),
+    ("ktruss", "undirected", {}),
+    ("ktruss", "undirected", {"k": 3}),
+    ("degrees", "directed", {}),
+    ("mis", "undirected", {}),
+]  # (algorithm, graph, options)
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +82,10 @@ def changed(values, random):
         for y in wrong:
             other = values.copy()
             other[v] = y
-            yield f"{ONE}: {x} -> {y}", other
+            yield f"one value: {x} -> {y}", other
         swapped = values.copy()
         swapped[[u, v]] = values[[v, u]]
-        yield f"{SUM}: swap of {values[u]} and {x}", swapped
+        yield f"swap of {values[u]} and {x}", swapped
     if values.dtype.kind == "f":
         for factor in (1.001, 0.99, -1.0, np.nan):
             yield f"all times {factor}", values * factor
@@ -95,7 +93,7 @@ def changed(values, random):
         yield "all one more", values + values.dtype.type(1)
         for one in np.unique(values)[:2]:
             yield f"all {one} are another's", np.where(values == one, values[random.integers(len(values))], values)
-    yield f"{SUM}: rolled", np.roll(values, 1)
+    yield "rolled", np.roll(values, 1)
 
 
 def is_same(values, right):
@@ -105,8 +103,8 @@ def is_same(values, right):
     return bool(np.all((values == right) | (np.abs(values - right) < 1e-12)))
 
 
-@pytest.mark.parametrize(("name", "graph", "options", "unseen"), CASES, ids=lambda value: str(value)[:40])
-def test_wrong_answers_are_refused(stores, name, graph, options, unseen):
+@pytest.mark.parametrize(("name", "graph", "options"), CASES, ids=lambda value: str(value)[:40])
+def test_wrong_answers_are_refused(stores, name, graph, options):
     algorithm, random = ALGORITHMS[name], np.random.default_rng(7)
     with gstream.open(stores[graph]) as opened, np.errstate(all="ignore"):
         with Session(opened.engine(), name) as session:
@@ -124,7 +122,7 @@ def test_wrong_answers_are_refused(stores, name, graph, options, unseen):
         for at, column in enumerate(columns[:1] if name in ("bfs", "sssp") else columns):
             for what, values in changed(column.values, random):
                 given = [*columns[:at], replace(column, values=values), *columns[at + 1 :]]
-                if not is_same(values, column.values) and not what.startswith(unseen):
+                if not is_same(values, column.values):
                     assert is_refused(given, found), (column.name, what)
         figures = {key: value for key, value in found.items() if type(value) in (int, float)} | {"supersteps": 0}
         for key in figures.keys() - {"supersteps", "l1_change"}:

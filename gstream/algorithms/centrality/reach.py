@@ -38,7 +38,6 @@ from pagestore.errors import CapError, UsageError
 AT_ONCE = 64  # searches: bits of a value
 PHI = 0.77351  # Flajolet and Martin 1985
 RADIUS_BYTES = 22  # a vertex: two numbers of the program, sums and radii; names and levels come on top
-SEARCH_BYTES = 32  # a vertex, that `search` holds beside its program
 LEVELS = (64, 16, 8)  # of radii that are kept at once under a memory cap: the most that have room
 SHARE = 0.9  # of what is ever reached, within an effective radius
 Answer = tuple[list[Column], dict[str, Any]]
@@ -227,13 +226,6 @@ def _search_by_rounds(
             return first + count, rounds
     resident.forget(seen, front)
     return len(sources), rounds
-
-
-def foresee_search(session: Session, later: int) -> None:
-    """Raise CapError where memory is too little for the searches of a certificate, or for `later` bytes in all."""
-    if not by_rounds(session):
-        program = Reach(bit=np.zeros(session.meta.vertices))
-        foresee_runs(session, proof=(program,), beside_proof=SEARCH_BYTES * session.meta.vertices, later=later)
 
 
 def program_of_reach(session: Session, k: int | None, seed: int, **options: Any) -> Reach:

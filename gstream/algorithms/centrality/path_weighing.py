@@ -1,0 +1,119 @@
+"""Kernels of the certificate of betweenness: searches forth that weigh what lies between the ends of shortest paths.
+
+A weight r(v) is a number in [1, 2) that a hash of v and of a seed gives, in units of 2^-40: what a path's vertices
+weigh is less than 1 then, so that no sum of weights overflows before the number of paths does.
+
+distance: u4[V], FAR where not reached yet; paths: f8[V], shortest paths from the source; first, second: f8[V], the
+weights of the vertices between the ends of a path, added up over all of these paths, by the first and by the second of
+the seeds (uint64[2]).
+"""
+
+from __future__ import annotations
+
+from gstream.algorithms.centrality.paths import RUN, is_small
+from gstream.algorithms.support.records import claim, u64
+from gstream.algorithms.support.shared import FAR, is_set, mixed, set_bit, u32
+from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.casts import f64
+from gstream.hostcode.claims import is_stopped
+from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
+from gstream.hostcode.jit import helper, kernel
+from gstream.records import item_kernel, record_kernel
+
+UNIT = 2.0**-40  # of weights
+BLOCK = 1024  # vertices whose values are added up one after the other
+
+
+@helper
+def weight_of(v, seed):
+    """r(v), times 2^-40: 52 bits of a hash behind a leading one."""
+    return f64(mixed(u64(v) ^ seed) >> u64(12) | u64(1) << u64(52)) / 4951760157141521099596496896.0  # 2^92
+
+
+@record_kernel(distance="min", paths="sum", first="sum", second="sum", following="or")
+def weigh_paths(record, hubs, ends, here, level, distance, paths, first, second, seeds, following):
+    """From level `level` to the next one, whose bits go to `following`: paths[u] += paths[v] over edges v -> u, and of
+    each path the weights so far go on with that of v, which is no end."""
+    v = record.vertex
+    if not is_set(here, v):
+        return
+    mine, one, two, onward = paths[v], first[v], second[v], u32(level + 1)
+    if level != 0:
+        one += mine * weight_of(v, seeds[0])
+        two += mine * weight_of(v, seeds[1])
+    for u in record.distinct(hubs, ends):
+        if distance[u] == FAR and compare_and_swap(distance, u, FAR, onward)[0]:
+            set_bit(following, u)
+        if distance[u] == onward:
+            atomic_add(paths, u, mine)
+            atomic_add(first, u, one)
+            atomic_add(second, u, two)
+
+
+@item_kernel(distance="own", paths="own", first="own", second="own", sums="own")
+def close_weighing(item, root, each, distance, paths, first, second, seeds, sums):
+    """sums (f8[items, 2], flat) += the mean weight of a path to each vertex but the root, and of its ends `each` times;
+    the others are made ready for the next source. An item is RUN vertices."""
+    begin, end = item.part(item.number * u64(RUN), min((item.number + u64(1)) * u64(RUN), u64(len(distance))))
+    one, two = f64(0), f64(0)
+    for v in range(begin, end):
+        if v != u64(root) and distance[v] != FAR:
+            one += first[v] / paths[v] + each * (weight_of(v, seeds[0]) + weight_of(root, seeds[0]))
+            two += second[v] / paths[v] + each * (weight_of(v, seeds[1]) + weight_of(root, seeds[1]))
+        distance[v] = FAR
+        paths[v] = 0.0
+        first[v] = 0.0
+        second[v] = 0.0
+    if one != 0.0:
+        atomic_add(sums, u64(2) * item.number, one)
+        atomic_add(sums, u64(2) * item.number + u64(1), two)
+
+
+@kernel
+def weigh_values(values, seeds, sums, counter):
+    """sums (f8[n, 2]): the values of BLOCK vertices, each times its weight, added up."""
+    while True:
+        block = claim(counter)
+        if block >= u64(len(sums)):
+            return 0
+        one, two = f64(0), f64(0)
+        for v in range(block * u64(BLOCK), min((block + u64(1)) * u64(BLOCK), u64(len(values)))):
+            one += values[v] * weight_of(v, seeds[0])
+            two += values[v] * weight_of(v, seeds[1])
+        sums[block, 0], sums[block, 1] = one, two
+
+
+@kernel
+def weigh_alone(words, places, distance, paths, first, second, seeds, order, ends, most, counter):
+    """weigh_paths for whole levels, one after the other, as long as they are small; order, ends: as of
+    gstream.algorithms.centrality.paths.count_alone. Returns the edges looked at."""
+    begin, end, level, edges = u64(ends[0]), u64(ends[1]), ends[2], u64(0)
+    while begin != end and is_small(words, places, order, begin, end, most) and not is_stopped(counter):
+        after, onward = end, u32(level + 1)
+        for index in range(begin, end):
+            v, k, before = u64(order[index]), u64(0), u64(order[index])
+            mine, one, two = paths[v], first[v], second[v]
+            if level != 0:
+                one += mine * weight_of(v, seeds[0])
+                two += mine * weight_of(v, seeds[1])
+            while True:
+                row, word, more, stride = stretch(words, places, v, k)
+                if more == u64(0):
+                    break
+                for step in range(more):
+                    u = u64(words[row, word + step * stride])
+                    if u == before:  # lists ascend: the same edge again
+                        continue
+                    before = u
+                    if distance[u] == FAR:
+                        distance[u], order[after] = onward, u
+                        after += u64(1)
+                    if distance[u] == onward:
+                        paths[u] += mine
+                        first[u] += one
+                        second[u] += two
+                k += more
+            edges += k
+        begin, end, level = end, after, level + 1
+    ends[0], ends[1], ends[2] = begin, end, level
+    return edges
