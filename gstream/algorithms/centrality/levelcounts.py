@@ -6,50 +6,40 @@ front, fresh, seen: uint64[V], bit i: search i reached the vertex in the round b
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from gstream.algorithms.support.records import claim, u64
+from gstream.algorithms.support.shared import blocks
 from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.casts import f64, u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_or, population, trailing_zeros
 from gstream.hostcode.jit import kernel
 from gstream.records import item_kernel, record_kernel
 
-BLOCK = u64(8192)  # vertices that a thread claims
 RUN = 64  # vertices that are an item
-f64: Any = np.float64
 
 
 @kernel
 def count_new(value, seen, score, reached, amount, one, counter):
     """For every bit of value[v] that seen[v] has not: score[v] += amount, reached[v] += one. seen becomes value."""
-    vertices = u64(len(value))
-    while True:
-        first = claim(counter) * BLOCK
-        if first >= vertices:
-            return 0
-        for v in range(first, min(first + BLOCK, vertices)):
+    for begin, end in blocks(counter, len(value)):
+        for v in range(begin, end):
             new = value[v] & ~seen[v]
             if new != u64(0):
-                count = np.float64(population(new))
+                count = f64(population(new))
                 score[v] += count * amount
                 reached[v] += count * one
                 seen[v] = value[v]
+    return 0
 
 
 @kernel
 def add_lowest_zeros(value, sums, counter):
     """sums[v] (uint16) += positions of the lowest 0 in both halves of value[v]."""
-    vertices, ones = u64(len(value)), u64(0xFFFFFFFF)
-    while True:
-        first = claim(counter) * BLOCK
-        if first >= vertices:
-            return 0
-        for v in range(first, min(first + BLOCK, vertices)):
+    ones = u64(0xFFFFFFFF)
+    for begin, end in blocks(counter, len(value)):
+        for v in range(begin, end):
             low, high = ~value[v] & ones, ~(value[v] >> u64(32)) & ones
-            sums[v] += np.uint16(trailing_zeros(low) + trailing_zeros(high))
+            sums[v] += sums.dtype.type(trailing_zeros(low) + trailing_zeros(high))
+    return 0
 
 
 @kernel

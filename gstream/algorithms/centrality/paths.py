@@ -8,10 +8,9 @@ f8[V]. here: u64[ceil(V / 64)], the vertices of one level; only their lists are 
 
 from __future__ import annotations
 
-from gstream.algorithms.support.records import u64
 from gstream.algorithms.support.shared import FAR, is_set, set_bit, u32
 from gstream.hostcode.adjacency import stretch
-from gstream.hostcode.casts import f64
+from gstream.hostcode.casts import f64, u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import helper, kernel

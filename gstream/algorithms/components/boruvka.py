@@ -11,8 +11,8 @@ same in any order of work. Of one vertex's edges, that is the order of (weight, 
 
 from __future__ import annotations
 
-from gstream.algorithms.support.records import claim, u64
-from gstream.algorithms.support.shared import BLOCK, is_set, lower, named
+from gstream.algorithms.support.shared import BLOCK, blocks, is_set, lower, named
+from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import compare_and_swap
 from gstream.hostcode.jit import helper, kernel
 from gstream.records import record_kernel
@@ -80,11 +80,8 @@ def settle_shared(record, due, comp, natural, least, other):
 def offer_edges(comp, natural, least, other, best, counter):
     """best: for every component the vertex with its first edge; all bits set at first."""
     none = ~best.dtype.type(0)
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(comp)):
-            return u64(0)
-        for v in range(begin, min(begin + u64(BLOCK), u64(len(comp)))):
+    for begin, end in blocks(counter, len(comp)):
+        for v in range(begin, end):
             if other[v] == none:
                 continue
             root = u64(comp[v])
@@ -93,6 +90,7 @@ def offer_edges(comp, natural, least, other, best, counter):
                 written, seen = compare_and_swap(best, root, seen, best.dtype.type(v))
                 if written:
                     break
+    return u64(0)
 
 
 @kernel
@@ -102,11 +100,8 @@ def choose_edges(comp, least, other, best, hook, source, target, weight, counter
     Of two components that chose the same edge the one with the lesser root stays. Returns how many join.
     """
     joined, none = u64(0), ~best.dtype.type(0)
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(comp)):
-            return joined
-        for root in range(begin, min(begin + u64(BLOCK), u64(len(comp)))):
+    for begin, end in blocks(counter, len(comp)):
+        for root in range(begin, end):
             if comp[root] != root:
                 continue
             hook[root] = root
@@ -119,18 +114,17 @@ def choose_edges(comp, least, other, best, hook, source, target, weight, counter
                 continue
             hook[root], source[root], target[root], weight[root] = beyond, v, u, least[v]
             joined += u64(1)
+    return joined
 
 
 @kernel
 def join(comp, hook, counter):
     """Let roots point to the component that they join."""
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(comp)):
-            return u64(0)
-        for v in range(begin, min(begin + u64(BLOCK), u64(len(comp)))):
+    for begin, end in blocks(counter, len(comp)):
+        for v in range(begin, end):
             if comp[v] == v:
                 comp[v] = hook[v]
+    return u64(0)
 
 
 @kernel
@@ -140,15 +134,13 @@ def shorten(comp, counter):
     Following each way to its end takes the square of its length where components join to a chain.
     """
     moved = u64(0)
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(comp)):
-            return moved
-        for v in range(begin, min(begin + u64(BLOCK), u64(len(comp)))):
+    for begin, end in blocks(counter, len(comp)):
+        for v in range(begin, end):
             above = comp[comp[v]]
             if comp[v] != above:
                 comp[v] = above
                 moved += u64(1)
+    return moved
 
 
 @kernel
@@ -156,11 +148,8 @@ def open_inner(comp, least, other, best, top, due, counter):
     """due: vertices whose edge came to lie inside their component, which forget it (top: more than any weight); best
     is emptied. Written whole."""
     none = ~other.dtype.type(0)
-    while True:
-        begin = claim(counter) * u64(BLOCK // 64)
-        if begin >= u64(len(due)):
-            return u64(0)
-        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(due)))):
+    for begin, end in blocks(counter, len(due), BLOCK // 64):
+        for index in range(begin, end):
             word, first = u64(0), index * u64(64)
             for v in range(first, min(first + u64(64), u64(len(comp)))):
                 best[v] = none
@@ -168,3 +157,4 @@ def open_inner(comp, least, other, best, top, due, counter):
                     word |= u64(1) << (v & u64(63))
                     least[v], other[v] = top, none
             due[index] = word
+    return u64(0)

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.support.records import claim, part_of, record, slots_end, u64
 from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.session import Session, SharedKernel
 from gstream.algorithms.support.shared import note
+from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import compare_and_swap
 from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.templates.walk import claim, part_of, record, slots_end
 from gstream.results.column import Column
 from pagestore.sizes import show_things
 

@@ -6,8 +6,8 @@ of Pearce 2016): every list is walked once. words, places: gstream.hostcode.adja
 
 from __future__ import annotations
 
-from gstream.algorithms.support.records import u64
 from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.casts import u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.jit import kernel
 

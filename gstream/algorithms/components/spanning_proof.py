@@ -9,8 +9,8 @@ one climbed until the ways from both meet.
 
 from __future__ import annotations
 
-from gstream.algorithms.support.records import u64
 from gstream.algorithms.support.shared import named, note, set_bit
+from gstream.hostcode.casts import u64
 from gstream.hostcode.jit import kernel
 from gstream.records import record_kernel
 

@@ -7,8 +7,8 @@ in-pages only all edges are seen the other way round, and components are the sam
 
 from __future__ import annotations
 
-from gstream.algorithms.support.records import claim, u64
-from gstream.algorithms.support.shared import BLOCK, is_set, mixed, set_bit
+from gstream.algorithms.support.shared import BLOCK, blocks, is_set, mixed, set_bit
+from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import helper, kernel
 from gstream.records import record_kernel
@@ -36,14 +36,12 @@ def mark_ends(record, label, part, leads, met):
 def trim(label, leads, met, counter):
     """A vertex that no inner edge leaves, or none leads to, is a component. Returns how many there were."""
     found, none = u64(0), ~label.dtype.type(0)
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(label)):
-            return found
-        for v in range(begin, min(begin + u64(BLOCK), u64(len(label)))):
+    for begin, end in blocks(counter, len(label)):
+        for v in range(begin, end):
             if label[v] == none and not (is_set(leads, v) and is_set(met, v)):
                 label[v] = v
                 found += u64(1)
+    return found
 
 
 @kernel
@@ -53,11 +51,8 @@ def start_round(label, color, part, first, open_bits, counter):
     Returns how many there are.
     """
     left, none = u64(0), ~label.dtype.type(0)
-    while True:
-        begin = claim(counter) * u64(BLOCK // 64)
-        if begin >= u64(len(open_bits)):
-            return left
-        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(open_bits)))):
+    for begin, end in blocks(counter, len(open_bits), BLOCK // 64):
+        for index in range(begin, end):
             word, base = u64(0), index * u64(64)
             for v in range(base, min(base + u64(64), u64(len(label)))):
                 if label[v] == none:
@@ -67,6 +62,7 @@ def start_round(label, color, part, first, open_bits, counter):
                         part[v] = color[v]
                     color[v] = v
             open_bits[index] = word
+    return left
 
 
 @record_kernel(color="own", following="or")
@@ -91,26 +87,22 @@ def spread_colors(record, label, part, here, color, following):
 @kernel
 def take_brighter(color, other, counter):
     """Of two copies of `color` the one whose hash is higher."""
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(color)):
-            return u64(0)
-        for v in range(begin, min(begin + u64(BLOCK), u64(len(color)))):
+    for begin, end in blocks(counter, len(color)):
+        for v in range(begin, end):
             if mixed(u64(other[v])) > mixed(u64(color[v])):
                 color[v] = other[v]
+    return u64(0)
 
 
 @kernel
 def name_roots(label, color, counter):
     """Who kept its own color is the root of a component."""
     none = ~label.dtype.type(0)
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(label)):
-            return u64(0)
-        for v in range(begin, min(begin + u64(BLOCK), u64(len(label)))):
+    for begin, end in blocks(counter, len(label)):
+        for v in range(begin, end):
             if label[v] == none and u64(color[v]) == v:
                 label[v] = v
+    return u64(0)
 
 
 @record_kernel(label="min", changed="sum")

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from gstream.algorithms.support.records import claim, part_of, record, slots_end, u64
-from gstream.algorithms.support.shared import BLOCK, lower
+from gstream.algorithms.support.shared import BLOCK, blocks, lower
+from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import compare_and_swap
 from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.templates.walk import claim, part_of, record, slots_end
 
 
 @helper
@@ -38,11 +39,8 @@ def link_heads(parent, heads, first, column, end, giant, use_giant, counter):
     heads: id[n, 4], all bits set where there is no such neighbour. Returns the edges looked at.
     """
     none, edges = ~heads.dtype.type(0), u64(0)
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(heads)):
-            return edges
-        for row in range(begin, min(begin + u64(BLOCK), u64(len(heads)))):
+    for low, high in blocks(counter, len(heads)):
+        for row in range(low, high):
             v = u64(first) + row
             if use_giant and parent[v] == giant:
                 continue
@@ -52,20 +50,19 @@ def link_heads(parent, heads, first, column, end, giant, use_giant, counter):
                     break
                 link(parent, v, u64(neighbour))
                 edges += u64(1)
+    return edges
 
 
 @kernel
 def compress(parent, counter):
     """Let every vertex point to its root."""
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(parent)):
-            return u64(0)
-        for v in range(begin, min(begin + u64(BLOCK), u64(len(parent)))):
+    for begin, end in blocks(counter, len(parent)):
+        for v in range(begin, end):
             root = parent[v]
             while parent[root] != root:
                 root = parent[root]
             parent[v] = root
+    return u64(0)
 
 
 @kernel
@@ -75,12 +72,8 @@ def mark_outside(parent, giant, degree, least, bits, counter):
     Trees must be compressed. Returns how many there are.
     """
     found = u64(0)
-    words = u64(BLOCK // 64)
-    while True:
-        begin = claim(counter) * words
-        if begin >= u64(len(bits)):
-            return found
-        for index in range(begin, min(begin + words, u64(len(bits)))):
+    for begin, end in blocks(counter, len(bits), BLOCK // 64):
+        for index in range(begin, end):
             word = u64(0)
             first = index * u64(64)
             for v in range(first, min(first + u64(64), u64(len(parent)))):
@@ -88,6 +81,7 @@ def mark_outside(parent, giant, degree, least, bits, counter):
                     word |= u64(1) << (v & u64(63))
                     found += u64(1)
             bits[index] = word
+    return found
 
 
 @kernel
@@ -123,23 +117,19 @@ def least_natural(parent, natural, least, counter):
 
     Trees must be compressed.
     """
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(parent)):
-            return u64(0)
-        for v in range(begin, min(begin + u64(BLOCK), u64(len(parent)))):
+    for begin, end in blocks(counter, len(parent)):
+        for v in range(begin, end):
             lower(least, u64(parent[v]), natural[v])
+    return u64(0)
 
 
 @kernel
 def relabel(parent, least, labels, counter):
     """labels[v] = least[parent[v]]."""
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(parent)):
-            return u64(0)
-        for v in range(begin, min(begin + u64(BLOCK), u64(len(parent)))):
+    for begin, end in blocks(counter, len(parent)):
+        for v in range(begin, end):
             labels[v] = least[parent[v]]
+    return u64(0)
 
 
 @kernel

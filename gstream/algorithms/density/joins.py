@@ -9,7 +9,8 @@ one.
 from __future__ import annotations
 
 from gstream.algorithms.support.listsort import new_stack, sort_range
-from gstream.algorithms.support.records import claim, u64
+from gstream.algorithms.support.shared import blocks
+from gstream.hostcode.casts import u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper, kernel, kernel_with_arrays
@@ -62,12 +63,9 @@ def gather_higher(record, first, end, cursor, way, both, size, entries):
 @kernel_with_arrays
 def tidy(starts, entries, top, after, counter):
     """Sort each list and let a neighbour stand in it once, with all its arcs; after: uint64[n], where lists end."""
-    stack, vertices = new_stack(), u64(len(starts)) - u64(1)
-    while True:
-        begin = claim(counter) * u64(RUN)
-        if begin >= vertices:
-            return u64(0)
-        for k in range(begin, min(begin + u64(RUN), vertices)):
+    stack = new_stack()
+    for begin, end in blocks(counter, len(starts) - 1, RUN):
+        for k in range(begin, end):
             low, high = starts[k], starts[k + u64(1)]
             sort_range(entries, low, high, u64(top), stack)
             place = low
@@ -78,19 +76,18 @@ def tidy(starts, entries, top, after, counter):
                     entries[place] = entries[index]
                     place += u64(1)
             after[k] = place
+    return u64(0)
 
 
 @kernel
 def count_ends(first, starts, after, entries, degree, counter):
     """degree[v] += neighbours of v, each once, by both ends of the entries."""
-    while True:
-        begin = claim(counter) * u64(RUN)
-        if begin >= u64(len(after)):
-            return u64(0)
-        for k in range(begin, min(begin + u64(RUN), u64(len(after)))):
+    for begin, end in blocks(counter, len(after), RUN):
+        for k in range(begin, end):
             for index in range(starts[k], after[k]):
                 atomic_add(degree, u64(entries[index]) >> u64(2), degree.dtype.type(1))
             atomic_add(degree, u64(first) + k, degree.dtype.type(after[k] - starts[k]))
+    return u64(0)
 
 
 @item_kernel(arcs="sum")
@@ -133,11 +130,8 @@ def close_marked(
     more than twice the steps, each of them slower: it takes twice the time (RMAT 17).
     """
     marked, edges = marks[u64(atomic_add(seats, 0, 1))], u64(0)
-    while True:
-        begin = claim(counter) * u64(RUN)
-        if begin >= u64(len(one_after)):
-            return edges
-        for k in range(begin, min(begin + u64(RUN), u64(len(one_after)))):
+    for begin, end in blocks(counter, len(one_after), RUN):
+        for k in range(begin, end):
             low, high, of_v = one_starts[k], one_after[k], u64(0)
             if is_stopped(counter):
                 break
@@ -166,3 +160,4 @@ def close_marked(
                 atomic_add(arcs, u64(one_first) + k, of_v)
             for index in range(low, high):
                 marked[(u64(one[index]) >> u64(2)) >> u64(5)] = u64(0)
+    return edges

@@ -12,9 +12,9 @@ was due, and in which a level was opened.
 
 from __future__ import annotations
 
-from gstream.algorithms.support.records import i64, u64
 from gstream.algorithms.support.shared import is_set, lower
 from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap, trailing_zeros
 from gstream.hostcode.jit import helper, kernel

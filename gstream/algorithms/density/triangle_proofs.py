@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.components.msf import total_of
-from gstream.algorithms.support.records import u64
 from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.session import Session, SharedKernel
 from gstream.algorithms.support.simple import simple_lists
 from gstream.algorithms.support.watched import ROUNDING, _compare, _counted, watched
+from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import atomic_add, atomic_or, trailing_zeros
 from gstream.records import record_kernel
 from gstream.results.column import Column

@@ -12,8 +12,8 @@ rounds in which edges died, and in which more were wanted.
 from __future__ import annotations
 
 from gstream.algorithms.density.joins import RUN
-from gstream.algorithms.support.records import claim, u64
-from gstream.algorithms.support.shared import is_set, lower, set_bit
+from gstream.algorithms.support.shared import blocks, is_set, lower, set_bit
+from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import atomic_add, trailing_zeros
 from gstream.hostcode.jit import helper, kernel
 from gstream.records import item_kernel
@@ -27,13 +27,11 @@ WANTED, NEXT = 0, 1  # of `level`
 @kernel
 def open_edges(starts, after, alive, counter):
     """Set the bits of all entries of a block."""
-    while True:
-        begin = claim(counter) * u64(RUN)
-        if begin >= u64(len(after)):
-            return u64(0)
-        for k in range(begin, min(begin + u64(RUN), u64(len(after)))):
+    for begin, end in blocks(counter, len(after), RUN):
+        for k in range(begin, end):
             for index in range(starts[k], after[k]):
                 set_bit(alive, index)
+    return u64(0)
 
 
 @item_kernel(one_support="sum", two_support="sum")
@@ -221,11 +219,8 @@ def lose_triangles(
 def list_edges(first, starts, after, entries, base, chosen, support, filled, source, target, number, counter):
     """source, target: both ends of the edges whose bit is set, number: theirs of `support` where wanted (else of none);
     filled (u8[1]): how many."""
-    while True:
-        begin = claim(counter) * u64(RUN)
-        if begin >= u64(len(after)):
-            return u64(0)
-        for k in range(begin, min(begin + u64(RUN), u64(len(after)))):
+    for begin, end in blocks(counter, len(after), RUN):
+        for k in range(begin, end):
             found = u64(0)
             for index in range(starts[k], after[k]):
                 found += u64(is_set(chosen, base + index))
@@ -236,3 +231,4 @@ def list_edges(first, starts, after, entries, base, chosen, support, filled, sou
                     if len(number):
                         number[place] = support[base + index]
                     place += u64(1)
+    return u64(0)

@@ -18,10 +18,11 @@ import numpy as np
 from gstream.algorithms.support.blocks import join_lists
 from gstream.algorithms.support.edgerows import check_ascending
 from gstream.algorithms.support.listsort import new_stack, sort_range
-from gstream.algorithms.support.records import claim, u64
 from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.shared import blocks
 from gstream.algorithms.support.simple import both_ways, simple_degrees
+from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper, kernel, kernel_with_arrays
 from gstream.hostcode.search import lower_bound
@@ -45,11 +46,9 @@ def copy_lists(record, hubs, ends, cursor, entries):
 def sort_lists(starts, lists, bits, counter):
     """Sort each list: hubs' stretches are copied in any order. bits: of a vertex's number."""
     stack = new_stack()
-    while True:
-        v = claim(counter)
-        if v >= u64(len(starts)) - u64(1):
-            return u64(0)
-        sort_range(lists, starts[v], starts[v + u64(1)], u64(bits), stack)
+    for v, after in blocks(counter, len(starts) - 1, 1):
+        sort_range(lists, starts[v], starts[after], u64(bits), stack)
+    return u64(0)
 
 
 @helper
@@ -104,19 +103,18 @@ def number_edges(starts, lists, source, target, given, number):
 @kernel
 def count_triangles(starts, lists, support, counter):
     """support (u4[entries]): triangles of each edge, in the whole graph."""
-    while True:
-        v = claim(counter)
-        if v >= u64(len(starts)) - u64(1):
-            return u64(0)
-        for edge in range(starts[v], starts[v + u64(1)]):
+    for v, after in blocks(counter, len(starts) - 1, 1):
+        end_a = starts[after]
+        for edge in range(starts[v], end_a):
             u = u64(lists[edge])
             if u < v:
                 continue
-            end_a, end_b = starts[v + u64(1)], starts[u + u64(1)]
+            end_b = starts[u + u64(1)]
             a, b = next_common(lists, starts[v], end_a, starts[u], end_b)
             while a < end_a and b < end_b:
                 support[edge] += 1
                 a, b = next_common(lists, a + u64(1), end_a, b + u64(1), end_b)
+    return u64(0)
 
 
 @kernel

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.support.records import claim, u64
-from gstream.algorithms.support.shared import BLOCK, is_ahead, is_set, note, set_bit
+from gstream.algorithms.support.shared import BLOCK, blocks, is_ahead, is_set, note, set_bit
+from gstream.hostcode.casts import u64
 from gstream.hostcode.jit import kernel
 from gstream.records import record_kernel
 
@@ -47,15 +47,13 @@ def hold_up(record, single, state, size, natural, held):
 @kernel
 def join(state, held, counter):
     """Undecided vertices that are not held up are joining; held is cleared."""
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(state)):
-            return u64(0)
-        for v in range(begin, min(begin + u64(BLOCK), u64(len(state)))):
+    for begin, end in blocks(counter, len(state)):
+        for v in range(begin, end):
             if state[v] == UNDECIDED and not is_set(held, v):
                 state[v] = JOINING
             if v & u64(63) == u64(63):
                 held[v >> u64(6)] = u64(0)
+    return u64(0)
 
 
 @record_kernel(state="max")
@@ -78,11 +76,8 @@ def push_out(record, single, state):
 def settle(state, undecided, counter):
     """Who was joining is inside; undecided: bits of the vertices that are. Returns how many there are."""
     left = u64(0)
-    while True:
-        begin = claim(counter) * u64(BLOCK // 64)
-        if begin >= u64(len(undecided)):
-            return left
-        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(undecided)))):
+    for begin, end in blocks(counter, len(undecided), BLOCK // 64):
+        for index in range(begin, end):
             word, first = u64(0), index * u64(64)
             for v in range(first, min(first + u64(64), u64(len(state)))):
                 if state[v] == JOINING:
@@ -91,6 +86,7 @@ def settle(state, undecided, counter):
                     word |= u64(1) << (v & u64(63))
                     left += u64(1)
             undecided[index] = word
+    return left
 
 
 @record_kernel(failure="note", covered="max")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gstream.algorithms.support.listsort import new_stack, sort_range
-from gstream.algorithms.support.records import claim, u64
+from gstream.algorithms.support.shared import blocks
+from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper, kernel_with_arrays
 from gstream.records import record_kernel
@@ -82,14 +83,10 @@ def take_modes(starts, entries, first, top, label, fresh, changed, counter):
     """fresh[first + k] = the most frequent of entries[starts[k]:starts[k + 1]], the least of several; without entries
     the label stays. changed: int64[1], labels that are new. Entries, whose bits are `top` at most, may be sorted.
     """
-    stack, vertices, moved = new_stack(), u64(len(starts)) - u64(1), 0
+    stack, moved = new_stack(), 0
     keys, counts, slots = np.empty(SLOTS, label.dtype), np.zeros(SLOTS, np.uint64), np.empty(DISTINCT, np.uint64)
-    while True:
-        begin = claim(counter) * u64(RUN)
-        if begin >= vertices:
-            atomic_add(changed, 0, moved)
-            return u64(0)
-        for k in range(begin, min(begin + u64(RUN), vertices)):
+    for begin, end in blocks(counter, len(starts) - 1, RUN):
+        for k in range(begin, end):
             low, high, v = starts[k], starts[k + u64(1)], u64(first) + k
             fresh[v] = label[v]
             if low == high:
@@ -100,3 +97,5 @@ def take_modes(starts, entries, first, top, label, fresh, changed, counter):
                 best = mode_of_sorted(entries, low, high)
             fresh[v] = best
             moved += best != label[v]
+    atomic_add(changed, 0, moved)
+    return u64(0)

@@ -7,10 +7,11 @@ end, by natural index (natural: id[V], or of none where store IDs are natural in
 
 from __future__ import annotations
 
-from gstream.algorithms.support.records import i64, part_of, record, slots_end, u64
 from gstream.algorithms.support.shared import is_set, mixed, named
+from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.intrinsics import atomic_add, bits_of
 from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.templates.walk import part_of, record, slots_end
 from gstream.records import record_kernel
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gstream.algorithms.support.records import u64
+from gstream.hostcode.casts import u64
 from gstream.hostcode.jit import helper, helper_with_arrays
 
 SHORT = 24  # entries that are sorted by insertion

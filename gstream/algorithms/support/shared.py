@@ -5,17 +5,24 @@ bits: uint64[ceil(V / 64)], bit v & 63 of word v >> 6.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from gstream.algorithms.support.records import i64, u64
+from gstream.hostcode.casts import i64, u32, u64
 from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap
 from gstream.hostcode.jit import helper
+from gstream.hostcode.templates.walk import claim
 
 BLOCK = 1 << 14  # vertices that one claim takes, a multiple of 64
-u32: Any = np.uint32
 FAR = u32(0xFFFFFFFF)
+
+
+@helper
+def blocks(counter, count, size=BLOCK):
+    """(first, end) of blocks of `size` items, of `count` in all, which the threads of a launch claim from `counter`
+    (int64[1], zero at first)."""
+    while True:
+        first = claim(counter) * u64(size)
+        if first >= u64(count):
+            return
+        yield first, min(first + u64(size), u64(count))
 
 
 @helper

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gstream.algorithms.support.records import u64
 from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.records import record_kernel
 from pagestore.errors import UsageError

@@ -6,9 +6,9 @@ They walk out-pages: the owner of a list is the source of its edges.
 
 from __future__ import annotations
 
-from gstream.algorithms.support.records import u64
 from gstream.algorithms.support.shared import is_set, raise_to, set_bit
 from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.casts import u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, trailing_zeros
 from gstream.hostcode.jit import kernel

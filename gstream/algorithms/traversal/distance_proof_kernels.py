@@ -6,8 +6,8 @@ in-lists, so their vertex is v; otherwise u.
 
 from __future__ import annotations
 
-from gstream.algorithms.support.records import u64
 from gstream.algorithms.support.shared import note, onward, set_bit
+from gstream.hostcode.casts import u64
 from gstream.hostcode.jit import helper
 from gstream.records import record_kernel
 

@@ -9,9 +9,9 @@ FAR where not known. open_bits: u64[ceil(V / 64)], vertices that want a predeces
 
 from __future__ import annotations
 
-from gstream.algorithms.support.records import claim, u64
-from gstream.algorithms.support.shared import BLOCK, FAR, is_set, lower, u32
+from gstream.algorithms.support.shared import BLOCK, FAR, blocks, is_set, lower, u32
 from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.casts import u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import helper, kernel
@@ -44,16 +44,14 @@ def tight(distance, u, v, weight):
 @kernel
 def open_vertices(distance, none, is_source, bits, counter):
     """bits: reached vertices that are no source (is_source: u64 bitmap). Written whole."""
-    while True:
-        begin = claim(counter) * u64(BLOCK // 64)
-        if begin >= u64(len(bits)):
-            return u64(0)
-        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(bits)))):
+    for begin, end in blocks(counter, len(bits), BLOCK // 64):
+        for index in range(begin, end):
             word, first = u64(0), index * u64(64)
             for v in range(first, min(first + u64(64), u64(len(distance)))):
                 if distance[v] != none:
                     word |= u64(1) << (v & u64(63))
             bits[index] = word & ~is_source[index]
+    return u64(0)
 
 
 @kernel
@@ -62,11 +60,8 @@ def nearest_heads(heads, first, distance, predecessor, bits, counter):
     first neighbour one step nearer is the least). Clears the bits of the settled ones; first is a multiple of 64.
     """
     none, edges = ~heads.dtype.type(0), u64(0)
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(heads)):
-            return edges
-        for row in range(begin, min(begin + u64(BLOCK), u64(len(heads)))):
+    for begin, end in blocks(counter, len(heads)):
+        for row in range(begin, end):
             v = u64(first) + row
             if not is_set(bits, v):
                 continue
@@ -80,6 +75,7 @@ def nearest_heads(heads, first, distance, predecessor, bits, counter):
                     predecessor[v] = neighbour
                     bits[v >> u64(6)] &= ~(u64(1) << (v & u64(63)))
                     break
+    return edges
 
 
 @record_kernel(predecessor="min")
@@ -120,13 +116,11 @@ def nearest_by_weight(record, distance, hops, predecessor, open_bits, pull):
 @kernel
 def take_offers(predecessor, other, distance, hops, counter):
     """Of two copies of `predecessor` the one that comes first."""
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(predecessor)):
-            return u64(0)
-        for v in range(begin, min(begin + u64(BLOCK), u64(len(predecessor)))):
+    for begin, end in blocks(counter, len(predecessor)):
+        for v in range(begin, end):
             if other[v] != ~predecessor.dtype.type(0):
                 offer(predecessor, v, u64(other[v]), distance, hops)
+    return u64(0)
 
 
 @record_kernel(hops="min", changed="sum")
@@ -188,11 +182,8 @@ def spread_hops_alone(words, weights, places, distance, none, hops, plateau, que
 def unsettled(predecessor, bits, remain, counter):
     """remain: the bits of `bits` whose vertex has no predecessor. Returns how many there are."""
     found, none = u64(0), ~predecessor.dtype.type(0)
-    while True:
-        begin = claim(counter) * u64(BLOCK // 64)
-        if begin >= u64(len(bits)):
-            return found
-        for index in range(begin, min(begin + u64(BLOCK // 64), u64(len(bits)))):
+    for begin, end in blocks(counter, len(bits), BLOCK // 64):
+        for index in range(begin, end):
             word, first = u64(0), index * u64(64)
             if bits[index] != u64(0):
                 for v in range(first, min(first + u64(64), u64(len(predecessor)))):
@@ -200,6 +191,7 @@ def unsettled(predecessor, bits, remain, counter):
                         word |= u64(1) << (v & u64(63))
                         found += u64(1)
             remain[index] = word
+    return found
 
 
 @kernel
@@ -208,11 +200,8 @@ def find_deep(predecessor, depth, most, counter):
     vertices above v where that was found, the same from any thread. No cycles; most <= 254.
     """
     none = ~predecessor.dtype.type(0)
-    while True:
-        begin = claim(counter) * u64(BLOCK)
-        if begin >= u64(len(predecessor)):
-            return u64(0)
-        for v in range(begin, min(begin + u64(BLOCK), u64(len(predecessor)))):
+    for begin, end in blocks(counter, len(predecessor)):
+        for v in range(begin, end):
             top, steps = v, u64(0)
             while depth[top] == 0 and predecessor[top] != none and steps <= u64(most):
                 top, steps = u64(predecessor[top]), steps + u64(1)
@@ -224,3 +213,4 @@ def find_deep(predecessor, depth, most, counter):
                 depth[below] = above
                 below, above = u64(predecessor[below]), above - u64(1)
             depth[top] = above
+    return u64(0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gstream.algorithms.support.records import u64
 from gstream.algorithms.support.shared import is_set, note, set_bit
 from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.casts import u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.jit import kernel
 from gstream.records import record_kernel
