@@ -11,13 +11,13 @@ the seeds (uint64[2]).
 from __future__ import annotations
 
 from gstream.algorithms.centrality.paths import RUN, is_small
-from gstream.algorithms.support.records import claim, u64
 from gstream.algorithms.support.shared import FAR, is_set, mixed, set_bit, u32
 from gstream.hostcode.adjacency import stretch
-from gstream.hostcode.casts import f64
+from gstream.hostcode.casts import f64, u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.templates.walk import claim
 from gstream.records import item_kernel, record_kernel
 
 UNIT = 2.0**-40  # of weights
