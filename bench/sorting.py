@@ -24,7 +24,7 @@ from bench.figures import Figure, Samples, by_turns, check, timed
 from bench.gpu_setup import ALPHA, Setup, check_ranks
 from bench.harness import SkippedError
 from bench.ours import Account
-from pagestore.convert.order import MAX_ORDER_BUCKETS, degree_order, extremes, load_kernels
+from pagestore.convert.order import MAX_ORDER_BUCKETS, degree_order, extremes
 from pagestore.convert.storage import Vector
 from pagestore.info import ETA_DEGREE, lane_rates
 from pagestore.layout import PageLayout
@@ -87,11 +87,11 @@ def words(count: int | None) -> str:
 def approximate_on_host(degrees: Degrees, count: int | None) -> Callable[[], np.ndarray]:
     """A call that gives places, u4[vertices], as the converter makes them: one thread, Numba."""
     by, others = _vector(degrees.sorted_by), None if degrees.others is None else _vector(degrees.others)
-    load_kernels(by, others, np.dtype(np.uint32))
 
     def sort() -> np.ndarray:
         return degree_order(by, others, extremes(by), count, np.dtype(np.uint32), None).read(0, None)
 
+    sort()  # compiles the kernels, or reads them from Numba's cache: no part of what is timed
     return sort
 
 

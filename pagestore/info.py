@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from pagestore.layout import GROUP_SIZES, ROW, SLOT_WORDS, PageLayout
 from pagestore.meta import FORMAT
-from pagestore.sortcost import read_sort_cost
 from pagestore.store import Store
 from pagestore.topology import Topology
 
@@ -22,9 +20,8 @@ ETA_DEGREE = 2  # eta: in-degrees from here on
 def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
     """Facts as nested dicts of plain numbers and strings (ready for JSON); sizes in bytes.
 
-    "eta": see `eta`; "sort_cost": see pagestore.sortcost, None where nothing is noted.
-    With `simd`, each topology gets "simd": per group size lanes, edges, UA, UR, ME over all its pages, and under
-    "chosen" the same with the group size that the directory gives each page.
+    With `simd` each topology gets "simd": lanes, edges, UA, UR and ME of all its pages for each group size, and under
+    "chosen" for the size that the directory gives each page.
     """
     meta = store.meta
     facts: dict[str, Any] = {
@@ -47,7 +44,6 @@ def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
         "max_out_degree": meta.max_out_degree,
         "max_in_degree": meta.max_in_degree if meta.directed else meta.max_out_degree,
         "eta": eta(store),
-        "sort_cost": None,
         "self_loops": meta.self_loops,
         "duplicates": meta.duplicates,
         "dropped": {
@@ -61,9 +57,6 @@ def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
     }
     if meta.weighted:
         facts["weights"] = {"dtype": meta.weight_dtype, "least": meta.min_weight, "greatest": meta.max_weight}
-    cost = None if meta.order == "natural" else read_sort_cost(store.path)
-    if cost is not None:
-        facts["sort_cost"] = asdict(cost)
     if simd:
         for name in meta.topologies:
             facts["topologies"][name]["simd"] = simd_facts(store, store.topology(name))

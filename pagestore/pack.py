@@ -1,26 +1,21 @@
 """Packing sorted edges into slotted pages (layout: pagestore/layout.py; plan: pagestore/planning.py).
 
-Three kernels fill pages of the plan from the *sorted* edges of a vertex range; all of them release the GIL, write
-disjoint words and may run at once on many threads, for different ranges, even into the same page:
+The functions fill pages of a plan from the *sorted* edges of a vertex range. They release the GIL and write disjoint
+words, so many threads may pack different ranges at once, even into the same page:
 
     pack_small(plan, first, last, degrees, keys, mask, pages, ...)  small pages of vertices [first, last)
     pack_large(plan, vertex, position, keys, mask, pages, ...)      a part of one hub's list
     pack_heads(degrees, keys, mask, heads)                          first 4 neighbours of each vertex
     pack_range(plan, first, last, degrees, keys, ...)               all three for [first, last)
 
-Column pages have a kernel of their own, so that rows are written as fast as without them.
+`keys`: u4 or u8[m], the edges of [first, last) by (source, target). Only `key & mask`, the target's store ID, is read.
+So a key may be (source - base) << bits | target with mask (1 << bits) - 1, or a plain target with mask 2^64 - 1.
+`degrees`: u4 or u8[last - first], with sum m. `pack_small` steps over the keys of hubs. `weights`: u1, i4, u4 or f4[m].
 
-The edges of [first, last) are `keys`: u4 or u8[m], sorted by (source, target), one element an edge, of which only
-`key & mask` (the target's store ID) is looked at; the sources follow from `degrees`: u4 or u8[last - first], in
-store-ID order, whose sum must be m. So a key may be (source - base) << bits | target with mask (1 << bits) - 1, or a
-plain array of targets with mask 2^64 - 1. Keys of hubs stay where they are: `pack_small` steps over them.
-`weights` (u1, i4, u4 or f4[m]) runs parallel to `keys`.
-
-Buffers. `pages` u8[n, page_bytes] holds pages `page_first`..; bytes that no list covers must be zero beforehand
-(`new_pages`). Headers are written from the plan. A page whose vertices belong to two ranges is complete once both
-have been packed into the same buffer, or into two zeroed buffers that are added: each range writes its own words. For
-a range that starts inside a page pass `before`: the degrees of the vertices from that page's first to `first`. Ranges
-of `PagePlan.split` never share a page, so a thread can pack one and write it out on its own.
+`pages`: u8[n, page_bytes]; bytes that no list covers must be zero beforehand (`new_pages`). Headers are written from
+the plan. A page whose vertices belong to two ranges is complete once both have been packed into the same buffer, or
+into two zeroed buffers that are added. For a range that starts inside a page pass `before`: the degrees of the vertices
+from that page's first to `first`. Ranges of `PagePlan.split` share no page:
 
     plan = planner.finish()
     for part in plan.split(max_edges=1 << 22):                # PageRange(first, last, small, large, edges)
@@ -32,21 +27,14 @@ of `PagePlan.split` never share a page, so a thread can pack one and write it ou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pagestore.jit import compiled
-from pagestore.layout import HEAD_NEIGHBOURS, HEADER, HEADER_BYTES, ROW, SLOT_WORDS, PageLayout
-from pagestore.pack_columns import pack_columns
-from pagestore.planning import PagePlan, PagePlanner, PageRange, plan_pages
-
-__all__ = [
-    "PackedRange", "PagePlan", "PagePlanner", "PageRange", "new_pages", "pack_heads", "pack_large", "pack_range",
-    "pack_small", "plan_pages",
-]  # fmt: skip
+from pagestore.layout import HEAD_NEIGHBOURS, HEADER, HEADER_BYTES, SLOT_WORDS, PageLayout
+from pagestore.planning import PagePlan
 
 ALL_BITS = (1 << 64) - 1
 
@@ -125,53 +113,20 @@ def pack_small(
     layout = plan.layout
     begin, end = plan.small_range(first, last)
     lengths = _lengths(degrees, last - first, keys)
-    words = _words(pages, end - begin, layout)
+    words = _words(pages, end - begin, layout).reshape(-1)
     source = target = None
     if weights is not None:
         source, target = _weight_words(weights, weight_pages, end - begin, layout)
+        target = target.reshape(-1)
     rows = plan.directory[begin:end]
-    inside = np.empty(0, np.uint64)  # lists of the first page that are there before those of [first, last)
+    inside = np.empty(0, np.uint64)  # lists that the first page holds ahead of those of [first, last)
     if before is not None and begin < end and rows["first_vertex"][0] < first:
         inside = before[(before > 0) & (before <= layout.longest_list)].astype(np.uint64)
-    for low, high, vertices, edges in _runs(rows, first, last, lengths):
-        part = (lengths[vertices], np.uint64(first + vertices.start), keys[edges], np.uint64(mask), words[low:high])
-        carried = (None, None) if source is None or target is None else (source[edges], target[low:high])
-        pack = _pack_rows if not len(rows) or rows["layout"][low] == ROW else pack_columns
-        if not pack(layout, rows[low:high], inside if low == 0 else inside[:0], part, *carried):
-            raise ValueError(f"the degrees of vertices {first} to {last} are not those of the plan")
+    geometry = (np.uint64(layout.words), np.uint64(layout.header_words), np.uint64(layout.longest_list))
+    told = [rows[name].astype(np.uint64) for name in ("first_vertex", "records", "layout")]
+    if not _small(lengths, np.uint64(first), keys, np.uint64(mask), words, source, target, *geometry, inside, *told):
+        raise ValueError(f"the degrees of vertices {first} to {last} are not those of the plan")
     _headers(plan, pages, begin, end)
-
-
-def _runs(rows: np.ndarray, first: int, last: int, lengths: np.ndarray) -> Iterator[tuple[int, int, slice, slice]]:
-    """Runs of pages of one layout among `rows`, which hold [first, last): (page, end page, vertices, edges) each."""
-    breaks = np.flatnonzero(rows["layout"][1:] != rows["layout"][:-1]) + 1
-    pages = [0, *breaks.tolist(), len(rows)]
-    if len(pages) == 2:  # nearly always: no sum over the lengths
-        yield 0, len(rows), slice(0, last - first), slice(0, None)
-        return
-    vertices = [0, *(rows["first_vertex"][breaks].astype(np.int64) - first).tolist(), last - first]
-    edges = 0
-    for i in range(len(pages) - 1):
-        part = slice(vertices[i], vertices[i + 1])
-        after = edges + int(lengths[part].sum())
-        yield pages[i], pages[i + 1], part, slice(edges, after)
-        edges = after
-
-
-def _pack_rows(
-    layout: PageLayout, rows: np.ndarray, inside: np.ndarray, part: tuple[Any, ...], weights: Any, weight_words: Any
-) -> bool:
-    """Fill pages of rows; part: lengths, first vertex, keys, mask, words; False when the plan says otherwise."""
-    lengths, first, keys, mask, words = part
-    geometry = (
-        np.uint64(layout.words), np.uint64(layout.header_words), np.uint64(layout.longest_list),
-        np.uint64(layout.header_words + int(inside.sum()) + len(inside)), np.uint64(len(inside)),
-    )  # fmt: skip
-    starts, records = rows["first_vertex"].astype(np.uint64), rows["records"].astype(np.uint64)
-    as_planned = _small(lengths, first, keys, mask, words.reshape(-1), *geometry, starts, records)
-    if as_planned and weights is not None:
-        _small_weights(lengths, weights, weight_words.reshape(-1), *geometry)
-    return bool(as_planned)
 
 
 def pack_large(
@@ -252,63 +207,63 @@ def _headers(plan: PagePlan, pages: np.ndarray, begin: int, end: int) -> None:
 
 
 @compiled
-def _small(lengths, first, keys, mask, words, page_words, header_words, longest, word, slot, starts, records):
-    """Lay records and slots; False when pages would differ from the plan's first vertices and record counts.
+def _small(
+    lengths, first, keys, mask, words, weights, weight_words, page_words, header_words, longest, inside, starts,
+    records, layouts,
+):  # fmt: skip
+    """Lay sizes, lists, slots and weights; False when the degrees don't fill the pages as the plan says.
 
-    Indices are unsigned: signed ones would bring wraparound code into the inner loop.
+    starts, records, layouts: u8[pages] of the directory. A list of `inside` only moves what comes after it. A page of
+    rows is one of columns whose groups hold one list. Indices are unsigned: signed ones would bring wraparound code
+    into the inner loop.
     """
-    one, two = np.uint64(1), np.uint64(SLOT_WORDS)
-    page, row, key = np.uint64(0), np.uint64(0), np.uint64(0)
-    for i in range(lengths.size):
-        degree = lengths[i]
-        if degree == 0:
+    zero, one, two = np.uint64(0), np.uint64(1), np.uint64(SLOT_WORDS)
+    page, pages, key, slot, due, columns = zero - page_words, zero, zero, zero, zero, one
+    base, end = header_words, header_words  # first word of the open group, and the word after it
+    for i in range(inside.size + lengths.size):
+        degree = inside[i] if i < inside.size else lengths[i - inside.size]
+        if degree == zero:
             continue
         if degree > longest:
             key += degree
             continue
-        if slot > 0 and word + one + degree + two * (slot + one) > page_words:
-            if slot != records[row]:
+        vertex = first + np.uint64(i) - np.uint64(inside.size)
+        if slot == due:  # the page is full: open the next one
+            if pages == starts.size or (i >= inside.size and starts[pages] != vertex):
                 return False
+            due, columns = records[pages], max(layouts[pages], one)
             page += page_words
-            row += one
-            word, slot = header_words, np.uint64(0)
-        if row >= starts.size or (slot == 0 and starts[row] != first + np.uint64(i)):
+            pages += one
+            slot, base, end = zero, header_words, header_words
+        rank = zero
+        if columns == one:
+            base, end = end, end + one + degree
+        else:
+            rank = slot & (columns - one)
+            base = end if rank == zero else base
+            end = max(end, base + columns * (one + degree))
+        slot += one
+        if end + two * slot > page_words:
             return False
-        base = page + word
-        words[base] = degree
-        base += one
-        for j in range(degree):
-            words[base + np.uint64(j)] = keys[key + np.uint64(j)] & mask
-        slot += one
+        if i < inside.size:
+            continue
+        words[page + base + rank] = degree
         at = page + page_words - two * slot
-        words[at] = first + np.uint64(i)
-        words[at + one] = word
-        word += one + degree
+        words[at], words[at + one] = vertex, base + rank
+        at = page + base + rank + columns
+        if columns == one:
+            for j in range(degree):
+                words[at + np.uint64(j)] = keys[key + np.uint64(j)] & mask
+            if weights is not None:
+                for j in range(degree):
+                    weight_words[at + np.uint64(j)] = weights[key + np.uint64(j)]
+        else:
+            for j in range(degree):
+                words[at + np.uint64(j) * columns] = keys[key + np.uint64(j)] & mask
+                if weights is not None:
+                    weight_words[at + np.uint64(j) * columns] = weights[key + np.uint64(j)]
         key += degree
-    return row + one >= starts.size and (starts.size == 0 or slot <= records[row])
-
-
-@compiled
-def _small_weights(lengths, weights, words, page_words, header_words, longest, word, slot):
-    """The same walk for weights: the element beside a neighbour's word is that neighbour's weight."""
-    one, two = np.uint64(1), np.uint64(SLOT_WORDS)
-    page, key = np.uint64(0), np.uint64(0)
-    for i in range(lengths.size):
-        degree = lengths[i]
-        if degree == 0:
-            continue
-        if degree > longest:
-            key += degree
-            continue
-        if slot > 0 and word + one + degree + two * (slot + one) > page_words:
-            page += page_words
-            word, slot = header_words, np.uint64(0)
-        base = page + word + one
-        for j in range(degree):
-            words[base + np.uint64(j)] = weights[key + np.uint64(j)]
-        slot += one
-        word += one + degree
-        key += degree
+    return pages == starts.size
 
 
 @compiled

@@ -140,7 +140,7 @@ class PageReader:
             fails = "fails its checksum" if crc_name == "crc" else "has weights that fail their checksum"
             raise StoreError(f"{topology.name_page(first + int(wrong[0]), search=True)} {fails}. {topology.remedy}")
         if crc_name == "crc":
-            from pagestore.bounds import unsound  # Numba, which those who only ask what is in a store don't need
+            from pagestore.check import unsound  # Numba, which those who only ask what is in a store don't need
 
             rows = topology.directory[first : first + len(pages)]
             if (at := unsound(topology.layout, rows, topology.last_id, pages)) is not None:

@@ -65,7 +65,7 @@ class Topology:
             raise UsageError(f"{self.path}: has no heads. Convert the graph again.")
         found = self._heads.read(first, last)
         if check:
-            from pagestore.bounds import beyond_heads  # Numba: as in pagestore.reader
+            from pagestore.check import beyond_heads  # Numba: as in pagestore.reader
 
             if beyond_heads(found.reshape(-1), self.last_id, self.layout.id_dtype.type(self.layout.none)):
                 raise StoreError(

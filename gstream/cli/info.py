@@ -67,15 +67,6 @@ def print_simd(name: str, rates: dict[str, dict[str, Any]], group_sizes: dict[st
         print(f"chosen: pages, by lanes a list, {sizes}; {gain:.2f} times the ME of {best} for all")
 
 
-def sort_line(order: str, cost: dict[str, float]) -> str:
-    """What the sort by degree cost when the store was made."""
-    sorted_in = show_seconds(cost["sort_seconds"])
-    if not cost["renumber_seconds"]:
-        return f"not: all degrees are equal, which took {sorted_in} to see"
-    side = {"degree": "out-degree", "out": "out-degree", "in": "in-degree"}[order]
-    return f"by {side} in {sorted_in}; new numbers for the edges took {show_seconds(cost['renumber_seconds'])}"
-
-
 def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """The facts of a store, for people."""
     ids, weights = facts["ids"], facts["weights"]
@@ -103,8 +94,6 @@ def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
                               f"{show_things(topology['hubs'], 'hub')}; {topology['fill']:.0%} full, "
                               f"{topology['bytes_per_edge']:.3g} B an edge")
         )  # fmt: skip
-    if facts["sort_cost"] is not None:
-        lines.append(("sorted", sort_line(facts["order"], facts["sort_cost"])))
     made = facts["provenance"]
     inputs = made.get("inputs") or made.get("input")
     if inputs:

@@ -138,8 +138,6 @@ class Report:
     work_bytes: int = 0  # temporary files at most
     resumed: bool = False
     phase_seconds: dict[str, float] = field(default_factory=dict)
-    sort_seconds: float = 0.0  # of the sort by degree; then of the edges' new numbers (pagestore.sortcost)
-    renumber_seconds: float = 0.0
     seconds: float = 0.0
     peak_memory_bytes: int = 0
     notes: list[str] = field(default_factory=list)

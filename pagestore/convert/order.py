@@ -96,12 +96,6 @@ def extremes(degrees: Vector) -> tuple[int, int]:
     return min((low for low, _ in spans), default=0), max((high for _, high in spans), default=0)
 
 
-def load_kernels(degrees: Vector, others: Vector | None, dtype: np.dtype) -> None:
-    """Compile what `degree_order` runs, or read it from Numba's cache: 0.05 to 1 s that are no part of a sort."""
-    one = Vector(1, degrees.dtype)
-    degree_order(one, None if others is None else Vector(1, others.dtype), (0, 1), None, dtype, None)
-
-
 def degree_order(
     degrees: Vector,
     others: Vector | None,

@@ -29,7 +29,7 @@ from pagestore.convert.expand import Expansion
 from pagestore.convert.finish import Finished, write_store
 from pagestore.convert.identity import check_range, found_identity, given_identity
 from pagestore.convert.options import ConvertOptions, ProgressHook, Report
-from pagestore.convert.order import count_far_ends, degree_order, extremes, load_kernels
+from pagestore.convert.order import count_far_ends, degree_order, extremes
 from pagestore.convert.scan import sample_counts, scan
 from pagestore.convert.scatter import BOTH, IN, OUT
 from pagestore.convert.shuffle import Shuffle, Shuffler, plan_buckets
@@ -42,7 +42,6 @@ from pagestore.errors import UsageError
 from pagestore.inputs.promises import Promise, broken
 from pagestore.replacing import refuse_replacing
 from pagestore.sizes import show_things
-from pagestore.sortcost import SortCost
 
 FIRST = "first"  # name of the shuffle that reads the source; then come "ordered" and "turned"
 MOST_4_BYTE_VERTICES = (1 << 32) - 1
@@ -113,8 +112,6 @@ class _Conversion:
                 self._clean_up(keep)
                 raise
         finished.fill(self.report)
-        if self.options.order != "natural":
-            SortCost(self.report.sort_seconds, self.report.renumber_seconds).keep(self.path)
         counted = None if self.options.num_vertices is not None else self.report.vertices
         counts = counted, self.report.input_edges + self.report.skipped_lines
         self.report.notes += broken(self.source.name, Promise(*self.source.promised), *counts)
@@ -314,17 +311,13 @@ class _Conversion:
         by, other = (first.degrees, far) if not self.directed or wanted == near_is else (far, first.degrees)
         assert by is not None
         path = None if self.budget.results_in_memory else self.work.file("place")
-        load_kernels(by, other, first.targets.dtype)
-        began = time.perf_counter()
         span = extremes(by)
         place = degree_order(by, other, span, options.order_buckets, first.targets.dtype, path)
         self.open.append(place)
-        self.report.sort_seconds = time.perf_counter() - began
         if span[0] == span[1]:  # no vertex has moved: the edges are in order as they are
             return first, place
         expansion = Expansion(first, place, self.budget.chunk_edges, self.budget.vertex_window_bytes)
         edges = self._reshuffle("ordered", expansion, OUT)
         if self.budget.results_in_memory:
             first.close()
-        self.report.renumber_seconds = time.perf_counter() - began - self.report.sort_seconds
         return edges, place

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 
 import pytest
 from small_stores import random_edges, write_store
 
-from pagestore.sortcost import ATTRIBUTE, read_sort_cost
 from tests.cli.command import EDGES, Command, run
 
 
@@ -175,21 +173,17 @@ def test_json_is_one_object_and_nothing_else(store: Path, gstream: Command) -> N
         assert isinstance(json.loads(done.stdout), dict)
 
 
-def test_info_tells_degrees_lanes_and_what_the_sort_cost(tmp_path: Path, gstream: Command) -> None:
+def test_info_tells_degrees_and_lanes(tmp_path: Path, gstream: Command) -> None:
     (tmp_path / "edges.txt").write_text("".join(f"0 {n}\n{n} 1\n" for n in range(2, 40)))
     assert gstream("convert", "edges.txt", "graph.gs", "--order", "degree").returncode == 0
     shown = gstream("info", "graph.gs", "--simd").stdout
     assert "greatest out 38, in 38; eta 2.5% (in-degree 2 or more)\n" in shown  # vertex 1 of 40
-    if read_sort_cost(tmp_path / "graph.gs") is not None:
-        assert re.search(r"^sorted +by out-degree in \S+ s; new numbers for the edges took \S+ s$", shown, re.MULTILINE)
     table = shown[shown.index("\nout-pages\n") :].splitlines()
     assert table[2].split() == ["lanes", "a", "list", "UA", "%", "UR", "%", "ME", "%"]
     rows = {line.split()[0]: [float(cell) for cell in line.split()[1:]] for line in table[3:10]}
     assert list(rows) == ["1", "2", "4", "8", "16", "32", "chosen"]
     assert all(abs(sum(shares) - 100) <= 0.15 for shares in rows.values())
     assert table[10] == "chosen: pages, by lanes a list, 1 of 8; 1.00 times the ME of 8 for all"
-    os.removexattr(tmp_path / "graph.gs", ATTRIBUTE) if read_sort_cost(tmp_path / "graph.gs") else None
-    assert "sorted" not in gstream("info", "graph.gs").stdout
     assert "eta 0.0%" in gstream("info", empty(tmp_path, gstream), "--simd").stdout
 
 
@@ -200,15 +194,6 @@ def test_column_pages_are_told(tmp_path: Path, gstream: Command) -> None:
     assert "1 small (1 in columns of 8, padding 0.32%), 0 large" in gstream("info", "grid.gs").stdout
     assert gstream("generate", "grid", "rows.gs", "--scale", "12").stdout.count("columns") == 0
     assert "columns" not in gstream("info", "rows.gs").stdout
-
-
-def test_a_sort_that_changed_nothing_is_told(tmp_path: Path, gstream: Command) -> None:
-    (tmp_path / "ring.txt").write_text("0 1\n1 2\n2 0\n")
-    assert gstream("convert", "ring.txt", "ring.gs", "--order", "degree").returncode == 0
-    if read_sort_cost(tmp_path / "ring.gs") is not None:
-        assert re.search(
-            r"^sorted +not: all degrees are equal, which took \S+ s to see$", gstream("info", "ring.gs").stdout, re.M
-        )
 
 
 def test_a_store_that_says_nothing_of_its_inputs(tmp_path: Path, gstream: Command) -> None:

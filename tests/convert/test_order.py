@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +12,6 @@ from pagestore.convert import order, pipeline
 from pagestore.convert.order import degree_order, extremes
 from pagestore.convert.storage import Vector
 from pagestore.info import store_info
-from pagestore.sortcost import ATTRIBUTE, SortCost, read_sort_cost
 from tests.convert.graphs import check_store, stored_rows, user_ids
 
 RING = np.arange(300)  # every vertex one edge out and one in
@@ -96,14 +92,10 @@ def test_the_sort_is_off_where_all_degrees_are_equal(tmp_path, monkeypatch, name
     )
     target = np.roll(RING, -1)
     path = tmp_path / "ring.gs"
-    report = convert_arrays(
-        path, RING, target, directed=directed, order=name, page_bytes=4096, memory_bytes=memory, threads=2
-    )
+    convert_arrays(path, RING, target, directed=directed, order=name, page_bytes=4096, memory_bytes=memory, threads=2)
     assert "ordered" not in shuffles
     with open_store(path) as store:
         assert user_ids(store).tolist() == RING.tolist() and store.meta.order == name
-        cost = store_info(store)["sort_cost"]
-    assert report.renumber_seconds == 0 and (cost is None or cost["renumber_seconds"] == 0)
     check_store(path)
     edges = {(int(a), int(b), 1.0) for a, b in zip(RING, target, strict=True)}
     wanted = edges if directed else edges | {(b, a, w) for a, b, w in edges}
@@ -136,49 +128,3 @@ def test_eta_is_the_share_of_in_degrees_from_2_on(tmp_path_factory, seed, direct
     ends = target if directed else np.concatenate([target, source[source != target]])
     with open_store(path) as store:
         assert store_info(store)["eta"] == np.mean(np.bincount(ends, minlength=50) >= 2)
-
-
-def keeps_attributes(folder: Path) -> bool:
-    """Whether the file system keeps extended attributes."""
-    path = folder / "attributes"
-    path.touch()
-    try:
-        os.setxattr(path, ATTRIBUTE, b"{}")
-    except OSError:
-        return False
-    return True
-
-
-def test_what_the_sort_cost_is_kept_beside_the_stores_bytes(tmp_path: Path) -> None:
-    paths = {name: tmp_path / f"{name}.gs" for name in ("natural", "degree", "again")}
-    reports = {}
-    for name, path in paths.items():
-        chosen = "natural" if name == "natural" else "degree"
-        reports[name] = convert_arrays(path, RING % 7, RING, order=chosen, page_bytes=4096)
-    told = SortCost(reports["degree"].sort_seconds, reports["degree"].renumber_seconds)
-    assert told.sort_seconds > 0 and told.renumber_seconds > 0
-    cost = told if keeps_attributes(tmp_path) else None  # nowhere to note it: nothing is said, and nothing fails
-    assert read_sort_cost(paths["degree"]) == cost
-    with open_store(paths["degree"]) as store, open_store(paths["natural"]) as plain:
-        assert store_info(store)["sort_cost"] == (vars(cost) if cost else None)
-        assert store_info(plain)["sort_cost"] is None
-    assert paths["degree"].read_bytes() == paths["again"].read_bytes()
-
-
-@pytest.mark.parametrize("text", [b"", b"{}", b"[1]", b'{"sort_seconds": 1}', b"\xff", None])
-def test_stores_that_say_nothing_of_the_sort(tmp_path: Path, text: bytes | None) -> None:
-    """Older ones, copies without the attribute, and attributes that somebody else wrote."""
-    path = tmp_path / "g.gs"
-    convert_arrays(path, RING % 7, RING, order="degree", page_bytes=4096)
-    if read_sort_cost(path) is not None:
-        os.removexattr(path, ATTRIBUTE) if text is None else os.setxattr(path, ATTRIBUTE, text)
-    with open_store(path) as store:
-        assert store_info(store)["sort_cost"] is None
-
-
-def test_seconds_that_are_none_are_not_told(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.touch()
-    for seconds in (-1.0, float("nan"), float("inf")):
-        SortCost(seconds, 0.0).keep(path)
-        assert read_sort_cost(path) is None

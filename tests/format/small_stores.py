@@ -8,7 +8,8 @@ import numpy as np
 
 from pagestore.layout import PageLayout
 from pagestore.meta import Meta
-from pagestore.pack import pack_range, plan_pages
+from pagestore.pack import pack_range
+from pagestore.planning import plan_pages
 from pagestore.writer import StoreWriter, column_facts
 
 

@@ -12,7 +12,7 @@ from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions
 from gstream.programs.bfs import BFS
 from pagestore import open_store
-from pagestore.bounds import first_unsound, unsound
+from pagestore.check import first_unsound, unsound
 from pagestore.errors import StoreError
 from pagestore.memory import convert_arrays
 from pagestore.planning import PagePlanner

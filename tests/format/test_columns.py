@@ -19,8 +19,8 @@ from pagestore.errors import StoreError, UsageError
 from pagestore.info import store_info
 from pagestore.layout import PageLayout
 from pagestore.meta import Meta
-from pagestore.pack import new_pages, pack_range, pack_small, plan_pages
-from pagestore.planning import COLUMN_LONGEST, COLUMN_WASTE, PagePlanner
+from pagestore.pack import new_pages, pack_range, pack_small
+from pagestore.planning import COLUMN_LONGEST, COLUMN_WASTE, PagePlanner, plan_pages
 from pagestore.topology import check_directory
 from pagestore.verify import verify
 from tests.decoded import decode_edges

@@ -267,7 +267,7 @@ def test_datasets_larger_than_the_file_are_refused_without_memory(tmp_path):
 def test_a_directory_that_no_planner_makes(tmp_path):
     """Right checksums, wrong rows: each rule of the directory is held against it on open."""
     from pagestore.layout import DIRECTORY, PageLayout
-    from pagestore.pack import plan_pages
+    from pagestore.planning import plan_pages
     from pagestore.topology import check_directory
 
     layout = PageLayout(4096, 4)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from small_stores import random_edges, write_store
 
-from pagestore import crc, crc_native, open_store
+from pagestore import crc, open_store
 from pagestore.crc import block_crcs, page_crc, page_crcs
 from pagestore.errors import ResourceError, StoreError
 from pagestore.io import aligned_empty, read_into
@@ -193,19 +194,19 @@ def test_what_is_not_contiguous_is_not_moved(tmp_path):
 
 
 def test_without_the_c_library(monkeypatch):
-    """Where ISA-L is missing there is no compiled loop, and pages are summed one by one."""
-    monkeypatch.setattr(crc_native, "_address", lambda: None)
-    assert crc_native._made() is None
+    """Where ISA-L's function can't be found there is no compiled loop, and pages are summed one by one."""
+    monkeypatch.setattr(crc, "_address", lambda: None)
+    assert crc._compiled_loop.__wrapped__() is None
 
 
-def test_crcs_with_and_without_isal(monkeypatch):
+def test_crcs_with_and_without_the_loop(monkeypatch):
     """Compiled rows, single calls and zlib agree; the number is part of the CRC."""
     pages = np.random.default_rng(0).integers(0, 256, (5, 4096), dtype=np.uint8)
     single = [page_crc(7 + i, page) for i, page in enumerate(pages)]
     assert page_crcs(7, pages).tolist() == single
-    monkeypatch.setattr(crc_native, "crc_rows", None)
+    monkeypatch.setattr(crc, "_compiled_loop", lambda: None)
     assert page_crcs(7, pages).tolist() == single
-    monkeypatch.setattr(crc, "crc32", crc.zlib.crc32)
+    monkeypatch.setattr(crc, "crc32", zlib.crc32)
     assert page_crcs(7, pages).tolist() == single
     assert page_crcs(8, pages)[0] != single[0]
     blocks = block_crcs(pages.reshape(-1)[:10_000], 7, 4096)

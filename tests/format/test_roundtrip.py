@@ -12,7 +12,8 @@ from small_stores import Edges, random_edges, write_store
 
 from pagestore import open_store
 from pagestore.layout import PageLayout
-from pagestore.pack import new_pages, pack_heads, pack_large, pack_range, pack_small, plan_pages
+from pagestore.pack import new_pages, pack_heads, pack_large, pack_range, pack_small
+from pagestore.planning import plan_pages
 from pagestore.verify import verify
 from tests.decoded import decode_edges
 

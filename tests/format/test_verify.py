@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_stores import Edges, random_edges, write_store
 
-from pagestore import open_store, verify_tables
+from pagestore import open_store
 from pagestore import verify as verify_module
 from pagestore.check import scan_neighbours, walk_records
 from pagestore.decode import RuleError, decode_page
@@ -208,7 +208,7 @@ def test_id_tables_that_make_no_sense(tmp_path, ids, order, words):
 @pytest.mark.parametrize("kind", ["names", "integers"])
 def test_ids_are_compared_across_what_is_read_at_once(tmp_path, monkeypatch, kind, swapped):
     """Two at a time: a pair that is exchanged may lie within one reading, or in two."""
-    monkeypatch.setattr(verify_tables, "STEP_ROWS", 16 if kind == "names" else 2)
+    monkeypatch.setattr(verify_module, "STEP_ROWS", 16 if kind == "names" else 2)
     ids = [f"v{number}" for number in range(8)] if kind == "names" else np.arange(8) * 3
     path = str(tmp_path / "g.gs")
     edges = Edges(np.array([0], np.uint64), np.array([1], np.uint64), 8)

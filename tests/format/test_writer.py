@@ -164,7 +164,7 @@ def test_block_crcs_do_not_depend_on_the_slices(path):
     degrees = np.zeros(700_000, np.uint32)
     meta = Meta(len(degrees), 0, False, 4096, 4, heads=False, uuid="0" * 32)
     from pagestore.layout import PageLayout
-    from pagestore.pack import plan_pages
+    from pagestore.planning import plan_pages
 
     plan = plan_pages(PageLayout(4096, 4), degrees)
     whole, cut = path + "1", path + "2"

@@ -30,8 +30,8 @@ from pagestore.meta import Meta, decode_meta, encode_meta
 from pagestore.sizes import MOST_BYTES, parse_size
 from pagestore.store import Store
 from pagestore.topology import check_directory
+from pagestore.verify import check_tables
 from pagestore.verify_pages import check_run
-from pagestore.verify_tables import check_tables
 from tests.fuzz.repair import NAMES, bases, patched, repaired, sealed
 from tests.fuzz.targets import Drawn, Target, TextStream, Wrong, refusal, work_folder, written
 from tests.torture.contents import everything_of
