@@ -75,8 +75,8 @@ def datasets_of(meta: Meta, pages: dict[str, int], head_rows: dict[str, int], na
 class CheckedArray:
     """An array of the store, read by element ranges; each read checks the CRCs of the blocks it touches.
 
-    Threads may share it. It has no lock, which a forked child might find held: each step on the cache is one of the
-    interpreter's.
+    Threads may share it. It needs no lock, which a forked child might find taken: each step on the cache is a single
+    one of the interpreter.
     """
 
     def __init__(self, path: str, name: str, file: StoreFile, extent: Extent, crcs: np.ndarray):
@@ -86,10 +86,10 @@ class CheckedArray:
         self._row_shape = extent.shape[1:]
         self._row_bytes = extent.dtype.itemsize * math.prod(self._row_shape)
         self._cache: OrderedDict[int, np.ndarray] = OrderedDict()
-        self._kept = False
+        self._whole: np.ndarray | None = None  # all bytes, once `keep` was called
 
     def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "_cache": OrderedDict(self._cache) if self._kept else OrderedDict()}
+        return {**vars(self), "_cache": OrderedDict()}
 
     def read(self, first: int = 0, last: int | None = None) -> np.ndarray:
         """Rows [first, last) as a new array. Raises StoreError on a wrong CRC."""
@@ -97,18 +97,15 @@ class CheckedArray:
         if not 0 <= first <= last <= self.rows:
             raise IndexError(f"rows {first} to {last} of {self.name}, which has {self.rows}")
         begin, end = first * self._row_bytes, last * self._row_bytes
+        low, high = begin // BLOCK_BYTES, -(-end // BLOCK_BYTES)
         if begin == end:
             data = np.empty(0, np.uint8)
-        elif begin // BLOCK_BYTES == (end - 1) // BLOCK_BYTES:
-            start = begin // BLOCK_BYTES * BLOCK_BYTES
-            data = self._block(begin // BLOCK_BYTES)[begin - start : end - start].copy()
-        elif self._kept:
-            blocks = range(begin // BLOCK_BYTES, -(-end // BLOCK_BYTES))
-            data = np.concatenate([self._block(number) for number in blocks])
-            data = data[begin - blocks[0] * BLOCK_BYTES : end - blocks[0] * BLOCK_BYTES]
+        elif self._whole is not None:
+            data = self._whole[begin:end].copy()
+        elif high - low == 1:
+            data = self._block(low)[begin - low * BLOCK_BYTES : end - low * BLOCK_BYTES].copy()
         else:
-            start = begin // BLOCK_BYTES * BLOCK_BYTES
-            data = self._blocks(begin // BLOCK_BYTES, -(-end // BLOCK_BYTES))[begin - start : end - start]
+            data = self._blocks(low, high)[begin - low * BLOCK_BYTES : end - low * BLOCK_BYTES]
         return data.view(self.dtype).reshape(last - first, *self._row_shape)
 
     def _block(self, number: int) -> np.ndarray:
@@ -122,11 +119,9 @@ class CheckedArray:
         return block
 
     def keep(self) -> None:
-        """Have the array in memory, for when the file is not there, if it is CACHED_BLOCKS long at most."""
-        if len(self._crcs) <= CACHED_BLOCKS:
-            for number in range(len(self._crcs)):
-                self._block(number)
-            self._kept = True
+        """Load an array of up to CACHED_BLOCKS blocks into memory, for when the file is not there."""
+        if len(self._crcs) <= CACHED_BLOCKS and self._whole is None:
+            self._whole = self._blocks(0, len(self._crcs))
 
     def _blocks(self, first: int, last: int) -> np.ndarray:
         """Bytes of blocks [first, last), checked."""

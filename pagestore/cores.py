@@ -1,10 +1,17 @@
-"""How many cores this process may use; fewer than the machine has under taskset or in a container."""
+"""How many cores this process may use (taskset and containers give fewer), and work handed to threads in order."""
 
 from __future__ import annotations
 
 import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 from pagestore.errors import UsageError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 MAX_THREADS = 256  # or as many as there are cores: more only wait for each other
 
@@ -21,3 +28,21 @@ def checked_threads(threads: int | None, option: str = "--threads") -> int:
     if threads is not None and not 1 <= threads <= most:
         raise UsageError(f"{option} {threads}: it must be 1 to {most}. Leave it out for one a core ({cores} here).")
     return threads or cores
+
+
+def in_order(items: Iterable[Item], work: Callable[[Item], Result], threads: int) -> Iterator[tuple[Item, Result]]:
+    """(item, work(item)) in the order of the items, of which threads + 1 at most are under way."""
+    waiting: deque[tuple[Item, Future[Result]]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for item in items:
+                waiting.append((item, pool.submit(work, item)))
+                if len(waiting) > threads:
+                    first, made = waiting.popleft()
+                    yield first, made.result()
+            while waiting:
+                first, made = waiting.popleft()
+                yield first, made.result()
+        finally:
+            for _, made in waiting:
+                made.cancel()

@@ -7,9 +7,7 @@ whole or absent (pagestore/replacing.py); chunks are made on several threads, wr
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -17,7 +15,7 @@ import numpy as np
 
 from pagestore.convert.crew import Ticker
 from pagestore.convert.options import ProgressHook
-from pagestore.cores import checked_threads
+from pagestore.cores import checked_threads, in_order
 from pagestore.errors import UsageError
 from pagestore.generate import GeneratedSource
 from pagestore.inputs.base import EdgeChunk
@@ -44,9 +42,9 @@ def write_edge_list(
     with replacing(target) as file:
         sink = _sink(suffix, file, source)
         try:
-            for edges, made in made_ahead(source, threads, sink.make):
+            for number, made in in_order(range(source.chunk_count), lambda at: sink.make(source.chunk(at)), threads):
                 sink.put(made)
-                ticker.add(edges)
+                ticker.set(min((number + 1) * source.chunk_edges, source.edge_count))
             sink.close()
         except BaseException:
             sink.drop()
@@ -54,23 +52,6 @@ def write_edge_list(
         size = file.tell()  # of this one: another writer's may stand under the name by the end
     ticker.finish()
     return size
-
-
-def made_ahead(source: GeneratedSource, threads: int, make: Make) -> Iterator[tuple[int, Any]]:
-    """(edges, `make` of the chunk) of all chunks in order, up to `threads` + 1 of them made ahead."""
-
-    def work(number: int) -> tuple[int, Any]:
-        chunk = source.chunk(number)
-        return len(chunk), make(chunk)
-
-    waiting: deque[Future[tuple[int, Any]]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        for number in range(source.chunk_count):
-            waiting.append(pool.submit(work, number))
-            if len(waiting) > threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
 
 
 class _Sink(NamedTuple):

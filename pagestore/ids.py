@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -33,58 +33,49 @@ def nowhere(index: int) -> str:
     return ""
 
 
-class IdStore(Protocol):
-    """What the IDs need of their store; see pagestore.store.Store."""
-
-    path: str
-    meta: Meta
-    layout: PageLayout
-
-    def array(self, name: str) -> CheckedArray: ...
-
-
 class UserIds:
-    """Translates between the three names for one open store."""
+    """Translates between the three names of the vertices of one open store. arrays: the store's, by dataset."""
 
-    def __init__(self, store: IdStore):
-        self._store = store
+    def __init__(self, path: str, meta: Meta, arrays: dict[str, CheckedArray]):
+        self._path, self._meta, self._arrays = path, meta, arrays
+        self._id_dtype = PageLayout(meta.page_bytes, meta.id_bytes).id_dtype
         self._inverse: np.ndarray | None = None
         self._block: tuple[tuple[int, int], _Names] | None = None  # the block of names looked into last
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is made again when it is asked for."""
-        return {"_store": self._store, "_inverse": None, "_block": None}
+        return {**vars(self), "_inverse": None, "_block": None}
 
     def user_ids(self, first: int, last: int) -> Any:
         """User IDs of natural indices [first, last): int64[n], or a pyarrow large_string array."""
-        meta = self._store.meta
+        meta = self._meta
         if not 0 <= first <= last <= meta.vertices:
             raise IndexError(f"vertices {first} to {last} of {meta.vertices}")
         if meta.id_kind == "range":
             return np.arange(meta.id_base + first, meta.id_base + last, dtype=np.int64)
         if meta.id_kind == "integers":
-            return self._store.array("vertices/ids").read(first, last)
+            return self._arrays["vertices/ids"].read(first, last)
         return self._strings(first, last)
 
     def store_ids(self, first: int, last: int) -> np.ndarray:
         """Store IDs (u4 or u8[n]) of natural indices [first, last)."""
-        if self._store.meta.order == "natural":
-            return np.arange(first, last, dtype=self._store.layout.id_dtype)
-        ids = self._store.array("vertices/store_of").read(first, last)
-        if ids.size and int(ids.max()) >= self._store.meta.vertices:
+        if self._meta.order == "natural":
+            return np.arange(first, last, dtype=self._id_dtype)
+        ids = self._arrays["vertices/store_of"].read(first, last)
+        if ids.size and int(ids.max()) >= self._meta.vertices:
             raise self._damaged("vertices/store_of holds an ID past the last vertex")
         return ids
 
     def natural_of(self, store_ids: np.ndarray) -> np.ndarray:
         """Natural indices (u4 or u8[n]) of store IDs. Reordered stores build the inverse once: id_bytes a vertex."""
-        if self._store.meta.order == "natural":
-            return np.asarray(store_ids, self._store.layout.id_dtype)
+        if self._meta.order == "natural":
+            return np.asarray(store_ids, self._id_dtype)
         return self._all_natural()[np.asarray(store_ids, np.intp)]
 
     def natural_ids(self, first: int, last: int) -> np.ndarray:
         """Natural indices (u4 or u8[n]) of store IDs [first, last); of a reordered store, a view of the inverse."""
-        if self._store.meta.order == "natural":
-            return np.arange(first, last, dtype=self._store.layout.id_dtype)
+        if self._meta.order == "natural":
+            return np.arange(first, last, dtype=self._id_dtype)
         return self._all_natural()[first:last]
 
     def names(self, store_ids: Sequence[int], search: bool = False) -> list[str]:
@@ -96,7 +87,7 @@ class UserIds:
             natural = np.array(store_ids, np.int64)
             if self._inverse is not None:
                 natural = self._inverse[natural]
-            elif self._store.meta.order != "natural":
+            elif self._meta.order != "natural":
                 natural = self._searched(natural) if search else np.full(len(natural), -1)
         except UNREADABLE:
             return [""] * len(store_ids)
@@ -111,7 +102,7 @@ class UserIds:
     def _searched(self, store_ids: np.ndarray) -> np.ndarray:
         """Natural indices of a few store IDs, without the inverse; -1 where there is none."""
         wanted, where = np.unique(store_ids, return_inverse=True)
-        natural, count = np.full(len(wanted), -1), self._store.meta.vertices
+        natural, count = np.full(len(wanted), -1), self._meta.vertices
         for first in range(0, count, SEARCHED):
             ids = self.store_ids(first, min(first + SEARCHED, count))
             places = np.flatnonzero(np.isin(ids, wanted))
@@ -119,14 +110,13 @@ class UserIds:
         return natural[where]
 
     def _damaged(self, what: str) -> StoreError:
-        path = self._store.path
-        return StoreError(f"{path}: {what}. {scrub_first(path)}{REBUILD}")
+        return StoreError(f"{self._path}: {what}. {scrub_first(self._path)}{REBUILD}")
 
     def _all_natural(self) -> np.ndarray:
         if self._inverse is None:
-            count = self._store.meta.vertices
+            count = self._meta.vertices
             store_of = self.store_ids(0, count)
-            inverse = np.empty(count, self._store.layout.id_dtype)
+            inverse = np.empty(count, self._id_dtype)
             inverse[store_of] = np.arange(count, dtype=inverse.dtype)
             self._inverse = inverse
         return self._inverse
@@ -139,7 +129,7 @@ class UserIds:
         An integer array is translated without a Python loop. Raises `error` naming the first ID that is not a
         vertex; `what` is the word for it in the message, and `where` of its index stands ahead (a file and a line).
         """
-        store, meta = self._store, self._store.meta
+        meta = self._meta
         wanted: Any
         if meta.id_kind == "strings":
             wanted = np.array([str(value) for value in ids], object)
@@ -154,11 +144,11 @@ class UserIds:
                 natural = known - meta.id_base
                 natural = np.where((known < 0) | (natural >= meta.vertices), -1, natural)
             else:
-                natural = self._search(known, lambda a, b: store.array("vertices/ids").read(a, b))
+                natural = self._search(known, self._arrays["vertices/ids"].read)
         missing = np.flatnonzero(natural < 0)
         if len(missing):
             at = missing[0]
-            raise error(f"{where(at)}{what} {plain(wanted[at])} is not a vertex of {store.path}{self._range_text()}")
+            raise error(f"{where(at)}{what} {plain(wanted[at])} is not a vertex of {self._path}{self._range_text()}")
         return self._stored(natural.astype(np.int64)).astype(np.uint64)
 
     def _numbers(self, ids: Sequence[Any], what: str, error: type[GstreamError], where: Where) -> np.ndarray:
@@ -176,20 +166,20 @@ class UserIds:
             number = None
         if number is not None and (isinstance(value, str | bytes) or number == value):
             return number
-        raise error(f"{where(at)}{what} {value!r} is not a vertex of {self._store.path}, whose IDs are whole numbers.")
+        raise error(f"{where(at)}{what} {value!r} is not a vertex of {self._path}, whose IDs are whole numbers.")
 
     def _range_text(self) -> str:
-        count = self._store.meta.vertices
+        count = self._meta.vertices
         if count == 0:
             return ", which has no vertices."
         first, last = self.user_ids(0, 1)[0], self.user_ids(count - 1, count)[0]
         return f"; its {count} IDs run from {plain(first)} to {plain(last)}. Name one of them."
 
     def _stored(self, natural: np.ndarray) -> np.ndarray:
-        if self._store.meta.order == "natural":
+        if self._meta.order == "natural":
             return natural
         if len(natural) >= MANY:
-            return self.store_ids(0, self._store.meta.vertices)[natural]
+            return self.store_ids(0, self._meta.vertices)[natural]
         return np.array([self.store_ids(int(i), int(i) + 1)[0] for i in natural], np.uint64)
 
     def _search(self, wanted: np.ndarray, block_of: Callable[[int, int], Any]) -> np.ndarray:
@@ -197,7 +187,7 @@ class UserIds:
 
         A block of names is turned into Python's strings only where many of them are wanted.
         """
-        count = self._store.meta.vertices
+        count = self._meta.vertices
         blocks = -(-count // BLOCK_IDS)
         natural = np.full(len(wanted), -1, np.int64)
         order = np.argsort(wanted, kind="stable")
@@ -229,8 +219,8 @@ class UserIds:
     def _strings(self, first: int, last: int) -> Any:
         import pyarrow as pa
 
-        offsets = self._store.array("vertices/names/offsets").read(first, last + 1).astype(np.int64)
-        names = self._store.array("vertices/names/bytes")
+        offsets = self._arrays["vertices/names/offsets"].read(first, last + 1).astype(np.int64)
+        names = self._arrays["vertices/names/bytes"]
         if np.any(offsets[1:] < offsets[:-1]) or offsets[0] < 0 or offsets[-1] > names.rows:  # differences wrap
             raise self._damaged("vertices/names/offsets are not ascending")
         data = names.read(int(offsets[0]), int(offsets[-1]))

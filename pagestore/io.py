@@ -20,45 +20,67 @@ HUGE_BYTES = 2 << 20
 _MOST = 1 << 30  # bytes a system call: Linux moves at most 2^31 - 4096
 
 
-def read_into(fd: int, offset: int, out: np.ndarray, where: str | Callable[[int], str]) -> None:
-    """Fill `out` (contiguous uint8) from `offset`. where: names what is read, or, given a byte, what lies there.
+Where = str | Callable[[int], str]  # names what is read, or, given a byte, what lies there
+Failed = Callable[[OSError, int], Exception]  # what to raise where the system refuses to read at a byte
 
-    Raises StoreError when the file ends first, ResourceError when the disk fails.
+
+def fill(fd: int, offset: int, out: np.ndarray, failed: Failed | None = None, least: int | None = None) -> int:
+    """Read into a contiguous array from a byte offset; returns the bytes read: fewer only where the file ends.
+
+    least: stop once so many are there, the length of `out` by default. failed: else an OSError goes on as it is.
     """
     view, done = _bytes(out), 0
-    while done < len(view):
+    while done < (len(view) if least is None else least):
         try:
             count = os.preadv(fd, [view[done : done + _MOST]], offset + done)
         except OSError as error:
-            raise not_read(error, where, offset + done) from error
+            if failed is None:
+                raise
+            raise failed(error, offset + done) from error
         if count == 0:
-            raise cut(where, offset + done)
+            break
         done += count
+    return done
 
 
-def not_read(error: OSError, where: str | Callable[[int], str], byte: int) -> GstreamError:
+def drain(fd: int, offset: int, data: np.ndarray) -> None:
+    """Write all of a contiguous array at a byte offset. Raises OSError."""
+    view, done = _bytes(data), 0
+    while done < len(view):
+        done += os.pwritev(fd, [view[done : done + _MOST]], offset + done)
+
+
+def read_into(fd: int, offset: int, out: np.ndarray, where: Where) -> None:
+    """Fill `out` (contiguous uint8), of a store, from `offset`.
+
+    Raises StoreError when the file ends first, ResourceError when the disk fails.
+    """
+    done = fill(fd, offset, out, lambda error, byte: not_read(error, where, byte))
+    if done < out.nbytes:
+        raise cut(where, offset + done)
+
+
+def not_read(error: OSError, where: Where, byte: int) -> GstreamError:
     """The error to raise where a store can't be read at a byte."""
     what = f"{_name(where, byte)}: reading at byte {byte} failed"
     return read_error(error, what, REBUILD, StoreError)
 
 
-def cut(where: str | Callable[[int], str], byte: int) -> StoreError:
+def cut(where: Where, byte: int) -> StoreError:
     """The error to raise where a store ends at a byte, before its end."""
     return StoreError(f"{_name(where, byte)}: the file ends at byte {byte}; it was cut. Convert the graph again.")
 
 
-def _name(where: str | Callable[[int], str], byte: int) -> str:
+def _name(where: Where, byte: int) -> str:
     return where if isinstance(where, str) else where(byte)
 
 
 def write_from(fd: int, offset: int, data: np.ndarray, where: str) -> None:
     """Write all of `data` (contiguous) at `offset`. Raises ResourceError when the disk is full or fails."""
-    view, done = _bytes(data), 0
-    while done < len(view):
-        try:
-            done += os.pwritev(fd, [view[done : done + _MOST]], offset + done)
-        except OSError as error:
-            raise disk_error(error, where) from error
+    try:
+        drain(fd, offset, data)
+    except OSError as error:
+        raise disk_error(error, where) from error
 
 
 def aligned_empty(nbytes: int) -> np.ndarray:

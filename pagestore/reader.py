@@ -1,50 +1,80 @@
-"""Reading many pages per call, past h5py and the GIL: one preadv for the run, one compiled call for its CRCs."""
+"""The pages of a topology in the store's file, and reading many of them per call, past h5py and the GIL.
+
+A read is one preadv for the run of pages and one compiled call for its CRCs.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 
 from pagestore.crc import page_crcs
 from pagestore.errors import StoreError
-from pagestore.io import DIRECT_ALIGN, aligned_empty, cut, not_read, read_into
-from pagestore.layout import PageLayout
+from pagestore.io import DIRECT_ALIGN, aligned_empty, cut, fill, not_read
+from pagestore.layout import LARGE, PageLayout
+from pagestore.meta import REBUILD, scrub_first
 
 
-class PageSet(Protocol):
-    """What a reader needs to know of its topology; see pagestore.topology.Topology."""
+@dataclass(frozen=True, eq=False)
+class PageSet:
+    """Where the pages of one topology lie and what is said of them.
 
-    @property
-    def layout(self) -> PageLayout: ...
+    directory: DIRECTORY[pages], CRC and structure checked. pages_offset, weights_offset: file bytes at which page 0
+    starts (0 when there are no pages or weights). weight_dtype, weight_page_bytes: None and 0 without weights.
+    """
 
-    @property
-    def directory(self) -> np.ndarray: ...
-
-    @property
-    def pages_offset(self) -> int: ...
-
-    @property
-    def weight_dtype(self) -> np.dtype | None: ...
-
-    @property
-    def weight_page_bytes(self) -> int: ...
-
-    @property
-    def weights_offset(self) -> int: ...
-
-    @property
-    def pages(self) -> int: ...
+    path: str
+    name: str  # "out" or "in"
+    layout: PageLayout
+    directory: np.ndarray
+    vertices: int
+    pages_offset: int
+    weight_dtype: np.dtype | None
+    weight_page_bytes: int
+    weights_offset: int
+    _in_order: bool  # store IDs follow the order of the user's
+    _user_ids: Callable[[list[int], bool], list[str]]  # UserIds.names
 
     @property
-    def last_id(self) -> np.unsignedinteger: ...
+    def pages(self) -> int:
+        return len(self.directory)
 
     @property
-    def remedy(self) -> str: ...
+    def last_id(self) -> np.unsignedinteger:
+        """The last vertex, as the pages' words are."""
+        return self.layout.id_dtype.type(max(self.vertices, 1) - 1)
 
-    def name_page(self, number: int, search: bool = False) -> str: ...
+    @property
+    def remedy(self) -> str:
+        """What can be done about a damaged page, for messages."""
+        return scrub_first(self.path) + REBUILD
+
+    def name_page(self, number: int, search: bool = False) -> str:
+        """How messages name a page: topology, number, vertices by store IDs, and by the user's where they differ.
+
+        search: look for the user's IDs in a reordered store, too, which takes as long as it takes to read an array.
+        """
+        return self.name_pages([number], search)[0]
+
+    def name_pages(self, numbers: list[int], search: bool = False) -> list[str]:
+        """The same of several pages: a search reads the array once."""
+        rows = self.directory[numbers]
+        first = self._user_ids(rows["first_vertex"].tolist() + rows["last_vertex"].tolist(), search)
+        last = first[len(numbers) :]
+        return [self._name_page(number, *ends) for number, *ends in zip(numbers, first, last, strict=False)]
+
+    def _name_page(self, number: int, first: str, last: str) -> str:
+        row = self.directory[number]
+        ends = int(row["first_vertex"]), int(row["last_vertex"])
+        vertices = f"vertices {ends[0]} to {ends[1]}"
+        yours = f", your vertices {first} to {last}," if self._in_order else f", your vertices {first}, ..., {last},"
+        if row["kind"] == LARGE:
+            vertices, yours = f"vertex {ends[0]} from neighbour {row['position']} on", f", your vertex {first},"
+        same = not (first and last) or (first, last) == (str(ends[0]), str(ends[1]))
+        return f"{self.path}: page {number} of topology {self.name} ({vertices}, store IDs){'' if same else yours}"
 
 
 class PageReader:
@@ -122,12 +152,17 @@ class PageReader:
         begin, end = offset + first * width, offset + (first + count) * width
 
         def where(byte: int) -> str:
-            return topology.name_page(first + (byte - begin) // width, search=True)
+            return topology.name_page(first + (min(max(begin, byte), end - 1) - begin) // width, search=True)
 
-        if not self.direct or not (begin % DIRECT_ALIGN or end % DIRECT_ALIGN or out.ctypes.data % DIRECT_ALIGN):
-            read_into(self._fd, begin, out, where)
-        else:
-            self._read_rounded(begin, end, out, where)
+        low, target = begin, out
+        if self.direct and (begin % DIRECT_ALIGN or end % DIRECT_ALIGN or out.ctypes.data % DIRECT_ALIGN):
+            low = begin // DIRECT_ALIGN * DIRECT_ALIGN  # the blocks around, then a copy
+            target = aligned_empty(-(-(end - low) // DIRECT_ALIGN) * DIRECT_ALIGN)
+        done = fill(self._fd, low, target, lambda error, byte: not_read(error, where, byte), end - low)
+        if done < end - low:
+            raise cut(where, low + done)
+        if target is not out:
+            out.reshape(-1)[:] = target[begin - low : end - low]
         if check:
             self._check(first, out, crc_name)
         return out
@@ -148,19 +183,3 @@ class PageReader:
                     f"{topology.name_page(first + at, search=True)} breaks the format though its checksum is right: no "
                     f"accident made it so. {topology.remedy}"
                 )
-
-    def _read_rounded(self, begin: int, end: int, out: np.ndarray, where: Callable[[int], str]) -> None:
-        """A direct read of the aligned range around [begin, end), then a copy; the file may end inside a block."""
-        low, high = begin // DIRECT_ALIGN * DIRECT_ALIGN, -(-end // DIRECT_ALIGN) * DIRECT_ALIGN
-        high = min(high, os.fstat(self._fd).st_size)
-        buffer = aligned_empty(-(-(high - low) // DIRECT_ALIGN) * DIRECT_ALIGN)
-        view, done = buffer.data, 0
-        while done < end - low:
-            try:
-                moved = os.preadv(self._fd, [view[done:]], low + done)
-            except OSError as error:
-                raise not_read(error, where, min(max(begin, low + done), end - 1)) from error
-            if moved == 0:
-                raise cut(where, min(max(begin, low + done), end - 1))
-            done += moved
-        out.reshape(-1)[:] = buffer[begin - low : end - low]

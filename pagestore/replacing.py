@@ -93,7 +93,7 @@ def _partial(target: Path) -> Iterator[IO[bytes]]:
         path = target.with_name(f".{target.name}.{os.urandom(TOKEN_BYTES).hex()}.partial")
         try:
             with open(path, "xb") as stream:
-                if _locked(stream, path):
+                if _is_ours(stream.fileno(), path):
                     yield stream
                     return
         finally:
@@ -101,14 +101,25 @@ def _partial(target: Path) -> Iterator[IO[bytes]]:
     raise UsageError(f"{target}: other processes keep removing what is written to it. Write to another name.")
 
 
-def _locked(stream: IO[bytes], path: Path) -> bool:
-    """Lock a new file; False where another process took it for a leftover first."""
+def lock_file(file: int, path: str | os.PathLike) -> bool:
+    """Lock an open file until this process ends or closes it; whether it is still the one at `path`.
+
+    File systems that have no locks give none. Raises BlockingIOError where another process has it, OSError.
+    """
     try:
-        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.path.samestat(os.fstat(stream.fileno()), os.stat(path))
-    except (BlockingIOError, FileNotFoundError):
-        return False
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno not in NO_LOCKS:
             raise
-        return True
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _is_ours(file: int, path: Path) -> bool:
+    """Lock a new partial file; False where another process took it for a leftover first."""
+    try:
+        return lock_file(file, path)
+    except BlockingIOError:
+        return False

@@ -46,7 +46,7 @@ class Store:
             self.layout = PageLayout(self.meta.page_bytes, self.meta.id_bytes)
             self._check_datasets()
             self._arrays = self._open_arrays(checksums)
-            self._ids = UserIds(self)
+            self._ids = UserIds(path, self.meta, self._arrays)
             self._topologies = {
                 name: open_topology(path, name, self.meta, self._extents, self._arrays, self.file, self._ids.names)
                 for name in self.meta.topologies

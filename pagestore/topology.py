@@ -11,8 +11,8 @@ from pagestore.arrays import CheckedArray
 from pagestore.errors import StoreError, UsageError
 from pagestore.hdf5 import Extent
 from pagestore.layout import GROUP_SIZES, LARGE, ROW, SLOT_WORDS, SMALL, PageLayout
-from pagestore.meta import REBUILD, Meta, scrub_first
-from pagestore.reader import PageReader
+from pagestore.meta import REBUILD, Meta
+from pagestore.reader import PageReader, PageSet
 from pagestore.storefile import StoreFile
 
 CHECKED = ("layout", "group", "records", "first_vertex", "last_vertex", "edges", "edges_before", "position")
@@ -20,32 +20,15 @@ KNOWN_GROUP = np.isin(np.arange(256), GROUP_SIZES)  # bool[256]: by the director
 
 
 @dataclass(frozen=True, eq=False)
-class Topology:
-    """`out` (lists of targets) or `in` (lists of sources).
+class Topology(PageSet):
+    """`out` (lists of targets) or `in` (lists of sources): its pages and heads.
 
-    directory: DIRECTORY[pages], CRC and structure checked. small_pages: pages 0..small_pages-1 are small, the others
-    large. pages_offset, weights_offset: file bytes at which page 0 starts (0 when there are no pages or weights).
-    weight_dtype, weight_page_bytes: None and 0 without weights.
+    small_pages: pages 0..small_pages-1 are small, the others large.
     """
 
-    path: str
-    name: str
-    layout: PageLayout
-    directory: np.ndarray
     small_pages: int
-    vertices: int
-    pages_offset: int
-    weight_dtype: np.dtype | None
-    weight_page_bytes: int
-    weights_offset: int
     _file: StoreFile
     _heads: CheckedArray | None
-    _in_order: bool  # store IDs follow the order of the user's
-    _user_ids: Callable[[list[int], bool], list[str]]
-
-    @property
-    def pages(self) -> int:
-        return len(self.directory)
 
     @property
     def edges(self) -> int:
@@ -74,44 +57,10 @@ class Topology:
                 )
         return found
 
-    @property
-    def last_id(self) -> np.unsignedinteger:
-        """The last vertex, as the pages' words are."""
-        return self.layout.id_dtype.type(max(self.vertices, 1) - 1)
-
     def reader(self, direct: bool = False) -> PageReader:
         """A reader of this topology's pages; `direct` reads past the page cache (O_DIRECT) where the disk can."""
         opened = self._file.opened()
         return PageReader(self, opened.fileno(), direct)
-
-    def name_page(self, number: int, search: bool = False) -> str:
-        """How messages name a page: topology, number, vertices by store IDs, and by the user's where they differ.
-
-        search: look for the user's IDs in a reordered store, too, which takes as long as it takes to read an array.
-        """
-        return self.name_pages([number], search)[0]
-
-    def name_pages(self, numbers: list[int], search: bool = False) -> list[str]:
-        """The same of several pages: a search reads the array once."""
-        rows = self.directory[numbers]
-        first = self._user_ids(rows["first_vertex"].tolist() + rows["last_vertex"].tolist(), search)
-        last = first[len(numbers) :]
-        return [self._name_page(number, *ends) for number, *ends in zip(numbers, first, last, strict=False)]
-
-    def _name_page(self, number: int, first: str, last: str) -> str:
-        row = self.directory[number]
-        ends = int(row["first_vertex"]), int(row["last_vertex"])
-        vertices = f"vertices {ends[0]} to {ends[1]}"
-        yours = f", your vertices {first} to {last}," if self._in_order else f", your vertices {first}, ..., {last},"
-        if row["kind"] == LARGE:
-            vertices, yours = f"vertex {ends[0]} from neighbour {row['position']} on", f", your vertex {first},"
-        same = not (first and last) or (first, last) == (str(ends[0]), str(ends[1]))
-        return f"{self.path}: page {number} of topology {self.name} ({vertices}, store IDs){'' if same else yours}"
-
-    @property
-    def remedy(self) -> str:
-        """What can be done about a damaged page, for messages."""
-        return scrub_first(self.path) + REBUILD
 
 
 def open_topology(

@@ -12,13 +12,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pagestore.arrays import BLOCK_BYTES
-from pagestore.cores import checked_threads
+from pagestore.cores import checked_threads, in_order
 from pagestore.decode import BATCH_BYTES
 from pagestore.errors import StoreError
 from pagestore.meta import scrub_first
@@ -73,7 +72,7 @@ def verify(path: str, threads: int | None = None, progress: Progress | None = No
     """
     report, threads = VerifyReport(os.fspath(path)), checked_threads(threads)
     began = time.monotonic()
-    with open_store(path) as store, ThreadPoolExecutor(threads) as pool:
+    with open_store(path) as store:
         paged = [extent.nbytes for name, extent in store.extents.items() if name.endswith(("/pages", "/weights"))]
         total = sum(paged) + sum(store.extents[name].nbytes for name in store.array_names)
 
@@ -87,7 +86,7 @@ def verify(path: str, threads: int | None = None, progress: Progress | None = No
         mixes = {}
         for name in store.meta.topologies:
             topology = store.topology(name)
-            mixes[name] = _check_topology(store, topology, pool, threads, report, advance)
+            mixes[name] = _check_topology(store, topology, threads, report, advance)
         if report.ok and len(mixes) == 2 and mixes["out"][0] != mixes["in"][1]:
             report.add(f"{path}: the in-pages hold other edges than the out-pages.")
         if report.ok and not store.meta.directed and mixes["out"][0] != mixes["out"][1]:
@@ -97,9 +96,8 @@ def verify(path: str, threads: int | None = None, progress: Progress | None = No
 
 
 def _check_topology(
-    store: Store, topology: Topology, pool: ThreadPoolExecutor, threads: int, report: VerifyReport,
-    advance: Callable[[int], None],
-) -> tuple[int, int]:  # fmt: skip
+    store: Store, topology: Topology, threads: int, report: VerifyReport, advance: Callable[[int], None]
+) -> tuple[int, int]:
     """Scrub one topology; returns the mixes of its edges as (first, second) and as (second, first)."""
     step = max(1, BATCH_BYTES // topology.layout.page_bytes)
     forward, backward = 0, 0
@@ -107,7 +105,8 @@ def _check_topology(
     bad: list[tuple[int, str]] = []
     padding, unread = 0, False
     width = topology.layout.page_bytes + topology.weight_page_bytes
-    for first, batch in _in_order(pool, threads, lambda at: check_run(store, topology, at, step), topology.pages, step):
+    runs = range(0, topology.pages, step)
+    for first, batch in in_order(runs, lambda at: check_run(store, topology, at, step), threads):
         bad += batch.problems
         for line in batch.unread:
             report.add(line)
@@ -128,18 +127,6 @@ def _check_topology(
     if bad:
         report.bad_pages[topology.name] = [number for number, _ in bad]
     return forward, backward
-
-
-def _in_order(pool: ThreadPoolExecutor, ahead: int, work: Callable, count: int, step: int) -> Iterator[tuple]:
-    """Results of work(0), work(step), ... in order, with at most `ahead` + 1 of them in flight."""
-    pending: list[tuple[int, Future]] = []
-    for first in range(0, count, step):
-        pending.append((first, pool.submit(work, first)))
-        if len(pending) > ahead:
-            at, future = pending.pop(0)
-            yield at, future.result()
-    for at, future in pending:
-        yield at, future.result()
 
 
 def _check_joints(topology: Topology, ends: dict[int, tuple[int, int]]) -> Iterator[tuple[int, str]]:

@@ -8,7 +8,6 @@ thread.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from contextlib import suppress
 from typing import Any
@@ -19,12 +18,12 @@ from pagestore import hdf5
 from pagestore.arrays import BLOCK_BYTES, block_count, checksum_name, datasets_of
 from pagestore.crc import block_crcs, crc32, page_crcs
 from pagestore.errors import UsageError
-from pagestore.faults import NO_LOCKS, disk_error, number_of
+from pagestore.faults import disk_error, number_of
 from pagestore.io import read_into, write_from
 from pagestore.layout import HEADER, HEADER_BYTES, ROW
 from pagestore.meta import FORMAT, Meta, encode_meta
 from pagestore.planning import PagePlan
-from pagestore.replacing import sync_folder
+from pagestore.replacing import lock_file, sync_folder
 
 MOST_ALIGNED = 1 << 20  # pages start at multiples of min(page, 1 MiB)
 _FIXED = ("uuid", "vertices", "edges", "directed", "weighted", "page_bytes", "id_bytes", "order")  # root's attributes
@@ -148,22 +147,15 @@ class StoreWriter:
         except OSError as error:
             raise disk_error(error, self.partial) from error
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            ours = os.path.samestat(os.fstat(fd), os.stat(self.partial))  # not so where it became NAME just now
-        except OSError as error:
-            if error.errno in NO_LOCKS:  # of a network's file system
+            if lock_file(fd, self.partial):  # else it has just become NAME
                 return fd
+        except BlockingIOError:
+            pass
+        except OSError as error:
             os.close(fd)
-            if not isinstance(error, BlockingIOError | FileNotFoundError):
-                raise disk_error(error, self.partial) from error
-            raise self._taken() from error
-        if not ours:
-            os.close(fd)
-            raise self._taken()
-        return fd
-
-    def _taken(self) -> UsageError:
-        return UsageError(f"{self.partial}: another process is writing it. Wait for it, or name another store.")
+            raise disk_error(error, self.partial) from error
+        os.close(fd)
+        raise UsageError(f"{self.partial}: another process is writing it. Wait for it, or name another store.")
 
     def _put(self, name: str, first: int, data: np.ndarray) -> None:
         extent = self._extents[name]

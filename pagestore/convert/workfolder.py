@@ -8,7 +8,6 @@ An exclusive `flock` on the file `lock` keeps two conversions away from one name
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -19,7 +18,8 @@ from typing import Any
 
 from pagestore.convert.storage import disk_errors
 from pagestore.errors import UsageError
-from pagestore.faults import NO_LOCKS, disk_error
+from pagestore.faults import disk_error
+from pagestore.replacing import lock_file
 
 MANIFEST_VERSION = 3
 LOCK_ATTEMPTS = 100  # a lock file can vanish between opening and locking it, once a finishing conversion
@@ -29,15 +29,6 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 def work_folder_of(store: Path) -> Path:
     """Where the lock, the manifest and (without --workdir) all temporary files of a store's conversion are."""
     return store.with_name(store.name + ".partial.d")
-
-
-def _flock(file: int) -> None:
-    """Lock a file, where its file system has locks. Raises BlockingIOError where another process has it, OSError."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno not in NO_LOCKS:
-            raise
 
 
 class WorkFolder:
@@ -78,8 +69,7 @@ class WorkFolder:
                 except FileNotFoundError:
                     continue  # the other conversion ended and removed the folder just now
             try:
-                _flock(self._lock)
-                if os.path.samestat(os.fstat(self._lock), os.stat(self.home / "lock")):
+                if lock_file(self._lock, self.home / "lock"):
                     self._locked = True
                     return
             except BlockingIOError:
@@ -88,8 +78,6 @@ class WorkFolder:
                 raise UsageError(
                     f"{self.store}: another conversion is writing it now. Wait for it to end, or write to another name."
                 ) from None
-            except FileNotFoundError:
-                pass
             except OSError as error:
                 self._let_go()
                 raise disk_error(error, str(self.home)) from error
@@ -189,5 +177,4 @@ class WorkFolder:
         with suppress(OSError):
             if self._lock < 0:
                 self._lock = os.open(self.home / "lock", os.O_RDWR)
-            _flock(self._lock)
-            self._locked = os.path.samestat(os.fstat(self._lock), os.stat(self.home / "lock"))
+            self._locked = lock_file(self._lock, self.home / "lock")

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 
+from pagestore.cores import in_order
 from pagestore.errors import InputError
 from pagestore.inputs.lines import Rule
 from pagestore.inputs.quotes import HIDDEN, MOST_QUOTED, find_breaks
@@ -158,6 +157,7 @@ class ReadAhead:
     def __init__(self, blocks: Iterator[Block]) -> None:
         self._queue: queue.Queue[Block | BaseException | None] = queue.Queue(READ_AHEAD)
         self._stopped = threading.Event()
+        self.failed: BaseException | None = None  # why reading ended early
         # a daemon: a read of stdin that never returns must not keep the process alive
         threading.Thread(target=self._run, args=(blocks,), name="read-ahead", daemon=True).start()
 
@@ -180,11 +180,14 @@ class ReadAhead:
                 continue
         return False
 
-    def next(self) -> Block | BaseException | None:
-        """The next block; None at the end; an exception when reading failed there."""
-        return self._queue.get()
+    def blocks(self) -> Iterator[Block]:
+        """The blocks, until the input ends or reading fails."""
+        while isinstance(item := self._queue.get(), Block):
+            yield item
+        self.failed = item
 
     def stop(self) -> None:
+        """Nobody takes further blocks."""
         self._stopped.set()
 
 
@@ -193,20 +196,9 @@ def parse_in_order(
 ) -> Iterator[tuple[Block, Result]]:
     """Yield (block, parse(block)) in the order of `blocks`, `threads` at a time; `parse` should release the GIL."""
     ahead = ReadAhead(blocks)
-    waiting: deque[tuple[Block, Future[Result]]] = deque()
-    with ThreadPoolExecutor(threads, thread_name_prefix="parse") as pool:
-        try:
-            while isinstance(item := ahead.next(), Block):
-                waiting.append((item, pool.submit(parse, item)))
-                while len(waiting) > threads:
-                    first, future = waiting.popleft()
-                    yield first, future.result()
-            while waiting:
-                first, future = waiting.popleft()
-                yield first, future.result()
-            if item is not None:
-                raise item  # reading failed behind the last whole block: what came before it goes first
-        finally:
-            ahead.stop()
-            for _, future in waiting:
-                future.cancel()
+    try:
+        yield from in_order(ahead.blocks(), parse, threads)
+    finally:
+        ahead.stop()
+    if ahead.failed is not None:
+        raise ahead.failed  # behind the last whole block: what came before it goes first

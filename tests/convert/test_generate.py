@@ -11,7 +11,8 @@ import pytest
 
 from pagestore import open_store
 from pagestore.convert import ConvertOptions, convert
-from pagestore.edgelist import made_ahead, write_edge_list
+from pagestore.cores import in_order
+from pagestore.edgelist import write_edge_list
 from pagestore.errors import UsageError
 from pagestore.generate import GeneratedSource, grid, rmat, scrambled, uniform
 from pagestore.inputs import InputOptions, open_source
@@ -32,8 +33,10 @@ def test_edges_depend_on_the_seed_alone(make) -> None:
     assert len(first) == 16 << 8 and first.max() < 1 << 8
     assert (edges_of(make(8, 16, seed=5), chunk_edges=37) == first).all()
     assert not (edges_of(make(8, 16, seed=6)) == first).all()
-    ahead = np.concatenate([made for _, made in made_ahead(make(8, 16, seed=5), 3, lambda chunk: chunk.source)])
-    assert (ahead.astype(np.int64) == first[:, 0]).all()
+    source = make(8, 16, seed=5)
+    source.chunk_edges = 37
+    made = [chunk.source for _, chunk in in_order(range(source.chunk_count), source.chunk, 3)]
+    assert (np.concatenate(made).astype(np.int64) == first[:, 0]).all()
 
 
 def test_rmat_quadrants() -> None:
