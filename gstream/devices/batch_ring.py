@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gstream.devices.base import DevicePlan
+from gstream.devices.job import DevicePlan
 from gstream.paging.page_cache import PageCache
 from gstream.paging.page_table import PageTable
 

@@ -10,12 +10,12 @@ time (both come to the same values). Pages that devices hold cost nothing then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from gstream.devices.base import Device
+from gstream.devices.base import Exchange
+from gstream.devices.vertices import Vertices
 from gstream.engine.demand import Demand
 from gstream.paging.page_table import PageTable
 from gstream.planning.plan import Plan
@@ -49,7 +49,7 @@ class Chooser:
 
     plan: Plan
     has_done: bool
-    devices: Sequence[Device]
+    exchange: Exchange
     zero_copy: bool = False
     near: bool = False
     unexplored: int = field(init=False)
@@ -62,16 +62,15 @@ class Chooser:
         self.streamed = self.plan.copies or not all(source.resident for source in self.plan.sources.values())
 
     @property
-    def device(self) -> Device:
-        """The one that is asked about bitmaps, which are the same on all (but where `apply` sends)."""
-        return self.devices[0]
+    def state(self) -> Vertices:
+        """Of the device that is asked about bitmaps, which are the same on all (but where `apply` sends)."""
+        return self.exchange.devices[0].state
 
     def look(self) -> Frontier:
         """Measure the frontier, and have what all devices count. Devices that copy know its pages at once."""
         directions = self.plan.directions
         pushed = self.plan.table("push") if self.plan.copies and not self.plan.sweep and "push" in directions else None
-        count, edges, held, lists = self.device.frontier(len(directions) > 1, pushed)
-        count += sum(device.tally() for device in self.devices[1:])
+        count, edges, held, lists = self.exchange.frontier(len(directions) > 1, pushed)
         demand = None if pushed is None or lists is None else Demand.of(pushed, lists)
         return self.frontier_of(count, edges, held, demand)
 
@@ -83,7 +82,7 @@ class Chooser:
         """What a push from the frontier needs."""
         if frontier.demand is None:
             table = self.plan.table("push")
-            frontier.demand = Demand.of(table, self.device.lists_of("active", table))
+            frontier.demand = Demand.of(table, self.state.lists_of("active", table))
         return frontier.demand
 
     def in_place(self, demand: Demand) -> np.ndarray:
@@ -97,8 +96,9 @@ class Chooser:
         """The pages of it that must come."""
         if not self.plan.copies:
             return demand
-        table, numbers, shares = demand.table, demand.numbers, demand.shares(len(self.devices))
-        parts = [device.absent(table, part.numbers) for device, part in zip(self.devices, shares, strict=True)]
+        table, numbers, devices = demand.table, demand.numbers, self.exchange.devices
+        shares = demand.shares(len(devices))
+        parts = [device.absent(table, part.numbers) for device, part in zip(devices, shares, strict=True)]
         absent = parts[0] if len(parts) == 1 else np.concatenate(parts)
         if len(absent) == 0:
             return Demand(table, absent, absent)
@@ -159,7 +159,7 @@ class Chooser:
             heads_bytes = self.plan.graph.head_rows[self.plan.heads] * HEAD_NEIGHBOURS * self.plan.graph.id_bytes
             return pushed > heads_bytes / self.plan.constants.scan
         pull = self.plan.table("pull")
-        return pushed >= self._seconds(Demand.of(pull, self.device.lists_of("open", pull)))
+        return pushed >= self._seconds(Demand.of(pull, self.state.lists_of("open", pull)))
 
     def finish_by_push(self, frontier: Frontier, left: Demand) -> bool:
         """After the heads of a pull: whether what a push from the frontier needs comes sooner than what is left."""

@@ -9,22 +9,23 @@ with Engine(store, options) as engine:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gstream.devices.base import Device, DeviceMemoryError, DevicePlan, HostVertices, Job
+from gstream.devices.base import Device
 from gstream.devices.host.device import HostDevice
 from gstream.devices.host.threads import QUIET, Workers
+from gstream.devices.job import DeviceMemoryError, DevicePlan, HostVertices, Job
 from gstream.devices.page_kernel import PageKernel
 from gstream.engine.checkpoint import Keeper, make_keeper
 from gstream.engine.demand import Demand
-from gstream.engine.feeding import exhaust, feed, in_turn
-from gstream.engine.make_devices import make_devices
+from gstream.engine.feeding import feed
+from gstream.engine.make_devices import make_devices, make_exchange
 from gstream.engine.superstep import Run, Watch
 from gstream.engine.turns import Turn
 from gstream.hostcode.compile import GraphShape, compile_host
@@ -60,13 +61,13 @@ class Engine:
         self.device_counts = len(self.specs), sum(spec.kind == "host" for spec in self.specs)  # the latter: hosts
         self.graph = graph_of(store, len(self.specs))
         self.devices: list[Device] = make_devices(self.specs, self.options)
-        self.graph = replace(self.graph, apart=max(device.apart(self.devices) for device in self.devices))
+        self.exchange = make_exchange(self.devices)
+        self.graph = replace(self.graph, apart=self.exchange.apart)
         self._readers = ThreadPoolExecutor(self.options.read_threads, "read-ahead", *QUIET)
         poison = any(device.reads_late for device in self.devices)
         capped = self.options.host_memory is not None
         pin = self.devices[0].pin if self.devices[0].pins else None
         self._sources = Sources(store, len(self.devices), pin, self._readers, capped, poison, self.options.trace)
-        self._servers = ThreadPoolExecutor(len(self.devices), "device", *QUIET)
         self.arrays = VertexArrays(self.devices[0])
         self._costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
         self.most_device_bytes: int | None = None  # what a device turned out to have
@@ -88,7 +89,7 @@ class Engine:
         """End all threads and free pages and devices."""
         self._costs.close()
         self._readers.shutdown()
-        self._servers.shutdown()
+        self.exchange.close()
         if "workers" in vars(self):
             self.workers.close()
         self._sources.clear()
@@ -263,50 +264,10 @@ class Engine:
             device.release()
         self._sources.drop_streamed()
 
-    def each(self, call: Callable[[int], Any]) -> None:
-        """call(number) for every device, then a barrier: all finish, unless they can meet by themselves. From threads
-        where all devices allow it, and calls take time.
-
-        A device alone knows the order of what it was called for, and need not finish it.
-        """
-        if len(self.devices) == 1:
-            call(0)
-            self.devices[0].settle()
-            return
-
-        def serve(number: int) -> None:
-            call(number)
-            self.devices[number].finish()
-
-        if all(device.threaded and not device.queues for device in self.devices):
-            futures = [self._servers.submit(serve, number) for number in range(len(self.devices))]
-            try:
-                wait(futures)
-            except BaseException:
-                wait(futures)  # a signal: nobody may work on the devices when it is raised
-                raise
-            for future in futures:
-                future.result()
-            return
-        for number in range(len(self.devices)):
-            call(number)
-        if not self.devices[0].meet(self.devices):
-            late = [device.lateness() for device in self.devices]
-            for number in sorted(range(len(self.devices)), key=late.__getitem__):
-                self.devices[number].finish()
-
     def stream(self, demand: Demand, weights: bool, again: bool = False, in_place: np.ndarray = NO_PAGES) -> None:
         """Submit pages to the devices that own them, small pages first; finish all. See gstream.engine.feeding."""
-        sources, devices, shares = self._sources.of(demand.table), self.devices, demand.shares(len(self.devices))
-
-        def feeding(number: int) -> Generator[None, None, None]:
-            return feed(devices[number], sources[number], shares[number], weights, again, in_place)
-
-        if all(device.queues for device in devices):
-            in_turn([feeding(number) for number in range(len(devices))])
-            self.each(lambda number: None)
-        else:
-            self.each(lambda number: exhaust(feeding(number)))
+        given = zip(self.devices, self._sources.of(demand.table), demand.shares(len(self.devices)), strict=True)
+        self.exchange.feed([feed(*one, weights, again, in_place) for one in given])
 
     def in_memory(self, table: PageTable, weights: bool, wanted: np.ndarray = NO_PAGES) -> InMemory:
         """The pages of a topology that is resident in host memory; wanted: int64[n], those that are read first."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Generator
-from contextlib import ExitStack, closing
+from contextlib import closing
 
 import numpy as np
 
-from gstream.devices.base import Device
+from gstream.devices.base import Device, Feeding
 from gstream.engine.demand import Demand
 from gstream.paging.page_source import PageSource
 
 
 def feed(
     device: Device, source: PageSource, demand: Demand, weights: bool, again: bool, in_place: np.ndarray
-) -> Generator[None, None, None]:
+) -> Feeding:
     """Submit pages to a device, a batch a step; does not wait for the last ones.
 
     again: the next call will be for the same pages, so that reading and copying go on meanwhile. in_place: int64[k],
@@ -49,24 +47,3 @@ def read_in_place(
     device.stats.pages_in_place += len(sparse.numbers)
     device.submit_in_place(sparse)
     return others[np.isin(others, sparse.numbers, assume_unique=True, invert=True)]
-
-
-def exhaust(feeding: Generator[None, None, None]) -> None:
-    """All steps, one after the other."""
-    deque(feeding, maxlen=0)
-
-
-def in_turn(feedings: list[Generator[None, None, None]]) -> None:
-    """A step of each at a time, all from this thread: threads that feed GPUs wait for each other's interpreter.
-
-    A batch takes a thread some 60 us beside 300 us of the link's time; two threads took 340 us each for it (measured).
-    """
-    with ExitStack() as stack:
-        going = deque(stack.enter_context(closing(feeding)) for feeding in feedings)
-        while going:
-            feeding = going.popleft()
-            try:
-                next(feeding)
-            except StopIteration:
-                continue
-            going.append(feeding)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from importlib import import_module
 
-from gstream.devices.base import Device
+from gstream.devices.base import Device, Exchange
 from gstream.devices.host.device import HostDevice
 from gstream.options.run_options import TEST_DEVICES, DeviceSpec, RunOptions
 
@@ -23,6 +23,11 @@ def make_devices(specs: list[DeviceSpec], options: RunOptions) -> list[Device]:
             device.close()
         raise
     return made
+
+
+def make_exchange(devices: list[Device]) -> Exchange:
+    """How they agree: devices of one run are all of one kind, which says so."""
+    return devices[0].exchange(devices)
 
 
 def _make(spec: DeviceSpec, name: str, threads: int, options: RunOptions) -> Device:

@@ -11,21 +11,21 @@ everything, and the link between devices idle in the other direction. A sender c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gstream.devices.base import Device, Range
-
-if TYPE_CHECKING:
-    from gstream.planning.plan import Plan
+from gstream.devices.base import Exchange
+from gstream.devices.job import Range
+from gstream.planning.plan import Plan
 
 
 class Sending:
     """What one run sends so. on: whether it does; sent: messages are there, and values only with their owners."""
 
-    def __init__(self, code: Any, plan: Plan, devices: Sequence[Device]) -> None:
-        self._plan, self._devices, self.sent = plan, devices, False
-        self.on = self._may(code) and all(device.send_to(devices) for device in devices)
+    def __init__(self, code: Any, plan: Plan, exchange: Exchange) -> None:
+        self._plan, self._exchange, self.sent = plan, exchange, False
+        self.on = exchange.sends and self._may(code)
+        whole = plan.device.resident and plan.chunks
+        exchange.attach(self.slices(plan.chunks[0]) if whole else None, self.on)
 
     def _may(self, code: Any) -> bool:
         """Only where a message depends on its vertex alone: `apply` does not know yet what the totals come to."""
@@ -39,5 +39,5 @@ class Sending:
 
     def collect(self) -> None:
         """Bring the values of all slices to the first device."""
-        if self.sent and len(self._devices) > 1:
-            self._devices[0].collect(self.slices(self._plan.chunks[0]), self._devices)
+        if self.sent:
+            self._exchange.collect(self.slices(self._plan.chunks[0]))

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gstream.devices.base import Device, Job
+from gstream.devices.base import Device, Exchange
+from gstream.devices.job import Job
 from gstream.engine.checkpoint import Keeper
 from gstream.engine.delta_stepping import Near
 from gstream.engine.demand import Demand
@@ -28,11 +29,9 @@ class Streamer(Protocol):
     """What the driver needs of the engine: its devices, and pages streamed to them."""
 
     devices: list[Device]
+    exchange: Exchange
     options: RunOptions
     turn: Turn
-
-    def each(self, call: Callable[[int], None]) -> None:
-        """call(device number) for every device, side by side where they allow it; then a barrier (Device.meet)."""
 
     def stream(self, demand: Demand, weights: bool, again: bool = False, in_place: np.ndarray = NO_PAGES) -> None:
         """Submit the pages to their owners and finish; again: the next call asks for them too.
@@ -72,11 +71,11 @@ class RunState:
         keeper: Keeper | None = None,
     ) -> None:  # fmt: skip
         self.engine, self.code, self.plan, self.job = engine, code, plan, job
-        self.devices: list[Device] = engine.devices
+        self.devices, self.exchange = engine.devices, engine.exchange
         self.watch, self.keeper, self.trace = watch, keeper, engine.options.trace
         self.near = Near(plan) if plan.device.held_bits else None
         zero_copy = engine.options.zero_copy and self.devices[0].zero_copy
-        self.chooser = Chooser(plan, code.has_done, self.devices, zero_copy, self.near is not None)
+        self.chooser = Chooser(plan, code.has_done, self.exchange, zero_copy, self.near is not None)
         self.stats = RunStats(kept=None if keeper is None else keeper.kept)
         self.warm = any(len(pages) for held in plan.on_devices.values() for pages in held)  # of runs before
         self.began_at = self.made = 0  # superstep of the checkpoint (0: none); supersteps made after it

@@ -191,7 +191,7 @@ class SmallFrontier:
         """Read the frontier's pages that are not in memory, if it waits for one; bytes. A superstep by the driver would
         send what waits, too: as many supersteps are made whatever was in memory."""
         engine, table = self._state.engine, self._table
-        wanted = np.flatnonzero(self._device.lists_of("active", table))
+        wanted = np.flatnonzero(self._device.state.lists_of("active", table))
         before = engine.counts()[3]
         engine.in_memory(table, self._state.plan.weights, wanted[~self._there.read[wanted]])
         return engine.counts()[3] - before

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from gstream.devices.base import Job, Range, Step
+from gstream.devices.base import Device
+from gstream.devices.job import Job, Range, Step
 from gstream.engine.autonomous import Autonomous
 from gstream.engine.checkpoint import Keeper, State
 from gstream.engine.demand import Demand
@@ -41,18 +42,10 @@ class Run(RunState):
         self.partials = np.zeros((-(-plan.graph.vertices // BLOCK), len(code.totals)), dtype=np.float64)
         self.late: list[tuple[slice, np.ndarray]] = []  # partials on their way: rows, and what comes there
         self.totals: dict[str, float] = {}
-        self.sending = Sending(code, plan, self.devices)
-        self.spread = not code.idempotent and plan.device.resident and self._spread()
+        self.sending = Sending(code, plan, self.exchange)
         self.overlap = Overlap(self, self.pull)
         self._whole: dict[str, Demand] = {}
         self.in_place = not code.synchronous  # or a run was that this one goes on from
-
-    def _spread(self) -> bool:
-        """Whether pulls write what a vertex got to the device whose slice has it."""
-        if len(self.devices) == 1 or not self.plan.chunks:
-            return False
-        slices = self.sending.slices(self.plan.chunks[0])
-        return all(device.spread(slices, self.devices) for device in self.devices)
 
     def go(self, limit: int | None, asked: Asked) -> tuple[int, bool]:
         """Run to the end, or to the limit, or until the caller's patience is gone; (supersteps, converged)."""
@@ -102,9 +95,9 @@ class Run(RunState):
     def state(self, supersteps: int) -> State:
         """What a checkpoint keeps, after so many supersteps; good until the next one."""
         values = self.values()  # and the bits of all
-        active = self.devices[0].read_bits("active")
+        active = self.devices[0].state.read_bits("active")
         if self.near is not None:
-            active |= self.devices[0].read_bits("held")
+            active |= self.devices[0].state.read_bits("held")
         step, limit = self.order or (None, None)
         return State(
             superstep=supersteps, value=values, active=active, partials=self.partials,
@@ -118,7 +111,7 @@ class Run(RunState):
         if not self.plan.device.resident:
             assert self.job.host.value is not None
             self.job.host.value[:] = saved.value
-        self.each(lambda d: self.devices[d].restore(saved.value, saved.active))
+        self.exchange.each(lambda device, _: device.state.restore(saved.value, saved.active))
         if self.code.totals:
             self.partials[:] = saved.partials
         self.stale = True  # open bits are all set
@@ -130,7 +123,7 @@ class Run(RunState):
         elif self.near is not None and saved.near_step is not None:
             self.near.step = saved.near_step
             for device in self.devices:
-                device.hold_back(self.near.step, self.near.least_edges)
+                device.state.hold_back(self.near.step, self.near.least_edges)
 
     def still(self, frontier: Frontier, supersteps: int, exactly: bool) -> bool:
         """Whether nothing is active. SUM sweeps every edge, so at its start all vertices are, whatever their value."""
@@ -142,13 +135,13 @@ class Run(RunState):
         """First values of all vertices, chunk by chunk; the vertices that differ from the identity are active."""
         for chunk in self.plan.start_chunks:
             slices = self.plan.slices(chunk, BLOCK)
-            self.each(lambda d, chunk=chunk: self.devices[d].load(chunk, values=False))
-            self.each(lambda d, slices=slices: self.devices[d].start(slices[d]))
+            self.exchange.each(lambda device, _, chunk=chunk: device.state.load(chunk, values=False))
+            self.exchange.each(lambda device, d, slices=slices: device.state.start(slices[d]))
             self.hand_round(slices)
         if self.plan.double_buffer:
             self.swap_values()
         for device in self.devices:
-            device.advance()
+            device.state.advance()
 
     def look(self) -> Frontier:
         """Measure the frontier; then nothing is queued on any device but what was begun for the superstep that follows,
@@ -173,9 +166,9 @@ class Run(RunState):
         if self.plan.double_buffer:
             self.swap_values()
         for device in self.devices:
-            device.advance()
+            device.state.advance()
             if self.near is not None:
-                device.hold_back(self.near.step, self.near.least_edges)
+                device.state.hold_back(self.near.step, self.near.least_edges)
         following = self.look()
         if self.near is not None:
             self.near.note(following.held)
@@ -199,7 +192,7 @@ class Run(RunState):
             self.readmit(step, demand, in_place)
         self.refresh(step)
         for chunk in self.plan.chunks:
-            self.put(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
+            self.exchange.queue(lambda device, _, chunk=chunk: device.state.load(chunk, values=True))
             wanted = demand
             if len(self.plan.chunks) > 1 and step.direction == "pull":
                 wanted = demand.among(step.table.pages_of_range(*chunk))
@@ -214,7 +207,7 @@ class Run(RunState):
 
     def demand(self, direction: str, frontier: Frontier) -> tuple[Step, Demand]:
         """What the superstep does and the pages that it needs (the thesis's next pages)."""
-        table, device = self.plan.table(direction), self.devices[0]
+        table, state = self.plan.table(direction), self.devices[0].state
         step = Step(direction, table)
         if not self.code.idempotent:
             return step, self.whole(table)
@@ -223,16 +216,16 @@ class Run(RunState):
         if not self.code.has_done or not self.job.plan.resident:
             return step, self.whole(table)
         if self.stale:
-            self.each(lambda d: self.devices[d].reopen())
+            self.exchange.each(lambda device, _: device.state.reopen())
         which = "open"
         if self.plan.heads is not None:
             which, step.remain = "remain", True
             self.settle_by_heads(step)
-        left = Demand.of(table, device.lists_of(which, table))
+        left = Demand.of(table, state.lists_of(which, table))
         if step.remain and not self.forced and self.chooser.finish_by_push(frontier, left):
             return self.push(frontier)
         if len(left.numbers):
-            step.listed = device.list_vertices(which, self.plan.graph.vertices // LISTED)
+            step.listed = state.list_vertices(which, self.plan.graph.vertices // LISTED)
             step.skip = 4 if step.remain and step.listed is not None else 0
         self.stale = len(left.numbers) > 0
         return step, left
@@ -245,26 +238,25 @@ class Run(RunState):
 
     def push(self, frontier: Frontier) -> tuple[Step, Demand]:
         """A push from the frontier and the pages that hold it."""
-        device = self.devices[0]
         self.stale = True
-        listed = device.list_vertices("active", frontier.vertices) if frontier.listed else None
+        listed = self.devices[0].state.list_vertices("active", frontier.vertices) if frontier.listed else None
         return Step("push", self.plan.table("push"), listed), self.chooser.pushed(frontier)
 
     def settle_by_heads(self, step: Step) -> None:
         """Let the resident heads settle what they can; what stays open has its remain bit set."""
         rows = self.plan.graph.head_rows[step.table.name]
         slices = [(first, min(last, rows)) for first, last in self.plan.slices((0, self.plan.graph.vertices), 64)]
-        self.each(lambda d: self.devices[d].heads(step, slices[d]) if slices[d][0] < slices[d][1] else None)
-        if len(self.devices) > 1:
-            self.each(lambda d: self.devices[d].gather(slices, self.devices, values=True))
+        self.exchange.each(lambda device, d: device.state.heads(step, slices[d]) if slices[d][0] < slices[d][1] else 0)
+        self.exchange.gather(slices, values=True)
+        self.exchange.order()
 
     def refresh(self, step: Step) -> None:
         """RA of a pull: what every vertex sends, from WA. Every device makes all of it, unless it was sent."""
         if step.direction != "pull" or self.sending.sent or not (self.job.plan.message or self.job.plan.source_copy):
             return
         for chunk in self.plan.chunks:
-            self.put(lambda d, chunk=chunk: self.devices[d].load(chunk, values=True))
-            self.put(lambda d, chunk=chunk: self.devices[d].refresh(chunk))
+            self.exchange.queue(lambda device, _, chunk=chunk: device.state.load(chunk, values=True))
+            self.exchange.queue(lambda device, _, chunk=chunk: device.state.refresh(chunk))
 
     def readmit(self, step: Step, demand: Demand, in_place: np.ndarray) -> None:
         """All of a page that is copied sends: held back, it would have the page copied once more."""
@@ -275,7 +267,7 @@ class Run(RunState):
         whole = whole[whole < table.small_pages]
         if len(whole):
             step.listed = None  # there are more now
-            self.each(lambda d: self.devices[d].readmit(table, whole))
+            self.exchange.each(lambda device, _: device.state.readmit(table, whole))
 
     def join(self, step: Step, demand: Demand, in_place: np.ndarray) -> None:
         """Stream pages to their owners: the inner loop of Figure 6. Devices are fed side by side."""
@@ -288,19 +280,15 @@ class Run(RunState):
     def merge(self, step: Step, chunk: Range) -> None:
         """Step 3 and 4 of Figure 5: slices of all copies are combined, applied and handed round or stored."""
         began = time.perf_counter()
-        slices, several = self.sending.slices(chunk), len(self.devices) > 1
-        pulled = not self.code.idempotent and step.direction == "pull"
+        slices = self.sending.slices(chunk)
 
-        def renew(number: int) -> None:  # no device touches another's slice
-            device, part = self.devices[number], slices[number]
-            if several and not (pulled and self.spread):
-                device.reduce(part, self.devices)
-            if pulled:
-                device.add_hubs(step.table, part, self.devices)
+        def apply(device: Device, number: int) -> None:
+            part = slices[number]
             if not self.code.in_place and part[0] < part[1]:
-                device.apply(part)
+                device.state.apply(part)
 
-        self.each(renew)
+        summed = not self.code.idempotent and step.direction == "pull"
+        self.exchange.reduce(slices, step.table if summed else None, apply)
         self.sending.sent = self.sending.on
         self.hand_round(slices)
         if self.trace is not None:
@@ -309,15 +297,13 @@ class Run(RunState):
     def hand_round(self, slices: list[Range]) -> None:
         """Slices of the new bits, and of values where they are resident, to all devices (unless messages were sent);
         values to host memory where they are not resident; and partials."""
-        if len(self.devices) > 1:
-            values = self.plan.device.resident and not self.sending.sent
-            call = self.put if self.near is None else self.each  # holding back changes the bits that others take
-            call(lambda d: self.devices[d].gather(slices, self.devices, values))
+        self.exchange.gather(slices, self.plan.device.resident and not self.sending.sent)
+        if self.near is not None:  # holding back changes the bits that others take
+            self.exchange.order()
         for device, part in zip(self.devices, slices, strict=True):
-            if part[0] < part[1]:
-                device.store(part)
-                if self.code.totals:
-                    self.late.append((slice(part[0] // BLOCK, -(-part[1] // BLOCK)), device.partials(part)))
+            device.state.store(part)
+        if self.code.totals:
+            self.late.extend(self.exchange.partials(slices))
 
     def sum_totals(self) -> None:
         """From the partials that have come."""
@@ -331,26 +317,11 @@ class Run(RunState):
         host = self.job.host
         host.value, host.next_value = host.next_value, host.value
 
-    def each(self, call: Any) -> None:
-        """call(device number) on every device, then a barrier: what is called next comes after it on all."""
-        self.engine.each(call)
-
-    def put(self, call: Any) -> None:
-        """call(device number) on every device; resident ones that queue what they do go on before it is done.
-
-        The next barrier comes before any of them changes what another may be reading.
-        """
-        if self.plan.device.resident and all(device.queues for device in self.devices):
-            for number in range(len(self.devices)):
-                call(number)
-        else:
-            self.each(call)
-
     def values(self) -> np.ndarray:
         """value[V] in store order."""
         if self.plan.device.resident:
             self.sending.collect()
-            return self.devices[0].read_values()
+            return self.devices[0].state.read_values()
         assert self.job.host.value is not None
         return self.job.host.value
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gstream.devices.base import DevicePlan, Range
+from gstream.devices.job import DevicePlan, Range
 from gstream.paging.ownership import cut_batches, share, slices
 from gstream.paging.page_source import SourcePlan
 from gstream.paging.page_table import PageTable

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from gstream.devices.base import DevicePlan, Range
+from gstream.devices.job import DevicePlan, Range
 from gstream.options.run_options import DeviceSpec, RunOptions
 from gstream.paging.page_source import SourcePlan
 from gstream.paging.page_table import LEAST_GROUPS, PageTable

@@ -10,11 +10,11 @@ from record_graphs import ASKED, CASES, KINDS, check, make_path
 import gstream
 from gstream.algorithms.components import scc, strong
 from gstream.algorithms.support import lists, session
-from gstream.devices.base import DeviceMemoryError
 from gstream.devices.gpu import record_sweep as gpusweep
 from gstream.devices.gpu.device import GpuDevice
 from gstream.devices.gpu.record_sweep import merge_copies
 from gstream.devices.gpu.resident_arrays import GpuArrays
+from gstream.devices.job import DeviceMemoryError
 from pagestore.memory import convert_arrays
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]

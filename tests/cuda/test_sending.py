@@ -10,12 +10,12 @@ from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 from test_overlap import Normed, Turns
 
-from gstream.devices.gpu.vertices import GpuVertices
+from gstream.devices.gpu.vertex_state import GpuState
 from gstream.engine.engine import Engine
 from gstream.language.program import SUM, Program, f32
 from gstream.options.run_options import RunOptions
 from gstream.programs.pagerank import PageRank
-from tests.fakes.vertices import LateDevice
+from tests.fakes.vertices import LateState
 
 SENDERS, V, E, SUPERSTEPS = 20_000, 40_000, 60_000, 5
 DEVICES = [
@@ -63,11 +63,12 @@ def store(tmp_path_factory):
 def refreshed(monkeypatch):
     """How often each device made messages of all vertices."""
     counts: dict[str, int] = {}
-    for kind in (LateDevice, GpuVertices):
+    for kind in (LateState, GpuState):
 
-        def call(device, part, usual=kind.refresh):
-            counts[device.name] = counts.get(device.name, 0) + 1
-            usual(device, part)
+        def call(state, part, kind=kind, usual=kind.refresh):
+            name = f"cuda:{state.gpu.index}" if kind is GpuState else state._device.name
+            counts[name] = counts.get(name, 0) + 1
+            usual(state, part)
 
         monkeypatch.setattr(kind, "refresh", call)
     return counts

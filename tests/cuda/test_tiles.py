@@ -12,11 +12,11 @@ import standin
 from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
-from gstream.devices.base import DeviceMemoryError
 from gstream.devices.gpu import page_pool as gpupool
 from gstream.devices.gpu import tiles as gputiles
 from gstream.devices.gpu.driver import DeviceError
 from gstream.devices.gpu.tiles import PATIENCE, Cut, Tiles, cut_by_tiles, first_tiles, tiles_of
+from gstream.devices.job import DeviceMemoryError
 from gstream.engine.engine import Engine
 from gstream.language.program import SUM, Program, f64
 from gstream.options.run_options import RunOptions

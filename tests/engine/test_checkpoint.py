@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from engine_graphs import Balance, Least, make_store, skewed_edges
 
-from gstream.devices.base import DeviceMemoryError
+from gstream.devices.job import DeviceMemoryError
 from gstream.engine.checkpoint import Keeper, hash_of
 from gstream.engine.checkpoint_slots import SlotFolder
 from gstream.engine.engine import Engine

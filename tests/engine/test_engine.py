@@ -13,8 +13,8 @@ from numba import njit
 from oracle import interpret
 
 from gstream import SUM, Program, f64, total
-from gstream.devices.base import DeviceMemoryError
 from gstream.devices.host.device import HostDevice
+from gstream.devices.job import DeviceMemoryError
 from gstream.engine.engine import Engine
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.options.run_options import DeviceSpec, RunOptions, parse_devices

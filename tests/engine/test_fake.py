@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from engine_graphs import make_store, skewed_edges
 
-from gstream.devices.base import DevicePlan
 from gstream.devices.batch_ring import BatchRing
+from gstream.devices.job import DevicePlan
 from gstream.engine.engine import Engine
-from gstream.engine.superstep import Run
 from gstream.options.run_options import RunOptions
 from gstream.paging.page_source import Batch, PageSource
 from gstream.planning.memory_fit import graph_of
@@ -20,6 +19,7 @@ from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from tests.fakes import device as fake
 from tests.fakes import scheduler as late
+from tests.fakes.vertices import LateExchange
 
 V, E = 700, 6000
 
@@ -191,12 +191,12 @@ def test_a_merge_before_the_peers_have_finished_is_found_out(store, monkeypatch)
 def test_slices_handed_round_before_they_are_renewed_are_found_out(store, monkeypatch, direction):
     """The one barrier of a merge: everybody's slice is renewed before others take it."""
 
-    def renew(run, call):
-        for number in range(len(run.devices)):
-            call(number)
+    def renew(exchange, slices, pulled, then):
+        for number, device in enumerate(exchange.devices):
+            exchange._combine(device, slices[number], pulled)
+            then(device, number)
 
-    each = Run.each
-    monkeypatch.setattr(Run, "each", lambda run, call: (renew if call.__name__ == "renew" else each)(run, call))
+    monkeypatch.setattr(LateExchange, "reduce", renew)
     with pytest.raises(AssertionError, match="while fake:[01] has .* queued"):
         with Engine(store, RunOptions(devices=["fake:1:2"], direction=direction)) as engine:
             engine.run(PageRank(), max_supersteps=50)
@@ -210,7 +210,7 @@ def test_a_batch_that_is_never_given_back_is_found_out(store, monkeypatch):
 
 def test_slices_that_overlap_change_the_answer(store, monkeypatch):
     """The merge is what makes several devices one: without it answers differ, so these tests do look at it."""
-    monkeypatch.setattr(fake.FakeDevice, "gather", lambda device, parts, peers, values: None)
+    monkeypatch.setattr(LateExchange, "gather", lambda exchange, slices, values: None)
     with Engine(store, RunOptions(devices=["fake:1:2"], direction="push")) as engine:
         lost = engine.run(BFS(source=3), max_supersteps=50).value
     monkeypatch.undo()

@@ -16,10 +16,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gstream.devices.base import DevicePlan, Job, Step
 from gstream.devices.batch_ring import BatchRing, Placement, cut_by_reach
 from gstream.devices.early_pull import Repeat
 from gstream.devices.host.vertex_state import records_of
+from gstream.devices.job import DevicePlan, Job, Step
 from gstream.devices.page_kernel import PageKernel
 from gstream.hostcode.parts import make_parts
 from gstream.paging.page_source import POISON, Batch, nothing
@@ -76,7 +76,7 @@ class FakeDevice(LateDevice):
         self._sources = []
 
     def _count_hits(self) -> None:
-        self._count_edges()
+        self._count_looked()
         for cache in self._ring.caches.values() if self._ring else ():
             self.stats.cache_hits += cache.hits
             self.stats.cache_misses += cache.misses

@@ -4,111 +4,164 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from typing import Any
 
 import numpy as np
 
-from gstream.devices.base import Device, Range, Step
-from gstream.devices.host.memory_device import MemoryDevice, states
+from gstream.devices.base import Call, Exchange
+from gstream.devices.host.memory_device import MemoryDevice, MemoryExchange
+from gstream.devices.host.vertex_state import VertexState
+from gstream.devices.job import Job, Range, Step
 from gstream.paging.page_table import PageTable
 from tests.fakes.scheduler import Operation, Scheduler
 
 PULLING = ("gather", "advance", "ask", "kernel")  # what may be queued when a superstep is over
 
 
+class LateState(VertexState):
+    """Vertex kernels are done by `finish` of the device, or before pages that come after `begin`.
+
+    peers: devices that `apply` sends to.
+    """
+
+    def __init__(self, job: Job, device: LateDevice) -> None:
+        super().__init__(job, _call, copies=True)
+        self._device, self.peers = device, list[LateDevice]()
+
+    def _later(self, kind: str, *given: Any) -> None:
+        """Queue a call of the kernel itself."""
+        usual = getattr(VertexState, kind)
+        self._device.later(kind, lambda: usual(self, *given))
+
+    def _now(self, kind: str, *given: Any) -> None:
+        """What must find nothing queued, where it does anything."""
+        assert not self._device.queued, f"{self._device.name}: {kind} while {self._device.queued} is queued"
+        getattr(VertexState, kind)(self, *given)
+
+    def start(self, part: Range) -> None:
+        self._later("start", part)
+
+    def refresh(self, part: Range) -> None:
+        self._later("refresh", part)
+
+    def reopen(self) -> None:
+        self._later("reopen")
+
+    def heads(self, step: Step, part: Range) -> None:
+        self._later("heads", step, part)
+
+    def apply(self, part: Range) -> None:
+        def run() -> None:
+            VertexState.apply(self, part)
+            quiet(self._device, self.peers, "apply", "reduce")
+            for peer in self.peers:
+                self.send(part, peer.state)
+
+        self._device.later("apply", run)
+
+    def advance(self) -> None:
+        self._later("advance")
+
+    def hold_back(self, step: float, least_edges: int) -> None:
+        self._later("hold_back", step, least_edges)
+
+    def load(self, chunk: Range, values: bool) -> None:
+        if not self.plan.resident:
+            self._now("load", chunk, values)
+
+    def store(self, part: Range) -> None:
+        if not self.plan.resident:
+            self._now("store", part)
+
+    def readmit(self, table: PageTable, pages: np.ndarray) -> None:
+        self._now("readmit", table, pages)
+
+    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
+        self._now("restore", values, active)
+
+
+class LateExchange(MemoryExchange):
+    """Merges are queued; each asserts that no peer has work of another phase queued. One thread serves all devices, so
+    that a seed gives one schedule."""
+
+    devices: Sequence[LateDevice]
+    sends = True
+    each, feed = Exchange.each, Exchange.feed
+
+    def order(self) -> None:
+        """A pull that was begun early is on the stream of vertices, so that it may still be late on a device alone."""
+        if len(self.devices) > 1:
+            for device in sorted(self.devices, key=LateDevice.lateness):
+                device.finish()
+        elif not self.devices[0].asked:
+            self.devices[0].finish()
+
+    def queue(self, call: Call) -> None:
+        for number, device in enumerate(self.devices):
+            call(device, number)
+        if not self.devices[0].state.plan.resident:
+            self.order()
+
+    def attach(self, slices: Sequence[Range] | None, sends: bool) -> None:
+        for device in self.devices:
+            device.state.peers = list(self.devices) if sends else []
+
+    def _combine(self, device: Any, part: Range, pulled: PageTable | None) -> None:
+        def run() -> None:
+            if len(self.devices) > 1:
+                quiet(device, self.devices, "reduce", "apply")
+            MemoryExchange._combine(self, device, part, pulled)
+
+        device.later("reduce", run)
+
+    def gather(self, slices: Sequence[Range], values: bool) -> None:
+        if len(self.devices) > 1:
+            self.queue(lambda device, _: self._queue_gather(device, slices, values))
+
+    def _queue_gather(self, device: LateDevice, slices: Sequence[Range], values: bool) -> None:
+        """What it takes are the arrays that have the peers' bits now: they may have changed roles by then."""
+        shown = [peer.state if peer is device else copy(peer.state) for peer in self.devices]
+
+        def take() -> None:
+            quiet(device, self.devices, "gather", "advance", "ask", "refresh")
+            self._take(device, shown, slices, values)
+
+        device.later("gather", take)
+
+    def collect(self, slices: Sequence[Range]) -> None:
+        quiet(self.devices[0], self.devices, "collect", *PULLING)
+        super().collect(slices)
+
+
 class LateDevice(MemoryDevice):
-    """Vertex kernels and merges are done by `finish`, or before pages that come after `begin`; `seed`: the schedule.
+    """A device of one thread, whose work a scheduler does late; `seed`: the schedule.
 
     looked: edges that were looked at and are not counted yet.
     """
 
-    queues = True
-    threaded = False  # one thread serves all, so that a seed gives one schedule
+    exchange = LateExchange
 
     def __init__(self, name: str, seed: int) -> None:
         super().__init__(name, _call, copies=True)
         self._schedule = Scheduler(name, seed)
         self.looked = 0
-        self._peers: Sequence[Device] = ()  # that `apply` sends to
         self._told: list[tuple[int, int]] | None = None  # active vertices, edges looked at: once asked, and once done
 
+    @property
+    def state(self) -> LateState:
+        assert isinstance(self._state, LateState), "no job is attached"
+        return self._state
+
     def lateness(self) -> float:
+        """Order in which devices are finished."""
         return self._schedule.random.random()
+
+    def attach(self, job: Job) -> None:
+        self._state = LateState(job, self)
 
     def begin(self, step: Step) -> None:
         self.finish()
         super().begin(step)
-
-    def start(self, part: Range) -> None:
-        self._later("start", lambda: self.state.start(part))
-
-    def refresh(self, part: Range) -> None:
-        self._later("refresh", lambda: self.state.refresh(part))
-
-    def reopen(self) -> None:
-        self._later("reopen", lambda: self.state.reopen())
-
-    def heads(self, step: Step, part: Range) -> None:
-        self._later("heads", lambda: MemoryDevice.heads(self, step, part))
-
-    def detach(self) -> None:
-        super().detach()
-        self._peers = ()
-
-    def send_to(self, peers: Sequence[Device]) -> bool:
-        self._peers = peers
-        return True
-
-    def apply(self, part: Range) -> None:
-        def run() -> None:
-            self.state.apply(part)
-            for peer in states(self._quiet(self._peers, "apply", "reduce", "hubs")):
-                self.state.send(part, peer)
-
-        self._later("apply", run)
-
-    def collect(self, parts: Sequence[Range], peers: Sequence[Device]) -> None:
-        self._quiet(peers, "collect", *PULLING)
-        super().collect(parts, peers)
-
-    def reduce(self, part: Range, peers: Sequence[Device]) -> None:
-        self._later("reduce", lambda: MemoryDevice.reduce(self, part, self._quiet(peers, "reduce", "hubs", "apply")))
-
-    def add_hubs(self, table: PageTable, part: Range, peers: Sequence[Device]) -> None:
-        self._later("hubs", lambda: self.state.add_hubs(table, part, states(peers)))
-
-    def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
-        """What it takes are the arrays that have the peers' bits now: they may have changed roles by then."""
-        shown = [peer if peer is self._state else copy(peer) for peer in states(peers)]
-
-        def take() -> None:
-            self._quiet(peers, "gather", "advance", "ask", "refresh")
-            with self._merging():
-                self.state.gather(parts, shown, values)
-
-        self._later("gather", take)
-
-    def _quiet(self, peers: Sequence[Device], *kinds: str) -> Sequence[Device]:
-        for peer in peers:
-            assert isinstance(peer, LateDevice)
-            queued = peer.queued - set(kinds)
-            assert not queued, f"{self.name}: {kinds[0]} while {peer.name} has {queued} queued"
-        return peers
-
-    def load(self, chunk: Range, values: bool) -> None:
-        if not self.state.plan.resident:
-            self._assert_idle("load")
-        super().load(chunk, values)
-
-    def store(self, part: Range) -> None:
-        if not self.state.plan.resident:
-            self._assert_idle("store")
-        super().store(part)
-
-    def advance(self) -> None:
-        self._later("advance", self.state.advance)
-
-    def hold_back(self, step: float, least_edges: int) -> None:
-        self._later("hold_back", lambda: self.state.hold_back(step, least_edges))
 
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
         if (active := self._tell()) is not None:
@@ -120,21 +173,26 @@ class LateDevice(MemoryDevice):
         self._tell()
         return 0
 
+    @property
+    def asked(self) -> bool:
+        """Whether the next `frontier` says what was asked before."""
+        return self._told is not None
+
     def ask(self) -> None:
         """Queue that the frontier is looked at, and edges are counted."""
         self._told = told = list[tuple[int, int]]()
 
         def look() -> None:
-            told.append((MemoryDevice.frontier(self, False, None)[0], self.looked))
+            told.append((self.state.count("active"), self.looked))
             self.looked = 0
 
-        self._later("ask", look)
+        self.later("ask", look)
 
     def _tell(self) -> int | None:
         """Count edges looked at, when all is over, or all before `ask`: then how many vertices were active."""
         if self._told is None:
             self.finish()
-            self._count_edges()
+            self._count_looked()
             return None
         while not self._told:
             self._schedule.do_one()
@@ -142,19 +200,10 @@ class LateDevice(MemoryDevice):
         self.stats.edges += edges
         return active
 
-    def readmit(self, table: PageTable, pages: np.ndarray) -> None:
-        self._assert_idle("readmit")
-        super().readmit(table, pages)
-
-    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
-        self._assert_idle("restore")
-        super().restore(values, active)
-
-    def _assert_idle(self, what: str) -> None:
-        assert not self.queued, f"{self.name}: {what} while {self.queued} is queued"
-
-    def _count_edges(self) -> None:
+    def _count_looked(self) -> None:
         self.stats.edges, self.looked = self.stats.edges + self.looked, 0
+        if self._state is not None:
+            super()._count_looked()
 
     # The scheduler
 
@@ -166,13 +215,15 @@ class LateDevice(MemoryDevice):
     def finish(self) -> None:
         self._schedule.finish()
 
-    def settle(self) -> None:
-        """A pull that was begun early is on the stream of vertices, so that it may still be late."""
-        if self._told is None:
-            self.finish()
-
-    def _later(self, kind: str, run: Callable[[], None]) -> None:
+    def later(self, kind: str, run: Callable[[], None]) -> None:
         self._schedule.put(-1, Operation(kind, run))
+
+
+def quiet(device: LateDevice, peers: Sequence[LateDevice], *kinds: str) -> None:
+    """Assert that peers have nothing queued but these kinds; kinds[0]: what the device does."""
+    for peer in peers:
+        queued = peer.queued - set(kinds)
+        assert not queued, f"{device.name}: {kinds[0]} while {peer.name} has {queued} queued"
 
 
 def _call(kernel: Callable[..., int], *arguments: object, limit: int) -> int:

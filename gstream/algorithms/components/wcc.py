@@ -35,7 +35,7 @@ import numpy as np
 from gstream.algorithms.components import unionfind
 from gstream.algorithms.components.forest import HostForest, foresee_forest, forest_bytes, least_members, names_bytes
 from gstream.algorithms.support.session import Session
-from gstream.devices.base import DeviceMemoryError
+from gstream.devices.job import DeviceMemoryError
 from gstream.results.column import Column
 from pagestore.errors import UsageError
 from pagestore.layout import HEAD_NEIGHBOURS

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gstream.devices.base import DeviceMemoryError
+from gstream.devices.job import DeviceMemoryError
 from gstream.hostcode.records import load_kernel
 from gstream.records import ItemKernel, RecordKernel
 

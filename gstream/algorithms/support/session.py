@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gstream.algorithms.support.array_sweep import SharedKernel
-from gstream.devices.base import DeviceMemoryError
+from gstream.devices.job import DeviceMemoryError
 from gstream.engine.direction import LISTED
 from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
 from gstream.hostcode.records import load_kernel

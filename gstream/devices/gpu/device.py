@@ -7,7 +7,7 @@ again its last batch must be over: one a stream is in flight. Page kernels witho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -15,18 +15,19 @@ import numpy as np
 
 from gstream.devices.attributes import message_dtype, needed_degrees, whole_degrees
 from gstream.devices.autonomous import Made, Rules
-from gstream.devices.base import Device, DevicePlan, Job, Step
+from gstream.devices.base import Device
 from gstream.devices.early_pull import Repeat
-from gstream.devices.gpu import autonomous, merge
+from gstream.devices.gpu import autonomous
 from gstream.devices.gpu.batch_queue import BatchQueue, Launch
 from gstream.devices.gpu.driver import DeviceError, Gpu, never_free
+from gstream.devices.gpu.exchange import PeerExchange
 from gstream.devices.gpu.page_pool import PagePool
 from gstream.devices.gpu.program_work import ProgramWork
 from gstream.devices.gpu.stream_lane import Spans, Stopwatch
 from gstream.devices.gpu.uploads import Uploads
 from gstream.devices.gpu.vertex_state import GpuState
-from gstream.devices.gpu.vertices import GpuVertices
 from gstream.devices.host.device import HostDevice
+from gstream.devices.job import DevicePlan, Job, Step
 from gstream.devices.page_kernel import PageKernel
 from gstream.paging.page_source import Batch, nothing
 from gstream.paging.page_table import PageTable
@@ -38,13 +39,17 @@ SLACK_BYTES = 256 << 20
 ALL_CLAIMED = 0xF0000000  # more claims than a launch has, and few enough to count on in 32 bits
 
 
-class GpuDevice(GpuVertices):
+class GpuDevice(Device):
     """GPU number `index`; `threads` host threads for sweeps."""
 
-    pins = queues = True
+    exchange = PeerExchange
+    pins = True
 
     def __init__(self, name: str, index: int, threads: int, trace: Trace | None = None) -> None:
-        super().__init__(name, Gpu(index))
+        super().__init__(name)
+        self.gpu = Gpu(index)
+        self._state: GpuState | None = None
+        self.merges: Stopwatch  # of the job's reduce and gather
         self._threads = threads
         self._sweeper: HostDevice | None = None
         self._capacity: int | None = None
@@ -56,6 +61,16 @@ class GpuDevice(GpuVertices):
         with self.gpu:
             self.spans = None if trace is None else Spans(self.gpu, trace, name)
             self.uploads = Uploads(self.gpu, self.spans)
+
+    @property
+    def state(self) -> GpuState:
+        assert self._state is not None, "no job is attached"
+        return self._state
+
+    @property
+    def resident(self) -> bool:
+        """Whether it has all values of a job."""
+        return self._state is not None and self._state.plan.resident
 
     @property
     def pool(self) -> PagePool:
@@ -94,10 +109,6 @@ class GpuDevice(GpuVertices):
             return {}
         return {name: cache.page_of_slot[: cache.used] for name, cache in self.kept_pool.ring.caches.items()}
 
-    def apart(self, peers: Sequence[Device]) -> int:
-        with self.gpu:
-            return sum(not self.gpu.reaches(peer.gpu) for peer in peers if isinstance(peer, GpuDevice))
-
     def pin(self, array: np.ndarray, touched: bool = False) -> Callable[[], None]:
         """Pin host memory that copies come from, or that kernels read in place, and that shares no page of the system's
         with other arrays; returns what undoes it."""
@@ -129,7 +140,7 @@ class GpuDevice(GpuVertices):
                 lane.message = self.gpu.empty(reach if job.code.premessage else 0, message_dtype(job.code))
             self._work = ProgramWork(self._state)
             self._queue = BatchQueue(self.gpu, self, self.pool, self._work, self.spans)
-            self._merges = Stopwatch(self.gpu)
+            self.merges = Stopwatch(self.gpu)
 
     def _make_pool(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
         """The pool of the last run where the plan is the same; else its memory goes first."""
@@ -255,13 +266,10 @@ class GpuDevice(GpuVertices):
                 self._queue.finish()
 
     def settle(self) -> None:
-        """What works on vertices is queued on one stream, so batches alone need an end."""
+        """Return when all batches are over: what works on vertices is in order on one stream."""
         if self._queue is not None:
             with self.gpu:
                 self._queue.settle()
-
-    def meet(self, peers: Sequence[Device]) -> bool:
-        return self._state is not None and self._state.plan.resident and merge.meet(peers)
 
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
         with self.gpu:
@@ -277,7 +285,7 @@ class GpuDevice(GpuVertices):
 
     def _count(self, edges: int) -> None:
         self.stats.edges += edges
-        self.stats.merge_seconds += self._merges.take()
+        self.stats.merge_seconds += self.merges.take()
         self.queue.all_over()
 
     def repeat(self, table: PageTable, numbers: np.ndarray) -> Repeat | None:

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from gstream.devices.base import DeviceMemoryError
 from gstream.devices.gpu.peer_wait import Company
 from gstream.devices.gpu.prestart import CONNECTIONS
+from gstream.devices.job import DeviceMemoryError
 from gstream.telemetry.trace import NO_SPAN
 from pagestore.errors import DeviceMissingError, GstreamError, ResourceError
 from pagestore.io import aligned_empty, touch

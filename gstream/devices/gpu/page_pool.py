@@ -10,10 +10,10 @@ from contextlib import suppress
 import numpy as np
 
 from gstream.devices.autonomous import COURSE_WORDS, TOLD
-from gstream.devices.base import DevicePlan
 from gstream.devices.batch_ring import BatchRing
 from gstream.devices.gpu.driver import Array, Gpu
 from gstream.devices.gpu.stream_lane import ENTRY, Lane
+from gstream.devices.job import DevicePlan
 from gstream.paging.gpu_parts import carried, make_parts, micro_groups
 from gstream.paging.page_table import PageTable
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gstream.devices.base import Step
 from gstream.devices.gpu.batch_queue import Launch
 from gstream.devices.gpu.stream_lane import Lane
 from gstream.devices.gpu.tiles import PATIENCE, Tiles, tiles_of
 from gstream.devices.gpu.vertex_state import GpuState
+from gstream.devices.job import Step
 
 
 class ProgramWork:

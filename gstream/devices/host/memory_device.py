@@ -1,22 +1,93 @@
-"""Devices whose attributes are arrays of host memory: the host's cores, and the fake device of tests."""
+"""Devices whose attributes are arrays of host memory, and how they agree: the host's cores, and fakes of tests."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
 
-from gstream.devices.base import Device, DevicePlan, Job, Range, Step
+from gstream.devices.base import Call, Device, Exchange, Feeding
+from gstream.devices.host.threads import QUIET
 from gstream.devices.host.vertex_state import Launch, VertexState
+from gstream.devices.job import DevicePlan, Job, Range, Step
 from gstream.devices.page_kernel import PageKernel
 from gstream.paging.page_table import PageTable
 
 
+class MemoryExchange(Exchange):
+    """Devices that read each other's arrays where they are; several work side by side, from a thread each."""
+
+    devices: Sequence[MemoryDevice]
+
+    def __init__(self, devices: Sequence[MemoryDevice]) -> None:
+        super().__init__(devices)
+        self._servers = ThreadPoolExecutor(len(devices), "device", *QUIET) if len(devices) > 1 else None
+
+    def close(self) -> None:
+        if self._servers is not None:
+            self._servers.shutdown()
+
+    def order(self) -> None:
+        """Every call is finished when it returns."""
+
+    def each(self, call: Call) -> None:
+        if self._servers is None:
+            call(self.devices[0], 0)
+            return
+        futures = [self._servers.submit(call, device, number) for number, device in enumerate(self.devices)]
+        try:
+            wait(futures)
+        except BaseException:
+            wait(futures)  # a signal: nobody may work on the devices when it is raised
+            raise
+        for future in futures:
+            future.result()
+
+    def feed(self, feedings: Sequence[Feeding]) -> None:
+        self.each(lambda _, number: deque(feedings[number], maxlen=0))
+
+    def reduce(self, slices: Sequence[Range], pulled: PageTable | None, then: Call) -> None:
+        def renew(device: MemoryDevice, number: int) -> None:  # no device touches another's slice
+            self._combine(device, slices[number], pulled)
+            then(device, number)
+
+        self.each(renew)
+
+    def _combine(self, device: MemoryDevice, part: Range, pulled: PageTable | None) -> None:
+        peers = [peer.state for peer in self.devices]
+        if len(peers) > 1:
+            began = time.perf_counter()
+            device.state.reduce(part, peers)
+            device.stats.merge_seconds += time.perf_counter() - began
+        if pulled is not None:
+            device.state.add_hubs(pulled, part, peers)
+
+    def gather(self, slices: Sequence[Range], values: bool) -> None:
+        if len(self.devices) > 1:
+            self.each(lambda device, _: self._take(device, [peer.state for peer in self.devices], slices, values))
+
+    def _take(
+        self, device: MemoryDevice, peers: Sequence[VertexState], slices: Sequence[Range], values: bool
+    ) -> None:  # fmt: skip
+        began = time.perf_counter()
+        device.state.gather(slices, peers, values)
+        device.stats.merge_seconds += time.perf_counter() - began
+
+    def collect(self, slices: Sequence[Range]) -> None:
+        first, *others = (device.state for device in self.devices)
+        for part, peer in zip(slices[1:], others, strict=True):
+            window = first.window(part)
+            first.value[window] = peer.value[window]
+
+
 class MemoryDevice(Device):
-    """Vertex kernels and merges on a VertexState; each call is done when it returns. Subclasses bring the pages."""
+    """Attributes in a VertexState, whose calls are done when they return. Subclasses bring the pages."""
+
+    exchange = MemoryExchange
 
     def __init__(self, name: str, launch: Launch, copies: bool) -> None:
         super().__init__(name)
@@ -44,6 +115,7 @@ class MemoryDevice(Device):
 
     def detach(self) -> None:
         if self._state is not None:
+            self._count_looked()
             self.stats.attribute_bytes += self._state.attribute_bytes
         self._state = self._step = self._sweep = None
 
@@ -53,93 +125,24 @@ class MemoryDevice(Device):
     def close(self) -> None:
         self.detach()
 
-    def load(self, chunk: Range, values: bool) -> None:
-        self.state.load(chunk, values)
-
-    def start(self, part: Range) -> None:
-        self.state.start(part)
-
-    def refresh(self, part: Range) -> None:
-        self.state.refresh(part)
-
-    def reopen(self) -> None:
-        self.state.reopen()
-
-    def heads(self, step: Step, part: Range) -> None:
-        self.stats.edges += self.state.heads(step, part)
-
     def begin(self, step: Step) -> None:
         self._step = step
         self.state.hubs = []
 
-    def make_room(self) -> None:
-        """Batches are done when `submit` returns."""
-
-    def finish(self) -> None:
-        """Every call is finished when it returns."""
-
-    def reduce(self, part: Range, peers: Sequence[Device]) -> None:
-        with self._merging():
-            self.state.reduce(part, states(peers))
-
-    def add_hubs(self, table: PageTable, part: Range, peers: Sequence[Device]) -> None:
-        self.state.add_hubs(table, part, states(peers))
-
-    def apply(self, part: Range) -> None:
-        self.state.apply(part)
-
-    def gather(self, parts: Sequence[Range], peers: Sequence[Device], values: bool) -> None:
-        with self._merging():
-            self.state.gather(parts, states(peers), values)
-
-    def collect(self, parts: Sequence[Range], peers: Sequence[Device]) -> None:
-        self.state.collect(parts, states(peers))
-
-    @contextmanager
-    def _merging(self) -> Iterator[None]:
-        began = time.perf_counter()
-        yield
-        self.stats.merge_seconds += time.perf_counter() - began
-
-    def store(self, part: Range) -> None:
-        self.state.store(part)
-
-    def partials(self, part: Range) -> np.ndarray:
-        return self.state.partials(part)
-
-    def advance(self) -> None:
-        self.state.advance()
-
-    def tally(self) -> int:
-        """Figures are counted as they come."""
-        return 0
-
-    def hold_back(self, step: float, least_edges: int) -> None:
-        self.state.hold_back(step, least_edges)
-
-    def readmit(self, table: PageTable, pages: np.ndarray) -> None:
-        self.state.readmit(table, pages)
-
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
+        self._count_looked()
         state = self.state
         active = state.count("active")
         lists = None if table is None else state.lists_of("active", table)
         return active, state.active_edges() if edges and active else 0, state.held_back, lists
 
-    def list_vertices(self, which: str, most: int) -> np.ndarray | None:
-        return self.state.list_vertices(which) if self.state.count(which) <= most else None
+    def tally(self) -> int:
+        """The first device has the bits of all."""
+        self._count_looked()
+        return 0
 
-    def lists_of(self, which: str, table: PageTable) -> np.ndarray:
-        return self.state.lists_of(which, table)
-
-    def read_values(self) -> np.ndarray:
-        return self.state.value
-
-    def read_bits(self, which: str) -> np.ndarray:
-        return self.state.bits(which).copy()
-
-    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
-        self.state.restore(values, active)
+    def _count_looked(self) -> None:
+        self.stats.edges, self.state.looked = self.stats.edges + self.state.looked, 0
 
     def begin_sweep(self, kernel: PageKernel, tables: dict[str, PageTable], plan: DevicePlan) -> None:
         self._sweep = (kernel, kernel.make_state())
@@ -150,9 +153,3 @@ class MemoryDevice(Device):
         state = self._sweep[1]
         self._sweep = None
         return state
-
-
-def states(peers: Sequence[Device]) -> list[VertexState]:
-    """The peers' attributes; devices of one run are all of this kind, or all of another."""
-    assert all(isinstance(peer, MemoryDevice) for peer in peers)
-    return [peer.state for peer in peers if isinstance(peer, MemoryDevice)]

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.attributes import message_dtype, whole_degrees
-from gstream.devices.base import Job, Range, Step
+from gstream.devices.job import Job, Range, Step
+from gstream.devices.vertices import Vertices
 from gstream.hostcode import delta_stepping
 from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
 from gstream.hostcode.casts import u64
@@ -40,8 +41,12 @@ def degrees_of_bits(bits: Any, degree: Any, stride: Any) -> Any:
     return total * u64(stride)
 
 
-class VertexState:
-    """Arrays of one job on one device. `launch` runs a kernel; `copies`: degrees and so on are copied, not viewed."""
+class VertexState(Vertices):
+    """Arrays of one job on one device; calls are done when they return.
+
+    launch runs a kernel; copies: degrees and so on are copied, not viewed. looked: edges that `heads` looked at, and
+    that are not counted yet.
+    """
 
     def __init__(self, job: Job, launch: Launch, copies: bool) -> None:
         self.job, self.code, self.plan = job, job.code, job.plan
@@ -54,7 +59,7 @@ class VertexState:
         self.remain = np.zeros(words if job.plan.heads else 0, dtype=np.uint64)
         room = max(job.plan.chunk, min(BLOCK, job.vertices))  # `start` works by whole blocks
         self.held = np.zeros(words if job.plan.held_bits else 0, dtype=np.uint64)
-        self.held_back = 0  # vertices
+        self.held_back = self.looked = 0  # vertices, edges
         self.known_edges: int | None = None  # of the frontier, where it was looked through
         self.value = np.empty(room, dtype=code.value_dtype)
         self.got = np.full(0 if code.in_place else room, code.identity, dtype=code.got_dtype)
@@ -97,7 +102,6 @@ class VertexState:
         return sum(array.nbytes for array in arrays)
 
     def load(self, chunk: Range, values: bool) -> None:
-        """Step 1 of Figure 5. A resident job keeps its values and has nothing to load."""
         if self.plan.resident:
             return
         self.chunk = chunk
@@ -121,7 +125,6 @@ class VertexState:
         )  # fmt: skip
 
     def refresh(self, part: Range) -> None:
-        """RA of a pull from WA: messages, or a copy of the values; nothing where the values themselves are read."""
         first, last = part
         if self.plan.message:
             self.send(part, self)
@@ -143,9 +146,9 @@ class VertexState:
                 self.code.ints, self.code.floats, self.counter, claims=blocks_of((0, self.job.vertices)),
             )  # fmt: skip
 
-    def heads(self, step: Step, part: Range) -> int:
+    def heads(self, step: Step, part: Range) -> None:
         heads, head_skip = self.job.host.heads[step.table.name]
-        return self._run(
+        self.looked += self._run(
             self.code.pull_heads, heads, head_skip, self.open, self.remain, self.value, self.degree, self.active,
             self.next, *part, self.code.ints, self.code.floats, self.counter, claims=blocks_of(part),
         )  # fmt: skip
@@ -232,10 +235,6 @@ class VertexState:
             if not self.code.in_place:
                 self.got[window] = self.code.identity
 
-    def collect(self, parts: Sequence[Range], peers: Sequence[VertexState]) -> None:
-        for part, peer in zip(parts, peers, strict=True):
-            self.value[self.window(part)] = peer.value[self.window(part)]
-
     def store(self, part: Range) -> None:
         if self.plan.resident:
             return
@@ -284,8 +283,14 @@ class VertexState:
             return self.known_edges
         return int(degrees_of_bits(self.active, self.job.host.degree, 1 + (self.job.vertices >> 22)))
 
-    def list_vertices(self, which: str) -> np.ndarray:
-        return list_bits(self.bits(which), 0, self.job.vertices)
+    def list_vertices(self, which: str, most: int) -> np.ndarray | None:
+        return list_bits(self.bits(which), 0, self.job.vertices) if self.count(which) <= most else None
+
+    def read_values(self) -> np.ndarray:
+        return self.value
+
+    def read_bits(self, which: str) -> np.ndarray:
+        return self.bits(which).copy()
 
     def lists_of(self, which: str, table: PageTable) -> np.ndarray:
         lists = np.zeros(table.pages, np.int64)

@@ -1,0 +1,212 @@
+"""GPUs of one process: each reduces its slice of everybody's WA, then takes the others' slices.
+
+A peer's memory is read in place where it can be reached, over NVLink or PCIe; else it is copied here piece by piece,
+through the host. What works on vertices is queued on the streams of states (gstream.devices.gpu.vertex_state).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from gstream.devices.attributes import piece_bytes
+from gstream.devices.base import Call, Exchange
+from gstream.devices.gpu.batch_queue import BatchQueue
+from gstream.devices.gpu.driver import Array, Gpu
+from gstream.devices.gpu.stream_lane import Stopwatch
+from gstream.devices.gpu.vertex_state import GpuState
+from gstream.devices.host.vertex_state import bit_words
+from gstream.devices.job import Range
+from gstream.paging.page_table import PageTable
+
+
+class Peer(Protocol):
+    """What is used of a GPU's device (gstream.devices.gpu.device); merges: of the job's merges."""
+
+    gpu: Gpu
+    merges: Stopwatch
+
+    @property
+    def resident(self) -> bool:
+        """Whether it has all values of a job."""
+
+    @property
+    def state(self) -> GpuState: ...
+
+    @property
+    def queue(self) -> BatchQueue: ...
+
+    def settle(self) -> None:
+        """Return when all batches are over: what works on vertices is in order on its stream."""
+
+    def finish(self) -> None: ...
+
+
+class PeerExchange(Exchange):
+    """Slices are merged by kernels and copies of the GPU that has them, in the order of events of all GPUs."""
+
+    def __init__(self, devices: Sequence[Any]) -> None:
+        super().__init__(devices)
+        self._peers: list[Peer] = list(devices)
+        self.apart, self._spread = 0, False
+        for device in devices:
+            with device.gpu:
+                self.apart = max(self.apart, sum(not device.gpu.reaches(peer.gpu) for peer in devices))
+        self.sends = self.apart == 0
+
+    def order(self) -> None:
+        """GPUs that have all values wait for each other, and this thread for batches alone."""
+        peers = self._peers
+        if len(peers) == 1:
+            peers[0].settle()
+        elif self._resident:
+            for peer in peers:
+                with peer.gpu:
+                    peer.queue.arrive()
+            for peer in peers:
+                with peer.gpu:
+                    peer.queue.depend([other.queue.met for other in peers if other is not peer])
+        else:
+            for peer in peers:
+                peer.finish()
+
+    @property
+    def _resident(self) -> bool:
+        return all(peer.resident for peer in self._peers)
+
+    def queue(self, call: Call) -> None:
+        if not self._resident:
+            self.each(call)
+            return
+        for number, device in enumerate(self.devices):
+            call(device, number)
+
+    def attach(self, slices: Sequence[Range] | None, sends: bool) -> None:
+        """Where all reach all, pulls of SUM write what a vertex got to the peer whose slice has it."""
+        states = [peer.state for peer in self._peers]
+        self._spread = slices is not None and len(states) > 1 and self.apart == 0 and not states[0].code.idempotent
+        for state in states:
+            with state.gpu:
+                if sends:  # address and number of addresses of messages; address of the count (cuda/vertices.cu)
+                    where = [peer.messages.address for peer in states]
+                    state.sent = state.keep_table(where), len(states), state.answers.address
+                if self._spread and slices is not None:  # (end, address) of cuda/pull_sum.cu
+                    ends = [last - state.chunk[0] for _, last in slices]
+                    pairs = [pair for end, peer in zip(ends, states, strict=True) for pair in (end, peer.got.address)]
+                    state.slices = state.keep_table(pairs), len(states)
+
+    def reduce(self, slices: Sequence[Range], pulled: PageTable | None, then: Call) -> None:
+        states = [peer.state for peer in self._peers]
+        for number, (peer, part) in enumerate(zip(self._peers, slices, strict=True)):
+            with peer.gpu:
+                if len(states) > 1 and not (pulled is not None and self._spread):
+                    with peer.merges.over(peer.state.stream):
+                        reduce(peer.state, part, states)
+                if pulled is not None:
+                    add_hubs(peer.state, pulled.name, part, states)
+            then(peer, number)
+        self.order()
+
+    def gather(self, slices: Sequence[Range], values: bool) -> None:
+        """Copies of the peers' slices. Once `apply` sends, nothing is taken: nobody but a checkpoint asks for bits that
+        the frontier is not counted by."""
+        if len(self.devices) > 1:
+            self.queue(lambda peer, _: self._take(peer, slices, values))
+
+    def _take(self, mine: Peer, slices: Sequence[Range], values: bool) -> None:
+        state = mine.state
+        with mine.gpu, mine.merges.over(state.stream):
+            for part, peer in zip(slices, self._peers, strict=True):
+                if peer is not mine and part[0] < part[1]:
+                    if values or not state.sent[1]:
+                        with state.span("merges", f"take vertices {part[0]} to {part[1]}"):
+                            take_bits(state, part, peer.state)
+                            if values:
+                                take_values(state, part, peer.state)
+                    if state.strewn and not state.code.in_place:
+                        state.reset(part, state.chunk[0])
+
+    def collect(self, slices: Sequence[Range]) -> None:
+        first, *others = (peer.state for peer in self._peers)
+        with first.gpu:
+            for part, peer in zip(slices[1:], others, strict=True):
+                if part[0] < part[1]:
+                    take_values(first, part, peer)
+                    copy_bits(first, part, first.active, peer.active)
+
+
+def reduce(state: GpuState, part: Range, peers: Sequence[GpuState]) -> None:
+    """Queue that a slice of every peer's WA, and its next bits, are combined into this one's; `peers` has it, too."""
+    words = bit_words(part)
+    values, bits = [peer.combined for peer in peers], [peer.next for peer in peers]
+    with state.span("merges", f"reduce vertices {part[0]} to {part[1]}"):
+        combine(state, "values", "reduce_kernel", peers, values, part[0] - state.chunk[0], part[1] - part[0])
+        combine(state, "bits", "merge_bits_kernel", peers, bits, words.start, words.stop - words.start)
+
+
+def add_hubs(state: GpuState, name: str, part: Range, peers: Sequence[GpuState]) -> None:
+    """Queue that sums of a topology's long lists, pulled by any of `peers`, are added to what hubs of `part` got.
+
+    A page is always pulled by the same device, so all others have zero for it. Those of this slice are combined here
+    and made zero again: the next pull of a page of one's own brings its sum anew.
+    """
+    known, carry = state.tables[name], state.carry[name]
+    low, high = np.searchsorted(known.hub_ids, np.array(part, np.uint64)).tolist()
+    first, last = int(known.hub_starts[low]), int(known.hub_starts[high])
+    if first == last:
+        return
+    several = len(peers) > 1
+    if several:
+        combine(state, "hub sums", "reduce_kernel", peers, [peer.carry[name] for peer in peers], first, last - first)
+    state.launch(
+        "add_hub_sums_kernel", state.blocks(32 * (high - low), 256), known.hubs.at(low), known.starts.at(low),
+        high - low, carry.address, state.got.address, *state.chunk,
+    )  # fmt: skip
+    if several:
+        state.launch("reset_kernel", state.blocks(last - first, 256), carry.at(first), last - first)
+
+
+def combine(
+    state: GpuState, what: str, kernel: str, peers: Sequence[GpuState], arrays: list[Array], at: int, count: int
+) -> None:  # fmt: skip
+    """Queue that `count` elements from `at` on of everybody's arrays are combined into this one's: all at once, or by
+    pieces. Nobody else may combine the same elements meanwhile; what: names buffers, which the last call of that name
+    must be done with."""
+    mine = arrays[list(peers).index(state)]
+    whole = all(peer is state or state.gpu.reaches(peer.gpu) for peer in peers)
+    step = max(1, count if whole else piece_bytes(state.job.vertices) // mine.dtype.itemsize)
+    for first in range(at, at + count, step):
+        size = min(step, at + count - first)
+        where = [_reachable(state, peers, k, array, first, size) for k, array in enumerate(arrays)]
+        addresses = state.put(f"addresses of {what}", np.array(where, np.uint64))
+        state.launch(kernel, state.blocks(size, 256), mine.at(first), addresses.address, len(peers), size)
+        if not whole:
+            state.wait()  # the next piece takes the same buffers
+
+
+def _reachable(state: GpuState, peers: Sequence[GpuState], which: int, array: Array, at: int, count: int) -> int:
+    """Address of a peer's elements, or of a copy of them."""
+    if peers[which] is state or state.gpu.reaches(peers[which].gpu):
+        return array.at(at)
+    nbytes = count * array.dtype.itemsize
+    piece = state.buffer(f"piece of peer {which}", nbytes, np.uint8)
+    state.gpu.copy(piece.address, array.at(at), nbytes, state.stream)
+    return piece.address
+
+
+def take_bits(state: GpuState, part: Range, peer: GpuState) -> None:
+    for mine, theirs in ((state.next, peer.next), (state.open, peer.open), (state.remain, peer.remain)):
+        if mine.count:
+            copy_bits(state, part, mine, theirs)
+
+
+def copy_bits(state: GpuState, part: Range, mine: Array, theirs: Array) -> None:
+    words = bit_words(part)
+    state.gpu.copy(mine.at(words.start), theirs.at(words.start), 8 * (words.stop - words.start), state.stream)
+
+
+def take_values(state: GpuState, part: Range, peer: GpuState) -> None:
+    at, nbytes = part[0] - state.chunk[0], (part[1] - part[0]) * state.value.dtype.itemsize
+    state.gpu.copy(state.value.at(at), peer.value.at(at), nbytes, state.stream)
