@@ -1,7 +1,8 @@
 """Tables: Parquet, Arrow IPC (files, streams, Feather), read batch by batch.
 
-Columns as options name them, or by name (source/target, src/dst, from/to, ... and weight), else the first two and a
-third of fractions, or of integers when it is called like a weight. IDs are integers or strings; a null is refused.
+Columns as options name them, or by name (source/target, src/dst, from/to, ... and weight), else, of three or fewer, the
+first two and a third of fractions, or of integers when it is called like a weight. IDs are integers or strings; a null
+is refused.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions, split_chunk
 from pagestore.inputs.columnnames import asked_ends
 from pagestore.inputs.columns import checked_chunk, checked_weights, option_range
+from pagestore.inputs.endnames import likely_ends, named, names_one_end
 from pagestore.inputs.linesource import NameChunk
-from pagestore.inputs.signatures import INTEGER_WEIGHTS, SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
+from pagestore.inputs.signatures import INTEGER_WEIGHTS, WEIGHT_NAMES
+from pagestore.inputs.usedcolumns import MOST_COLUMNS, SHOWN_ROWS, refuse_unnamed
 
 BATCH_ROWS = 1 << 17
 DAMAGE = (pyarrow.ArrowException, OSError, ValueError, KeyError)  # KeyError: of columns that have one name
@@ -64,22 +67,27 @@ class TableSource(EdgeSource):
         return InputError(f"{self.name}: can't be read as a table ({shown(_first_line(error), 300)}). Write it again.")
 
     def _find_columns(self, schema: pyarrow.Schema) -> list[str]:
-        lowered = {name.lower(): name for name in schema.names}
-        source = next((lowered[n] for n in SOURCE_NAMES if n in lowered), None)
-        target = next((lowered[n] for n in TARGET_NAMES if n in lowered), None)
-        if (asked := asked_ends(self.name, self._options, schema.names, len(schema.names))) is not None:
-            source, target = schema.names[asked[0]], schema.names[asked[1]]
-        if source is None or target is None:
-            if len(schema.names) < 2:
-                raise InputError(
-                    f"{self.name}: has the columns {', '.join(map(shown, schema.names))}; "
-                    "edges need a source and a target."
-                )
-            source, target = schema.names[:2]
-        weight = self._find_weight(schema, lowered, (source, target))
+        names = schema.names
+        if len(names) < 2:
+            raise InputError(
+                f"{self.name}: has the columns {', '.join(map(shown, names))}; edges need a source and a target."
+            )
+        ends = asked_ends(self.name, self._options, names, len(names)) or likely_ends(names)
+        if ends is None and (len(names) > MOST_COLUMNS or names_one_end(names)):
+            raise refuse_unnamed(self.name, names, self._first_rows(names[:2]), len(names))
+        source, target = (names[at] for at in ends or (0, 1))
+        weight = self._find_weight(schema, (source, target))
         return [source, target] + ([] if weight is None else [weight])
 
-    def _find_weight(self, schema: pyarrow.Schema, lowered: dict[str, str], used: tuple[str, str]) -> str | None:
+    def _first_rows(self, columns: list[str]) -> list[list[str]]:
+        """A few rows, as text."""
+        for batch in self.batches(columns):
+            if batch.num_rows:
+                rows = batch.select(columns).slice(0, SHOWN_ROWS).to_pylist()
+                return [[str(row[name]) for name in columns] for row in rows]
+        return []
+
+    def _find_weight(self, schema: pyarrow.Schema, used: tuple[str, str]) -> str | None:
         if not self._options.weights:
             return None
         asked = self._options.weight_column
@@ -95,9 +103,9 @@ class TableSource(EdgeSource):
                     f"Give its name or number."
                 )
             return asked
-        named = next((lowered[n] for n in WEIGHT_NAMES if n in lowered), None)
-        if named is not None and named not in used:
-            return named
+        at = named(schema.names, WEIGHT_NAMES, -1)
+        if at >= 0 and schema.names[at] not in used:
+            return schema.names[at]
         third = schema.names[2] if len(schema.names) > 2 and schema.names[2] not in used else None
         if third is None or not _is_number(kind := schema.field(third).type):
             return None
@@ -152,8 +160,7 @@ class TableSource(EdgeSource):
         found = [f"columns {columns[0]} and {columns[1]} are source and target"]
         if self.strings and not options.string_ids:
             found[0] += " by name"
-        if options.weights and options.weight_column is None:
-            found.append(f"column {columns[2]} is the weight" if self.weighted else "no weights")
+        found.append(f"column {columns[2]} is the weight" if self.weighted else "no weights")
         if self._left_out is not None:
             found[-1] += f" (column {shown(self._left_out)} is none unless --weight-column says so)"
         return ", ".join(found)

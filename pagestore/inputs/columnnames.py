@@ -6,23 +6,22 @@ An edge that is taken for a header is lost, so a guess has to be sure: line 1 ca
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pagestore.errors import UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
+from pagestore.inputs.endnames import column_name, named, named_ends
 from pagestore.inputs.signatures import (
     COLUMN_NAMES,
     DECIMAL_COMMA,
     DIRECTION_COLUMNS,
     INTEGER,
     MISSING,
-    NEO4J_IDS,
     NOT_FINITE,
     NUMBER,
     SOURCE_NAMES,
     TARGET_NAMES,
-    TYPED,
     WEIGHT_NAMES,
     WHOLE,
     WORDS_OF_TEXT,
@@ -30,6 +29,7 @@ from pagestore.inputs.signatures import (
 
 DOUBTFUL_NAMES = 2  # line 1 holds at least so many of them
 SURE_NUMBERS = 2  # numbers below a word of line 1: one alone may be an odd field
+DIGITS = re.compile(r"[0-9]+")
 COUNTED = re.compile(r"(.*[^\W\d_])_?[12]\Z")  # person1, person_2
 
 
@@ -44,23 +44,12 @@ def share_of_numbers(rows: list[list[str]], column: int) -> float:
     return sum(held) / max(len(held), 1)
 
 
-def column_name(text: str) -> str:
-    """A word of a header as the table of names has it: small letters, no type of Neo4j's (`weight:double`)."""
-    word = text.strip().lower().replace(" ", "_")
-    found = NEO4J_IDS.match(word) or TYPED.match(word)
-    return found[1] if found else word
-
-
-def named(header: Sequence[str], names: tuple[str, ...], default: int) -> int:
-    """Place of the first of `names` in a header, else `default`."""
-    lowered = [column_name(name) for name in header]
-    return next((lowered.index(name) for name in names if name in lowered), default)
-
-
-def is_header(rows: list[list[str]], options: InputOptions) -> bool:
+def is_header(rows: list[list[str]], options: InputOptions, more: Callable[[], list[list[str]]] | None = None) -> bool:
     """Whether rows[0] names columns: words above IDs that are whole numbers in all other rows, or known names.
 
     Known names that vertices have, too (`from to`), need such IDs below them, or another column's name above numbers.
+    Where a separator parts them, those of two letters and more need that no vertex is called so: `more` gives the rows
+    that are looked at, None where blanks part the fields.
     Where IDs are names, a word above the weights makes a header, as no edge has one there. --header, --no-header and
     columns that the options name decide before.
     """
@@ -72,13 +61,17 @@ def is_header(rows: list[list[str]], options: InputOptions) -> bool:
     first = [column_name(name) for name in rows[0]]
     if len(first) < 2 or any(map(is_number, first)):
         return False
-    ends = named(first, SOURCE_NAMES, -1), named(first, TARGET_NAMES, -1)
-    known = min(ends) >= 0
-    if known and (not any(first[end] in WORDS_OF_TEXT for end in ends) or _direction_is_named(first, rows[1:])):
+    found = named_ends(rows[0])
+    known, ends = found is not None, found or (0, 1)
+    if known and not any(first[end] in WORDS_OF_TEXT for end in ends) and not _are_named_so(rows[1:], ends):
+        return True
+    if known and _direction_is_named(first, rows[1:]):
+        return True
+    if known and more is not None and min(len(first[end]) for end in ends) > 1 and reads_as_header(more(), ends):
         return True
     if not any(first) or not all(any(map(str.isalpha, name)) for name in first if name):
         return False  # signs alone are no column's name: taken for one, an edge would be lost
-    ends = _asked_numbers(options, len(first)) or (ends if known else (0, 1))
+    ends = _asked_numbers(options, len(first)) or ends
     if (known or not options.string_ids) and _all_whole(rows[1:], ends):
         return True
     return _weight_is_named(first, rows[1:], ends, known) or (known and _stands_above_numbers(first, rows[1:], ends))
@@ -93,7 +86,7 @@ def may_be_header(rows: list[list[str]], options: InputOptions) -> bool:
     first, others = [column_name(text) for text in rows[0]], rows[1:]
     if options.header is not None or not others or len(first) < 2 or any(map(is_number, first)):
         return False
-    ends = named(first, SOURCE_NAMES, 0), named(first, TARGET_NAMES, 1)
+    ends = named_ends(rows[0]) or (named(rows[0], SOURCE_NAMES, 0), named(rows[0], TARGET_NAMES, 1))
     vertices = {column_name(row[end]) for row in others for end in ends if len(row) > end}
     if {column_name(text) for row in others for text in row if text} & {*first} or vertices & COLUMN_NAMES:
         return False
@@ -105,6 +98,34 @@ def may_be_header(rows: list[list[str]], options: InputOptions) -> bool:
         and first[ends[0]][-1:] + first[ends[1]][-1:] == "12"
         and not any(vertex.startswith(stem) for stem in stems for vertex in vertices)
     )
+
+
+def reads_as_header(rows: list[list[str]], ends: tuple[int, int]) -> bool:
+    """Whether rows[0], taken for an edge between names, may as well be words of a header: then it is refused.
+
+    Its words have letters and few digits. None stands below itself or is a vertex of another row, and none differs from
+    those below it by digits alone, as node1 from node2. A row alone is an edge.
+    """
+    first, others = rows[0], rows[1:]
+    words = [word for word in first if word]
+    if not others or len({*words}) < len(words) or len(first) <= max(ends) or not all(first[end] for end in ends):
+        return False
+    if not all(map(_may_name_a_column, words)):
+        return False
+    vertices = {row[end] for row in others for end in ends if len(row) > end}
+    for at, word in enumerate(first):
+        below = {row[at] for row in others if len(row) > at}
+        alike = DIGITS.search(word) and DIGITS.sub("#", word) in {DIGITS.sub("#", text) for text in below}
+        if word and (word in below or alike or (word in vertices and at in ends)):
+            return False
+    return True
+
+
+def _may_name_a_column(word: str) -> bool:
+    """Letters, at least as many as digits; nothing that addresses and paths have."""
+    letters, digits = sum(map(str.isalpha, word)), sum(map(str.isdigit, word))
+    begins = word[0].isalpha() or word[0] in "_:~"
+    return begins and letters > 0 and digits <= letters and not any(mark in word for mark in "@/\\")
 
 
 def asked_ends(name: str, options: InputOptions, names: Sequence[str], width: int) -> tuple[int, int] | None:
@@ -151,6 +172,11 @@ def _all_whole(rows: list[list[str]], columns: tuple[int, int]) -> bool:
     """Whether what stands in the columns of the IDs is whole numbers, all of it (an empty field is a bad line)."""
     found = [row[column] for row in rows for column in columns if len(row) > column and row[column]]
     return bool(found) and all(map(WHOLE.match, found))
+
+
+def _are_named_so(rows: list[list[str]], ends: tuple[int, int]) -> bool:
+    """Whether vertices have such names as well: src2 and dst2 below src1 and dst1."""
+    return any(named_ends([row[end] for end in ends]) is not None for row in rows if len(row) > max(ends))
 
 
 def _direction_is_named(first: list[str], rows: list[list[str]]) -> bool:

@@ -14,7 +14,7 @@ import sys
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -27,9 +27,10 @@ from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import MAX_ID, EdgeChunk, EdgeSource, InputOptions
 from pagestore.inputs.columns import IdRange, checked_chunk, option_range
 from pagestore.inputs.csr import csr_rows
+from pagestore.inputs.endnames import named, named_ends
 from pagestore.inputs.headers import promised_vertices
 from pagestore.inputs.records import RecordSource
-from pagestore.inputs.signatures import SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
+from pagestore.inputs.signatures import WEIGHT_NAMES
 
 DAMAGE = (  # what NumPy and zipfile raise for bytes that they did not write
     OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, OverflowError, SyntaxError,
@@ -101,15 +102,20 @@ def plain_dtype(dtype: np.dtype) -> bool:
 
 def _named_columns(name: str, fields: tuple[str, ...]) -> tuple[str, str, str | None]:
     """Which of `fields` are source, target and weight."""
-    lowered = {field.lower(): field for field in fields}
-    source = next((lowered[n] for n in SOURCE_NAMES if n in lowered), None)
-    target = next((lowered[n] for n in TARGET_NAMES if n in lowered), None)
-    if source is None or target is None:
+    if (ends := named_ends(fields)) is None:
         raise InputError(
             f"{name}: has the fields {', '.join(map(shown, fields))}; edges need 'source' and 'target'. "
             "Rename the fields."
         )
-    return source, target, next((lowered[n] for n in WEIGHT_NAMES if n in lowered), None)
+    weight = named(fields, WEIGHT_NAMES, -1)
+    return fields[ends[0]], fields[ends[1]], None if weight < 0 else fields[weight]
+
+
+def _taken(columns: Sequence[str]) -> str:
+    """What columns, of source, target and perhaps weight, are taken for."""
+    names = [shown(name) for name in columns]
+    weight = f"column {names[2]} is the weight" if len(names) > 2 else "no weights"
+    return f"columns {names[0]} and {names[1]} are source and target, {weight}"
 
 
 class NpySource(RecordSource):
@@ -141,6 +147,10 @@ class NpySource(RecordSource):
             )
         self._fortran = header.fortran and len(header.shape) == 2
         self.weighted = self._fields[2] is not None and options.weights
+
+    def assumed(self) -> str:
+        numbered = self._dtype.names is None
+        return _taken([str(column + 1) if numbered else column for column in self._fields[: 2 + self.weighted]])
 
     def _chunk(self, first: int, count: int, buffers: Buffers) -> EdgeChunk:
         wanted = self._fields if self.weighted else self._fields[:2]
@@ -183,6 +193,11 @@ class NpzSource(EdgeSource):
             self._members = [name for name in _named_columns(self.name, tuple(members)) if name is not None]
             self.vertices, self.id_base = options.num_vertices, self._ids.low
         self.weighted = len(self._members) > 2 and options.weights
+
+    def assumed(self) -> str:
+        if self._format:
+            return f"rows are sources, columns are targets, {'values are weights' if self.weighted else 'no weights'}"
+        return _taken(self._members[: 2 + self.weighted])
 
     def _begin_sparse(self, members: list[str]) -> None:
         word = self._described("format", 1, "SU")

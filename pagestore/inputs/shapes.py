@@ -13,7 +13,8 @@ from typing import NamedTuple
 from pagestore.errors import InputError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import COMMENT_MARKS, InputOptions
-from pagestore.inputs.columnnames import column_name, is_number, named
+from pagestore.inputs.columnnames import is_number
+from pagestore.inputs.endnames import column_name, named, named_ends
 from pagestore.inputs.signatures import (
     ARROW,
     INNER_ARROW,
@@ -21,7 +22,6 @@ from pagestore.inputs.signatures import (
     KEYED,
     NEO4J_IDS,
     OTHER_COMMENTS,
-    SOURCE_NAMES,
     TARGET_NAMES,
     THOUSANDS,
     VERTEX_TABLE,
@@ -209,8 +209,7 @@ def _refuse_tables(shape: Shape) -> None:
     header, rows = [word.strip().lower() for word in shape.header], shape.rows
     lowered = tuple(header[:2])
     _refuse_groups(shape)
-    known = named(header, SOURCE_NAMES, -1) >= 0 and named(header, TARGET_NAMES, -1) >= 0
-    if known and len(header) >= (len(rows[0]) if rows else 0):
+    if named_ends(shape.header) is not None and len(header) >= (len(rows[0]) if rows else 0):
         return
     above = tuple(word.strip().lower() for word in rows[0][:2]) if len(rows) > 1 and not shape.first_row else ()
     first = header if shape.first_row else rows[0] if len(rows) > 1 else ()

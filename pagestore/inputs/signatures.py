@@ -240,14 +240,25 @@ OFFICE_MEMBERS = (b"[Content_Types].xml", b"_rels/.rels", b"xl/", b"docProps/", 
 # Words of headers.
 SOURCE_NAMES = (
     "source", "src", "from", "fromnodeid", "source_id", "src_id", "from_id", "source_node", "from_node", "u", "tail",
-    "node1", "node_1", "id_1", ":start_id", "_from", "from_node_id", "origin", "sender", "follower", "citing", "caller",
+    "node1", "node_1", "id_1", ":start_id", "_from", "from_node_id", "origin", "sender", "payer", "follower", "citing",
+    "caller",
     "quelle", "von", "origine", "origen", "origem", "источник", "откуда", "源", "源节点", "起点", "始点",
 )  # fmt: skip
 TARGET_NAMES = (
     "target", "dst", "to", "tonodeid", "target_id", "dst_id", "to_id", "target_node", "to_node", "v", "head",
     "node2", "node_2", "id_2", "dest", ":end_id", "_to", "to_node_id", "destination", "receiver", "recipient",
-    "followee", "cited", "callee", "ziel", "nach", "destino", "destinazione", "цель", "куда", "目标", "目标节点",
-    "终点", "終点",
+    "payee", "followee", "cited", "callee", "ziel", "nach", "destino", "destinazione", "цель", "куда", "目标",
+    "目标节点", "终点", "終点",
+)  # fmt: skip
+END_WORDS = (  # that name ends with one suffix, or behind one word: src_ip and dst_ip, nameOrig and nameDest
+    ("from", "to"), ("src", "dst"), ("src", "dest"), ("source", "target"), ("source", "destination"),
+    ("source", "dest"), ("sender", "receiver"), ("sender", "recipient"), ("payer", "payee"), ("orig", "dest"),
+    ("origin", "destination"), ("origin", "dest"),
+)  # fmt: skip
+NO_ENDS = (  # suffixes of columns that say something else of an edge, or of its ends: from_date and to_date
+    "date", "time", "datetime", "timestamp", "ts", "day", "week", "month", "year", "hour", "at", "on", "type", "kind",
+    "class", "label", "lat", "lon", "lng", "latitude", "longitude", "x", "y", "z", "port", "amount", "amt", "currency",
+    "balance", "status", "weight", "value", "count", "bytes", "packets", "pkts", "rate", "ttl", "age", "gender",
 )  # fmt: skip
 WEIGHT_NAMES = ("weight", "w", "value", "wt", "gewicht", "poids", "peso", "вес", "权重", "重み")
 INTEGER_WEIGHTS = (  # a third column of integers is a weight by these names, too; others may be anything (years, IDs)
@@ -282,6 +293,7 @@ SAID_UNDIRECTED = re.compile(
     r"|\bdirected\s*[:=]\s*(?:false|no|0)\b|\bnot directed\b",
     re.IGNORECASE,
 )
+KONECT = re.compile(rb"%\s*a?sym\b")  # the first comment: columns are source, target, weight, time
 SAID_DIRECTED = re.compile(
     r"^%\s*asym\b|(?<![\w-])(?<!not )directed\b(?!\s*[:=]\s*(?:false|no|0)\b)|\bundirected\s*[:=]\s*(?:false|no|0)\b"
     r"|\bnot undirected\b",

@@ -10,20 +10,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pagestore.errors import InputError, UsageError
+from pagestore.errors import InputError
 from pagestore.inputs.badlines import LineProblem, shown
 from pagestore.inputs.base import InputOptions
-from pagestore.inputs.columnnames import asked_ends, is_header, is_number, may_be_header, named, share_of_numbers
+from pagestore.inputs.columnnames import asked_ends, is_header, is_number, may_be_header
 from pagestore.inputs.direction import Direction, said_in_column, said_in_comments
 from pagestore.inputs.judge import SLASHES, LineRules, split_fields
 from pagestore.inputs.promises import Promise, promised_in
 from pagestore.inputs.quotes import ANY, HIDDEN, find_breaks
 from pagestore.inputs.shapes import Shape, refuse_shape
-from pagestore.inputs.signatures import DECIMAL_COMMA, SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES
+from pagestore.inputs.signatures import KONECT
 from pagestore.inputs.streams import ByteStream
+from pagestore.inputs.usedcolumns import find_ends, refuse_first_line, weight_column
 
 SAMPLE_BYTES, MOST_SAMPLE_BYTES = 1 << 16, 1 << 24
 SAMPLE_LINES = 50  # data lines that decide
+NAME_LINES = 4000  # in which names of line 1 are looked for again, as far as SAMPLE_BYTES go
 SEPARATORS = ("\t", ",", ";", "|")
 NUMBERS_AHEAD = re.compile(rb"[\d.,;|\t +\-eE\"]*?\d\"?[,;|]?(?=[ \t])")
 
@@ -65,6 +67,12 @@ class _Sample:
     whole: bool
     parted: int
 
+    @property
+    def single(self) -> list[str]:
+        """Words of comments of one word, where one comment alone stands above the data."""
+        words = [line.split() for line in self.comments] if self.above == 1 else []
+        return [found[1].decode("utf-8", "replace") for found in words if len(found) == 2]
+
 
 def _take_sample(stream: ByteStream, comments: str) -> _Sample:
     size = SAMPLE_BYTES
@@ -81,7 +89,7 @@ def _take_sample(stream: ByteStream, comments: str) -> _Sample:
         size *= 4
 
 
-def _split_sample(head: bytes, whole: bool, marks: str) -> _Sample:
+def _split_sample(head: bytes, whole: bool, marks: str, most: int = SAMPLE_LINES) -> _Sample:
     lines: list[bytes] = []
     ends: list[int] = []
     numbers: list[int] = []
@@ -89,7 +97,7 @@ def _split_sample(head: bytes, whole: bool, marks: str) -> _Sample:
     parted: list[int] = []
     above = at = number = 0
     cuttable = _breaks_hidden(head, whole, marks)
-    while at < len(head) and len(lines) < SAMPLE_LINES:
+    while at < len(head) and len(lines) < most:
         end = cuttable.find(b"\n", at)
         if end < 0 and not whole:
             break
@@ -188,40 +196,6 @@ def find_separator(lines: list[bytes], forced: str | None) -> str | None:
     return best
 
 
-def _weight_column(
-    name: str, rows: list[list[str]], first: list[str], header: tuple[str, ...] | None, used: tuple[int, int],
-    options: InputOptions,
-) -> int | None:  # fmt: skip
-    """Column of the weight, from 0: as asked for, else a header's "weight", else a third column of numbers."""
-    width = len(first)
-    if not options.weights:
-        return None
-    asked = options.weight_column
-    if asked is None:
-        if header is not None and (column := named(header, WEIGHT_NAMES, -1)) >= 0 and column not in used:
-            return column
-        if width > 2 and 2 not in used and DECIMAL_COMMA.match(first[2]):
-            raise InputError(
-                f"{name}: weight {first[2]} is written with a comma; decimals take a point. "
-                f"Convert it, or pass --no-weights."
-            )
-        # a word among numbers, or an empty field, is a bad line, not a reason to drop the weights
-        numbers = width > 2 and (is_number(first[2]) or share_of_numbers(rows, 2) > 0.5)
-        return 2 if numbers and 2 not in used else None
-    if isinstance(asked, str) and asked.isascii() and asked.isdigit() and (header is None or asked not in header):
-        asked = int(asked)
-    if isinstance(asked, str) and (header is None or asked not in header):
-        known = ", ".join(map(shown, header)) if header else "no header line was found"
-        raise UsageError(f"{name}: --weight-column {asked}: no such column ({known}). Give its name or number.")
-    column = asked - 1 if isinstance(asked, int) else (header or ()).index(asked)
-    if not 0 <= column < width or column in used:
-        raise UsageError(
-            f"{name}: --weight-column {asked} is not a column of weights; the lines have {width} columns, of which "
-            f"{used[0] + 1} and {used[1] + 1} are the source and the target. Name another column."
-        )
-    return column
-
-
 def sniff(stream: ByteStream, options: InputOptions, separator: str | None = None) -> TextLayout:
     """Find the layout of `stream` without consuming it. `separator` is forced for .csv and .tsv.
 
@@ -233,10 +207,16 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     if not sample.lines:
         return _no_data(stream.name, options, TextLayout(LineRules(fields=2), 0, 0, None))
     lines, found, rows = _without_comments(sample, separator, comments)
-    header: tuple[str, ...] | None = None
+
+    def more_rows() -> list[list[str]]:
+        head = stream.peek(SAMPLE_BYTES)
+        more = _split_sample(head, len(head) < SAMPLE_BYTES, comments, NAME_LINES)
+        return [_fields(line, found) for line in more.lines]
+
     skip = skip_lines = 0
     said = sample.comments[: sample.above]
-    if is_header(rows, options):
+    parted = found or ("\t" if all(b"\t" in line.strip() for line in lines) else "")  # else blanks part names
+    if is_header(rows, options, more_rows if parted else None):
         header, skip = tuple(rows[0]), sample.ends[0]
         skip_lines = sample.numbers[0] + sample.lines[0].count(b"\n")
         rows = rows[1:]
@@ -245,39 +225,30 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
             return _no_data(stream.name, options, alone)
     else:
         last = sample.comments[-1] if sample.comments else b""
-        comment = tuple(_fields(last.lstrip(comments.encode() + b" \t"), found))
-        header = comment or None
+        header = tuple(_fields(last.lstrip(comments.encode() + b" \t"), found))
     counts = [len(row) for row in rows]
     fields = max(counts, key=counts.count)  # a first line that is short or long is a bad line, not the layout
-    if skip_lines and len(header or ()) != fields:
+    if skip_lines and len(header) != fields:
         said = [*said, sample.lines[0]]  # words above the edges, as good as a comment
     direction = said_in_comments(said)
-    single = [words[1].decode("utf-8", "replace") for line in sample.comments if len(words := line.split()) == 2]
-    above = header if skip_lines else None
     first_row = 1 if skip_lines else 0
-    doubt = refuse_shape(
-        Shape(
-            stream.name, lines, sample.numbers, above or (), first_row, rows, found, sample.whole,
-            single if sample.above == 1 else (), max(0, sample.parted - first_row),
-        ),
-        options,
+    shape = Shape(
+        stream.name, lines, sample.numbers, header if skip_lines else (), first_row, rows, found, sample.whole,
+        sample.single, max(0, sample.parted - first_row),
     )  # fmt: skip
+    doubt = refuse_shape(shape, options)
     if fields < 2:
-        raise InputError(
-            f"{stream.name}:{sample.numbers[first_row]}:1: {shown(sample.lines[first_row])!r} is no edge; a line holds "
-            f"a source and a target. Check the separator, or name the format with --format."
-        )
-    header = header if len(header or ()) == fields else None
+        raise _no_edge(stream.name, sample.numbers[first_row], sample.lines[first_row])
+    header = header if len(header) == fields else ()
     first = rows[counts.index(fields)]
-    used = asked_ends(stream.name, options, header or (), fields)
-    if used is None:
-        used = (named(header or (), SOURCE_NAMES, 0), named(header or (), TARGET_NAMES, 1))
-        used = used if used[0] != used[1] else (0, 1)
     if options.weights and options.weight_column is None:
         _refuse_dictionaries(stream.name, sample, found)
+    used = asked_ends(stream.name, options, header, fields)
+    if used is None:
+        used = find_ends(stream.name, header, skip_lines > 0, rows, any(map(KONECT.match, said)))
     strings = options.string_ids or not all(is_number(first[column]) for column in used)
-    weight = _weight_column(stream.name, rows, first, header, used, options)
-    if skip_lines and header is not None and options.directed is None:
+    weight = weight_column(stream.name, rows, first, header, used, options)
+    if skip_lines and header and options.directed is None:
         columns = (*used, *([] if weight is None else [weight]))
         direction = said_in_column(stream.name, header, rows, columns, sample.numbers[1]) or direction
     due = "source and target" if fields == 2 else "as many as most lines have"
@@ -287,11 +258,21 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         fields, found, used[0], used[1], weight, comments=comments, strings=strings, due=due, kind=direction.column,
         kind_words=direction.words,
     )  # fmt: skip
-    doubtful = sample.numbers[0] if strings and not skip_lines and may_be_header(rows, options) else 0
+    doubtful = 0
+    if strings and not skip_lines and options.header is None:
+        refuse_first_line(stream.name, sample.numbers[0], more_rows() if parted else [], used, parted)
+        doubtful = sample.numbers[0] if may_be_header(rows, options) else 0
     return TextLayout(
-        rules, skip, skip_lines, header, sample.above if skip_lines else 0, doubtful_line=doubtful,
+        rules, skip, skip_lines, header or None, sample.above if skip_lines else 0, doubtful_line=doubtful,
         direction=direction, doubt=doubt or direction.doubt, promise=promised_in(said),
     )  # fmt: skip
+
+
+def _no_edge(name: str, line: int, text: bytes) -> InputError:
+    return InputError(
+        f"{name}:{line}:1: {shown(text)!r} is no edge; a line holds a source and a target. Check the separator, or "
+        f"name the format with --format."
+    )
 
 
 def _refuse_dictionaries(name: str, sample: _Sample, separator: str | None) -> None:

@@ -11,9 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from pagestore.errors import InputError, UsageError
+from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columns import option_range
 from pagestore.inputs.direction import WORDS, Direction
+from pagestore.inputs.endnames import named_ends
 from pagestore.inputs.judge import LineRules
 from pagestore.inputs.linefile import LineFile
 from pagestore.inputs.sniff import TextLayout, sniff
@@ -52,19 +54,28 @@ class TextSource(LineFile):
         if self.layout is not None and self.layout.empty:
             return f"line {header} is a header, no line of data" if header else "no line of data"
         between = SEPARATOR_WORDS.get(rules.separator or "", repr(rules.separator))
-        found = [f"columns {rules.source + 1} and {rules.target + 1}, between {between}, are source and target"]
+        source, target = self._called(rules.source), self._called(rules.target)
+        found = [f"columns {source} and {target}, between {between}, are source and target"]
         if rules.strings and not options.string_ids:
             found[0] += " by name"
-        if options.weights and options.weight_column is None:
-            found.append("no weights" if rules.weight is None else f"column {rules.weight + 1} is the weight")
+        found.append("no weights" if rules.weight is None else f"column {self._called(rules.weight)} is the weight")
         if options.header is None:
-            found.append(f"line {header} is a header" if header else "no header line")
+            edge = ": line 1 is an edge" if rules.strings and not rules.separator else ""
+            found.append(f"line {header} is a header" if header else f"no header line{edge}")
         direction = self.layout.direction if self.layout is not None else Direction()
         if direction.directed is not None and options.directed in (None, direction.directed):
             found.append(f"{WORDS[direction.directed]} {direction.said_by}")
         elif direction.directed is not None:
             found.append(f"{WORDS[not direction.directed]} as the option says, not {direction.said_by}")
         return ", ".join(found)
+
+    def _called(self, column: int) -> str:
+        """A column by its number, from 1, and its name in the header."""
+        layout = self.layout
+        names = () if layout is None or layout.header is None else layout.header
+        if layout is not None and not layout.skip_lines and named_ends(names) is None:
+            names = ()  # a comment of as many words
+        return f"{column + 1} ({shown(names[column])})" if names and names[column] else str(column + 1)
 
     def doubt(self) -> str:
         assert self.layout is not None  # of `begin`

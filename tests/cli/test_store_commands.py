@@ -280,31 +280,32 @@ def test_edges_and_json_do_not_share_standard_output(store: Path, gstream: Comma
         (
             "km;to;from\n5;2;1\n",
             [],
-            "columns 3 and 2, between semicolons, are source and target, no weights, line 1 is a header, directed",
+            "columns 3 (from) and 2 (to), between semicolons, are source and target, no weights, line 1 is a header, "
+            "directed",
         ),
         (
             "# a comment\nu\tv\tw\na\tb\t7\n",
             ["--undirected"],
-            "columns 1 and 2, between blanks, are source and target by name, column 3 is the weight, "
+            "columns 1 (u) and 2 (v), between blanks, are source and target by name, column 3 (w) is the weight, "
             "line 2 is a header",
         ),
         (
             "1,2,7\n",
             ["--weight-column", "3", "--no-header", "--directed"],
-            "columns 1 and 2, between commas, are source and target",
+            "columns 1 and 2, between commas, are source and target, column 3 is the weight",
         ),
         ("source,target\n", ["--num-vertices", "3"], "line 1 is a header, no line of data, directed"),
         ("# none\n", ["--num-vertices", "3", "--directed"], "no line of data"),
         (
-            "id,from,to,date\n#7,ann,bob,2020-01-01\n8,bob,carl,2020-01-02\n",
+            "person1 person2\n#7 bob\n8 bob\n",
             ["--comments", "none"],
-            "columns 1 and 2, between commas, are source and target by name, no weights, no header line, directed.\n"
-            "a.txt: line 1 may be a header; pass --header if it is",
+            "columns 1 and 2, between blanks, are source and target by name, no weights, no header line: line 1 is an "
+            "edge, directed.\na.txt: line 1 may be a header; pass --header if it is",
         ),
         (
             "id,from,to,date\n7,ann,bob,2020-01-01\n",
             ["--header"],
-            "columns 2 and 3, between commas, are source and target by name, no weights, directed",
+            "columns 2 (from) and 3 (to), between commas, are source and target by name, no weights, directed",
         ),
     ],
 )

@@ -247,13 +247,13 @@ def test_columns_of_tables_are_said_and_chosen(tmp_path):
     assert used(FOLLOWERS, **chosen) == ([(1, 2), (2, 3)], "follower and followee are source and target, no weights")
     assert used(FOLLOWERS, source_column=2, target_column="3", weight_column="id") == (
         [(1, 2, 7.0), (2, 3, 8.0)],
-        "follower and followee are source and target",
+        "follower and followee are source and target, column id is the weight",
     )
     for name in ("count", "Weight", "cost"):
-        said = f"id and follower are source and target, column {name} is the weight"
-        assert used(FOLLOWERS.rename_columns(["id", "follower", name])) == ([(7, 1, 2.0), (8, 2, 3.0)], said)
+        said = f"id and boss are source and target, column {name} is the weight"
+        assert used(FOLLOWERS.rename_columns(["id", "boss", name])) == ([(7, 1, 2.0), (8, 2, 3.0)], said)
     assert used(NAMED)[1] == "from and to are source and target by name, column cost is the weight"
-    assert used(NAMED, weights=False)[1] == "from and to are source and target by name"
+    assert used(NAMED, weights=False)[1] == "from and to are source and target by name, no weights"
 
 
 @pytest.mark.parametrize(

@@ -92,8 +92,8 @@ CASES = [
     ),
     ("a.txt", b"a b\n\xff c\n", f"a.txt:2:1: byte 0xff is not UTF-8; text is UTF-8. {CODE_REMEDY}"),
     ("a.txt", b'1 2\n"3 4\n', f"a.txt:2:1: the quote before '3 4' is not closed on its line. {FIX}"),
-    ("a.csv", b'a,b\n"c"d,e\n', f"a.csv:2:4: text 'd,e' follows a quoted field. {FIX}"),
-    ("a.csv", b"a,b\n,c\n", f"a.csv:2:1: a vertex name is missing; names have at least one character. {FIX}"),
+    ("a.csv", b'a,b\n"c"d,e\nb,c\n', f"a.csv:2:4: text 'd,e' follows a quoted field. {FIX}"),
+    ("a.csv", b"a,b\n,b\n", f"a.csv:2:1: a vertex name is missing; names have at least one character. {FIX}"),
     (
         "a.txt",
         b"\xff\xfe1\x00 \x002\x00\n\x003\x00 \x004\x00\n\x00",
@@ -346,11 +346,14 @@ def test_no_vertices_take_no_edges(tmp_path, monkeypatch, name):
         edges_of(opened(name, tmp_path, num_vertices=0))
 
 
+COLUMNS = {"source_column": 1, "target_column": 2, "weight_column": 3}
+
+
 def test_columns_that_nobody_reads_may_hold_any_bytes(tmp_path):
     """Whether or not something else has the block judged line by line."""
     for weight, read in (("3", 3.0), ("1e-400", 5e-324)):
         (tmp_path / "a.txt").write_bytes(b"1 2 3 caf\xe9\n4 5 " + weight.encode() + b" x\n6 7 1e999 x\n")
-        edges = edges_of(opened(tmp_path / "a.txt", tmp_path, weight_column=3, bad_lines="skip"))
+        edges = edges_of(opened(tmp_path / "a.txt", tmp_path, **COLUMNS, bad_lines="skip"))
         assert edges == [(1, 2, 3.0), (4, 5, read)]
     (tmp_path / "a.txt").write_bytes(b"1 2\n3 4\xe9\n")
     with pytest.raises(InputError, match=r"a\.txt:2:4: byte 0xe9 is not UTF-8; text is UTF-8"):

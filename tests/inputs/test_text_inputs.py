@@ -60,7 +60,8 @@ WEIGHTED = {
     "header": "source,target,weight\n1,2,0.5\n3,4,7\n",
     "header elsewhere": "weight,source,target\n0.5,1,2\n7,3,4\n",
     "names in a comment": "# source target time weight\n1 2 99 0.5\n3 4 98 7\n",
-    "more columns": "1 2 0.5 1082040961\n3 4 7 1082155839\n",
+    "more columns": "from to km year\n1 2 0.5 1082040961\n3 4 7 1082155839\n",
+    "empty columns": "1,2,0.5,,\n3,4,7,,\n",
     "many digits": "1 2 0.50000000000000000000000000\n3 4 700000000000000000000000e-23\n",
 }
 
@@ -202,7 +203,7 @@ def test_words_above_a_column_of_numbers_are_a_header(tmp_path):
         layout = sniffed(tmp_path, f"{header}\n{named}")
         assert (layout.skip_lines, layout.rules.weight) == (1, 2)
     assert sniffed(tmp_path, named).skip_lines == 0
-    assert sniffed(tmp_path, "person,friend\nalice,bob\n").skip_lines == 0  # nothing tells it from an edge
+    assert sniffed(tmp_path, "person,friend\nalice,bob\nbob,friend\n").skip_lines == 0
     assert sniffed(tmp_path, "person,friend\nalice,bob\n", header=True).header == ("person", "friend")
     assert sniffed(tmp_path, f"person,friend,weight\n{named}", header=False).skip_lines == 0
 
@@ -212,13 +213,15 @@ def test_what_might_be_an_edge_is_no_header(tmp_path):
         assert sniffed(tmp_path, text).skip_lines == 0  # a bad line, which is told, not a header
     for names in ("a,b\n0,0\n", "alice,bob\n1,2\n", "alice,bob,\n1,2,x\n"):
         assert sniffed(tmp_path, names).skip_lines == 1
-        assert sniffed(tmp_path, names, string_ids=True).skip_lines == 0  # two names more
+        assert sniffed(tmp_path, names, string_ids=True, header=False).skip_lines == 0  # two names more
+        with pytest.raises(InputError, match="may name columns, in words that are not known, or be the first edge"):
+            sniffed(tmp_path, names, string_ids=True)
     assert sniffed(tmp_path, "alice,bob,cost\n1,2,3\n", string_ids=True).skip_lines == 1
 
 
 FIRST_EDGES = {  # no line of them is a header
     "a name that a number ends": "Anna 2Pac\nBob 50\nCarl Dave\n",
-    "a name that is a number's": "a,b\nc,inf\nd,e\n",
+    "a name that is a number's": "a,b\nc,inf\nd,a\n",
     "missing ones": "NA,null\nnull,nan\n",
     "an exponent": "alice bob\ncarol 1e5\ndave erin\n",
     "a clone": "YWHAE TP53\n1E5 BRCA\n",
@@ -247,11 +250,14 @@ def test_words_that_name_columns_are_a_header(tmp_path):
         assert sniffed(tmp_path, f"{words}\nalice,bob\n").skip_lines == 1
         assert sniffed(tmp_path, f"{words}\n1,2\n").skip_lines == 1
     for words in ("from,to", "u,v", "tail,head", "from,dst"):
-        assert sniffed(tmp_path, f"{words}\nalice,bob\n").skip_lines == 0
         assert sniffed(tmp_path, f"{words}\n1,2\n3,4\n").skip_lines == 1
         assert sniffed(tmp_path, f"{words}\n1,2\n3,4\n", string_ids=True).skip_lines == 1
         assert sniffed(tmp_path, f"{words},weight\nalice,bob,2\nto,v,3\n").skip_lines == 1
         assert sniffed(tmp_path, f"{words}\nalice,bob\n", header=True).skip_lines == 1
+        if words != "u,v":
+            assert sniffed(tmp_path, f"{words}\nalice,bob\n").skip_lines == 1
+            assert read(tmp_path, "a.txt", f"{words.replace(',', ' ')}\nalice bob\n")[1:] == [("alice", "bob")]
+    assert sniffed(tmp_path, "from,to\nalice,bob\nbob,to\n").skip_lines == 0
     assert sniffed(tmp_path, "a,b\n1.0,2.0\n3.0,4.0\n").skip_lines == 1  # told as bad lines, not taken for names
 
 
@@ -264,36 +270,42 @@ def test_words_of_text_above_numbers_in_any_column_are_a_header(tmp_path):
         layout = sniffed(tmp_path, text)
         assert (layout.skip_lines, (layout.rules.source, layout.rules.target)) == (1, ends)
     for text in (
-        "from,to,relation,since\nann,bob,friend,2019\nbob,carl,boss,long ago\n",
-        "from,to,relation,n/a\nann,bob,friend,2019\nbob,carl,boss,2020\n",
-        "ann,bob,friend,lately\nbob,carl,friend,2019\ncarl,dave,boss,2020\n",
+        "from to relation\nann bob friend\nbob carl boss\n",
+        "from,to,n/a\nann,bob,2019\nto,carl,2020\n",
+        "ann,bob,lately\nbob,carl,2019\ncarl,dave,2020\n",
     ):
-        assert sniffed(tmp_path, text).skip_lines == 0
+        path = write(tmp_path, "a.txt", text)
+        with closing(ByteStream(path)) as stream:
+            assert sniff(stream, InputOptions()).skip_lines == 0
 
 
 def test_an_edge_that_may_be_a_header_is_told(tmp_path):
-    """Two words that name columns, or one above numbers, or ends counted 1 and 2, above rows that have none of it."""
+    """Between blanks: two words that name columns, or one above numbers, or ends counted 1 and 2, above rows that have
+    none of it."""
     for text in (
-        "id,from,to,amount,date\n1a,ann,bob,5,May\n", "# c\nfollower,friend\nann,bob\n", "From,To\nann,bob\n",
-        "from,to,relation\nann,bob,friend\n", "a,b,kind,since\nann,bob,x,2019\nbob,carl,y,2020\n",
-        "person1,person2\nann,bob\n", "gene_1,gene_2,how\nTP53,BRCA1,x\n",
+        "# c\nfollower friend\nann bob\n", "From To\nann bob\n", "from to relation\nann bob friend\n",
+        "a b since\nann bob 2019\nbob x carl\nbob carl 2020\nx y z\nx y z\nx y z\n",
+        "person1 person2\nann bob\n", "gene_1 gene_2 how\nTP53 BRCA1 x\n",
     ):  # fmt: skip
-        assert sniffed(tmp_path, text).doubtful_line == 1 + text.count("#")
-        assert sniffed(tmp_path, text, header=False).doubtful_line == 0
-        assert sniffed(tmp_path, text, header=True).doubtful_line == 0
+        source = opened(write(tmp_path, "a.txt", text), tmp_path, weights=False, bad_lines="skip")
+        line = 1 + text.count("#")
+        if "since" not in text:
+            assert f"line {line} may be a header; pass --header if it is" in source.doubts[0]
+            assert "no header line: line 1 is an edge" in source.assumptions[0]
+        for header in (False, True):
+            assert not opened(write(tmp_path, "a.txt", text), tmp_path, header=header, weights=False).doubts
     for text in (
-        "from,to\nto,city\n",  # names of vertices
-        "name,friend\nyear,date\n",
-        "u,v\na,b\n",
-        "ann,friend\nbob,carl\n",
-        "id,name\n",
-        "from,to,7\nann,bob,8\n",
-        "v1,v2\nv3,v4\n",  # vertices are called so
-        "person2,person1\nann,bob\n",
-        "ann,bob,friend,lately\nbob,carl,x,2019\nbob,dave,y,2020\n",
-        "from,to\n1,2\n",  # found to be a header
+        "from to\nto city\n",  # names of vertices
+        "name friend\nyear date\n",
+        "u v\na b\n",
+        "ann friend\nbob carl\n",
+        "id name\n",
+        "from to 7\nann bob 8\n",
+        "v1 v2\nv3 v4\n",  # vertices are called so
+        "person2 person1\nann bob\n",
+        "from to\n1 2\n",  # found to be a header
     ):
-        assert sniffed(tmp_path, text).doubtful_line == 0
+        assert not opened(write(tmp_path, "a.txt", text), tmp_path).doubts
 
 
 def test_a_word_among_weights_is_a_bad_line(tmp_path):

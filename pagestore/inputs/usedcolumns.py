@@ -1,0 +1,109 @@
+"""Which columns of a text hold source, target and weight: as asked for, as a header names them, else 1, 2 and 3.
+
+Where that would be a guess it is refused, for a guess may give a wrong graph: the message has the columns, the first
+rows as they would be read, and what to type.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from pagestore.errors import InputError, UsageError
+from pagestore.inputs.badlines import shown
+from pagestore.inputs.base import InputOptions
+from pagestore.inputs.columnnames import is_number, reads_as_header, share_of_numbers
+from pagestore.inputs.endnames import likely_ends, named, named_ends, names_one_end
+from pagestore.inputs.signatures import DECIMAL_COMMA, WEIGHT_NAMES
+
+MOST_COLUMNS = 3  # source, target and a weight: what edge lists have that name nothing
+MOST_NAMED = 12  # columns that a message names
+SHOWN_ROWS = 3
+
+
+def find_ends(
+    name: str, header: Sequence[str], is_line: bool, rows: Sequence[Sequence[str]], konect: bool
+) -> tuple[int, int]:
+    """Columns of source and target: by their names, else the first two. InputError where these would be a guess.
+
+    header: names of all columns, or none; is_line: of a line of the text, not of a comment.
+    """
+    if (ends := likely_ends(header) if is_line else named_ends(header)) is not None:
+        return ends
+    width = columns_in_use(rows)
+    if (width > MOST_COLUMNS and not konect) or (is_line and names_one_end(header)):
+        raise refuse_unnamed(name, header if is_line else (), rows, width)
+    return 0, 1
+
+
+def weight_column(
+    name: str, rows: list[list[str]], first: Sequence[str], header: Sequence[str], used: tuple[int, int],
+    options: InputOptions,
+) -> int | None:  # fmt: skip
+    """Column of the weight, from 0: as asked for, else a header's "weight", else a third column of numbers."""
+    width = len(first)
+    if not options.weights:
+        return None
+    asked = options.weight_column
+    if asked is None:
+        if (column := named(header, WEIGHT_NAMES, -1)) >= 0 and column not in used:
+            return column
+        if width > 2 and 2 not in used and DECIMAL_COMMA.match(first[2]):
+            raise InputError(
+                f"{name}: weight {first[2]} is written with a comma; decimals take a point. "
+                f"Convert it, or pass --no-weights."
+            )
+        # a word among numbers, or an empty field, is a bad line, not a reason to drop the weights
+        numbers = width > 2 and (is_number(first[2]) or share_of_numbers(rows, 2) > 0.5)
+        return 2 if numbers and 2 not in used else None
+    if isinstance(asked, str) and asked.isascii() and asked.isdigit() and asked not in header:
+        asked = int(asked)
+    if isinstance(asked, str) and asked not in header:
+        known = ", ".join(map(shown, header)) if header else "no header line was found"
+        raise UsageError(f"{name}: --weight-column {asked}: no such column ({known}). Give its name or number.")
+    column = asked - 1 if isinstance(asked, int) else header.index(asked)
+    if not 0 <= column < width or column in used:
+        raise UsageError(
+            f"{name}: --weight-column {asked} is not a column of weights; the lines have {width} columns, of which "
+            f"{used[0] + 1} and {used[1] + 1} are the source and the target. Name another column."
+        )
+    return column
+
+
+def columns_in_use(rows: Sequence[Sequence[str]]) -> int:
+    """How many columns hold anything in one of the rows: separators at the ends of lines make others. A dictionary of
+    NetworkX's is one, whatever blanks it has."""
+    held = [row[: next((at + 1 for at, value in enumerate(row) if value.startswith("{")), len(row))] for row in rows]
+    return max((at + 1 for row in held for at, value in enumerate(row) if value), default=0)
+
+
+def refuse_unnamed(name: str, header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> InputError:
+    """The error for `width` columns, called so (or nothing), of which none is known to hold an end.
+
+    rows: the first ones, as text.
+    """
+    words = header or (rows[0] if rows else ())
+    listed = ", ".join(f"{at}: {shown(word, 20)}" for at, word in enumerate(words[:MOST_NAMED], 1))
+    more = ", ..." if len(words) > MOST_NAMED else ""
+    read = ", ".join(f"{shown(row[0], 20)} -> {shown(row[1], 20)}" for row in rows[:SHOWN_ROWS] if len(row) > 1)
+    path = "-" if name == "stdin" else shlex.quote(name)
+    if not header and words and not any(map(is_number, words)):
+        path += " --header"
+    return InputError(
+        f"{name}: has {width} columns ({listed}{more}), and no known name says which hold source and target; by "
+        f"columns 1 and 2 the first rows would be {read}. Name both, by number or by a header's word: gstream convert "
+        f"{path} STORE --source-column 1 --target-column 2, with --weight-column N or --no-weights."
+    )
+
+
+def refuse_first_line(
+    name: str, line: int, rows: list[list[str]], used: tuple[int, int], separator: str
+) -> None:  # fmt: skip
+    """InputError where rows[0], between names, may name columns as well as be an edge; rows: none where blanks part
+    the fields, for then it is an edge."""
+    if rows and reads_as_header(rows, used):
+        said = shown(separator.join(rows[0]), 60)
+        raise InputError(
+            f"{name}:{line}:1: {said!r} may name columns, in words that are not known, or be the first edge; the names "
+            f"below do not tell. Pass --header if it names columns, --no-header if it is an edge."
+        )

@@ -1,0 +1,171 @@
+"""Which columns hold the ends of edges, by headers: known names, pairs of names, and what is refused as a guess."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+from input_files import edges_of, opened, read, write
+
+from pagestore.errors import InputError
+from pagestore.inputs.endnames import likely_ends, named_ends
+
+ENDS = {  # header: places of source and target, None where it names none, or several
+    "from_account,to_account": (0, 1),
+    "To Account,From Account": (1, 0),
+    "step,type,amount,nameOrig,oldbalanceOrg,newbalanceOrig,nameDest,oldbalanceDest": (3, 6),
+    "Sender,Receiver,Amount": (0, 1),
+    "PAYEE,PAYER": (1, 0),
+    "payer_iban,payee_iban,amount": (0, 1),
+    "sender_id,recipient_id": (0, 1),
+    "ts,srcip,sport,dstip,dsport": (1, 3),
+    "srcIp,srcPort,dstIp,dstPort": (0, 2),
+    "Src-Addr;Dst-Addr;Bytes".replace(";", ","): (0, 1),
+    "id,source_node_name,target_node_name": (1, 2),
+    "src_host,dest_host": (0, 1),
+    "fromNodeId:int,toNodeId:int": (0, 1),
+    "FromNodeId,ToNodeId": (0, 1),
+    "source_country,destination_country,value": (0, 1),
+    "from_id,from_name,to_id,to_name": (0, 2),
+    "from_account,to_account,from_bank,to_bank": None,
+    "emp_no,dept_no,from_date,to_date": None,
+    "source_type,target_type": None,
+    "src_lat,src_lon,dst_lat,dst_lon": None,
+    "from_account,to_bank": None,
+    "person,friend": None,
+    "from_account": None,
+}
+
+
+@pytest.mark.parametrize("header", ENDS)
+def test_names_of_ends(header):
+    assert named_ends(header.split(",")) == ENDS[header]
+    assert named_ends(header.upper().split(",")) in (ENDS[header], None)  # without humps some are no words
+
+
+def test_one_name_says_where_the_other_end_is():
+    assert likely_ends(["target", "person"]) == (1, 0)
+    assert likely_ends(["person", "target", "weight"]) == (0, 1)
+    assert likely_ends(["source", "friend", "since"]) is None
+    assert likely_ends(["person", "friend"]) is None
+
+
+ACCOUNTS = [("alice", "bob")]
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from_account,to_account\nalice,bob\n",
+        '"From Account";"To Account"\n"alice";"bob"\n',
+        "SRC_ACCT\tDST_ACCT\nalice\tbob\n",
+        "id,Payee,Payer\n7,bob,alice\n",
+        "from_account to_account\nalice bob\n",
+        "sender|receiver\nalice|bob\n",
+    ],
+)
+def test_a_header_is_no_edge(tmp_path, text, end, mark):
+    source = opened(write(tmp_path, "a.txt", mark + text.replace("\n", end).encode()), tmp_path)
+    assert edges_of(source) == ACCOUNTS and "line 1 is a header" in source.assumptions[0]
+
+
+@pytest.mark.parametrize("between", [",", ";", "\t"])
+@pytest.mark.parametrize("words", [("kunde", "haendler"), ("person1", "person2"), ("u", "v"), ("a", "b", "since")])
+def test_a_header_of_unknown_words_is_refused(tmp_path, words, between):
+    names = [("alice", "bob", "May"), ("carl", "dave", "June")]
+    text = "".join(between.join(row[: len(words)]) + "\n" for row in (words, *names))
+    path = write(tmp_path, "a.csv", text)
+    with pytest.raises(
+        InputError, match=r"a\.csv:1:1: .* may name columns.*Pass --header .*, --no-header if it is an e"
+    ):
+        opened(path, tmp_path)
+    assert len(edges_of(opened(path, tmp_path, header=True))) == 2
+    assert len(edges_of(opened(path, tmp_path, header=False))) == 3
+    if between == "\t" and len(words) == 2:
+        source = opened(write(tmp_path, "a.txt", text.replace("\t", " ")), tmp_path)
+        assert len(edges_of(source)) == 3 and "no header line: line 1 is an edge" in source.assumptions[0]
+
+
+EDGES = {  # whose first line is an edge, as it can be told
+    "a vertex again": "alice,bob\ncarl,dave\ndave,alice\n",
+    "a vertex again, late": "alice,bob\n" + "carl,dave\n" * 300 + "bob,carl\n",
+    "a relation again": "alice,bob,knows\ncarl,dave,knows\n",
+    "numbered names": "user1,user2\nuser7,user9\n",
+    "codes": "Q42,Q1337\nP5,P8\n",
+    "addresses": "ann@x.org,bob@x.org\ncarl@x.org,dave@x.org\n",
+    "hexadecimal": "0x52bc44d5,0x2ab7b3a9\n0x1dc1ff00,0x0910a7cc\n",
+    "one line": "alice,bob\n",
+    "tags": "#a,b\nc,d\n",
+}
+
+
+@pytest.mark.parametrize("case", EDGES)
+def test_an_edge_that_can_be_told(tmp_path, case):
+    text = EDGES[case]
+    assert len(read(tmp_path, "a.csv", text, comments="none")) == text.count("\n")
+
+
+WIDE = {  # name, text: more than three columns of which nobody says what they are
+    "numbers": ("a.txt", "1 2 0.5 99\n3 4 0.5 98\n5 6 7 8\n7 8 9 10\n"),
+    "names": ("a.csv", "ann,bob,x,y\nbob,carl,x,z\ncarl,dave,x,y\n"),
+    "a header": ("a.csv", "step,kind,a,b\n1,2,3,4\n2,3,4,5\n"),
+    "two pairs": ("a.tsv", "from_x\tto_x\tfrom_y\tto_y\n1\t2\t3\t4\n"),
+    "dates": ("a.csv", "emp_no,dept_no,from_date,to_date\n1,2,3,4\n"),
+    "one end": ("a.csv", "id,source,friend\n1,2,3\n"),
+}
+
+
+@pytest.mark.parametrize("case", WIDE)
+def test_columns_that_nobody_names_are_refused(tmp_path, case):
+    name, text = WIDE[case]
+    path = write(tmp_path, name, text)
+    with pytest.raises(InputError) as error:
+        opened(path, tmp_path)
+    rows = [line.replace(",", " ").split() for line in text.splitlines()]
+    said = str(error.value)
+    assert said.startswith(
+        f"{path}: has {len(rows[0])} columns ({', '.join(f'{n}: {w}' for n, w in enumerate(rows[0], 1))}), "
+    )
+    shown = rows[1:4] if case not in ("numbers", "names") else rows[:3]
+    assert f"the first rows would be {', '.join(f'{row[0]} -> {row[1]}' for row in shown)}. Name both" in said
+    more = " --header" if case == "names" else ""
+    assert f"gstream convert {path}{more} STORE --source-column 1 --target-column 2, with --weight-column N" in said
+    chosen = {"source_column": 1, "target_column": 2, "header": False if case == "names" else None, "weights": False}
+    assert len(edges_of(opened(path, tmp_path, **chosen))) == len(rows) - (case not in ("numbers", "names"))
+
+
+def test_columns_of_tables_that_nobody_names_are_refused(tmp_path):
+    table = pyarrow.table({"day": [1, 2], "who": ["a", "b"], "whom": ["b", "c"], "much": [1.5, 2.5]})
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(table, path)
+    with pytest.raises(
+        InputError, match=r"has 4 columns \(1: day, 2: who, .* first rows would be 1 -> a, 2 -> b\. Name"
+    ):
+        opened(path, tmp_path)
+    source = opened(path, tmp_path, source_column="who", target_column="whom", weight_column="much")
+    assert sorted(edges_of(source)) == [("a", "b", 1.5), ("b", "c", 2.5)]
+    assert source.assumptions[0].endswith(
+        "columns who and whom are source and target by name, column much is the weight"
+    )
+    pyarrow.parquet.write_table(table.rename_columns(["Day", "FromAccount", "ToAccount", "weight"]), path)
+    assert sorted(edges_of(opened(path, tmp_path))) == [("a", "b", 1.5), ("b", "c", 2.5)]
+    pyarrow.parquet.write_table(table.slice(0, 0), path)
+    with pytest.raises(InputError, match="has 4 columns"):
+        opened(path, tmp_path)
+
+
+def test_konect_says_what_its_columns_are(tmp_path):
+    assert read(tmp_path, "out.a", "% sym weighted\n1 2 5 99\n2 3 6 98\n") == [(1, 2, 5.0), (2, 3, 6.0)]
+
+
+def test_columns_of_arrays_are_said(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([[1, 2, 3]]))
+    source = opened(tmp_path / "a.npy", tmp_path)
+    assert source.assumptions[0].endswith("columns 1 and 2 are source and target, column 3 is the weight")
+    np.save(tmp_path / "b.npy", np.array([(1, 5, 2)], [("payer_id", "i8"), ("n", "i8"), ("payee_id", "i8")]))
+    source = opened(tmp_path / "b.npy", tmp_path)
+    assert source.assumptions[0].endswith("columns payer_id and payee_id are source and target, no weights")
+    assert edges_of(source) == [(1, 2)]
