@@ -59,7 +59,7 @@ RUNS: dict[str, tuple[str, ...]] = {
         "support.simple: note_ends",
         "centrality.paths: begin_source step_on count_paths find_level add_dependencies close_source",
     ),
-    "mis": ("labelling.independent: hold_up push_out",),
+    "mis": ("labelling.independent: block push_out",),
     "coloring": ("labelling.palette: count_ahead give_colors tell_behind",),
     "scc": (COMPONENTS, "programs.bfs: BFS BFSBack", "components.strong: mark_ends spread_colors collect"),
     "msf": ("components.boruvka: scan_lists settle_shared",),

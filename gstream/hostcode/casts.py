@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,8 @@ __all__ = [
     "wrap_u32", "wrap_u64",
 ]  # fmt: skip
 
-u8, u32, u64, i32, i64, f32, f64 = np.uint8, np.uint32, np.uint64, np.int32, np.int64, np.float32, np.float64
+TYPES: tuple[Any, ...] = (np.uint8, np.uint32, np.uint64, np.int32, np.int64, np.float32, np.float64)  # Any: for mypy
+u8, u32, u64, i32, i64, f32, f64 = TYPES
 wrap_u32, wrap_u64, wrap_i32, wrap_i64 = u32, u64, i32, i64  # Numba's integer casts wrap
 
 

@@ -17,9 +17,9 @@ import numpy as np
 from gstream.records.declare import RecordKernel
 
 TYPES = {
-    "uint64[]": "after alive arcs bits cursor due dying far first_vertex following front fresh here held hubs last "
-    "leads low_after met mine near now one_after one_alive one_dying one_low_after one_starts open open_bits other own "
-    "proven ready seen starts sums there two_after two_alive two_dying two_low_after two_starts window",
+    "uint64[]": "after alive arcs bits blocked cursor due dying far first_vertex following front fresh here hubs last "
+    "leads low_after met mine near nearer now one_after one_alive one_dying one_low_after one_starts open open_bits "
+    "other own proven ready seen starts sums there two_after two_alive two_dying two_low_after two_starts window",
     "uint32[]": "degree distance higher hops left size",
     "uint8[]": "ahead back covered inside sources state targets",
     "int64[]": "across changed core counts failure less",

@@ -76,10 +76,10 @@ def test_who_falls_is_due_once(tmp_path, monkeypatch):
     """Of two bits in one array another thread could take the first and look at the list before the second is set."""
     swept, sweep = [], Session.sweep
 
-    def watched(self, name, kernel, wanted=None):
-        if len(kernel.arrays) == 7:  # mine, other, now, hubs, ends, degree or core, level or left
-            swept.append(np.shares_memory(kernel.arrays[0], kernel.arrays[1]))
-        return sweep(self, name, kernel, wanted)
+    def watched(self, name, kernel, arrays, wanted=None, join=None):
+        if len(arrays) == 7:  # mine, other, now, hubs, ends, degree or core, level or left
+            swept.append(np.shares_memory(arrays[0], arrays[1]))
+        return sweep(self, name, kernel, arrays, wanted, join)
 
     monkeypatch.setattr(Session, "sweep", watched)
     for directed in (False, True):

@@ -74,7 +74,7 @@ def test_a_long_path_is_walked_once(directed, columns, tmp_path, monkeypatch):
     order = np.random.default_rng(6).permutation(20_001)
     example = Example(20_001, order[:-1], order[1:], directed=directed, topology="out", columns=columns)
     swept, sweep = [], Session.sweep
-    monkeypatch.setattr(Session, "sweep", lambda *given: (swept.append(given[1]), sweep(*given))[1])
+    monkeypatch.setattr(Session, "sweep", lambda *given, **join: (swept.append(given[1]), sweep(*given, **join))[1])
     with gstream.open(example.stored(tmp_path)) as graph:
         result = graph.scc(certify=True)
     assert result.summary["components"] == (20_001 if directed else 1)

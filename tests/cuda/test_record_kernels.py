@@ -60,8 +60,8 @@ def test_few_lists_are_left_to_the_cores(paths, kind, name, launched, monkeypatc
     """Of one run some sweeps are the GPUs', others the cores'."""
     monkeypatch.setattr(session, "LIST_BYTES", 1)
     monkeypatch.setattr(session, "LISTED", 3)
-    listed, run = [], session.SharedKernel.run_listed
-    monkeypatch.setattr(session.SharedKernel, "run_listed", lambda *given: listed.append(1) or run(*given))
+    listed, run = [], session.ArraySweep.run_listed
+    monkeypatch.setattr(session.ArraySweep, "run_listed", lambda *given: listed.append(1) or run(*given))
     with gstream.open(paths[kind]) as graph:
         check(graph, name, ASKED.get(name, {}), OPTIONS["two"])
     assert launched and listed
@@ -78,7 +78,9 @@ def test_what_gpus_leave_of_long_paths_one_thread_walks(devices, launched, tmp_p
     target = np.concatenate([np.roll(ring, -1), np.roll(ring, -1) + 500, np.arange(300, 501)])
     convert_arrays(tmp_path / "chain.gs", order[source], order[target], vertices=800, page_bytes=PAGE)
     swept, sweep = [], session.Session.sweep
-    monkeypatch.setattr(session.Session, "sweep", lambda *given: (swept.append(given[2].function), sweep(*given))[1])
+    monkeypatch.setattr(
+        session.Session, "sweep", lambda *given, **join: (swept.append(given[2]), sweep(*given, **join))[1]
+    )
     with gstream.open(tmp_path / "chain.gs") as graph:
         found = graph.scc(certify=True, devices=devices)
     assert found.summary["components"] == 202 and "spread_colors" in launched

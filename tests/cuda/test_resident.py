@@ -16,7 +16,7 @@ from test_shortage import each_call
 import gstream
 from gstream.algorithms.support import lists, resident
 from gstream.algorithms.support.resident import Resident
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.devices.gpu import driver as cuda
 from gstream.devices.gpu import resident_arrays as gpuresident
 from gstream.devices.gpu.driver import DeviceError
@@ -101,7 +101,7 @@ def test_what_the_host_sees(path):
             held.put(array)
             held.each(double, -(-V // 64), array, twice)
             for _ in range(2):
-                held.sweep("out", SharedKernel(add_own, (twice, sums)))
+                held.sweep("out", add_own, (twice, sums))
             held.forget(twice)
         assert sums.all() and twice[1] == 2 and array[0] == 5
         session.finish(1, True)
@@ -113,7 +113,7 @@ def test_an_array_that_is_not_there_is_copied_for_a_sweep(path):
         array, twice, sums = np.full(V, 5), np.zeros(V, np.int64), np.zeros(V, np.int64)
         with Resident(session, array, twice) as held:
             held.each(double, -(-V // 64), array, twice)
-            held.sweep("out", SharedKernel(add_own, (twice, sums)))
+            held.sweep("out", add_own, (twice, sums))
             assert sums.all() and not twice.any()
         assert (twice == 10).all()
 
@@ -122,12 +122,12 @@ def test_programs_come_after_what_is_queued(path, expected):
     """They work with the same pages and claims on streams of their own."""
     with gstream.open(path, devices="cuda") as graph, Session(graph.engine()) as session:
         before = graph.wcc().to_numpy()
-        session.sweep("out", SharedKernel(add_own, (np.zeros(V, np.int64), np.zeros(V, np.int64))))
+        session.sweep("out", add_own, (np.zeros(V, np.int64), np.zeros(V, np.int64)))
         twice, sums = np.ones(V, np.int64), np.zeros(V, np.int64)
         for seed in range(5):
             standin.WORK.seed(seed)
             with Resident(session, twice, sums) as held:
-                held.sweep("out", SharedKernel(add_own, (twice, sums)))
+                held.sweep("out", add_own, (twice, sums))
                 assert graph.bfs(source=3).to_numpy()["distance"][3] == 0
                 assert np.array_equal(graph.wcc().to_numpy(), before)
             assert sums.all()
@@ -280,7 +280,7 @@ def test_pages_are_not_chosen_for_ever(tmp_path, monkeypatch):
             bits, twice, sums = np.array([1] + [0] * (V // 64), np.uint64), np.ones(V, np.int64), np.zeros(V, np.int64)
             with Resident(session, bits, twice, sums) as held:
                 for _ in range(pages):
-                    held.sweep("out", SharedKernel(add_own, (twice, sums)), bits)
+                    held.sweep("out", add_own, (twice, sums), bits)
     assert 1 < len(wanted) < pages and all(chosen.sum() < pages for chosen in wanted)
 
 

@@ -7,7 +7,7 @@ import pytest
 from engine_graphs import make_store, skewed_edges
 
 from gstream.algorithms.support import session as sessions
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import ArraySweep, Session
 from gstream.algorithms.support.simple import count_simple, simple_lists
 from gstream.engine.engine import Engine
 from gstream.hostcode.bitmaps import bitmap, set_bits
@@ -57,16 +57,16 @@ def chosen(seed, session):
 def test_chosen_lists_are_whole(store, seed, options, monkeypatch):
     """Neighbours each once, over the ends of pages, too; nothing is done for others."""
     called = []
-    run = SharedKernel.run_listed
-    monkeypatch.setattr(SharedKernel, "run_listed", lambda *given: called.append(1) or run(*given))
+    run = ArraySweep.run_listed
+    monkeypatch.setattr(ArraySweep, "run_listed", lambda *given: called.append(1) or run(*given))
     monkeypatch.setattr(sessions, "LISTED", 4)  # a store this small has few other lists
     with Engine(store, RunOptions(**options)) as engine, Session(engine) as session:
         vertices, bits = chosen(seed, session)
         lists = simple_lists(session, "out")
         everything, some = np.zeros(V, np.uint32), np.zeros(V, np.uint32)
-        session.sweep("out", SharedKernel(count_simple, (everything, lists.hubs, lists.ends)))
+        session.sweep("out", count_simple, (everything, lists.hubs, lists.ends))
         assert not called
-        session.sweep_among("out", SharedKernel(count_simple, (some, lists.hubs, lists.ends)), bits)
+        session.sweep_among("out", count_simple, (some, lists.hubs, lists.ends), bits)
         assert called
         expected = np.zeros(V, np.uint32)
         expected[vertices] = everything[vertices]
@@ -77,9 +77,9 @@ def test_weights_of_chosen_lists(store):
     with Engine(store, RunOptions()) as engine, Session(engine) as session:
         vertices, bits = chosen(9, session)
         everything, some = np.zeros(V), np.zeros(V)
-        session.sweep("out", SharedKernel(add_weights, (everything,), True))
+        session.sweep("out", add_weights, (everything,))
         before = engine.counts()
-        session.sweep_among("out", SharedKernel(add_weights, (some,), True), bits)
+        session.sweep_among("out", add_weights, (some,), bits)
         pages, _, edges, _ = (after - start for after, start in zip(engine.counts(), before, strict=True))
         assert np.array_equal(some[vertices], everything[vertices]) and some.sum() == some[vertices].sum() > 0
         assert edges == int(session.degree("out")[vertices].sum())
@@ -92,6 +92,6 @@ def test_many_lists_are_found_by_their_pages(store, monkeypatch):
         bits = ~bitmap(V)
         some, everything = np.zeros(V, np.uint32), np.zeros(V, np.uint32)
         lists = simple_lists(session, "out")
-        session.sweep_among("out", SharedKernel(count_simple, (some, lists.hubs, lists.ends)), bits)
-        session.sweep("out", SharedKernel(count_simple, (everything, lists.hubs, lists.ends)))
+        session.sweep_among("out", count_simple, (some, lists.hubs, lists.ends), bits)
+        session.sweep("out", count_simple, (everything, lists.hubs, lists.ends))
         assert np.array_equal(some, everything)

@@ -13,7 +13,7 @@ import numpy as np
 from gstream.algorithms.centrality import paths
 from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.resident import Resident
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import FAR
 from gstream.algorithms.support.simple import Simple
 from gstream.hostcode.bitmaps import bitmap, list_bits, set_bits
@@ -130,4 +130,4 @@ class PathSearch:
     def sweep(self, resident: Resident, kernel: RecordKernel, level: int, *arrays: np.ndarray) -> None:
         """Sweep the lists of the vertices of a level."""
         given = (self.lists.hubs, self.lists.ends, self.here, level, self.distance, *arrays)
-        resident.sweep(self.lists.name, SharedKernel(kernel, given), self.here)
+        resident.sweep(self.lists.name, kernel, given, self.here)

@@ -27,7 +27,7 @@ from gstream.algorithms.centrality import levelcounts
 from gstream.algorithms.support.caps import foresee_runs
 from gstream.algorithms.support.lists import FIRST_ROUNDS, OneThread
 from gstream.algorithms.support.resident import Resident
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bits_where
 from gstream.hostcode.records import load_kernel
 from gstream.programs.reach import Reach
@@ -179,8 +179,8 @@ class _Onward:
                 number = self._by_one_thread(listed, number)
                 continue
             self._last[0] = number
-            shared = SharedKernel(levelcounts.pass_on, (number, pull, front, seen, fresh, self._last))
-            session.sweep_among(name, shared, None if pull else due)
+            arrays = (number, pull, front, seen, fresh, self._last)
+            session.sweep_among(name, levelcounts.pass_on, arrays, None if pull else due)
             number += 1
             self._count(number)
         self.rounds += number - began
@@ -219,7 +219,7 @@ def _search_by_rounds(
         for number in resident.rounds(last, most):
             given = (front, fresh, seen, score, reached, amount(number - 1), 1.0 if number > 1 else 0.0, last)
             resident.each(levelcounts.count_fresh, items, number, *given)
-            resident.sweep(name, SharedKernel(levelcounts.pass_on, (number, pull, front, seen, fresh, last)))
+            resident.sweep(name, levelcounts.pass_on, (number, pull, front, seen, fresh, last))
         rounds.append(int(last[0]))
         if rounds[-1] == most:
             resident.forget(front)

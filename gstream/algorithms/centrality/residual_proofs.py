@@ -20,7 +20,7 @@ import numpy as np
 from gstream.algorithms.centrality.centralities import length_of, restarts
 from gstream.algorithms.centrality.pagerank import preference_of
 from gstream.algorithms.support.refusal import refuse
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal.distance_proofs import check_change
 from gstream.hostcode.generate import BLOCK
 from gstream.hostcode.intrinsics import atomic_add
@@ -129,7 +129,7 @@ def spread(session: Session, x: np.ndarray, backward: bool = False) -> np.ndarra
     received = np.zeros_like(x)
     name, pull = session.gathers()
     session.hold(x, received)
-    session.sweep(name, SharedKernel(spread_rank, (x, received, pull != backward)))
+    session.sweep(name, spread_rank, (x, received, pull != backward))
     return received
 
 
@@ -236,7 +236,7 @@ def pagerank_residual(session: Session, rank: np.ndarray, alpha: float, preferen
     received = np.zeros_like(x)
     name, pull = session.gathers()
     session.hold(rank, x, share, received)
-    session.sweep(name, SharedKernel(spread_rank, (share, received, pull)))
+    session.sweep(name, spread_rank, (share, received, pull))
     spread = 1 / max(1, len(x)) if preference is None else preference
     received += adrift * spread
     received *= alpha

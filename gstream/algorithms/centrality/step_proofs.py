@@ -14,8 +14,8 @@ import numpy as np
 
 from gstream.algorithms.centrality.residual_proofs import EPSILON, relative_rounding
 from gstream.algorithms.centrality.simulations import initial_values
-from gstream.algorithms.support.refusal import refuse
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.refusal import refuse_vertices
+from gstream.algorithms.support.session import Session
 from gstream.hostcode.casts import f64
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.records import record_kernel
@@ -93,10 +93,8 @@ def _prove(session: Session, answer: np.ndarray, x: np.ndarray, options: dict[st
             x, error = step(x, error, *_spread(session, x, error + relative * np.abs(x)))
         off = np.where(answer == x, 0.0, np.abs(answer - x))  # inf less inf is no number
         known = np.isfinite(error)
-        odd = np.flatnonzero(known & ~(off <= error))
-    if len(odd):
-        v = odd[0]
-        raise refuse(f"vertex {session.user_ids([v])[0]} has {answer[v]:.17g}, and by the same steps again {x[v]:.17g}")
+        wrong = known & ~(off <= error)
+    refuse_vertices(session, wrong, "vertex {} has {:.17g}, and by the same steps again {:.17g}", answer, x)
     most, lost = float(off[known].max(initial=0.0)), len(x) - int(np.count_nonzero(known))
     apart = f", {lost:,} apart that rounding may have moved anywhere" if lost else ""
     return {"holds": True, "proves": f"{iterations} steps again lead to the same but for {most:.3g}{apart}"}
@@ -107,6 +105,6 @@ def _spread(session: Session, share: np.ndarray, error: np.ndarray) -> tuple[np.
     received, slack = np.zeros_like(share), np.zeros_like(share)
     name, pull = session.gathers()
     session.hold(share, error, received, slack)
-    session.sweep(name, SharedKernel(spread_weights, (share, error, received, slack, pull), True))
+    session.sweep(name, spread_weights, (share, error, received, slack, pull))
     session.let_go(share, error, received, slack)
     return received, slack

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.support.refusal import check_said, refuse
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
+from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import note
 from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import compare_and_swap
@@ -21,16 +21,11 @@ def certify_wcc(session: Session, columns: list[Column], options: dict[str, Any]
     """Prove components (labels are natural indices); returns what was proven. Raises CertificateError."""
     label = columns[0].values
     natural = session.store.natural_ids()
-    high = np.flatnonzero(label > natural)
-    if len(high):
-        raise refuse(f"the component of vertex {session.user_ids(high[:1])[0]} is named by a greater one")
-    tree, failure = np.arange(len(label), dtype=session.id_dtype), np.zeros(3, np.int64)
-    kernel = SharedKernel(check_labels, (label, tree, failure))
+    refuse_vertices(session, label > natural, "the component of vertex {} is named by a greater one")
+    tree = np.arange(len(label), dtype=session.id_dtype)
     session.hold(label, tree)
-    session.sweep("out" if session.store.has("out") else "in", kernel)
-    if failure[0]:
-        u, v = session.user_ids(failure[1:])
-        raise refuse(f"an edge joins vertices {u} and {v}, which have different components")
+    said = "an edge joins vertices {u} and {v}, which have different components"
+    check_edges(session, session.meta.topologies[0], check_labels, (label, tree), said)
     used = np.zeros(len(label), np.bool_)
     used[label] = True
     named = label == natural

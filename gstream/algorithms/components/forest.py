@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from gstream.algorithms.components import unionfind
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bitmap_bytes
 
 LEAST_EDGES = 2  # a row of heads: then heads pay
@@ -56,7 +56,7 @@ class HostForest:
     def link_pages(self, name: str, outside: bool, lower_only: bool, pages: np.ndarray | None = None) -> None:
         """Link what pages hold (bool[pages]; None: all); outside: lists of vertices in the giant are passed over."""
         arrays = (self.parent, self.giant, outside, lower_only)
-        self.session.sweep(name, SharedKernel(unionfind.link_pages, arrays), pages)
+        self.session.sweep(name, unionfind.link_pages, arrays, pages)
 
     def label(self) -> None:
         """`labels` does all there is to do."""

@@ -202,7 +202,8 @@ class GpuForest:
         """Link what pages hold (bool[pages]; None: all); outside: lists of vertices in the giant are passed over."""
         self._note_bytes()
         self._wait()  # batches have streams of their own
-        self.session.sweep(name, LinkPages({id(tree.device): tree for tree in self.trees}, outside, lower_only), pages)
+        links = LinkPages({id(tree.device): tree for tree in self.trees}, outside, lower_only)
+        self.session.engine.sweep(name, links, pages)
         self._merge()
 
     def _merge(self) -> None:

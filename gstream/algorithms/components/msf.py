@@ -27,8 +27,8 @@ import numpy as np
 from gstream.algorithms.components import boruvka, spanning_proof
 from gstream.algorithms.support.arguments import need_weights
 from gstream.algorithms.support.edgerows import check_ascending, edge_columns, natural_names
-from gstream.algorithms.support.refusal import check_said, refuse
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.refusal import check_said, refuse, refuse_edge
+from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits
 from gstream.results.column import Column
 from pagestore.errors import UsageError
@@ -86,10 +86,10 @@ def _grow(session: Session) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     hubs = np.arange(table.pages) >= table.small_pages
     while True:
         wanted, lists = session.pages_of(name, due), (due, comp, natural, least, other)
-        session.sweep(name, SharedKernel(boruvka.scan_lists, lists, True), wanted)
+        session.sweep(name, boruvka.scan_lists, lists, wanted)
         shared = wanted if session.on_gpus else wanted & hubs
         if shared.any():
-            session.sweep(name, SharedKernel(boruvka.settle_shared, lists, True, _join_ends), shared)
+            session.sweep(name, boruvka.settle_shared, lists, shared, join=_join_ends)
         session.each(boruvka.offer_edges, comp, natural, least, other, best)
         if not session.each(boruvka.choose_edges, comp, least, other, best, hook, source, target, weight):
             session.let_go(comp, due, other, best, hook, source, target, least, weight)
@@ -147,11 +147,9 @@ def certify_msf(session: Session, columns: list[Column], options: dict[str, Any]
         raise refuse(f"the edge between {ends[0]} and {ends[1]} closes a cycle")
     across, less = np.zeros(3, np.int64), np.zeros(3, np.int64)
     arrays = (natural_names(session), up, link, source, target, weight, met, across, less)
-    session.sweep(session.meta.topologies[0], SharedKernel(spanning_proof.check_edges, arrays, True))
-    for failure, what in ((across, "joins two trees"), (less, "is less than one on the forest's path between them")):
-        if failure[0]:
-            v, u = session.user_ids(failure[1:])
-            raise refuse(f"the edge between {v} and {u} {what}")
+    session.sweep(session.meta.topologies[0], spanning_proof.check_edges, arrays)
+    refuse_edge(session, across, "the edge between {u} and {v} joins two trees")
+    refuse_edge(session, less, "the edge between {u} and {v} is less than one on the forest's path between them")
     if count_bits(met) != edges:
         raise refuse("the forest has an edge that is not in the graph")
     check_said(found, forest_edges=edges, trees=vertices - edges)

@@ -34,7 +34,7 @@ from gstream.algorithms.support.arguments import unreached
 from gstream.algorithms.support.lists import lists_of
 from gstream.algorithms.support.page_kernels import join_falls
 from gstream.algorithms.support.refusal import check_said, refuse
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, list_bits, set_bits
 from gstream.programs.bfs import BFS, BFSBack
 from gstream.results.column import Column
@@ -109,14 +109,13 @@ def _divide(session: Session, label: np.ndarray) -> int:
                 continue
             patience -= 1
             following[:] = 0
-            shared = SharedKernel(strong.spread_colors, (label, part, here, color, following), join=join)
-            session.sweep_among(name, shared, here)
+            session.sweep_among(name, strong.spread_colors, (label, part, here, color, following), here, join)
             here, following = following, here
         session.each(strong.name_roots, label, color, items=vertices)
         changed = np.ones(1, np.int64)
         while changed[0]:
             changed[0] = 0
-            session.sweep_among(name, SharedKernel(strong.collect, (label, color, changed)), left)
+            session.sweep_among(name, strong.collect, (label, color, changed), left)
     session.let_go(part, color, here, following, left)
     return rounds
 
@@ -165,7 +164,7 @@ def _trim(session: Session, name: str, label: np.ndarray, part: np.ndarray, left
     session.hold(leads, met)
     for _ in range(TRIMS):
         leads[:] = met[:] = 0
-        session.sweep_among(name, SharedKernel(strong.mark_ends, (label, part, leads, met)), left)
+        session.sweep_among(name, strong.mark_ends, (label, part, leads, met), left)
         if not session.each(strong.trim, label, leads, met, items=len(label)):
             break
     session.let_go(leads, met)
@@ -202,8 +201,7 @@ def _find_apart(session: Session, label: np.ndarray, natural: np.ndarray) -> np.
         if apart is not None:
             return apart
         changed[0], patience = 0, patience - 1
-        kernel = SharedKernel(strong.check_reach, (label, ahead, back, changed))
-        session.sweep(session.meta.topologies[0], kernel)
+        session.sweep(session.meta.topologies[0], strong.check_reach, (label, ahead, back, changed))
     session.let_go(ahead, back)
     return np.flatnonzero((ahead == 0) | (back == 0))
 
@@ -231,7 +229,7 @@ def _check_acyclic(session: Session, label: np.ndarray) -> None:
     starts = np.zeros(vertices + 1, np.int64)
     session.hold(left, due, following, members, starts)
     np.cumsum(np.bincount(label.astype(np.int64), minlength=vertices), out=starts[1:])
-    session.sweep(name, SharedKernel(strong.count_entries, (label, left)))
+    session.sweep(name, strong.count_entries, (label, left))
     free = np.flatnonzero((left == 0) & (np.diff(starts) > 0))
     while len(free):
         if patience == 0 and _take_all_off(session, label, left, starts, members, free):
@@ -240,8 +238,7 @@ def _check_acyclic(session: Session, label: np.ndarray) -> None:
         due[:] = following[:] = 0
         sizes = starts[free + 1] - starts[free]
         set_bits(due, members[np.repeat(starts[free] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())])
-        kernel = SharedKernel(strong.take_off, (label, due, left, following), join=join_falls)
-        session.sweep_among(name, kernel, due)
+        session.sweep_among(name, strong.take_off, (label, due, left, following), due, join_falls)
         free = list_bits(following, 0, vertices).astype(np.int64)
     cyclic = np.flatnonzero(left > 0)
     if len(cyclic):

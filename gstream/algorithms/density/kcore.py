@@ -24,9 +24,9 @@ import numpy as np
 
 from gstream.algorithms.density import peeling
 from gstream.algorithms.support.lists import OneThread
-from gstream.algorithms.support.refusal import check_said, refuse
+from gstream.algorithms.support.refusal import check_said, refuse, refuse_vertices
 from gstream.algorithms.support.resident import Resident
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.simple import Simple, both_ways, need_both, simple_degrees, simple_dtype
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
 from gstream.records import RecordKernel
@@ -157,7 +157,7 @@ class Peeling:
         listed = number - int(self.last[peeling.OPENED]) <= LISTED_ROUNDS
         for each, mine, other, now in zip(self.lists, self.mine, self.others, self.now, strict=True):
             given = (mine, other, now, each.hubs, each.ends, *arrays)
-            resident.sweep(each.name, SharedKernel(kernel, given, join=_join_falls), now, listed)
+            resident.sweep(each.name, kernel, given, now, listed, join=_join_falls)
 
 
 def _join_falls(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
@@ -189,16 +189,12 @@ def certify_kcore(session: Session, columns: list[Column], options: dict[str, An
     lists, left = both_ways(session), np.zeros(len(core), np.int64)
     session.hold(core, left)
     for each in lists:
-        session.sweep(each.name, SharedKernel(peeling.count_not_below, (each.hubs, each.ends, core, left)))
+        session.sweep(each.name, peeling.count_not_below, (each.hubs, each.ends, core, left))
     few = left < core if k is None else (left < k) & (given == 1)
-    if few.any():
-        v = int(np.flatnonzero(few)[0])
-        raise refuse(f"vertex {session.user_ids([v])[0]} has {left[v]} neighbours in the {core[v]}-core")
+    refuse_vertices(session, few, "vertex {} has {} neighbours in the {}-core", left, core)
     Peeling(session, lists, left <= core).take_off(peeling.take_layers, left, core)
     stuck = left > core if k is None else (left > core) & (given == 0)
-    if stuck.any():
-        v = int(np.flatnonzero(stuck)[0])
-        raise refuse(f"vertex {session.user_ids([v])[0]} is in a core of more than {core[v]}")
+    refuse_vertices(session, stuck, "vertex {} is in a core of more than {}", core)
     check_said(found, largest_core=int(given.max(initial=0)), core_vertices=int(np.count_nonzero(given)))
     what = "every core number" if k is None else f"membership in the {k}-core"
     return {"holds": True, "proves": f"{what} by its definition"}

@@ -19,7 +19,7 @@ import numpy as np
 
 from gstream.algorithms.components.msf import total_of
 from gstream.algorithms.support.refusal import check_said, refuse
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.simple import simple_lists
 from gstream.algorithms.support.watched import ROUNDING, _compare, _counted, watched
 from gstream.hostcode.casts import u64
@@ -100,8 +100,8 @@ def _near(session: Session, values: np.ndarray) -> tuple[np.ndarray, np.ndarray,
         bit = np.uint64(1) << np.arange(len(some), dtype=np.uint64)
         own[:] = near[:] = 0
         own[some] = bit
-        session.sweep(name, SharedKernel(mark_near, (own, near)))
-        session.sweep(name, SharedKernel(count_between, (lists.hubs, lists.ends, near, found)))
+        session.sweep(name, mark_near, (own, near))
+        session.sweep(name, count_between, (lists.hubs, lists.ends, near, found))
         between[first : first + AT_ONCE] = found[: len(some)]
         degree[first : first + AT_ONCE] = [np.count_nonzero(near & one) for one in bit]
     return at, between, degree

@@ -42,7 +42,7 @@ from gstream.algorithms.support.blocks import (
     neighbours,
     neighbours_dtype,
 )  # fmt: skip
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.results.column import Column
 from pagestore.errors import UsageError
 
@@ -163,7 +163,7 @@ def _count_higher(session: Session, size: np.ndarray) -> np.ndarray:
     session.hold(higher)
     both = session.meta.directed and len(session.meta.topologies) == 1
     for name in session.meta.topologies:
-        session.sweep(name, SharedKernel(joins.count_higher, (both, size, higher)))
+        session.sweep(name, joins.count_higher, (both, size, higher))
     return higher
 
 

@@ -19,7 +19,7 @@ from gstream.algorithms.support.blocks import join_lists
 from gstream.algorithms.support.edgerows import check_ascending
 from gstream.algorithms.support.listsort import new_stack, sort_range
 from gstream.algorithms.support.refusal import check_said, refuse
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import blocks
 from gstream.algorithms.support.simple import both_ways, simple_degrees
 from gstream.hostcode.casts import u64
@@ -197,9 +197,7 @@ def _whole_lists(session: Session) -> tuple[np.ndarray, np.ndarray]:
     np.cumsum(degree, out=starts[1:])
     cursor, lists = starts[:-1].copy(), np.empty(int(starts[-1]), session.id_dtype)
     session.hold(starts, cursor, lists)
-    session.sweep(
-        simple[0].name, SharedKernel(copy_lists, (simple[0].hubs, simple[0].ends, cursor, lists), join=join_lists)
-    )
+    session.sweep(simple[0].name, copy_lists, (simple[0].hubs, simple[0].ends, cursor, lists), join=join_lists)
     session.each(sort_lists, starts, lists, len(degree).bit_length(), long=True)
     return starts, lists
 

@@ -30,9 +30,9 @@ from gstream.algorithms.support.blocks import degrees_bytes, most_neighbours, ne
 from gstream.algorithms.support.edgerows import natural_names
 from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.page_kernels import join_falls
-from gstream.algorithms.support.refusal import check_said, refuse, refuse_edge
+from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.resident import Resident
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, list_bits, set_bits
 from gstream.results.column import Column
 from pagestore.sizes import show_things
@@ -51,7 +51,7 @@ def run_coloring(session: Session) -> tuple[list[Column], dict[str, Any]]:
     ready, following = bitmap(vertices), bitmap(vertices)
     open, last = bits_where(np.ones(vertices, np.bool_)), np.zeros(2, np.uint64)
     session.hold(size, color, window, left, ready, following, open)
-    session.sweep(names[0], SharedKernel(palette.count_ahead, (directed, size, natural_names(session), left)))
+    session.sweep(names[0], palette.count_ahead, (directed, size, natural_names(session), left))
     session.names_done()
     session.let_go(size)
     following[:] = bits_where(left == 0)
@@ -74,7 +74,7 @@ def _by_rounds(
     """
     color, window, left, ready, following, open, last = arrays
     items = -(-len(ready) // palette.ROW)
-    shared = SharedKernel(palette.tell_behind, (single, ready, color, window, left, following), join=join_falls)
+    told = (single, ready, color, window, left, following)
     with Resident(session, *(arrays if gpu else ())) as resident:
         most = alone.rounds_before() if resident.on_gpu and not single else None
         for number in resident.rounds(last, most):
@@ -84,7 +84,7 @@ def _by_rounds(
             if single:  # an edge is in one list only, which may be that of a vertex without a colour, or with one
                 chosen = None if int(resident.read(last)[1]) == number else open
             for name in names:
-                resident.sweep(name, shared, chosen)
+                resident.sweep(name, palette.tell_behind, told, chosen, join=join_falls)
             if not (resident.on_gpu or single):
                 _go_on_alone(session, alone, color, window, left, ready, following)
         done = int(last[0]) != most
@@ -119,7 +119,7 @@ def _go_on_alone(
 def certify_coloring(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove that neighbours have different colours, and each vertex neighbours of all lesser ones, as in any greedy
     colouring; one sweep for every 64 colours. Raises CertificateError."""
-    color, failure = columns[0].values, np.zeros(3, np.int64)
+    color = columns[0].values
     most = int(color.max(initial=0))
     if most > len(color):
         raise refuse(f"there are {len(color)} vertices, and a colour is {most}")
@@ -128,13 +128,9 @@ def certify_coloring(session: Session, columns: list[Column], options: dict[str,
     session.hold(color, met)
     for first in range(0, max(most, 1), palette.WINDOW):
         met[:] = 0
-        check = SharedKernel(palette.check_colors, (color, np.uint64(first), met, failure))
-        session.sweep(session.meta.topologies[0], check)
-        refuse_edge(session, failure, "are neighbours and have one colour")
-        lesser = np.clip(color.astype(np.int64) - first, 0, palette.WINDOW)
-        odd = np.flatnonzero(np.bitwise_count(met) != lesser)
-        if len(odd):
-            named = session.user_ids(odd[:1])[0]
-            raise refuse(f"vertex {named} has colour {color[odd[0]]} and no neighbour of a lesser one")
+        said = "vertices {u} and {v} are neighbours and have one colour"
+        check_edges(session, session.meta.topologies[0], palette.check_colors, (color, np.uint64(first), met), said)
+        lacking = np.bitwise_count(met) != np.clip(color.astype(np.int64) - first, 0, palette.WINDOW)
+        refuse_vertices(session, lacking, "vertex {} has colour {} and no neighbour of a lesser one", color)
     said = f"{show_things(found['colors'], 'colour')}, no edge joins two vertices of one"
     return {"holds": True, "proves": f"{said}, and each vertex has neighbours of all lesser colours"}

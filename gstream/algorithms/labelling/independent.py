@@ -24,9 +24,9 @@ u8: Any = np.uint8
 UNDECIDED, INSIDE, OUT, JOINING = u8(0), u8(1), u8(2), u8(3)
 
 
-@record_kernel(held="or")
-def hold_up(record, single, state, size, natural, held):
-    """held: bits of undecided vertices that have an undecided neighbour ahead of them."""
+@record_kernel(blocked="or")
+def block(record, single, state, size, natural, blocked):
+    """blocked: bits of undecided vertices that have an undecided neighbour ahead of them."""
     v = record.vertex
     if state[v] != UNDECIDED:
         return
@@ -39,20 +39,20 @@ def hold_up(record, single, state, size, natural, held):
             if not single:
                 break
         elif single:
-            set_bit(held, u)
+            set_bit(blocked, u)
     if behind:
-        set_bit(held, v)
+        set_bit(blocked, v)
 
 
 @kernel
-def join(state, held, counter):
-    """Undecided vertices that are not held up are joining; held is cleared."""
+def join(state, blocked, counter):
+    """Undecided vertices that are not blocked are joining; blocked is cleared."""
     for begin, end in blocks(counter, len(state)):
         for v in range(begin, end):
-            if state[v] == UNDECIDED and not is_set(held, v):
+            if state[v] == UNDECIDED and not is_set(blocked, v):
                 state[v] = JOINING
             if v & u64(63) == u64(63):
-                held[v >> u64(6)] = u64(0)
+                blocked[v >> u64(6)] = u64(0)
     return u64(0)
 
 
@@ -90,7 +90,7 @@ def settle(state, undecided, counter):
 
 
 @record_kernel(failure="note", covered="max")
-def check_set(record, inside, failure, covered):
+def check_set(record, inside, covered, failure):
     """failure: edges inside the set; covered (u1[V]): 1 for neighbours of its vertices."""
     v = record.vertex
     for u in record.neighbours():

@@ -21,8 +21,8 @@ from gstream.algorithms.components.msf import natural_bytes
 from gstream.algorithms.labelling import independent
 from gstream.algorithms.support.blocks import degrees_bytes, neighbours, neighbours_dtype
 from gstream.algorithms.support.edgerows import natural_names
-from gstream.algorithms.support.refusal import check_said, refuse, refuse_edge
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
+from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes
 from gstream.results.column import Column
 
@@ -34,15 +34,15 @@ def run_mis(session: Session) -> tuple[list[Column], dict[str, Any]]:
     named = natural_bytes(session)
     session.foresee(narrow + named, max(degrees_bytes(session), narrow + named))
     state, size = np.zeros(vertices, np.uint8), neighbours(session)
-    held, undecided, rounds = bitmap(vertices), bitmap(vertices), 0
-    session.hold(state, size, held, undecided)
+    blocked, undecided, rounds = bitmap(vertices), bitmap(vertices), 0
+    session.hold(state, size, blocked, undecided)
     natural = natural_names(session)
     while session.each(independent.settle, state, undecided, items=vertices):
         rounds += 1
-        held[:] = 0
-        session.sweep_among(name, SharedKernel(independent.hold_up, (single, state, size, natural, held)), undecided)
-        session.each(independent.join, state, held, items=vertices)
-        session.sweep_among(name, SharedKernel(independent.push_out, (single, state)), undecided)
+        blocked[:] = 0
+        session.sweep_among(name, independent.block, (single, state, size, natural, blocked), undecided)
+        session.each(independent.join, state, blocked, items=vertices)
+        session.sweep_among(name, independent.push_out, (single, state), undecided)
     inside = (state == independent.INSIDE).astype(np.uint8)
     found = {"set_vertices": int(np.count_nonzero(inside))}
     return [Column("in_set", inside)], found | session.finish(rounds, True)
@@ -53,13 +53,11 @@ def certify_mis(session: Session, columns: list[Column], options: dict[str, Any]
     inside = columns[0].values
     if np.any(inside > 1):
         raise refuse("membership is neither 0 nor 1")
-    covered, failure = np.zeros(len(inside), np.uint8), np.zeros(3, np.int64)
+    covered = np.zeros(len(inside), np.uint8)
     session.hold(inside, covered)
-    shared = SharedKernel(independent.check_set, (inside, failure, covered))
-    session.sweep(session.meta.topologies[0], shared)
-    refuse_edge(session, failure, "are neighbours and both in the set")
-    lone = np.flatnonzero((inside == 0) & (covered == 0))
-    if len(lone):
-        raise refuse(f"vertex {session.user_ids(lone[:1])[0]} has no neighbour in the set and is not in it")
+    said = "vertices {u} and {v} are neighbours and both in the set"
+    check_edges(session, session.meta.topologies[0], independent.check_set, (inside, covered), said)
+    lone = (inside == 0) & (covered == 0)
+    refuse_vertices(session, lone, "vertex {} has no neighbour in the set and is not in it")
     check_said(found, set_vertices=int(np.count_nonzero(inside)))
     return {"holds": True, "proves": "no two vertices of the set are neighbours, and no other can join"}

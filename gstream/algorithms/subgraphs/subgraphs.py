@@ -32,7 +32,7 @@ from gstream.algorithms.support.arguments import source_ids, unreached
 from gstream.algorithms.support.caps import foresee_runs
 from gstream.algorithms.support.edgerows import natural_names
 from gstream.algorithms.support.refusal import refuse
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.vertex_files import find_vertices
 from gstream.algorithms.traversal.bfs import check_radius, program_of_bfs, run_khop
 from gstream.algorithms.traversal.distance_proofs import certify_khop
@@ -92,7 +92,7 @@ def _choose(
     natural = natural_names(session) if once else np.empty(0, session.id_dtype)
     chosen = Chosen(name, name == "in", *sets[name], once, natural, np.zeros(table.pages, np.int64))
     arrays = (chosen.near, chosen.far, once, natural, table.first_vertex, table.small_pages, chosen.counts)
-    session.sweep(name, SharedKernel(extract.count_edges, arrays), wanted[name])
+    session.sweep(name, extract.count_edges, arrays, wanted[name])
     found["chosen_edges"] = int(chosen.counts.sum())
     return chosen, found | session.finish(rounds, True)
 
@@ -181,7 +181,7 @@ def _certify(session: Session, chosen: Chosen, sources: np.ndarray, targets: np.
     session.hold(sources, targets)
     sets = sources.view(np.uint8), targets.view(np.uint8)
     function = extract.sum_edges if weighted else extract.sum_plain_edges
-    session.sweep(name, SharedKernel(function, (*sets, directed, name == "in", seen), weighted))
+    session.sweep(name, function, (*sets, directed, name == "in", seen))
     if rows[0] != seen[0]:
         raise refuse(f"there are {rows[0]} rows and {seen[0]} such edges")
     if rows[1] != seen[1]:

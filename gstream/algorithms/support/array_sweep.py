@@ -1,4 +1,4 @@
-"""Page kernels of the algorithms, whose devices all change the same arrays."""
+"""A page kernel of an algorithm, with the arrays that all devices change."""
 
 from __future__ import annotations
 
@@ -11,38 +11,44 @@ import numpy as np
 from gstream.hostcode.records import load_kernel
 from gstream.records import RecordKernel
 
+Join = Callable[[dict[str, Any], list[dict[str, Any]]], None]
+
 
 @dataclass(frozen=True)
-class SharedKernel:
-    """A page kernel (gstream.devices.page_kernel) whose devices all work on the same arrays: `function` changes them
-    by atomics only.
+class ArraySweep:
+    """A page kernel (gstream.devices.page_kernel) whose devices all work on the same arrays: `kernel` changes them by
+    atomics only.
 
-    function(words, parts, counter, *arrays), with weights after words if needs_weights, compiled and without the GIL;
-    a RecordKernel, where GPUs are to run it, too. listed: vertices, if it need not be called for lists of others.
+    kernel: a record kernel, which GPUs can run too, or a compiled function(words, parts, counter, *arrays) that runs
+    without the GIL. join: merges the copies of a record kernel's "own" arrays that several GPUs have. listed: vertices
+    whose lists alone are to be looked at.
     """
 
-    function: Callable[..., int] | RecordKernel
+    kernel: Callable[..., int] | RecordKernel
     arrays: tuple[Any, ...]
-    needs_weights: bool = False
-    join: Callable[[dict[str, Any], list[dict[str, Any]]], None] | None = None  # of a RecordKernel's "own" arrays
+    join: Join | None = None
     listed: np.ndarray | None = None
 
+    @property
+    def needs_weights(self) -> bool:
+        return isinstance(self.kernel, RecordKernel) and self.kernel.uses_weights
+
     def make_state(self) -> tuple[Any, ...]:
-        if isinstance(self.function, RecordKernel):  # made by this thread alone, before others call it
-            load_kernel(self.function, "walk" if self.listed is None else "walk_listed")
+        if isinstance(self.kernel, RecordKernel):  # compiled by this thread alone, before others call it
+            load_kernel(self.kernel, "walk" if self.listed is None else "walk_listed")
         return self.arrays
 
     def run(
         self, words: np.ndarray, weights: np.ndarray | None, parts: np.ndarray, counter: np.ndarray, state: Any
     ) -> int:
-        function = load_kernel(self.function) if isinstance(self.function, RecordKernel) else self.function
+        function = load_kernel(self.kernel) if isinstance(self.kernel, RecordKernel) else self.kernel
         return self._call(function, words, weights, parts, counter, state)
 
     def run_listed(
         self, words: np.ndarray, weights: np.ndarray | None, records: np.ndarray, counter: np.ndarray, state: Any
     ) -> int:
-        assert isinstance(self.function, RecordKernel), "only record kernels are called for chosen lists"
-        return self._call(load_kernel(self.function, "walk_listed"), words, weights, records, counter, state)
+        assert isinstance(self.kernel, RecordKernel), "only record kernels are called for chosen lists"
+        return self._call(load_kernel(self.kernel, "walk_listed"), words, weights, records, counter, state)
 
     def _call(self, function: Callable[..., int], words: Any, weights: Any, work: Any, counter: Any, state: Any) -> int:
         if self.needs_weights:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.support.resident import Resident
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.records import RecordKernel
 from pagestore.errors import CapError
 
@@ -195,11 +195,10 @@ def gather(
             wanted = np.zeros(tables[name].pages, np.bool_)
             wanted[tables[name].pages_of_range(block.first, block.end)] = True
         given = (np.uint64(block.first), np.uint64(block.end), cursor, way, both, *arrays)
-        shared = SharedKernel(kernel, given, join=join_lists)
         if resident is None:
-            session.sweep(name, shared, wanted)
+            session.sweep(name, kernel, given, wanted, join_lists)
         else:
-            resident.sweep(name, shared, listed=False)
+            resident.sweep(name, kernel, given, listed=False, join=join_lists)
 
 
 def join_lists(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:

@@ -21,13 +21,31 @@ def refuse(what: str) -> CertificateError:
     )
 
 
-def refuse_edge(session: Session, failure: np.ndarray, what: str) -> None:
-    """Raise the error for an edge that was noted (gstream.algorithms.traversal.distance_proof_kernels): its ends
-    `what`.
+def refuse_vertices(session: Session, wrong: np.ndarray, said: str, *values: np.ndarray) -> None:
+    """Raise the error for the first vertex of `wrong` (bool[V]); `said` is formatted with its ID and its values."""
+    odd = np.flatnonzero(wrong)[:1]
+    if len(odd):
+        raise refuse(said.format(session.user_ids(odd)[0], *(array[odd[0]] for array in values)))
+
+
+def refuse_edge(session: Session, failure: np.ndarray, said: str, values: np.ndarray | None = None) -> None:
+    """Raise the error for an edge u -> v that was noted in `failure` (gstream.algorithms.support.shared.note).
+
+    `said` is formatted with {u} and {v}, the IDs of its ends, and with {at_u} and {at_v}, their values.
     """
     if failure[0]:
         u, v = session.user_ids(failure[1:])
-        raise refuse(f"vertices {u} and {v} {what}")
+        at_u, at_v = (None, None) if values is None else values[failure[1:]]
+        raise refuse(said.format(u=u, v=v, at_u=at_u, at_v=at_v))
+
+
+def check_edges(
+    session: Session, name: str, kernel: Any, arrays: tuple[Any, ...], said: str, values: np.ndarray | None = None
+) -> None:
+    """Sweep topology `name` by a kernel whose last array, `failure`, takes wrong edges; `refuse_edge` for one."""
+    failure = np.zeros(3, np.int64)
+    session.sweep(name, kernel, (*arrays, failure))
+    refuse_edge(session, failure, said, values)
 
 
 def check_said(found: dict[str, Any], rounding: float = 0.0, **counted: float) -> None:

@@ -3,7 +3,7 @@
     with Resident(session, bits, following, left, last) as resident:
         for number in resident.rounds(last):
             resident.each(choose, items, number, following, bits, last)         an item kernel
-            resident.sweep("out", SharedKernel(peel, (bits, left, following)), bits)
+            resident.sweep("out", peel, (bits, left, following), bits)
     left is what the kernels made of it
 
 Within the block the host's arrays may be behind the GPU's: `read` brings one up to date, `put` tells that the host has
@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gstream.algorithms.support.array_sweep import ArraySweep, Join
 from gstream.devices.job import DeviceMemoryError
 from gstream.hostcode.records import load_kernel
 from gstream.records import ItemKernel, RecordKernel
 
 if TYPE_CHECKING:
-    from gstream.algorithms.support.session import Session, SharedKernel
+    from gstream.algorithms.support.session import Session
     from gstream.devices.gpu.resident_arrays import GpuArrays
 
 MOST_AHEAD = 16  # rounds that are queued before one looks whether they were wanted: 30 us each, and looking takes 50
@@ -106,19 +107,23 @@ class Resident:
         if not self._on_gpu(lambda gpu: gpu.items(kernel, count, arguments)):
             self.session.join(kernel, count, *arguments)
 
-    def sweep(self, name: str, kernel: SharedKernel, bits: np.ndarray | None = None, listed: bool = True) -> None:
+    def sweep(
+        self, name: str, kernel: RecordKernel, arrays: tuple[Any, ...], bits: np.ndarray | None = None,
+        listed: bool = True, join: Join | None = None,
+    ) -> None:  # fmt: skip
         """A sweep of topology `name` by a record kernel that does nothing at lists of vertices whose bit is not set
         (None: it looks at all lists). listed: few lists may be looked up one by one.
         """
-        if self._on_gpu(lambda gpu: self._queue(gpu, name, kernel)):
+        if self._on_gpu(lambda gpu: self._queue(gpu, name, kernel, arrays)):
             return
         session = self.session
         if self._gpu is None and listed:
-            session.sweep_among(name, kernel, bits)
+            session.sweep_among(name, kernel, arrays, bits, join)
             return
         wanted = None if bits is None else session.pages_of(name, self.read(bits))
-        if not self._on_gpu(lambda gpu: self._by_batches(gpu, name, kernel, wanted)):
-            session.sweep(name, kernel, wanted)
+        swept = ArraySweep(kernel, arrays, join)
+        if not self._on_gpu(lambda gpu: self._by_batches(gpu, name, swept, wanted)):
+            session.sweep(name, kernel, arrays, wanted, join)
 
     def _on_gpu(self, call: Callable[[GpuArrays], bool]) -> bool:
         """call(the GPU's arrays), if a GPU has them. Where it has no room for the call, all are the host's again: what
@@ -136,25 +141,24 @@ class Resident:
             gpu.free()
         return False
 
-    def _queue(self, gpu: GpuArrays, name: str, kernel: SharedKernel) -> bool:
+    def _queue(self, gpu: GpuArrays, name: str, kernel: RecordKernel, arrays: tuple[Any, ...]) -> bool:
         """Queue a sweep over all pages: most are over in the time that it takes to choose some. False: they are not
         all there."""
-        assert isinstance(kernel.function, RecordKernel)
         table = self.session.engine.graph.tables[name]
-        shape = self._shapes.get(kernel.needs_weights) or self.session.shape_of(name, kernel)
-        self._shapes[kernel.needs_weights] = shape
-        self._direct = gpu.sweep(kernel.function, table, shape, kernel.arrays)
+        shape = self._shapes.get(kernel.uses_weights) or self.session.shape_of(name, kernel)
+        self._shapes[kernel.uses_weights] = shape
+        self._direct = gpu.sweep(kernel, table, shape, arrays)
         return self._direct
 
-    def _by_batches(self, gpu: GpuArrays, name: str, kernel: SharedKernel, wanted: np.ndarray | None) -> bool:
+    def _by_batches(self, gpu: GpuArrays, name: str, swept: ArraySweep, wanted: np.ndarray | None) -> bool:
         """Sweep pages that are not all on the GPU."""
         session = self.session
-        table, weights = session.engine.graph.tables[name], kernel.needs_weights
+        table, weights = session.engine.graph.tables[name], swept.needs_weights
         pages = table.pages if wanted is None else int(np.count_nonzero(wanted))
         self._swept[name] = self._swept.get(name, 0) + table.bytes_of(pages, weights) + SWEEP_BYTES
         if gpu.may_hold(table) and self._swept[name] >= table.bytes_of(table.pages, weights):
             wanted = None  # all of them stay, so that from now on none is chosen any more
-        session.sweep_gpus(name, kernel, wanted, gpu)
+        session.sweep_gpus(name, swept, wanted, gpu)
         return True
 
     def read(self, array: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gstream.algorithms.support.array_sweep import SharedKernel
+from gstream.algorithms.support.array_sweep import ArraySweep, Join
 from gstream.devices.job import DeviceMemoryError
 from gstream.engine.direction import LISTED
 from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
@@ -170,37 +170,48 @@ class Session:
         """Whether all devices are GPUs, so that they run record kernels themselves."""
         return all(spec.kind == "cuda" for spec in self.engine.specs)
 
-    def sweep_among(self, name: str, kernel: SharedKernel, bits: np.ndarray | None) -> Any:
-        """`sweep` by a record kernel that does nothing at lists of vertices whose bit is not set: over the pages that
-        may hold others. None: it looks at all lists.
+    def sweep_among(
+        self,
+        name: str,
+        kernel: RecordKernel,
+        arrays: tuple[Any, ...],
+        bits: np.ndarray | None,
+        join: Join | None = None,
+    ) -> None:
+        """`sweep` for a kernel that does nothing at lists of vertices whose bit is not set; None: it looks at all.
 
-        The host's cores look for few lists one by one; instead of GPUs, too, where these would take longer to copy the
-        arrays, and host memory holds the pages.
+        Only pages that may hold other lists are swept. The host's cores look up few lists one by one. They do so for
+        GPUs too if the arrays would take longer to copy and host memory holds the pages.
         """
         if bits is None:
-            return self.sweep(name, kernel)
+            self.sweep(name, kernel, arrays, join=join)
+            return
         wanted, count = self.pages_of(name, bits), count_bits(bits)
         records = int(self.engine.graph.tables[name].records[wanted].sum())
-        away = self.on_gpus and not (self.engine.holds(name) and count * LIST_BYTES < bytes_of(kernel.arrays))
+        away = self.on_gpus and not (self.engine.holds(name) and count * LIST_BYTES < bytes_of(arrays))
         if away or count * LISTED >= records:
-            return self.sweep(name, kernel, wanted)
-        listed = replace(kernel, listed=list_bits(bits, 0, self.meta.vertices))
-        return self.engine.sweep(name, listed, wanted)
+            self.sweep(name, kernel, arrays, wanted, join)
+        else:
+            listed = list_bits(bits, 0, self.meta.vertices)
+            self.engine.sweep(name, ArraySweep(kernel, arrays, join, listed), wanted)
 
-    def sweep(self, name: str, kernel: Any, wanted: np.ndarray | None = None) -> Any:
-        """engine.sweep over topology `name`; wanted: bool[pages], None for all pages.
+    def sweep(
+        self, name: str, kernel: Callable[..., int] | RecordKernel, arrays: tuple[Any, ...],
+        wanted: np.ndarray | None = None, join: Join | None = None,
+    ) -> None:  # fmt: skip
+        """engine.sweep of topology `name` by a kernel over arrays (ArraySweep). wanted: bool[pages]; None: all pages.
 
-        GPUs run record kernels where they hold the arrays beside some pages; else the host's cores do, and a note in
+        GPUs run record kernels if they hold the arrays beside some pages. Otherwise the host's cores do, and a note in
         the run's summary says so.
         """
-        if not (self.on_gpus and isinstance(kernel, SharedKernel) and isinstance(kernel.function, RecordKernel)):
-            return self.engine.sweep(name, kernel, wanted)
-        if self.fits(kernel.arrays):
+        sweep = ArraySweep(kernel, arrays, join)
+        if self.on_gpus and isinstance(kernel, RecordKernel) and self.fits(arrays):
             try:
-                return self.sweep_gpus(name, kernel, wanted)
+                self.sweep_gpus(name, sweep, wanted)
+                return
             except DeviceMemoryError:
-                self.note_shortage(kernel.arrays)
-        return self.engine.sweep(name, kernel, wanted)
+                self.note_shortage(arrays)
+        self.engine.sweep(name, sweep, wanted)
 
     def join(self, kernel: ItemKernel, count: int, *arrays: Any) -> None:
         """Run an item kernel over `count` items, on GPUs as `sweep`; the edges it looked at count among the run's."""
@@ -243,28 +254,29 @@ class Session:
         self._sent_back = max(self._sent_back, needed := bytes_of(arrays))
         return needed
 
-    def shape_of(self, name: str, kernel: SharedKernel) -> Any:
+    def shape_of(self, name: str, kernel: RecordKernel) -> Any:
         """The gstream.cudacode.generate.UnitShape of a kernel over topology `name`."""
         from gstream.cudacode.generate import UnitShape
 
-        return UnitShape(self.id_dtype, self.engine.graph.tables[name].weight_dtype if kernel.needs_weights else None)
+        return UnitShape(self.id_dtype, self.engine.graph.tables[name].weight_dtype if kernel.uses_weights else None)
 
     def sweep_gpus(
-        self, name: str, shared: SharedKernel, wanted: np.ndarray | None, resident: GpuArrays | None = None
-    ) -> Any:
+        self, name: str, swept: ArraySweep, wanted: np.ndarray | None, resident: GpuArrays | None = None
+    ) -> None:
         """engine.sweep by GPUs. resident: arrays that one GPU has already.
 
         Raises DeviceMemoryError where GPUs turn out to have less; nothing was written then.
         """
         from gstream.devices.gpu.record_sweep import GpuSweep
 
-        assert isinstance(shared.function, RecordKernel)
+        kernel, arrays = swept.kernel, swept.arrays
+        assert isinstance(kernel, RecordKernel)
         engine, most = self.engine, self.engine.most_device_bytes
-        needed = bytes_of(shared.arrays) if resident is None else resident.bytes_with(shared.arrays)
+        needed = bytes_of(arrays) if resident is None else resident.bytes_with(arrays)
         engine.beside_device_bytes = max(engine.beside_device_bytes, needed)  # no less than before: caches stay so
-        sweep = GpuSweep(shared.function, shared.arrays, self.shape_of(name, shared), shared.join, resident)
+        sweep = GpuSweep(kernel, arrays, self.shape_of(name, kernel), swept.join, resident)
         try:
-            return engine.sweep(name, sweep, wanted)
+            engine.sweep(name, sweep, wanted)
         except DeviceMemoryError:
             sweep.begin_again()
             engine.most_device_bytes = most  # other runs have no such arrays

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.records import record_kernel
@@ -51,7 +51,7 @@ def simple_lists(session: Session, name: str) -> Simple:
     ends = np.empty(len(hubs) if session.meta.duplicates else 0, session.id_dtype)
     if len(ends):
         wanted = np.arange(table.pages) >= table.small_pages
-        session.sweep(name, SharedKernel(note_ends, (hubs, ends)), wanted)
+        session.sweep(name, note_ends, (hubs, ends), wanted)
     return Simple(name, hubs, ends)
 
 
@@ -82,7 +82,7 @@ def simple_degrees(session: Session, lists: list[Simple]) -> np.ndarray:
     session.hold(degree)
     for each in lists:
         if session.meta.duplicates or session.meta.self_loops:
-            session.sweep(each.name, SharedKernel(count_simple, (degree, each.hubs, each.ends)))
+            session.sweep(each.name, count_simple, (degree, each.hubs, each.ends))
         else:
             degree += session.degree(each.name).astype(dtype, copy=False)
     return degree

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gstream.algorithms.support.blocks import neighbours
-from gstream.algorithms.support.refusal import refuse
+from gstream.algorithms.support.refusal import refuse, refuse_vertices
 from gstream.algorithms.support.session import Session
 from pagestore.sizes import show_things
 
@@ -20,9 +20,8 @@ def watched(session: Session, values: np.ndarray, least: int, most: int, edges: 
     edges, half drawn. edges: that one takes. Raises CertificateError where a vertex without edges has a value but 0."""
     size = neighbours(session)
     session.hold(size)
-    linked, odd = np.flatnonzero(size), np.flatnonzero((size == 0) & (values != 0))
-    if len(odd):
-        raise refuse(f"vertex {session.user_ids(odd[:1])[0]} has {values[odd[0]]:.17g} and no edges")
+    linked = np.flatnonzero(size)
+    refuse_vertices(session, (size == 0) & (values != 0), "vertex {} has {:.17g} and no edges", values)
     count = min(max(least, EDGES // max(1, edges)), most, len(linked))
     large = linked[np.argsort(size[linked], kind="stable")[::-1][: count // 2]]
     rest = np.setdiff1d(linked, large, assume_unique=True)

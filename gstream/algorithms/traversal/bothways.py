@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import FAR, lower, note, set_bit, u32
 from gstream.hostcode.bitmaps import bits_where
 from gstream.records import record_kernel
@@ -32,15 +32,15 @@ def step_both(record, single, level, distance):
                 break
 
 
-@record_kernel(failure="note", held="or")
-def check_both(record, limit, distance, held, failure):
-    """No edge within the limit spans more than 1; held: bits of vertices with a neighbour one edge nearer."""
+@record_kernel(failure="note", nearer="or")
+def check_both(record, limit, distance, nearer, failure):
+    """No edge within the limit spans more than 1; nearer: bits of vertices with a neighbour one edge nearer."""
     v = record.vertex
     for u in record.neighbours():
         near, far = (u, v) if distance[u] < distance[v] else (v, u)
         if distance[near] < distance[far] and distance[near] != FAR:
             if distance[far] - distance[near] == u32(1):
-                set_bit(held, far)
+                set_bit(nearer, far)
             elif distance[near] < u32(limit):
                 note(failure, near, far)
 
@@ -57,5 +57,5 @@ def near_both(session: Session, sources: np.ndarray, radius: int) -> tuple[np.nd
             return distance, level
         bits = None if single else bits_where(here)
         for name in names:
-            session.sweep_among(name, SharedKernel(step_both, (single, level, distance)), bits)
+            session.sweep_among(name, step_both, (single, level, distance), bits)
     return distance, min(radius, session.meta.vertices)

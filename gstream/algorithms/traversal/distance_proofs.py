@@ -19,8 +19,8 @@ import numpy as np
 
 from gstream.algorithms.components.component_proofs import find_cycle
 from gstream.algorithms.support.arguments import limit_of, source_ids, unreached
-from gstream.algorithms.support.refusal import check_said, refuse
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
+from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal import bothways
 from gstream.algorithms.traversal.bfs import count_reached
 from gstream.algorithms.traversal.distance_proof_kernels import check_hops, check_paths
@@ -47,20 +47,17 @@ def certify_khop(session: Session, columns: list[Column], options: dict[str, Any
 
 def _certify_both(session: Session, distance: np.ndarray, sources: np.ndarray, radius: int) -> dict[str, Any]:
     """Prove distances along edges either way (gstream.algorithms.traversal.bothways)."""
-    held, failure = bitmap(len(distance)), np.zeros(3, np.int64)
-    session.hold(distance, held)
+    nearer = bitmap(len(distance))
+    session.hold(distance, nearer)
     if not np.all(distance[sources] == 0):
         raise refuse("a source is not at distance 0")
     none, limit = unreached(distance.dtype), limit_of(distance.dtype, radius)
-    session.sweep(session.meta.topologies[0], SharedKernel(bothways.check_both, (limit, distance, held, failure)))
-    if failure[0]:
-        u, v = session.user_ids(failure[1:])
-        raise refuse(f"vertex {v} is at {distance[failure[2]]}, and its neighbour {u} at {distance[failure[1]]}")
-    proven = np.unpackbits(held.view(np.uint8), bitorder="little")[: len(distance)].view(np.bool_)
+    said = "vertex {v} is at {at_v}, and its neighbour {u} at {at_u}"
+    check_edges(session, session.meta.topologies[0], bothways.check_both, (limit, distance, nearer), said, distance)
+    proven = np.unpackbits(nearer.view(np.uint8), bitorder="little")[: len(distance)].view(np.bool_)
     proven[sources] = True
-    odd = np.flatnonzero((distance != none) & (~proven | (distance > limit)))
-    if len(odd):
-        raise refuse(f"vertex {session.user_ids(odd[:1])[0]} is at {distance[odd[0]]} without a way there")
+    odd = (distance != none) & (~proven | (distance > limit))
+    refuse_vertices(session, odd, "vertex {} is at {} without a way there", distance)
     return {"holds": True, "proves": "every distance is least"}
 
 
@@ -84,13 +81,10 @@ def _certify_distances(
         predecessor = find_predecessors(session, distance, sources, weighted)  # which holds both
     _check_ends(session, distance, none, predecessor, sources, limit)
     name, pull = session.gathers()
-    proven, failure = bitmap(len(distance)), np.zeros(3, np.int64)
-    arrays = (distance, none, none if limit is None else limit, predecessor, proven, pull, failure)
-    session.sweep(name, SharedKernel(check_paths if weighted else check_hops, arrays, weighted))
-    if failure[0]:
-        u, v = session.user_ids(failure[1:])
-        far, near = distance[failure[2]], distance[failure[1]]
-        raise refuse(f"vertex {v} is at {far}, but there is an edge from {u} at {near}")
+    proven = bitmap(len(distance))
+    arrays = (distance, none, none if limit is None else limit, predecessor, proven, pull)
+    said = "vertex {v} is at {at_v}, but there is an edge from {u} at {at_u}"
+    check_edges(session, name, check_paths if weighted else check_hops, arrays, said, distance)
     unproven = _unproven(predecessor, session.none, proven)
     if unproven is not None:
         raise refuse(f"the predecessor of vertex {session.user_ids([unproven])[0]} is not one edge before it")
@@ -117,9 +111,7 @@ def _check_ends(
     reached = distance != none
     rooted = predecessor != predecessor.dtype.type(session.none)
     rooted[sources] = True
-    odd = np.flatnonzero(reached != rooted)
-    if len(odd):
-        raise refuse(f"vertex {session.user_ids(odd[:1])[0]} is at {distance[odd[0]]} without a way there")
+    refuse_vertices(session, reached != rooted, "vertex {} is at {} without a way there", distance)
     if np.any(predecessor[rooted & (predecessor != session.none)] >= len(distance)):
         raise refuse("a predecessor is no vertex")
     if limit is not None and np.any(distance[reached] > limit):

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.support.refusal import refuse
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.refusal import check_edges, refuse, refuse_vertices
+from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal import distance_proof_kernels
 from gstream.algorithms.traversal.float_sums import DEEP, is_deep
 from gstream.programs.sssp import SSSP64
@@ -41,10 +41,8 @@ def distance_error(
         return double
     wide = _float64_distances(session, sources)
     if limit is None or np.isinf(limit):
-        odd = np.flatnonzero(np.isfinite(wide) != reached)
-        if len(odd):
-            v = odd[0]
-            raise refuse(f"vertex {session.user_ids([v])[0]} is at {distance[v]}, and summed in float64 at {wide[v]}")
+        said = "vertex {} is at {}, and summed in float64 at {}"
+        refuse_vertices(session, np.isfinite(wide) != reached, said, distance, wide)
     off = np.zeros(len(wide))
     np.subtract(distance, wide, out=off, where=reached)
     np.divide(np.abs(off), wide, out=off, where=off != 0)  # inf where the exact sum is 0
@@ -57,10 +55,8 @@ def _float64_distances(session: Session, sources: np.ndarray) -> np.ndarray:
     wide = session.run(SSSP64(source=tuple(session.user_ids(sources))), kept=False).value
     if np.isnan(wide).any() or wide[sources].any():
         raise refuse("a source is not at distance 0 where sums are in float64")
-    (name, pull), failure = session.gathers(), np.zeros(3, np.int64)
+    name, pull = session.gathers()
     session.hold(wide)
-    session.sweep(name, SharedKernel(distance_proof_kernels.check_lengths, (wide, pull, failure), True))
-    if failure[0]:
-        u, v = session.user_ids(failure[1:])
-        raise refuse(f"vertex {v} is at {wide[failure[2]]} in float64, but there is an edge from {u}")
+    said = "vertex {v} is at {at_v} in float64, but there is an edge from {u}"
+    check_edges(session, name, distance_proof_kernels.check_lengths, (wide, pull), said, wide)
     return wide

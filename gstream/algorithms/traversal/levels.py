@@ -24,9 +24,9 @@ import numpy as np
 from gstream.algorithms.support.arguments import need_weights
 from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.page_kernels import join_falls
-from gstream.algorithms.support.refusal import check_said, refuse
+from gstream.algorithms.support.refusal import check_said, refuse_vertices
 from gstream.algorithms.support.resident import Resident
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal import dag
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, set_bits
 from gstream.results.column import Column
@@ -81,8 +81,8 @@ def _peel(
         for number in resident.rounds(last, alone.rounds_before() if resident.on_gpu else None):
             resident.each(dag.take_level, items, number, ahead, following, bits, level, last, items=len(bits))
             if weighted:
-                resident.sweep("out", SharedKernel(dag.reach_out, (bits, distance), True), bits)
-            resident.sweep("out", SharedKernel(dag.peel, (bits, left, following), join=join_falls), bits)
+                resident.sweep("out", dag.reach_out, (bits, distance), bits)
+            resident.sweep("out", dag.peel, (bits, left, following), bits, join=join_falls)
             if not resident.on_gpu:
                 ahead += _go_on_alone(session, alone, number + ahead, left, level, distance, following)
         resident.forget(bits)
@@ -111,7 +111,7 @@ def _go_on_alone(
 def _cycle(session: Session, left: np.ndarray) -> InputError:
     """The error that names a cycle among the vertices with in-edges left: each has one from another such vertex."""
     above = np.zeros(len(left), session.id_dtype)
-    session.sweep("out", SharedKernel(dag.find_above, (left, above)))
+    session.sweep("out", dag.find_above, (left, above))
     v, seen = int(np.flatnonzero(left)[0]), dict[int, int]()
     while v not in seen:
         seen[v] = len(seen)
@@ -130,12 +130,9 @@ def certify_levels(session: Session, columns: list[Column], options: dict[str, A
     level = columns[0].values
     again = np.zeros_like(level)
     session.hold(level, again)
-    session.sweep("out", SharedKernel(dag.levels_again, (level, again)))
-    odd = np.flatnonzero(again != level)
-    if len(odd):
-        raise refuse(
-            f"vertex {session.user_ids(odd[:1])[0]} is at level {level[odd[0]]}, but its in-edges say {again[odd[0]]}"
-        )
+    session.sweep("out", dag.levels_again, (level, again))
+    said = "vertex {} is at level {}, but its in-edges say {}"
+    refuse_vertices(session, again != level, said, level, again)
     levels, proof = int(level.max(initial=-1)) + 1, "every level is one more than the greatest before it"
     about: dict[str, float] = {}
     check_said(found, levels=levels, **({} if len(columns) > 1 else {"longest": max(0, levels - 1)}))
@@ -144,10 +141,9 @@ def certify_levels(session: Session, columns: list[Column], options: dict[str, A
         check_said(found, longest=float(distance.max(initial=0.0)))
         reached = np.zeros_like(distance)
         session.hold(distance, reached)
-        session.sweep("out", SharedKernel(dag.distances_again, (distance, reached), True))
-        odd = np.flatnonzero(reached != distance)
-        if len(odd):
-            raise refuse(f"vertex {session.user_ids(odd[:1])[0]} is at {distance[odd[0]]}, its in-edges say otherwise")
+        session.sweep("out", dag.distances_again, (distance, reached))
+        said = "vertex {} is at {}, its in-edges say otherwise"
+        refuse_vertices(session, reached != distance, said, distance)
         # An addition is off by at most 2^-53 of its sum, which is no more than the longest; a path has levels - 1.
         about = {"error_bound": math.expm1(max(0, levels - 1) * 2.0**-53)}
         proof += ", every distance the greatest in float64 sums, off by at most "

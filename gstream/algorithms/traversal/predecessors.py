@@ -17,7 +17,7 @@ import numpy as np
 
 from gstream.algorithms.support import lists
 from gstream.algorithms.support.arguments import unreached
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import FAR
 from gstream.algorithms.traversal import nearest
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, set_bits
@@ -65,7 +65,7 @@ def _by_hops(session: Session, distance: np.ndarray, predecessor: np.ndarray, op
     if not open_bits.any():
         return
     arrays = (distance, predecessor, open_bits, pull)
-    session.sweep_among(name, SharedKernel(nearest.nearest_by_hops, arrays), open_bits if pull else None)
+    session.sweep_among(name, nearest.nearest_by_hops, arrays, open_bits if pull else None)
 
 
 def _by_weight(session: Session, distance: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray) -> None:
@@ -79,14 +79,13 @@ def _by_weight(session: Session, distance: np.ndarray, predecessor: np.ndarray, 
             session.each(nearest.take_offers, predecessor, copy["predecessor"], distance, hops)
 
     arrays = (distance, hops, predecessor, open_bits, pull)
-    kernel = SharedKernel(nearest.nearest_by_weight, arrays, True, join)
-    session.sweep_among(name, kernel, open_bits if pull else None)
+    session.sweep_among(name, nearest.nearest_by_weight, arrays, open_bits if pull else None, join)
     plateau = np.empty_like(open_bits)
     if not session.each(nearest.unsettled, predecessor, open_bits, plateau):
         return
     _count_hops(session, distance, hops, plateau)
     predecessor[:] = session.none
-    session.sweep_among(name, kernel, open_bits if pull else None)
+    session.sweep_among(name, nearest.nearest_by_weight, arrays, open_bits if pull else None, join)
 
 
 def _count_hops(session: Session, distance: np.ndarray, hops: np.ndarray, plateau: np.ndarray) -> None:
@@ -94,7 +93,6 @@ def _count_hops(session: Session, distance: np.ndarray, hops: np.ndarray, platea
     (name, pull), changed = session.gathers(), np.ones(1, np.int64)
     flat = np.unpackbits(plateau.view(np.uint8), bitorder="little")[: len(hops)].view(np.bool_)
     hops[flat] = FAR
-    kernel = SharedKernel(nearest.spread_hops, (distance, hops, plateau, pull, changed), True)
     for number in count():
         if number == lists.FIRST_ROUNDS and session.store.has("out"):
             with lists.lists_of(session, "out", len(hops) * session.id_dtype.itemsize, True) as there:
@@ -104,6 +102,8 @@ def _count_hops(session: Session, distance: np.ndarray, hops: np.ndarray, platea
                     session.look(nearest.spread_hops_alone, *given, hops, plateau, queue, items=0, long=True)
                     return
         changed[0] = 0
-        session.sweep_among(name, kernel, plateau if pull else None)
+        session.sweep_among(
+            name, nearest.spread_hops, (distance, hops, plateau, pull, changed), plateau if pull else None
+        )
         if not changed[0]:
             return

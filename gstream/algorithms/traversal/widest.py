@@ -15,8 +15,8 @@ import numpy as np
 
 from gstream.algorithms.support.arguments import check_weights, source_ids
 from gstream.algorithms.support.lists import OneThread
-from gstream.algorithms.support.refusal import check_said, refuse
-from gstream.algorithms.support.session import Session, SharedKernel
+from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
+from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal import width_proof
 from gstream.hostcode.bitmaps import bitmap, set_bits
 from gstream.programs.widest import Widest, WidestInteger
@@ -56,17 +56,13 @@ def certify_widest(session: Session, columns: list[Column], options: dict[str, A
         raise refuse("a source has not infinite width")
     if np.isnan(width).any():
         raise refuse("a width is no number")
-    (name, pull), failure = session.gathers(), np.zeros(3, np.int64)
+    name, pull = session.gathers()
     session.hold(width)
-    session.sweep(name, SharedKernel(width_proof.check_widths, (width, pull, failure), True))
-    if failure[0]:
-        u, v = session.user_ids(failure[1:])
-        raise refuse(f"the edge from {u} makes vertex {v} wider than {width[failure[2]]}")
+    said = "the edge from {u} makes vertex {v} wider than {at_v}"
+    check_edges(session, name, width_proof.check_widths, (width, pull), said, width)
     reached = _bear(session, width, sources)
     bits = np.unpackbits(reached.view(np.uint8), bitorder="little")[: len(width)].view(np.bool_)
-    odd = np.flatnonzero(bits != (width != -np.inf))
-    if len(odd):
-        raise refuse(f"vertex {session.user_ids(odd[:1])[0]} has width {width[odd[0]]} without a path so wide")
+    refuse_vertices(session, bits != (width != -np.inf), "vertex {} has width {} without a path so wide", width)
     check_said(found, reached=int(np.count_nonzero(width != -np.inf)))
     return {"holds": True, "proves": "every width is that of a path, and none is wider"}
 
@@ -84,8 +80,8 @@ def _bear(session: Session, width: np.ndarray, sources: np.ndarray) -> np.ndarra
                 _bear_alone(session, alone, due, width, reached, following)
                 continue
             here[:], following[:] = following, 0
-            kernel = SharedKernel(width_proof.bear_widths, (width, here, reached, following, pull), True)
-            session.sweep_among(name, kernel, None if pull else here)
+            arrays = (width, here, reached, following, pull)
+            session.sweep_among(name, width_proof.bear_widths, arrays, None if pull else here)
     return reached
 
 
