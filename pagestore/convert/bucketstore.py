@@ -6,17 +6,15 @@ by several threads in any order; the sort that follows makes their order irrelev
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from pagestore.convert.buffers import large_empty
 from pagestore.convert.scatter import Scattered
-from pagestore.convert.storage import disk_errors, read_all, write_all
+from pagestore.convert.storage import TempFile
 from pagestore.io import HUGE_BYTES
 
 HEADER_BYTES = 8
@@ -25,21 +23,6 @@ LARGE_BUCKETS = 3  # huge pages are used from this many a bucket on: half of one
 MOST_BLOCKS = 1 << 14  # Linux allows a process 65,530 mappings
 
 Block = tuple[np.ndarray, np.ndarray | None]  # keys u8[n], weights[n]
-
-
-class BucketStore(Protocol):
-    """Where the keys of each bucket wait. `sizes` int64[buckets]: keys in each."""
-
-    sizes: np.ndarray
-
-    def append(self, piece: Scattered) -> None:
-        """Add each bucket's part of the piece; thread-safe."""
-
-    def blocks(self, bucket: int) -> Iterator[Block]:
-        """Read a bucket block by block."""
-
-    def free(self, bucket: int) -> None:
-        """The bucket is no longer needed."""
 
 
 def load(blocks: Iterable[Block], keys: np.ndarray, weights: np.ndarray | None) -> None:
@@ -68,7 +51,7 @@ class MemoryBuckets:
         self._lock = threading.Lock()
 
     def append(self, piece: Scattered) -> None:
-        """See BucketStore."""
+        """Add each bucket's part of the piece; thread-safe."""
         for bucket in np.flatnonzero(np.diff(piece.starts)).tolist():
             first, end = int(piece.starts[bucket]), int(piece.starts[bucket + 1])
             while first < end:
@@ -92,14 +75,14 @@ class MemoryBuckets:
             return self._blocks[bucket][-1], at, count
 
     def blocks(self, bucket: int) -> Iterator[Block]:
-        """See BucketStore."""
+        """A bucket, block by block."""
         left = int(self.sizes[bucket])
         for keys, weights in self._blocks[bucket]:
             yield keys[:left], None if weights is None else weights[:left]
             left -= len(keys)
 
     def free(self, bucket: int) -> None:
-        """See BucketStore."""
+        """The bucket is no longer needed."""
         self._blocks[bucket] = []
 
 
@@ -107,27 +90,29 @@ class FileBuckets:
     """Buckets in files PREFIX-00000.bucket, ...; `sizes` given: they are there already (resumed)."""
 
     def __init__(self, folder: Path, prefix: str, count: int, weight_dtype: np.dtype | None, sizes: list | None = None):
-        self.folder, self.prefix = folder, prefix
-        self.weight_dtype = weight_dtype
+        self.folder, self.prefix, self.weight_dtype = folder, prefix, weight_dtype
         self.sizes = np.zeros(count, np.int64) if sizes is None else np.array(sizes, np.int64)
-        self._lock = threading.Lock()
-        self._files: dict[int, int] = {}
+        self._lock, self._resumed = threading.Lock(), sizes is not None
+        self._files: dict[int, TempFile] = {}
         self._ends = np.zeros(count, np.int64)
 
     def path(self, bucket: int) -> Path:
         """File of a bucket."""
         return self.folder / f"{self.prefix}-{bucket:05}.bucket"
 
+    def _file(self, bucket: int) -> TempFile:
+        if bucket not in self._files:
+            self._files[bucket] = TempFile(self.path(bucket), self._resumed)
+        return self._files[bucket]
+
     def append(self, piece: Scattered) -> None:
-        """See BucketStore; a block a bucket."""
+        """Add each bucket's part of the piece, as a block; thread-safe."""
         sizes = np.diff(piece.starts)
         width = 8 + (0 if self.weight_dtype is None else self.weight_dtype.itemsize)
         filled = np.flatnonzero(sizes)
         with self._lock:
             for bucket in filled.tolist():
-                if bucket not in self._files:
-                    with disk_errors(self.path(bucket)):
-                        self._files[bucket] = os.open(self.path(bucket), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
+                self._file(bucket)
             places = self._ends[filled]
             self._ends[filled] += HEADER_BYTES + sizes[filled] * width
             self.sizes += sizes
@@ -136,38 +121,33 @@ class FileBuckets:
             block = [np.array([sizes[bucket]], np.uint64).view(np.uint8), piece.keys[part].view(np.uint8)]
             if piece.weights is not None:
                 block.append(piece.weights[part].view(np.uint8))
-            write_all(self._files[bucket], np.concatenate(block), place, self.path(bucket))
+            self._files[bucket].write(place, np.concatenate(block))
 
     def close_files(self) -> None:
         """Partition is over: nothing will be appended."""
-        with self._lock:
-            for file in self._files.values():
-                os.close(file)
-            self._files.clear()
+        for file in self._files.values():
+            file.close()
 
     def blocks(self, bucket: int) -> Iterator[Block]:
-        """See BucketStore."""
-        path, left, at = self.path(bucket), int(self.sizes[bucket]), 0
-        with disk_errors(path):
-            file = os.open(path, os.O_RDONLY)
-        try:
-            while left:
-                header = np.empty(1, np.uint64)
-                read_all(file, header, at, path)
-                count = int(header[0])
-                keys = np.empty(count, np.uint64)
-                read_all(file, keys, at + HEADER_BYTES, path)
-                at += HEADER_BYTES + keys.nbytes
-                weights = None
-                if self.weight_dtype is not None:
-                    weights = np.empty(count, self.weight_dtype)
-                    read_all(file, weights, at, path)
-                    at += weights.nbytes
-                yield keys, weights
-                left -= count
-        finally:
-            os.close(file)
+        """A bucket, block by block."""
+        left, at = int(self.sizes[bucket]), 0
+        while left:
+            file = self._file(bucket)
+            count = int(file.read(at, np.empty(1, np.uint64))[0])
+            keys = file.read(at + HEADER_BYTES, np.empty(count, np.uint64))
+            at += HEADER_BYTES + keys.nbytes
+            weights = None
+            if self.weight_dtype is not None:
+                weights = file.read(at, np.empty(count, self.weight_dtype))
+                at += weights.nbytes
+            yield keys, weights
+            left -= count
 
     def free(self, bucket: int) -> None:
-        """See BucketStore."""
+        """The bucket is no longer needed."""
+        if (file := self._files.pop(bucket, None)) is not None:
+            file.close()
         self.path(bucket).unlink(missing_ok=True)
+
+
+BucketStore = MemoryBuckets | FileBuckets  # where the keys of each bucket wait; `sizes` int64[buckets]: keys in each

@@ -23,7 +23,7 @@ class Buffers:
     def __init__(self) -> None:
         self._held: dict[str, np.ndarray] = {}
 
-    def get(self, name: str, count: int, dtype: np.dtype | type) -> np.ndarray:
+    def get(self, name: str, count: int, dtype: np.dtype | type | str) -> np.ndarray:
         """An uninitialised vector; what an earlier call with this name returned is overwritten."""
         size = count * np.dtype(dtype).itemsize
         held = self._held.get(name)

@@ -242,7 +242,7 @@ class _Conversion:
         keys = tally.edges * (1 if self.directed else 2)
         width = 0 if self.weight_dtype is None else self.weight_dtype.itemsize
         held = 0 if identity.table is None else identity.table.nbytes
-        if isinstance(self.edges_from, SpillLog) and not self.edges_from.in_file:
+        if isinstance(self.edges_from, SpillLog):
             held += self.edges_from.held_bytes
         shuffles = len(self.topologies) + (options.order != "natural")
         target_bytes = 4 if vertices <= 1 << 32 else 8
@@ -253,8 +253,8 @@ class _Conversion:
             vertices, keys, len(self.topologies), options, self.id_bytes, width, identity.kind != "range"
         )
         if not budget.results_in_memory and "scan" not in self.work.manifest:
-            spill = self.edges_from if isinstance(self.edges_from, SpillLog) else None
-            if spill is None or spill.in_file:
+            spill = self.edges_from.file if isinstance(self.edges_from, SpillLog) else None
+            if spill is not None or not isinstance(self.edges_from, SpillLog):
                 save_scan(self.work, tally, identity, spill.segments if spill else None, self.compacted)
         if not self.work.resumed:
             check_space(self.path, size, self.work.path, self.work_size, self.work_kept)

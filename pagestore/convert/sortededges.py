@@ -5,14 +5,13 @@ Part k holds the lists of the near vertices firsts[k]..firsts[k+1]-1, either as 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from pagestore.convert.storage import Vector, disk_errors, read_all, write_all
+from pagestore.convert.storage import TempFile, Vector
 
 
 class PartStore:
@@ -21,38 +20,31 @@ class PartStore:
     def __init__(self, dtype: np.dtype, room: np.ndarray, path: Path | None, keep: bool = False):
         """`room` int64[parts]: most elements each part may get. With `keep` the file is there already."""
         self.dtype = np.dtype(dtype)
-        self.path = path
         self._arrays: list[np.ndarray] = [np.empty(0, self.dtype)] * len(room)
-        self._places = np.concatenate([[0], np.cumsum(room)[:-1]]).astype(np.int64) if len(room) else room
-        self._file = -1
-        if path is not None:
-            with disk_errors(path):
-                self._file = os.open(path, os.O_RDWR | os.O_CREAT | (0 if keep else os.O_TRUNC), 0o666)
+        self._places = (np.cumsum(room) - room) * self.dtype.itemsize
+        self._file = None if path is None else TempFile(path, keep)
 
     def put(self, part: int, first: int, values: np.ndarray) -> None:
         """Elements [first, first + len(values)) of a part, which must come in order when kept in memory."""
-        if self.path is None:
-            held = self._arrays[part]
-            self._arrays[part] = np.concatenate([held, values]) if len(held) else values
+        if self._file is not None:
+            self._file.write(int(self._places[part]) + first * self.dtype.itemsize, values)
         else:
-            place = (int(self._places[part]) + first) * self.dtype.itemsize
-            write_all(self._file, values, place, self.path)
+            before = self._arrays[part]
+            self._arrays[part] = np.concatenate([before, values]) if len(before) else values
 
     def get(self, part: int, first: int, last: int) -> np.ndarray:
         """Elements [first, last) of a part."""
-        if self.path is None:
+        if self._file is None:
             return self._arrays[part][first:last]
-        out = np.empty(last - first, self.dtype)
-        read_all(self._file, out, (int(self._places[part]) + first) * self.dtype.itemsize, self.path)
-        return out
+        return self._file.read(
+            int(self._places[part]) + first * self.dtype.itemsize, np.empty(last - first, self.dtype)
+        )
 
     def close(self) -> None:
         """Free the memory, or remove the file; safe to call twice."""
         self._arrays = []
-        if self.path is not None and self._file >= 0:
-            file, self._file = self._file, -1  # first: a signal's handler may raise in whatever is called
-            os.close(file)
-            self.path.unlink(missing_ok=True)
+        if self._file is not None:
+            self._file.remove()
 
 
 @dataclass

@@ -11,14 +11,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pagestore.errors import ResourceError
 from pagestore.faults import FAILING, REFUSED, disk_error, no_space, shortage
+from pagestore.io import drain, fill
 
 WINDOW = 1 << 18  # elements that a sequential pass over a vector handles at a time
-MAX_IO_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
 MAPPED_BYTES = 1 << 18  # arrays from this size on get a mapping of their own
 OPEN_FILES = 1 << 15
 TRIMMED_BYTES = 128 << 10  # of free memory at the heap's end are kept: glibc's DEFAULT_TRIM_THRESHOLD
@@ -96,22 +97,15 @@ def disk_errors(path: Path, needed: int = 0) -> Iterator[None]:
 
 def write_all(file: int, data: np.ndarray, offset: int, path: Path) -> None:
     """Write a contiguous array at byte `offset`, in as many calls as it takes; thread-safe."""
-    view = data.reshape(-1).view(np.uint8).data
-    with disk_errors(path, len(view)):
-        while view:
-            written = os.pwrite(file, view[:MAX_IO_BYTES], offset)
-            view, offset = view[written:], offset + written
+    with disk_errors(path, data.nbytes):
+        drain(file, offset, data)
 
 
 def read_all(file: int, out: np.ndarray, offset: int, path: Path) -> None:
     """Fill a contiguous array from byte `offset`; raises ResourceError when the file is shorter than expected."""
-    view = out.reshape(-1).view(np.uint8).data
     with disk_errors(path):
-        while view:
-            count = os.preadv(file, [view[:MAX_IO_BYTES]], offset)
-            if count == 0:
-                raise ResourceError(f"{path}: a temporary file was cut short. Run again without --resume.")
-            view, offset = view[count:], offset + count
+        if fill(file, offset, out) < out.nbytes:
+            raise ResourceError(f"{path}: a temporary file was cut short. Run again without --resume.")
 
 
 def save_array(path: Path, array: np.ndarray) -> None:
@@ -121,25 +115,63 @@ def save_array(path: Path, array: np.ndarray) -> None:
         file.write(np.ascontiguousarray(array).data)
 
 
-class Vector:
-    """A fixed number of elements, in memory (path None) or in a sparse file; unwritten ones are zero.
+class TempFile:
+    """A temporary file of arrays at byte offsets, which several threads may read and write."""
 
-    Different ranges may be read and written from different threads.
+    def __init__(self, path: Path, keep: bool = False, nbytes: int = 0):
+        """With `keep` an existing file is opened as it is; else it starts as `nbytes` zeros."""
+        self.path, self._file = path, -1
+        with disk_errors(path, nbytes):
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | (0 if keep else os.O_TRUNC), 0o666)
+            if nbytes:
+                os.ftruncate(self._file, nbytes)
+
+    def write(self, offset: int, data: np.ndarray) -> int:
+        """Write a contiguous array; returns the offset behind it."""
+        write_all(self._descriptor(), data, offset, self.path)
+        return offset + data.nbytes
+
+    def read(self, offset: int, out: np.ndarray) -> np.ndarray:
+        """Fill a contiguous array, and return it. Raises ResourceError when the file ends first."""
+        read_all(self._descriptor(), out, offset, self.path)
+        return out
+
+    def _descriptor(self) -> int:
+        if self._file < 0:
+            with disk_errors(self.path):
+                self._file = os.open(self.path, os.O_RDWR)
+        return self._file
+
+    def close(self) -> None:
+        """Give the descriptor back until the next read or write: a process may have only so many."""
+        if self._file >= 0:
+            file, self._file = self._file, -1  # first: a signal's handler may raise in whatever is called
+            os.close(file)
+
+    def remove(self) -> None:
+        """Close and remove the file; safe to call twice."""
+        self.close()
+        self.path.unlink(missing_ok=True)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class Vector:
+    """A number of elements, in memory (path None) or in a sparse file; unwritten ones are zero.
+
+    Different ranges may be read and written from different threads. `len`, elements and slices are those of a sequence.
     """
 
-    def __init__(self, length: int, dtype: np.dtype | type, path: Path | None = None, keep: bool = False):
+    def __init__(self, length: int, dtype: np.dtype | type | str, path: Path | None = None, keep: bool = False):
         """With `keep`, an existing file is opened as it is; else it starts as zeros."""
-        self.length = length
-        self.dtype = np.dtype(dtype)
-        self.path = path
+        self.length, self.dtype = length, np.dtype(dtype)
         self._array: np.ndarray | None = None
-        self._file = -1
+        self._file: TempFile | None = None
         if path is None:
             self._array = np.zeros(length, self.dtype)
         else:
-            with disk_errors(path, length * self.dtype.itemsize):
-                self._file = os.open(path, os.O_RDWR | os.O_CREAT | (0 if keep else os.O_TRUNC), 0o666)
-                os.ftruncate(self._file, length * self.dtype.itemsize)
+            self._file = TempFile(path, keep, length * self.dtype.itemsize)
 
     @property
     def array(self) -> np.ndarray | None:
@@ -150,20 +182,35 @@ class Vector:
         """Elements [first, first + len(values)) become `values`."""
         if self._array is not None:
             self._array[first : first + len(values)] = values
-        elif len(values):
-            data = np.ascontiguousarray(values, self.dtype)
-            assert self.path is not None
-            write_all(self._file, data, first * self.dtype.itemsize, self.path)
+        elif len(values) and self._file is not None:
+            self._file.write(first * self.dtype.itemsize, np.ascontiguousarray(values, self.dtype))
+
+    def append(self, values: np.ndarray) -> None:
+        """Make the vector longer; it has to be in a file."""
+        first, self.length = self.length, self.length + len(values)
+        self.write(first, values)
 
     def read(self, first: int, last: int) -> np.ndarray:
         """Elements [first, last): a view when in memory (don't write to it), else a fresh array."""
         if self._array is not None:
             return self._array[first:last]
         out = np.empty(max(0, last - first), self.dtype)
-        if len(out):
-            assert self.path is not None
-            read_all(self._file, out, first * self.dtype.itemsize, self.path)
+        if len(out) and self._file is not None:
+            self._file.read(first * self.dtype.itemsize, out)
         return out
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, which: Any) -> Any:
+        if isinstance(which, slice):
+            first, last, step = which.indices(self.length)
+            return self.read(first, last)[::step]
+        at = range(self.length)[which]
+        return self.read(at, at + 1)[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.read(0, self.length).astype(dtype or self.dtype, copy=bool(copy))
 
     def windows(self, size: int = WINDOW) -> Iterator[tuple[int, np.ndarray]]:
         """(first, elements) of consecutive windows."""
@@ -173,7 +220,5 @@ class Vector:
     def close(self) -> None:
         """Drop the memory or the file; safe to call twice."""
         self._array = None
-        if self.path is not None and self._file >= 0:
-            file, self._file = self._file, -1  # first: a signal's handler may raise in whatever is called
-            os.close(file)
-            self.path.unlink(missing_ok=True)
+        if self._file is not None:
+            self._file.remove()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,21 @@ class EdgeChunk:
 
     def __len__(self) -> int:
         return len(self.source)
+
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        """The columns that there are."""
+        return [self.source, self.target] + ([] if self.weight is None else [self.weight])
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays)
+
+    @staticmethod
+    def joined(chunks: Sequence[EdgeChunk]) -> EdgeChunk:
+        """Edges of several chunks, all with weights or all without, one after the other; IDs as uint64."""
+        source, target, *weight = map(np.concatenate, zip(*(chunk.arrays for chunk in chunks), strict=True))
+        return EdgeChunk(source.astype(np.uint64, copy=False), target.astype(np.uint64, copy=False), *weight)
 
 
 @dataclass(frozen=True)
@@ -108,7 +123,7 @@ class InputOptions:
 class StringNames:
     """Names of dense vertices, ascending by UTF-8 bytes: `offsets` uint64[V+1] into `data` uint8[bytes].
 
-    Both are vectors in files of the work folder (edgefile.FileVector): take slices of them.
+    Both are vectors in files of the work folder (storage.Vector): take slices of them.
     """
 
     offsets: Any
@@ -144,7 +159,7 @@ class EdgeSource(ABC):
     replayable: `chunks()` may be called again and yields the same edges.
     total_bytes: of the input as `position()` counts them, None when unknown (a pipe).
     ids: int64[V] ascending user IDs when chunks carry dense IDs of a dictionary (vertices = V, id_base = 0); a vector
-        in a file of which slices are taken (edgefile.FileVector).
+        in a file of which slices are taken (storage.Vector).
     names: likewise for string IDs.
     trusted: chunks can be asked for by number and are right by construction: no need to look at all of them first.
     closed: every endpoint must be among `vertex_ids()`; `dictionary.compact_integers` checks that.

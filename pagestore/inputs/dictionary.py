@@ -17,9 +17,10 @@ import numpy as np
 
 from pagestore.convert.crew import Ticker
 from pagestore.convert.options import ProgressHook
+from pagestore.convert.storage import Vector
 from pagestore.errors import InputError
-from pagestore.inputs.base import EdgeChunk, EdgeSource
-from pagestore.inputs.edgefile import DenseSource, EdgeFile, FileVector, write_array
+from pagestore.inputs.base import EdgeSource
+from pagestore.inputs.edgefile import DenseSource, EdgeFile
 from pagestore.inputs.idtable import IdSet, RankTable
 
 # growing set: 8 bytes / 0.65 * (1 + 1 / 1.6) = 20; then ranks 12 / 0.65 = 19 beside 8 for the sorted IDs and their copy
@@ -31,15 +32,13 @@ def compact_integers(
     source: EdgeSource, workdir: str | Path, memory_bytes: int, hook: ProgressHook | None = None,
     edges_in_all: int | None = None,
 ) -> EdgeSource:  # fmt: skip
-    """Make the IDs of `source` dense: a replayable source with `ids` (int64, ascending) and `vertices`.
+    """Make the IDs of `source`, which is replayable, dense: a source with `ids` (int64, ascending) and `vertices`.
 
     The vertices are those of the vertex file too. Takes up to `memory_bytes` while it works, none to speak of later;
     temporary files in `workdir` last until `close()`. Raises InputError for an endpoint that a closed vertex file
     lacks, ResourceError when the disk is full.
     """
     folder = Path(tempfile.mkdtemp(prefix="ids-", dir=workdir))
-    if not source.replayable:
-        source = _spooled(source, folder)
     limit = max(memory_bytes // BYTES_PER_ID, FEWEST_IDS)
     found = IdSet(limit)
     ticker = Ticker(hook, "collect IDs", edges_in_all, "edges")
@@ -54,19 +53,17 @@ def compact_integers(
     ticker.finish()
     ticker = Ticker(hook, "number IDs", edges_in_all, "edges")
     ids = found.sorted()
-    path = folder / "ids"
-    with open(path, "wb", buffering=0) as file:
-        write_array(file, ids)
+    stored = Vector(len(ids), "<i8", folder / "ids")
+    stored.write(0, ids)
     table = RankTable(ids)
-    edges = EdgeFile(folder / "edges", 4 if len(ids) <= 1 << 32 else 8, source.weighted)
+    edges = EdgeFile(folder / "edges", source.weighted)
     with ThreadPoolExecutor(2) as pool:  # look-ups wait for memory and release the GIL
         for chunk in source.chunks():
             near, far = pool.map(partial(ranks_of, source, table), (chunk.source, chunk.target))
             edges.append(near, far, chunk.weight)
             ticker.add(len(chunk))
     ticker.finish()
-    edges.finish()
-    return DenseSource(source, edges, FileVector(path, "<i8", len(ids)), None, [path])
+    return DenseSource(source, edges, stored)
 
 
 def all_ids(source: EdgeSource, tick: Callable[[int], None]) -> Iterator[np.ndarray]:
@@ -89,32 +86,3 @@ def ranks_of(source: EdgeSource, table: RankTable, ids: np.ndarray) -> np.ndarra
     if known < len(ids):
         raise InputError(f"{source.name}: vertex {ids[known]} has an edge but is not in the vertex file. Add it there.")
     return ranks
-
-
-class _Spool(EdgeSource):
-    """A copy of a source that can be read once."""
-
-    def __init__(self, origin: EdgeSource, file: EdgeFile, listed: list[np.ndarray]) -> None:
-        super().__init__()
-        self.name, self.directed, self.weighted = origin.name, origin.directed, origin.weighted
-        self.closed, self.skipped = origin.closed, origin.skipped
-        self.replayable, self.total_bytes = True, file.nbytes
-        self._origin, self._file, self._listed = origin, file, listed
-
-    def chunks(self) -> Iterator[EdgeChunk]:
-        return self._file.read()
-
-    def vertex_ids(self) -> Iterator[np.ndarray] | None:
-        return iter(self._listed) if self._listed else None
-
-    def close(self) -> None:
-        self._origin.close()
-        self._file.remove()
-
-
-def _spooled(source: EdgeSource, folder: Path) -> EdgeSource:
-    file = EdgeFile(folder / "spool", 8, source.weighted)
-    for chunk in source.chunks():
-        file.append(chunk.source, chunk.target, chunk.weight)
-    file.finish()
-    return _Spool(source, file, list(source.vertex_ids() or ()))

@@ -12,18 +12,20 @@ need not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from pagestore.convert.storage import Vector
 from pagestore.errors import ResourceError
-from pagestore.inputs.base import EdgeSource
-from pagestore.inputs.edgefile import DenseSource, EdgeFile, FileVector, write_array
+from pagestore.inputs.base import EdgeChunk, EdgeSource
+from pagestore.inputs.edgefile import DenseSource, EdgeFile
 from pagestore.inputs.idtable import IdSet, RankTable, distinct
 from pagestore.jit import compiled
 
 PARTS = 64
+HASHES_AT_ONCE = 1 << 20
 ROUNDS = 3  # times that every edge is read here
 Ranker = Callable[[np.ndarray], np.ndarray]
 Rank = Callable[[EdgeSource, RankTable, np.ndarray], np.ndarray]
@@ -61,7 +63,7 @@ class Parts:
         return cls(np.arange(1, PARTS, dtype=np.uint64) * np.uint64((1 << 64) // PARTS))
 
     def files(self, folder: Path, name: str, weighted: bool) -> list[EdgeFile]:
-        return [EdgeFile(folder / f"{name}{part}", 8, weighted) for part in range(self.parts)]
+        return [EdgeFile(folder / f"{name}{part}", weighted) for part in range(self.parts)]
 
     def scatter(
         self, files: Sequence[EdgeFile], keys: np.ndarray, others: np.ndarray, weight: np.ndarray | None
@@ -89,30 +91,26 @@ def compact_by_parts(
     """
     parts = Parts.quantiles(known)
     near, far = _distribute(source, folder, parts, tick)
-    path = folder / "ids"
-    bounds = [0]
-    with open(path, "wb", buffering=0) as file:
-        for part in range(parts.parts):
-            found = IdSet(most_ids)
-            fits = all(found.add(chunk.source) for chunk in far[part].read())
-            if fits and not source.closed:
-                fits = all(found.add(chunk.source) for chunk in near[part].read())
-            if not fits:
-                raise ResourceError(
-                    f"{source.name}: the distinct vertex IDs don't fit in the memory given, not even in {PARTS} parts. "
-                    f"Pass a larger --memory."
-                )
-            far[part].remove()
-            bounds.append(bounds[-1] + found.count)
-            write_array(file, found.sorted())
-    ids = FileVector(path, "<u8", bounds[-1])
+    ids, bounds = Vector(0, "<i8", folder / "ids"), [0]
+    for part in range(parts.parts):
+        found = IdSet(most_ids)
+        fits = all(found.add(chunk.source) for chunk in far[part].read())
+        if fits and not source.closed:
+            fits = all(found.add(chunk.source) for chunk in near[part].read())
+        if not fits:
+            raise ResourceError(
+                f"{source.name}: the distinct vertex IDs don't fit in the memory given, not even in {PARTS} parts. "
+                f"Pass a larger --memory."
+            )
+        far[part].remove()
+        ids.append(found.sorted())
+        bounds.append(len(ids))
 
     def ranker(part: int) -> Ranker:
-        table = RankTable(ids[bounds[part] : bounds[part + 1]], bounds[part])
+        table = RankTable(ids[bounds[part] : bounds[part + 1]].view(np.uint64), bounds[part])
         return lambda values: rank(source, table, values)
 
-    edges = _rank_both(near, parts, ranker, folder, bounds[-1], tick)
-    return DenseSource(source, edges, FileVector(path, "<i8", bounds[-1]), None, [path])
+    return DenseSource(source, _rank_both(near, parts, ranker, folder, tick), ids)
 
 
 def _distribute(
@@ -129,15 +127,12 @@ def _distribute(
             ids = distinct(chunk.target)
             parts.scatter(far, ids, ids, None)
         tick(len(chunk))
-    for file in (*near, *far):
-        file.finish()
     return near, far
 
 
 def _rank_both(
-    near: Sequence[EdgeFile], parts: Parts, ranker: Callable[[int], Ranker], folder: Path, vertices: int,
-    tick: Callable[[int], None],
-) -> EdgeFile:  # fmt: skip
+    near: Sequence[EdgeFile], parts: Parts, ranker: Callable[[int], Ranker], folder: Path, tick: Callable[[int], None]
+) -> EdgeFile:
     """Edges of `near` (by ranges of their source) with both ends ranked; `ranker(p)` ranks IDs of range p."""
     weighted = near[0].weighted
     turned = parts.files(folder, "turned", weighted)
@@ -147,48 +142,40 @@ def _rank_both(
             parts.scatter(turned, chunk.target, rank(chunk.source), chunk.weight)
             tick(len(chunk))
         file.remove()
-    edges = EdgeFile(folder / "edges", 4 if vertices <= 1 << 32 else 8, weighted)
+    edges = EdgeFile(folder / "edges", weighted)
     for part, file in enumerate(turned):
-        file.finish()
         rank = ranker(part)
         for chunk in file.read():
             edges.append(chunk.target, rank(chunk.source), chunk.weight)
             tick(len(chunk))
         file.remove()
-    edges.finish()
     return edges
 
 
-def rewrite_by_parts(
-    hashed: EdgeFile, ranked: Iterator[tuple[np.ndarray, np.ndarray]], folder: Path, vertices: int,
-    tick: Callable[[int], None],
-) -> EdgeFile | None:  # fmt: skip
-    """Edges of `hashed` (by 64-bit hashes) between ranks; `ranked` yields (hashes, ranks). None when a hash repeats.
+def rewrite_by_parts(hashed: EdgeFile, hashes: Vector, folder: Path, tick: Callable[[int], None]) -> EdgeFile | None:
+    """Edges of `hashed` between ranks; `hashes` holds the 64-bit hash of each rank. None when a hash repeats.
 
     `tick` is told the edges read, ROUNDS times all of them.
     """
     parts = Parts.even()
     pairs = parts.files(folder, "pairs", False)
-    for hashes, ranks in ranked:
-        parts.scatter(pairs, hashes, ranks, None)
+    for first, window in hashes.windows(HASHES_AT_ONCE):
+        parts.scatter(pairs, window, np.arange(first, first + len(window), dtype=np.uint64), None)
     near = parts.files(folder, "near", hashed.weighted)
     for chunk in hashed.read():
         parts.scatter(near, chunk.source, chunk.target, chunk.weight)
         tick(len(chunk))
-    for file in (*pairs, *near):
-        file.finish()
     repeated = False
 
     def ranker(part: int) -> Ranker:
         nonlocal repeated
-        chunks = list(pairs[part].read())
-        hashes = np.concatenate([chunk.source for chunk in chunks]) if chunks else np.empty(0, dtype=np.uint64)
-        ranks = np.concatenate([chunk.target for chunk in chunks]) if chunks else np.empty(0, dtype=np.uint64)
-        table = RankTable(hashes, ranks=ranks)
+        none = EdgeChunk(np.empty(0, np.uint64), np.empty(0, np.uint64))
+        pair = EdgeChunk.joined([none, *pairs[part].read()])
+        table = RankTable(pair.source, ranks=pair.target)
         repeated |= table.repeated
         return lambda values: table.ranks(values)[0]
 
-    edges = _rank_both(near, parts, ranker, folder, vertices, tick)
+    edges = _rank_both(near, parts, ranker, folder, tick)
     for file in pairs:
         file.remove()
     if repeated:

@@ -17,11 +17,10 @@ from pagestore.errors import InputError
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions
 from pagestore.inputs.columns import IdRange, checked_ids
 from pagestore.inputs.csr import csr_rows
-from pagestore.inputs.edgefile import read_array
 from pagestore.inputs.headers import promised_vertices
 
 HEADER_BYTES = 17
-OFFSET_BYTES = 8
+OFFSET = np.dtype("<i8")
 REMEDY = "Write it again with GAP's converter (-b), or name the right format with --format."
 
 
@@ -47,7 +46,7 @@ class GapSource(EdgeSource):
         self.directed = bool(flag)
         self.vertices = promised_vertices(self.name, vertices, options)
         self._lists = edges
-        one_way = (vertices + 1) * OFFSET_BYTES + self._lists * self.neighbour.itemsize
+        one_way = (vertices + 1) * OFFSET.itemsize + self._lists * self.neighbour.itemsize
         expected = HEADER_BYTES + one_way * (2 if self.directed else 1)
         if size != expected:
             raise InputError(
@@ -65,13 +64,16 @@ class GapSource(EdgeSource):
         one_sided = 0
         with open(self._path, "rb", buffering=0) as offsets, open(self._path, "rb", buffering=0) as lists:
             offsets.seek(HEADER_BYTES)
-            lists.seek(HEADER_BYTES + (self.vertices + 1) * OFFSET_BYTES)
+            lists.seek(HEADER_BYTES + (self.vertices + 1) * OFFSET.itemsize)
 
-            def take(count: int, file: IO[bytes] = offsets) -> np.ndarray:
-                return read_array(file, np.dtype("<i8"), count)
+            def take(count: int, file: IO[bytes] = offsets, dtype: np.dtype = OFFSET) -> np.ndarray:
+                array = np.fromfile(file, dtype, count)
+                if len(array) < count:
+                    raise InputError(f"{self.name}: another program cut it while it was read. {REMEDY}")
+                return array
 
             for source, edges in csr_rows(self.name, take, self.vertices, self._lists, self._options.chunk_edges):
-                records = read_array(lists, self.neighbour, len(source))
+                records = take(len(source), lists, self.neighbour)
                 target = checked_ids(self.name, "target", edges.start, np.ascontiguousarray(records["v"]), ids)
                 weight = records["weight"].astype(np.float64) if self.weighted else None
                 self._done = lists.tell()

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
+from pagestore.convert.storage import TempFile
 from pagestore.errors import ResourceError
-from pagestore.inputs.edgefile import read_array, write_array
+from pagestore.inputs.edgefile import grouped
 from pagestore.inputs.namesort import NameBatch, pick_splitters, ranges_of, sort_order
 
 PARTS = 64
@@ -24,52 +24,44 @@ DEEPEST = 8  # levels of splitting: 64^8 parts
 
 
 class NameFile:
-    """A growing file of names and hashes, read forward."""
+    """A growing file of names and hashes, read forward: lengths u4[n], hashes u8[n] and bytes of each batch."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._batches: list[tuple[int, int]] = []
-        self._file: IO[bytes] | None = open(path, "wb", buffering=0)
+        self._batches: list[tuple[int, int]] = []  # names and bytes
+        self._file, self._end = TempFile(path), 0
         self.names = self.bytes = 0
 
     def append(self, names: NameBatch) -> None:
-        assert self._file is not None
+        """Add names."""
         if len(names) == 0:
             return
-        size = int(names.offsets[-1] - names.offsets[0])
-        write_array(self._file, names.lengths.astype("<u4"))
-        write_array(self._file, names.hashes)
-        write_array(self._file, names.data[int(names.offsets[0]) : int(names.offsets[-1])])
-        self._batches.append((len(names), size))
-        self.names, self.bytes = self.names + len(names), self.bytes + size
+        first, last = int(names.offsets[0]), int(names.offsets[-1])
+        for array in (names.lengths.astype("<u4"), names.hashes, names.data[first:last]):
+            self._end = self._file.write(self._end, array)
+        self._batches.append((len(names), last - first))
+        self.names, self.bytes = self.names + len(names), self.bytes + last - first
 
-    def finish(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+    def close(self) -> None:
+        """Give the descriptor back for now."""
+        self._file.close()
 
     def read(self) -> Iterator[NameBatch]:
         """All names, small batches joined to READ_NAMES or so."""
-        waiting: list[NameBatch] = []
-        for batch in self._stored():
-            waiting.append(batch)
-            if sum(len(names) for names in waiting) >= READ_NAMES:
-                yield joined(waiting)
-                waiting = []
-        if waiting:
-            yield joined(waiting)
+        return map(joined, grouped(self._stored(), READ_NAMES))
 
     def _stored(self) -> Iterator[NameBatch]:
-        with open(self.path, "rb", buffering=0) as file:
-            for count, size in self._batches:
-                offsets = np.zeros(count + 1, dtype=np.int64)
-                np.cumsum(read_array(file, np.dtype("<u4"), count), out=offsets[1:])
-                hashes = read_array(file, np.dtype("<u8"), count)
-                yield NameBatch(offsets, read_array(file, np.dtype("u1"), size), hashes)
+        at = 0
+        for count, size in self._batches:
+            offsets = np.zeros(count + 1, dtype=np.int64)
+            np.cumsum(self._file.read(at, np.empty(count, "<u4")), out=offsets[1:])
+            hashes = self._file.read(at + 4 * count, np.empty(count, "<u8"))
+            yield NameBatch(offsets, self._file.read(at + 12 * count, np.empty(size, np.uint8)), hashes)
+            at += 12 * count + size
 
     def remove(self) -> None:
-        self.finish()
-        self.path.unlink(missing_ok=True)
+        """Close and remove the file."""
+        self._file.remove()
 
 
 def joined(batches: list[NameBatch]) -> NameBatch:
@@ -114,7 +106,8 @@ class NameParts:
     def sorted(self, memory_bytes: int, depth: int = 0) -> Iterator[NameBatch]:
         """All distinct names in ascending order, a part at a time; the files are removed on the way."""
         for file in self.files:
-            file.finish()
+            file.close()
+        for file in self.files:
             if COPIES * file.bytes + BYTES_PER_NAME * file.names <= memory_bytes:
                 yield _without_repetitions(joined(list(file.read())))
             elif depth < DEEPEST and file.names > 1:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,11 @@ import numpy as np
 
 from pagestore.convert.crew import Ticker
 from pagestore.convert.options import ProgressHook
+from pagestore.convert.storage import Vector
 from pagestore.errors import ResourceError
 from pagestore.inputs.base import EdgeSource, StringNames
 from pagestore.inputs.dictionary_parts import ROUNDS, rewrite_by_parts
-from pagestore.inputs.edgefile import DenseSource, EdgeFile, FileVector, write_array
+from pagestore.inputs.edgefile import DenseSource, EdgeFile
 from pagestore.inputs.idtable import EMPTY, RankTable
 from pagestore.inputs.namefile import NameParts
 from pagestore.inputs.namehash import hash_names, new_names
@@ -100,18 +101,17 @@ class _Dictionary:
         self._memory_bytes, self._seed = memory_bytes, np.uint64(seed)
 
     def build(self) -> EdgeSource:
-        hashed = EdgeFile(self._folder / "hashed", 8, self._union.weighted)
+        hashed = EdgeFile(self._folder / "hashed", self._union.weighted)
         parts = NameParts(self._folder / "part")
         self._distribute(hashed, parts)
-        names, paths, pairs = self._write_names(parts)
-        count = len(names)
-        if count * BYTES_PER_RANK <= self._memory_bytes // TABLE_SHARE:
-            edges = self._rewrite(hashed, pairs, count)
+        names, hashes = self._write_names(parts)
+        if len(names) * BYTES_PER_RANK <= self._memory_bytes // TABLE_SHARE:
+            edges = self._rewrite(hashed, hashes)
         else:
-            edges = self._rewrite_in_parts(hashed, pairs, count)
+            edges = self._rewrite_in_parts(hashed, hashes)
         hashed.remove()
-        pairs.unlink()
-        return DenseSource(self._union, edges, None, names, paths)
+        hashes.close()
+        return DenseSource(self._union, edges, None, names)
 
     def _distribute(self, hashed: EdgeFile, parts: NameParts) -> None:
         slots = max(self._memory_bytes // CACHE_SHARE // 16, CACHE_SLOTS)
@@ -132,55 +132,36 @@ class _Dictionary:
                 hashed.append(ends[0], ends[1], chunk.weight)
                 ticker.set(self._union.position())
         ticker.finish()
-        hashed.finish()
 
-    def _write_names(self, parts: NameParts) -> tuple[StringNames, list[Path], Path]:
-        """Names in ascending order into files, and the file of their hashes in the same order."""
-        paths = [self._folder / "offsets", self._folder / "names"]
-        pairs = self._folder / "pairs"
-        count = size = 0
+    def _write_names(self, parts: NameParts) -> tuple[StringNames, Vector]:
+        """Names in ascending order, and their hashes, in files."""
+        offsets, data = Vector(1, "<u8", self._folder / "offsets"), Vector(0, "u1", self._folder / "names")
+        hashes = Vector(0, "<u8", self._folder / "hashes")
         ticker = Ticker(self._hook, "sort names", None, "names")
-        with (
-            open(paths[0], "wb", buffering=0) as offsets,
-            open(paths[1], "wb", buffering=0) as characters,
-            open(pairs, "wb", buffering=0) as hashes,
-        ):
-            write_array(offsets, np.zeros(1, dtype="<u8"))
-            for names in parts.sorted(max(self._memory_bytes // SORT_SHARE, LEAST_SORT_BYTES)):
-                write_array(offsets, (names.offsets[1:] + size).astype("<u8"))
-                write_array(characters, names.data)
-                write_array(hashes, names.hashes)
-                count, size = count + len(names), size + len(names.data)
-                ticker.set(count)
+        for names in parts.sorted(max(self._memory_bytes // SORT_SHARE, LEAST_SORT_BYTES)):
+            offsets.append(names.offsets[1:] + len(data))
+            data.append(names.data)
+            hashes.append(names.hashes)
+            ticker.set(len(hashes))
         ticker.finish()
-        return StringNames(FileVector(paths[0], "<u8", count + 1), FileVector(paths[1], "u1", size)), paths, pairs
+        return StringNames(offsets, data), hashes
 
-    def _rewrite(self, hashed: EdgeFile, pairs: Path, count: int) -> EdgeFile:
-        table = RankTable(np.fromfile(pairs, dtype="<u8"))
+    def _rewrite(self, hashed: EdgeFile, hashes: Vector) -> EdgeFile:
+        table = RankTable(hashes[:])
         if table.repeated:
             raise _Collision
-        edges = EdgeFile(self._folder / "edges", 4 if count <= 1 << 32 else 8, self._union.weighted)
+        edges = EdgeFile(self._folder / "edges", self._union.weighted)
         ticker = Ticker(self._hook, "number names", hashed.edges, "edges")
         for chunk in hashed.read():
             edges.append(table.ranks(chunk.source)[0], table.ranks(chunk.target)[0], chunk.weight)
             ticker.add(len(chunk))
         ticker.finish()
-        edges.finish()
         return edges
 
-    def _rewrite_in_parts(self, hashed: EdgeFile, pairs: Path, count: int) -> EdgeFile:
+    def _rewrite_in_parts(self, hashed: EdgeFile, hashes: Vector) -> EdgeFile:
         """The same, one 64th of the hashes at a time."""
-
-        def windows() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-            at, step = 0, 1 << 20
-            hashes = FileVector(pairs, "<u8", count)
-            while at < count:
-                part = np.array(hashes[at : at + step])
-                yield part, np.arange(at, at + len(part), dtype=np.uint64)
-                at += step
-
         ticker = Ticker(self._hook, "number names", ROUNDS * hashed.edges, "edges")
-        edges = rewrite_by_parts(hashed, windows(), self._folder, count, ticker.add)
+        edges = rewrite_by_parts(hashed, hashes, self._folder, ticker.add)
         ticker.finish()
         if edges is None:
             raise _Collision

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from input_files import edges_of, opened, write
 
+from pagestore.convert.storage import Vector
 from pagestore.errors import InputError, ResourceError
 from pagestore.inputs import dictionary, dictionary_parts, edgefile, namefile, names
 from pagestore.inputs.base import EdgeSource
@@ -206,15 +207,13 @@ def test_small_batches_are_read_together(tmp_path, monkeypatch):
     """Up to a bound, so that what is in memory has one too."""
     monkeypatch.setattr(edgefile, "READ_EDGES", 100)
     monkeypatch.setattr(namefile, "READ_NAMES", 100)
-    edges, words = edgefile.EdgeFile(tmp_path / "e", 4, False), namefile.NameFile(tmp_path / "n")
+    edges, words = edgefile.EdgeFile(tmp_path / "e", False), namefile.NameFile(tmp_path / "n")
     for batch in range(30):
         some = np.arange(40 * batch, 40 * batch + 40)
         edges.append(some, some + 7, None)
         texts = [f"{number:04}" for number in some.tolist()]
         data = np.frombuffer("".join(texts).encode(), np.uint8)
         words.append(NameBatch(np.arange(0, 161, 4), data, np.zeros(40, np.uint64)))
-    edges.finish()
-    words.finish()
     chunks = list(edges.read())
     assert [len(chunk) for chunk in chunks] == [120] * 10
     assert np.concatenate([chunk.source for chunk in chunks]).tolist() == list(range(1200))
@@ -224,19 +223,19 @@ def test_small_batches_are_read_together(tmp_path, monkeypatch):
 
 
 def test_temporary_files_that_another_program_cut(tmp_path):
-    edges = edgefile.EdgeFile(tmp_path / "e", 4, False)
+    edges = edgefile.EdgeFile(tmp_path / "e", False)
     edges.append(np.arange(9), np.arange(9), None)
-    edges.finish()
-    np.arange(9).tofile(tmp_path / "v")
-    vector = edgefile.FileVector(tmp_path / "v", "<i8", 9)
-    assert vector[-1] == 8 and vector[2:5].tolist() == [2, 3, 4]
+    vector = Vector(0, "<i8", tmp_path / "v")
+    vector.append(np.arange(4))
+    vector.append(np.arange(4, 9))
+    assert vector[-1] == 8 and vector[2:5].tolist() == [2, 3, 4] and len(vector) == 9
     for at in (9, -10):
-        with pytest.raises(IndexError, match=f"element {at} of 9"):
+        with pytest.raises(IndexError):
             vector[at]
     for name in "ev":
         os.truncate(tmp_path / name, 20)
     for read in (lambda: list(edges.read()), lambda: vector[:]):
-        with pytest.raises(ResourceError, match="a temporary file was cut by another program. Start again."):
+        with pytest.raises(ResourceError, match="a temporary file was cut short. Run again without --resume."):
             read()
 
 
