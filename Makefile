@@ -11,6 +11,7 @@
 #   make differential    hold all algorithms against references on random graphs (DIFFERENTIAL_ARGS: options)
 #   make examples    try every property of the tests on 10,000 examples, for hours (EXAMPLES_ARGS: options)
 #   make coverage    count the branches that tests take, and fail below 95 % of pagestore's, 90 % of gstream's
+#   make stubs    write gstream/methods.pyi, which tells type checkers of Graph's methods, from the declarations
 #   make docs    build the site into build/site, where a dead link fails; count docstrings
 #   make clean   remove what these made
 
@@ -21,7 +22,7 @@ BIN := $(VENV)/bin
 TEST_WORKERS ?= 2
 DEMO := demo
 
-.PHONY: demo test test-all test-rest lint types docs bench bench-gpu bench-cliffs torture fuzz differential examples coverage clean install
+.PHONY: demo test test-all test-rest lint types docs stubs bench bench-gpu bench-cliffs torture fuzz differential examples coverage clean install
 .DEFAULT_GOAL := demo
 
 install: $(VENV)/.installed
@@ -63,6 +64,9 @@ lint: $(VENV)/.installed-lint
 
 types: $(VENV)/.installed-lint
 	$(BIN)/mypy
+
+stubs: $(VENV)/.installed
+	$(BIN)/python docs/reference.py
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/mkdocs build --quiet --strict --config-file docs/mkdocs.yml

@@ -129,9 +129,9 @@ def remark(own: dict[str, Any], samples: Samples, answer: Any) -> str:
 def measure_row(row: Row, case: Case, session: ours.Session) -> list[Figure]:
     """Figures of one algorithm, one for each peer."""
     algorithm, own = ALGORITHMS[row.name], row.options(case)
-    proof = session.execute(row.name, own, certify=bool(algorithm.proves)).summary.get("certificate", {})
+    proof = session.execute(row.name, own, certify=bool(algorithm.proof)).summary.get("certificate", {})
     samples, answer = repeated(case.context.times(RUNS), lambda: session.execute(row.name, own))
-    usual = algorithm.options | own
+    usual = algorithm.defaults | own
     found = row.peer(case, usual, answer) if row.peer else Found()
     checked = [f"certificate: {proof['proves']}"] if proof else []
     checked += [f"compared: {found.checked}"] if found.checked else []

@@ -251,7 +251,7 @@ def _measure_size(row: Row, edges: int, clock: Clock, folder: Path, peers: bool,
         size = Size(cliff.made[0], cliff.edges, seconds * 1e3, answer.summary["supersteps"], stats["edges_visited"])
         size.walk_ms = walk_ms(row.shape, edges, row.numbering, clock.busy)
         row.sizes.append(size)
-        if ALGORITHMS[asked.algorithm].proves and not row.uncertified:
+        if ALGORITHMS[asked.algorithm].proof and not row.uncertified:
             if clock.allows("certified", cliff.edges):
                 begin("certified")
                 if len(row.sizes) == 1:

@@ -19,6 +19,7 @@ from bench.algorithms import ROWS, Row, remark
 from bench.context import Context
 from bench.figures import Figure, Samples, check
 from bench.gpu_setup import Setup
+from gstream.algorithms.declaration import DEGREE, EDGE
 from gstream.algorithms.registry import ALGORITHMS
 
 RUNS = 3
@@ -54,7 +55,7 @@ def on_host(row: Row, case: Case, session: ours.Session) -> tuple[Samples, np.nd
 def on_gpu(row: Row, case: Case, session: ours.Session, expected: np.ndarray) -> Figure:
     """The time of an algorithm whose answers were checked, the first one (which compiles) and the last."""
     algorithm, own = ALGORITHMS[row.name], row.options(case)
-    first = session.execute(row.name, own, certify=bool(algorithm.proves))
+    first = session.execute(row.name, own, certify=bool(algorithm.proof))
     check_answer(row.name, ours.in_store_order(first), expected)
     samples, answer = repeated(RUNS, lambda: session.execute(row.name, own))
     check_answer(row.name, ours.in_store_order(answer), expected)
@@ -65,7 +66,7 @@ def on_gpu(row: Row, case: Case, session: ours.Session, expected: np.ndarray) ->
         value=samples.median * 1e3,
         unit="ms",
         spread=samples.spread(1e3),
-        checked="the host's answer" + ("; certificate" if algorithm.proves else ""),
+        checked="the host's answer" + ("; certificate" if algorithm.proof else ""),
         note=remark(own, samples, answer) + (f"; {said}" if said else ""),
     )
 
@@ -73,7 +74,7 @@ def on_gpu(row: Row, case: Case, session: ours.Session, expected: np.ndarray) ->
 def check_answer(name: str, found: np.ndarray, expected: np.ndarray) -> None:
     """Refuse a column that is not the host's. Rows of edges may come in another order: they are compared sorted."""
     check(len(found) == len(expected), f"{name}: {len(found)} rows, the host's cores find {len(expected)}")
-    if ALGORITHMS[name].table == "rows":
+    if ALGORITHMS[name].rows in (EDGE, DEGREE):
         found, expected = np.sort(found), np.sort(expected)
     if expected.dtype.kind == "f":
         near = np.isclose(

@@ -1,16 +1,38 @@
 """Reference text made from gstream's own code: commands and options, algorithms, programs, record kernels.
 
-Each function gives Markdown; docs/hooks.py puts it in place of a page's line `<!-- generated NAME -->`.
+Functions give Markdown; docs/hooks.py puts it in place of a page's line `<!-- generated NAME -->`. `make stubs` runs
+this file to write gstream/methods.pyi.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import typer
 
+from gstream.algorithms.declaration import flag
 from gstream.algorithms.registry import ALGORITHMS
 from gstream.cli.commands import app
+
+STUBS = Path(__file__).resolve().parents[1] / "gstream" / "methods.pyi"
+WIDTH = 120  # of a line
+HEAD = '''"""The methods of `Graph` that run an algorithm. Made from the declarations: `make stubs` writes this file."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from gstream.results.result import Result
+
+class Methods(ABC):
+    """Every method takes RunOptions by name beside its own options, and `certify` to prove the answer."""
+
+    @abstractmethod
+    def execute(self, algorithm: str, own: dict[str, Any], certify: bool = False, **options: Any) -> Result:
+        """Run an algorithm by name with its own options and RunOptions."""
+
+'''
 
 
 def command_line() -> str:
@@ -49,22 +71,27 @@ def algorithm_table() -> str:
     return "\n".join(("| algorithm | finds |", "|---|---|", *rows, ""))
 
 
+def needs() -> str:
+    """What each algorithm takes, and what its certificate proves."""
+    rows = (
+        f"| `{entry.name}` | {cell(entry.needs)} | {cell(entry.holds)} | {cell(entry.certificate)} |"
+        for entry in ALGORITHMS.values()
+    )
+    return "\n".join(("| algorithm | needs | bytes a vertex | certificate |", "|---|---|---|---|", *rows, ""))
+
+
 def algorithms() -> str:
     """A section an algorithm: what it gives, its options, its columns, which definition it follows."""
     return "\n".join(_algorithm(entry) for entry in ALGORITHMS.values())
 
 
 def _algorithm(entry: Any) -> str:
-    first = () if entry.table == "rows" and entry.name == "degrees" else ("source",) if entry.table else ("vertex",)
-    columns = ("degree", *entry.columns) if entry.name == "degrees" else (*first, *entry.columns)
-    lines = [
-        f"### {entry.name}", "",
-        f"{entry.title[0].upper()}{entry.title[1:]}.", "",
-        f"- Columns: {', '.join(f'`{name}`' for name in columns)}",
-    ]  # fmt: skip
-    options = [f"`--{name.replace('_', '-')}`{_default(value)}" for name, value in entry.options.items()]
+    lines = [f"### {entry.name}", "", f"{entry.title[0].upper()}{entry.title[1:]}.", ""]
+    lines += [cell(entry.about), ""] if entry.about else []
+    lines.append(f"- Columns: {', '.join(f'`{name}`' for name in entry.columns)}")
+    options = [f"`{flag(one.name)}`{_default(one.default)}" for one in entry.options]
     lines.append(f"- Options: {', '.join(options) or 'none of its own'}")
-    lines.append(f"- Certificate: {'`--certify` proves the answer' if entry.proves else 'none'}")
+    lines.append(f"- Certificate: {'`--certify` proves the answer' if entry.proof else 'none'}")
     if entry.weights:
         lines.append("- Reads edge weights")
     if entry.definition:
@@ -74,3 +101,33 @@ def _algorithm(entry: Any) -> str:
 
 def _default(value: Any) -> str:
     return "" if value is None else f" ({str(value).lower() if isinstance(value, bool) else value})"
+
+
+def method_stubs() -> str:
+    """gstream/methods.pyi: the methods of algorithms, for type checkers and for the page about Python."""
+    return HEAD + "\n".join(_stub(entry) for entry in ALGORITHMS.values())
+
+
+def _stub(entry: Any) -> str:
+    own = [f"{one.name}: {one.type} = {one.default!r}" for one in entry.options]
+    given = ["self", *own, "certify: bool = False", "**options: Any"]
+    first = f"    def {entry.name}({', '.join(given)}) -> Result:"
+    if len(first) > WIDTH:  # as ruff breaks it
+        inner = f"        {', '.join(given)}"
+        inner = inner if len(inner) <= WIDTH else "\n".join(f"        {one}," for one in given)
+        first = f"    def {entry.name}(\n{inner}\n    ) -> Result:"
+    lines = [
+        fill(
+            line,
+            WIDTH,
+            initial_indent=" " * 8,
+            subsequent_indent=" " * (10 if line.startswith("- ") else 8),
+            break_on_hyphens=False,
+        )  # fmt: skip
+        for line in entry.docstring.splitlines()
+    ]
+    return "\n".join((first, f'        """{lines[0].strip()}', *lines[1:], '        """', ""))
+
+
+if __name__ == "__main__":
+    STUBS.write_text(method_stubs())

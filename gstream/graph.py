@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.execute import execute
 from gstream.algorithms.registry import LIKE, find_algorithm
 from gstream.engine.turns import GRAPHS, Turn, in_turn
 from gstream.language.program import Program
@@ -105,66 +106,12 @@ class Graph(Methods):
 
         return asdict(self._store.meta) | {"path": self._store.path, "file_bytes": self._store.file_bytes}
 
-    def bfs(
-        self, source: Any = None, depth_limit: int | None = None, predecessors: bool = True, certify: bool = False,
-        **options: Any,
-    ) -> Result:  # fmt: skip
-        """Fewest edges from the nearest source along out-edges: columns vertex, distance, predecessor.
-
-        source: a user ID or several. depth_limit: vertices farther away count as not reached. predecessors=False
-        leaves that column, and its pass, out. Of several predecessors that are as near, the one of least store ID is
-        taken, so --order may change which (never the distances). certify: prove the answer
-        (CertificateError if it is not right).
-        """
-        own = {"source": source, "depth_limit": depth_limit, "predecessors": predecessors}
-        return self.execute("bfs", own, certify, **options)
-
-    def sssp(
-        self, source: Any = None, predecessors: bool = True, float64: bool = False, cutoff: float | None = None,
-        certify: bool = False, **options: Any,
-    ) -> Result:  # fmt: skip
-        """Least total weight from the nearest source: columns vertex, distance, predecessor. Weights must be >= 0.
-
-        Sums of integer weights are exact; of float weights float32, or float64 on request. cutoff: vertices farther
-        away count as not reached. Of several predecessors on shortest paths, the one of least distance is taken, then
-        of fewest edges from there, then of least store ID, which --order may change (never the distances).
-        """
-        own = {"source": source, "predecessors": predecessors, "float64": float64, "cutoff": cutoff}
-        return self.execute("sssp", own, certify, **options)
-
-    def pagerank(
-        self,
-        alpha: float = 0.85,
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        iterations: int | None = None,
-        personalization: Any = None,
-        float64: bool = False,
-        certify: bool = False,
-        **options: Any,
-    ) -> Result:
-        """PageRank as NetworkX defines it with weight=None, as edge weights are not read: columns vertex, pagerank
-        (sum 1).
-
-        tol: absolute L1 change at which to end, after max_iter iterations at most; iterations: exactly so many.
-        personalization: mapping from user IDs to weights, or a file of lines `vertex weight`.
-        """
-        own = {
-            "alpha": alpha, "tol": tol, "max_iter": max_iter, "iterations": iterations,
-            "personalization": personalization, "float64": float64,
-        }  # fmt: skip
-        return self.execute("pagerank", own, certify, **options)
-
-    def wcc(self, certify: bool = False, **options: Any) -> Result:
-        """Weakly connected components: columns vertex, component (the least vertex of the component)."""
-        return self.execute("wcc", {}, certify, **options)
-
     @in_python()
     def execute(self, algorithm: str, own: dict[str, Any], certify: bool = False, **options: Any) -> Result:
-        """Run an algorithm by name with its own options and RunOptions; what the methods above call."""
+        """Run an algorithm by name with its own options and RunOptions; what the methods of algorithms call."""
         found = find_algorithm(algorithm)
-        _check_names(options, found.options, f"{algorithm} has {', '.join(found.options) or 'none of its own'}")
-        return self._work(options, lambda engine: found.execute(engine, own, certify))
+        _check_names(options, found.defaults, f"{algorithm} has {', '.join(found.defaults) or 'none of its own'}")
+        return self._work(options, lambda engine: execute(found, engine, own, certify))
 
     @in_python()
     def run(self, program: type[Program] | Program | str, **given: Any) -> Result:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from gstream.language.program import Program
     from gstream.planning.plan import Plan
 
-PLANNED_HERE = ("bfs", "pagerank", "sssp", "wcc")  # by program_of; others have a function that makes their program
 USUAL_STEPS = 20  # an example where nobody knows how many: PageRank takes about so many until the default --tol
 
 
@@ -61,7 +60,7 @@ def planned_supersteps(algorithm: str, own: dict[str, Any], max_supersteps: int 
     """
     from gstream.algorithms.registry import ALGORITHMS
 
-    known = ALGORITHMS[algorithm].options | own if algorithm in ALGORITHMS else {}
+    known = ALGORITHMS[algorithm].defaults | own if algorithm in ALGORITHMS else {}
     if known.get("iterations") is not None:
         return known["iterations"], "exact"
     bounds = [known.get("depth_limit"), known.get("radius"), max_supersteps]
@@ -75,7 +74,8 @@ def planned_supersteps(algorithm: str, own: dict[str, Any], max_supersteps: int 
 
 def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: dict[str, str]) -> Program:
     """The program that `algorithm` runs; a source that is not named, for no plan depends on it, is the first vertex."""
-    from gstream.algorithms.registry import find_algorithm
+    from gstream.algorithms.execute import check_ends
+    from gstream.algorithms.registry import ALGORITHMS, find_algorithm
     from gstream.algorithms.support.session import Session
     from gstream.language.loading import is_program_path, load_program
 
@@ -85,45 +85,16 @@ def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: 
     if meta.vertices == 0:
         raise UsageError(f"{engine.store.path}: has no vertices, so there is nothing to plan.")
     found = find_algorithm(algorithm)
-    found.check_ends(engine.options)
-    options = found.options | own
-    first = engine.store.user_ids(0, 1)[0]
-    source = options.get("source") or (first.as_py() if hasattr(first, "as_py") else int(first),)
+    check_ends(found, engine.options)
+    if not found.plan:
+        names = ", ".join(one.name for one in ALGORITHMS.values() if one.plan)
+        raise UsageError(f"{algorithm}: has no plan; {names} and programs of your own have one. Run it.")
+    options = found.defaults | own
+    if "source" in options and not options["source"]:
+        first = engine.store.user_ids(0, 1)[0]
+        options["source"] = first.as_py() if hasattr(first, "as_py") else int(first)
     with Session(engine) as session:
-        if found.plans:
-            return found.program(session, options | ({"source": source} if "source" in options else {}))
-        if algorithm == "bfs":
-            from gstream.algorithms.traversal.bfs import program_of_bfs
-
-            return program_of_bfs(source, options["depth_limit"])
-        if algorithm == "pagerank":
-            from gstream.algorithms.centrality.pagerank import program_of_pagerank
-
-            return program_of_pagerank(session, **options)
-        if algorithm == "sssp":
-            from gstream.algorithms.support.arguments import check_weights
-            from gstream.algorithms.traversal.sssp import program_for
-
-            check_weights(session)
-            return program_for(meta, options["float64"])(source=source)
-        if algorithm == "wcc" and not session.on_gpus:
-            from gstream.algorithms.components.forest import foresee_forest
-
-            foresee_forest(session)
-    if algorithm != "wcc":
-        raise UsageError(f"{algorithm}: has no plan; {planned_names()} and programs of your own have one. Run it.")
-    from gstream.programs.wcc import WCC, WCC64
-
-    # Union-find visits each edge at most once: one sweep of label propagation is its upper bound.
-    return WCC() if meta.id_bytes == 4 else WCC64()
-
-
-def planned_names() -> str:
-    """The algorithms that run programs; the others sweep pages with kernels of their own."""
-    from gstream.algorithms.registry import ALGORITHMS
-
-    found = [name for name, algorithm in ALGORITHMS.items() if algorithm.plans or name in PLANNED_HERE]
-    return ", ".join(found)
+        return found.load(found.plan)(session, **options)
 
 
 def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, Any]:

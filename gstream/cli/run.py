@@ -40,33 +40,7 @@ if TYPE_CHECKING:
 
 TOP_ROWS = 20
 TO_STDOUT = Path("-")
-FOUND = (
-    "reached",
-    "components",
-    "communities",
-    "largest_core",
-    "core_vertices",
-    "triangles",
-    "mean_lcc",
-    "set_vertices",
-    "largest_truss",
-    "truss_edges",
-    "chosen_vertices",
-    "chosen_edges",
-    "total_weight",
-    "forest_edges",
-    "trees",
-    "colors",
-    "l1_change",
-    "eigenvalue",
-    "mean_degree",
-    "greatest_degree",
-    "levels",
-    "longest",
-    "sources",
-    "effective_diameter",
-    "hops",
-)  # figures of answers
+OF_RUNS = ("supersteps", "not_finite")  # numbers of a summary that are said in words of their own
 
 
 def add_to(app: typer.Typer) -> None:
@@ -106,7 +80,7 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
     check_asked(given, own, parameters)
     options |= checkpoint_options(given)
     check_kept(algorithm, options)
-    inputs = [given[name] for name in ("personalization", "initial", "nodes", "targets")]
+    inputs = [value for value in own.values() if isinstance(value, Path)]
     force = given["force"] or task.replace
     if output == TO_STDOUT and given["json"]:
         raise UsageError("--json and -o - both want standard output. Write the answer to a file.")
@@ -140,13 +114,14 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
 
 def check_kept(algorithm: str, options: dict[str, Any]) -> None:
     """Raise, before anything is read, where options about checkpoints contradict each other or the algorithm."""
+    from gstream.algorithms.execute import check_checkpoint
     from gstream.algorithms.registry import find_algorithm
     from gstream.language.loading import is_program_path
     from gstream.options.run_options import RunOptions
 
     checked = RunOptions(**options)
     if checked.checkpoint is not None and not is_program_path(algorithm):
-        find_algorithm(algorithm).check_checkpoint({})
+        check_checkpoint(find_algorithm(algorithm), {})
 
 
 def gpus_of(options: dict[str, Any]) -> list[int]:
@@ -162,6 +137,7 @@ def check_written(
     plot: Path | None, ldbc: bool, force: bool,
 ) -> None:  # fmt: skip
     """Raise, before anything is computed, where a file of the run can't be written or is one that the run reads."""
+    from gstream.algorithms.declaration import EDGE, STORED_EDGE, VERTEX
     from gstream.algorithms.registry import find_algorithm
     from gstream.language.loading import is_program_path
     from gstream.results.files import check_output
@@ -172,9 +148,9 @@ def check_written(
     refuse_overwriting(written, read)
     refuse_twice(written)
     if output is not None:
-        of_edges = not is_program_path(algorithm) and bool(find_algorithm(algorithm).table) and algorithm != "degrees"
-        check_output(output, ldbc, of_edges)
-        if ldbc and not is_program_path(algorithm) and find_algorithm(algorithm).table:
+        rows = VERTEX if is_program_path(algorithm) else find_algorithm(algorithm).rows
+        check_output(output, ldbc, rows in (EDGE, STORED_EDGE))
+        if ldbc and rows != VERTEX:
             raise UsageError(f"--ldbc: is for answers with a row a vertex, which {algorithm}'s are not. Leave it out.")
         if output != TO_STDOUT:
             refuse_existing(output, force, example="answer.csv")
@@ -188,8 +164,11 @@ def check_plot(algorithm: str, plot: Path | None, force: bool) -> None:
     """Raise, before anything is computed, where no plot can be drawn."""
     if plot is None:
         return
-    if algorithm != "degrees":
-        raise UsageError(f"--plot: draws what degrees counts; {algorithm} has no plot. Leave it out.")
+    from gstream.algorithms.registry import ALGORITHMS
+
+    plotted = [one.name for one in ALGORITHMS.values() if one.plotted]
+    if algorithm not in plotted:
+        raise UsageError(f"--plot: draws what {', '.join(plotted)} counts; {algorithm} has no plot. Leave it out.")
     from gstream.reporting.plots import check_plot as check
 
     check(plot)
@@ -222,16 +201,12 @@ class StepLine:
 
 
 def start(graph: Graph, algorithm: str, own: dict[str, Any], parameters: dict[str, str], certify: bool) -> Result:
-    """Run an algorithm of gstream's, or a program by its path."""
-    from gstream.algorithms.registry import find_algorithm
+    """Run an algorithm by its name, or a program by its path."""
     from gstream.language.loading import is_program_path
 
     if is_program_path(algorithm):
         return graph.run(algorithm, **parameters)
-    required: dict[str, Any] = {
-        name: None for name in ("source", "initial", "nodes") if name in find_algorithm(algorithm).options
-    }
-    return graph.execute(algorithm, {**required, **own}, certify)
+    return graph.execute(algorithm, own, certify)
 
 
 def show(summary: dict[str, Any], result: Result, output: Path | None, json: bool, resume: bool) -> None:
@@ -294,9 +269,8 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
     lines += device_lines(stats)
     lines += [("lost", f"{loss['lost']}, on to {loss['devices']}: {loss['why']}") for loss in summary["lost"]]
     lines += kept_lines(stats["kept"])
-    for name in FOUND:
-        if name in summary:
-            value = summary[name]
+    for name, value in summary.items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and name not in OF_RUNS:
             lines.append((name.replace("_", " "), f"{value:,}" if isinstance(value, int) else f"{value:.3g}"))
     if summary.get("definition"):
         lines.append(("definition", summary["definition"]))

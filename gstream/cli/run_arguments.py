@@ -1,171 +1,199 @@
-"""The options of `gstream run`, which `gstream plan` takes too: declared once, and sorted by whom they are for."""
+"""The options of `gstream run`, which `gstream plan` takes too: the driver's stand here, in groups of --help; those of
+algorithms come from their declarations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from inspect import signature
+from collections.abc import Callable, Iterable
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from gstream.algorithms.registry import ALGORITHMS, Algorithm, find_algorithm
+from gstream.algorithms.declaration import NUMBER, SWITCH, VERTEX_SET, VERTICES, WHOLE, Algorithm, Option, flag
+from gstream.algorithms.registry import ALGORITHMS, OPTIONS, find_algorithm
 from pagestore.errors import UsageError
 
 MOST_GPUS = 1024  # no machine has more
-NAMED = {"node": "nodes", "target": "targets"}  # vertices one by one -> those of a file, which they stand for
-OWN_OPTIONS = (  # of the algorithms, that the command line has
-    "source", "depth_limit", "predecessors", "alpha", "beta", "iterations", "tol", "max_iter", "personalization",
-    "normalized", "float64", "radius", "weighted", "wf_improved", "k", "seed", "sketches", "initial", "rate",
-    "nodes", "targets", "center", "endpoints", "cutoff", "undirected",
-)  # fmt: skip
 RUN_OPTIONS = {  # of the driver: name here -> in gstream.options.run_options.RunOptions
     "device_memory": "device_memory", "host_memory": "host_memory", "batch": "batch_bytes", "streams": "streams",
     "cache": "cache", "direction": "direction", "micro": "micro", "threads": "threads",
     "max_supersteps": "max_supersteps",
 }  # fmt: skip
 OWN = "Options of algorithms and programs"
-PROGRAMS_OWN = ("param", "max_supersteps")
-GROUPS = {  # headings of --help, in the order of the options
-    **dict.fromkeys((*OWN_OPTIONS, *NAMED, *PROGRAMS_OWN), OWN),
-    **dict.fromkeys(("output", "force", "json", "ldbc", "trace", "plot", "certify"), "Input and output"),
-    **dict.fromkeys(("devices", "gpus", "device_memory", "host_memory", "threads"), "Memory and devices"),
-    **dict.fromkeys(("checkpoint", "checkpoint_every", "resume", "no_restart"), "Checkpoints and failures"),
-    **dict.fromkeys(("batch", "streams", "cache", "direction", "micro", "no_heads", "no_zero_copy"), "For experts"),
+TYPES: dict[Any, Any] = {WHOLE: int, NUMBER: float, SWITCH: bool | None, VERTICES: list[str]}  # else the path of a file
+PLOTTED = ", ".join(algorithm.name for algorithm in ALGORITHMS.values() if algorithm.plotted)
+Declared = dict[str, tuple[Any, Any]]  # option -> (type, what typer makes it of)
+
+
+def _option(typed: Any, default: Any, *names: str, help: str, **more: Any) -> tuple[Any, Any]:
+    return typed, typer.Option(default, *names, help=help, **more)
+
+
+PROGRAMS_OWN: Declared = {
+    "param": _option(list[str], None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
+    "max_supersteps": _option(int, None, metavar="N", help="A program of your own: stop after N supersteps."),
 }
+DRIVERS: dict[str, Declared] = {
+    "Input and output": {
+        "output": _option(
+            Path, None, "-o", "--output", metavar="FILE",
+            help=".csv .tsv .txt (.gz, .zst) .parquet .npy .arrow; - is stdout."
+        ),
+        "force": _option(bool, False, "--force", help="Replace what exists (-o, --trace, --checkpoint)."),
+        "json": _option(bool, False, "--json", help="One JSON object on standard output."),
+        "ldbc": _option(bool, False, "--ldbc", help="Write FILE as LDBC Graphalytics does."),
+        "trace": _option(
+            Path, None, metavar="FILE",
+            help="Write what happened when, for Perfetto (ui.perfetto.dev). No GPU makes supersteps by itself then.",
+        ),
+        "plot": _option(Path, None, metavar="FILE", help=f"{PLOTTED}: draw the distribution, by matplotlib."),
+        "certify": _option(bool, False, "--certify", help="Prove the answer, or what can be proved of it."),
+    },
+    "Memory and devices": {
+        "devices": _option(list[str], None, metavar="NAME", help="host[:N], cuda[:N,M...]. Default: host."),
+        "gpus": _option(int, None, metavar="N", help="Run on the first N GPUs: --devices cuda:0,1,... in short."),
+        "device_memory": _option(
+            str, None, metavar="SIZE", help="Memory of a device that the run may use. Default: what is free."
+        ),
+        "host_memory": _option(
+            str, None, metavar="SIZE", help="Memory that the run may use; pages come from disk. Default: what is free."
+        ),
+        "threads": _option(int, None, metavar="N", help="Threads of the host. Default: all cores."),
+    },
+    "Checkpoints and failures": {
+        "checkpoint": _option(str, None, metavar="FOLDER", help="Keep the run there, so that --resume can go on."),
+        "checkpoint_every": _option(
+            str, None, metavar="N|TIME", help="Keep it after N supersteps, or 30s, 5m, 1h. Default: 1m."
+        ),
+        "resume": _option(bool, False, "--resume", help="Go on from what --checkpoint kept, on any devices."),
+        "no_restart": _option(bool, False, "--no-restart", help="A GPU that fails ends the run: no process goes on."),
+    },
+    "For experts": {
+        "batch": _option(str, None, metavar="SIZE", help="Pages moved and processed together. Default: 16MiB."),
+        "streams": _option(int, None, metavar="N", help="Streams of a device that copies. Default: up to 32."),
+        "cache": _option(str, "auto", metavar="auto|lru|pinned|0", help="Policy of the page caches."),
+        "direction": _option(str, "auto", metavar="auto|push|pull", help="Fixed direction of all supersteps."),
+        "micro": _option(str, "hybrid", metavar="vertex|edge|hybrid|1..32", help="Lanes of a GPU that share a list."),
+        "no_heads": _option(bool, False, "--no-heads", help="Do without the first neighbours of each vertex."),
+        "no_zero_copy": _option(bool, False, "--no-zero-copy", help="GPUs copy all pages; none is read in place."),
+    },
+}  # fmt: skip
 
 
-def _declared(
-    algorithm: str = typer.Argument(..., metavar="ALGORITHM", help=f"{', '.join(ALGORITHMS)} or my.py:MyProgram."),
-    store: Path = typer.Argument(..., metavar="STORE", readable=False),
-    output: Path = typer.Option(
-        None, "-o", "--output", metavar="FILE", help=".csv .tsv .txt (.gz, .zst) .parquet .npy .arrow; - is stdout."
-    ),
-    force: bool = typer.Option(False, "--force", help="Replace what exists (-o, --trace, --checkpoint)."),
-    source: list[str] = typer.Option(
-        None, metavar="ID", help="bfs, khop, egonet, rwr, sssp, widest, betweenness: start here; repeatable."
-    ),
-    depth_limit: int = typer.Option(None, metavar="N", help="bfs: go at most N edges far. Default: to the end."),
-    cutoff: float = typer.Option(None, help="sssp: vertices farther away count as not reached."),
-    predecessors: bool = typer.Option(None, "--predecessors/--no-predecessors", help="bfs, sssp: default yes."),
-    alpha: float = typer.Option(
-        None, help="pagerank, rwr: share of rank that follows edges (default 0.85); katz: of each edge (default 0.1)."
-    ),
-    beta: float = typer.Option(None, help="katz: of each vertex. Default: 1."),
-    iterations: int = typer.Option(
-        None, metavar="N", help="pagerank: exactly N. Simulations (default 10): too; cdlp (default 10): N at most."
-    ),
-    tol: float = typer.Option(
-        None, help="Centralities: end at this L1 change, not times n as NetworkX. Default: 1e-06; hits 1e-08."
-    ),
-    max_iter: int = typer.Option(
-        None, metavar="N", help="Centralities: end after N iterations. Default: 100; katz 1000; hops of radius 256."
-    ),
-    personalization: Path = typer.Option(
-        None,
-        readable=False,
-        metavar="FILE",
-        help='pagerank: lines of `vertex weight`, parted by a tab, comma or blanks; "a, b" 1.',
-    ),
-    normalized: bool = typer.Option(None, "--normalized/--no-normalized", help="katz, hits, betweenness: default yes."),
-    float64: bool | None = typer.Option(None, "--float64", help="pagerank, sssp, rwr: values in double precision."),
-    radius: int = typer.Option(None, metavar="N", help="khop, egonet: edges from the source. Default: 1."),
-    weighted: bool | None = typer.Option(None, "--weighted", help="levels: longest paths by weight, too."),
-    wf_improved: bool = typer.Option(
-        None, "--wf-improved/--no-wf-improved", help="closeness: scale by what is reached. Default: yes."
-    ),
-    k: int = typer.Option(
-        None, metavar="N", help="kcore, ktruss: who is in it; others: N sources, drawn. Default: all."
-    ),
-    seed: int = typer.Option(
-        None,
-        metavar="N",
-        help="closeness, harmonic, radius (default 0), betweenness (new each time): of what is drawn.",
-    ),
-    sketches: int = typer.Option(None, metavar="N", help="radius: Flajolet-Martin sketches a vertex. Default: 32."),
-    initial: Path = typer.Option(
-        None, readable=False, metavar="FILE", help="heat, circuit, neural: lines of `vertex value`, parted likewise."
-    ),
-    rate: float = typer.Option(
-        None, help="heat: share of a difference that flows per unit of weight and step. Default: stable."
-    ),
-    nodes: Path = typer.Option(None, readable=False, metavar="FILE", help="subgraph, cross: the vertices, one a line."),
-    node: list[str] = typer.Option(None, metavar="ID", help="subgraph, cross: one vertex; repeatable."),
-    targets: Path = typer.Option(
-        None, readable=False, metavar="FILE", help="cross: where edges lead. Default: to all other vertices."
-    ),
-    target: list[str] = typer.Option(None, metavar="ID", help="cross: one of them; repeatable."),
-    center: bool = typer.Option(None, "--center/--no-center", help="egonet: with its sources. Default: yes."),
-    endpoints: bool | None = typer.Option(None, "--endpoints", help="betweenness: a path's ends count as on it."),
-    undirected: bool | None = typer.Option(None, "--undirected", help="khop, egonet: along edges in either direction."),
-    param: list[str] = typer.Option(None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
-    max_supersteps: int = typer.Option(None, metavar="N", help="A program of your own: stop after N supersteps."),
-    devices: list[str] = typer.Option(None, metavar="NAME", help="host[:N], cuda[:N,M...]. Default: host."),
-    gpus: int = typer.Option(None, metavar="N", help="Run on the first N GPUs: --devices cuda:0,1,... in short."),
-    device_memory: str = typer.Option(
-        None, metavar="SIZE", help="Memory of a device that the run may use. Default: what is free."
-    ),
-    host_memory: str = typer.Option(
-        None, metavar="SIZE", help="Memory that the run may use; pages come from disk. Default: what is free."
-    ),
-    batch: str = typer.Option(None, metavar="SIZE", help="Pages moved and processed together. Default: 16MiB."),
-    streams: int = typer.Option(None, metavar="N", help="Streams of a device that copies. Default: up to 32."),
-    cache: str = typer.Option("auto", metavar="auto|lru|pinned|0", help="Policy of the page caches."),
-    direction: str = typer.Option("auto", metavar="auto|push|pull", help="Fixed direction of all supersteps."),
-    micro: str = typer.Option("hybrid", metavar="vertex|edge|hybrid|1..32", help="Lanes of a GPU that share a list."),
-    no_heads: bool = typer.Option(False, "--no-heads", help="Do without the first neighbours of each vertex."),
-    no_zero_copy: bool = typer.Option(False, "--no-zero-copy", help="GPUs copy all pages; none is read in place."),
-    no_restart: bool = typer.Option(False, "--no-restart", help="A GPU that fails ends the run: no process goes on."),
-    threads: int = typer.Option(None, metavar="N", help="Threads of the host. Default: all cores."),
-    checkpoint: str = typer.Option(None, metavar="FOLDER", help="Keep the run there, so that --resume can go on."),
-    checkpoint_every: str = typer.Option(
-        None, metavar="N|TIME", help="Keep it after N supersteps, or 30s, 5m, 1h. Default: 1m."
-    ),
-    resume: bool = typer.Option(False, "--resume", help="Go on from what --checkpoint kept, on any devices."),
-    certify: bool = typer.Option(False, "--certify", help="Prove the answer, or what can be proved of it."),
-    ldbc: bool = typer.Option(False, "--ldbc", help="Write FILE as LDBC Graphalytics does."),
-    trace: Path = typer.Option(
-        None,
-        metavar="FILE",
-        help="Write what happened when, for Perfetto (ui.perfetto.dev). No GPU makes supersteps by itself then.",
-    ),
-    plot: Path = typer.Option(None, metavar="FILE", help="degrees: draw the distribution, by matplotlib."),
-    json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
-) -> None: ...
+def singular(name: str) -> str:
+    """The option that names vertices one by one instead of in a file: `node` for `nodes`."""
+    return name.removesuffix("s")
 
 
-def _grouped(declared: Callable[..., Any]) -> None:
-    for name, parameter in signature(declared).parameters.items():
-        if name in GROUPS:
-            parameter.default.rich_help_panel = GROUPS[name]
+def options_of(algorithms: Iterable[Algorithm]) -> Declared:
+    """The options that these algorithms have, each once: its help says what it means to whom."""
+    users: dict[str, list[tuple[str, Option]]] = {}
+    for algorithm in algorithms:
+        for option in algorithm.options:
+            users.setdefault(option.name, []).append((algorithm.name, option))
+    found: Declared = {}
+    for name, uses in users.items():
+        kind, names = uses[0][1].kind, (flag(name),)
+        if kind == SWITCH:
+            is_on = any(option.default for _, option in uses)
+            names = (f"{flag(name)}/--no-{flag(name)[2:]}" if is_on else flag(name),)
+        more = {} if kind in TYPES else {"readable": False}
+        found[name] = _option(TYPES.get(kind, Path), None, *names, metavar=kind.shown, help=help_of(uses), **more)
+        if kind == VERTEX_SET:
+            who = ", ".join(algorithm for algorithm, _ in uses)
+            text = f"{who}: one of {flag(name)}; repeatable."
+            found[singular(name)] = _option(list[str], None, metavar="ID", help=text)
+    return found
 
 
-_grouped(_declared)
+def help_of(uses: list[tuple[str, Option]]) -> str:
+    """What an option means: algorithms to which it means the same stand together."""
+    texts: dict[str, dict[str, list[str]]] = {}
+    for name, option in uses:
+        texts.setdefault(option.help, {}).setdefault(_shown(option.default), []).append(name)
+    said = []
+    for text, by_default in texts.items():
+        shown = [f"{', '.join(names)} {default}" for default, names in by_default.items() if default]
+        if shown and "" not in by_default:
+            shown[0] = next(iter(by_default))  # of the others, too, but where they are named
+        who = ", ".join(name for names in by_default.values() for name in names)
+        said.append(f"{who}: {text}" + (f" (default {'; '.join(shown)})" if shown else ""))
+    return "; ".join(said) + ("; repeatable." if uses[0][1].kind == VERTICES else ".")
+
+
+def _shown(default: Any) -> str:
+    """A default as users write it; "" where it is that nothing is given."""
+    if default is None or isinstance(default, bool):
+        return "yes" if default else ""
+    return f"{default:g}"
+
+
+def algorithm_help() -> str:
+    """The names of algorithms, and what else the argument may be."""
+    return f"{', '.join(ALGORITHMS)} or my.py:MyProgram."
+
+
+ARGUMENTS: Declared = {
+    "algorithm": (str, typer.Argument(..., metavar="ALGORITHM", help=algorithm_help())),
+    "store": (Path, typer.Argument(..., metavar="STORE", readable=False)),
+}
+GROUPED: dict[str, Declared] = {OWN: options_of(ALGORITHMS.values()) | PROGRAMS_OWN, **DRIVERS}
+GROUPS = {name: heading for heading, group in GROUPED.items() for name in group}  # of --help
+DECLARED: Declared = ARGUMENTS | {name: one for group in GROUPED.values() for name, one in group.items()}
+for name, heading in GROUPS.items():
+    DECLARED[name][1].rich_help_panel = heading
 
 
 def takes(algorithm: Algorithm, option: str) -> bool:
-    """Whether an option, by its name in Python, is of use to an algorithm of gstream's."""
-    if option in (*OWN_OPTIONS, *NAMED):
-        return NAMED.get(option, option) in algorithm.options
+    """Whether an option, by its name in Python, is of use to an algorithm that has a name."""
     if option == "certify":
-        return bool(algorithm.proves)
-    return option not in PROGRAMS_OWN and (option != "plot" or algorithm.name == "degrees")
+        return bool(algorithm.proof)
+    if option == "plot":
+        return algorithm.plotted
+    if GROUPS.get(option) != OWN:
+        return True
+    own = {one.name: one.kind for one in algorithm.options}
+    return option in own or option in {singular(name) for name, kind in own.items() if kind == VERTEX_SET}
 
 
 def takes_run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`command(**given)` with the arguments and options declared above: typer reads the signature that this gives."""
-    return wraps(_declared, assigned=("__annotations__",))(command)
+    """`command(**given)` with the arguments and options declared above."""
+    return _takes(DECLARED, command)
+
+
+def _takes(declared: Declared, command: Callable[..., Any]) -> Callable[..., Any]:
+    """`command(**given)` with a signature that typer reads them from."""
+    parameters = [Parameter(name, Parameter.KEYWORD_ONLY, default=made) for name, (_, made) in declared.items()]
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {name: typed for name, (typed, _) in declared.items()}
+    return command
+
+
+def options_beside(known: Iterable[str]) -> list[Any]:
+    """Options of algorithms that are not among these, as a command has them."""
+    known = set(known)
+    declared = {name: one for name, one in options_of(ALGORITHMS.values()).items() if name not in known}
+    GROUPS.update(dict.fromkeys(declared, OWN))
+    app = typer.Typer(add_completion=False)
+    app.command()(_takes(declared, lambda **given: None))
+    return list(typer.main.get_command(app).params)
 
 
 def own_options(given: dict[str, Any]) -> dict[str, Any]:
     """What was given of the algorithms' own options; vertices that were named one by one stand for those of a file."""
-    own = {name: given[name] for name in OWN_OPTIONS if given[name] not in (None, [])}
-    for name, several in NAMED.items():
-        if given[name] and several in own:
-            raise UsageError(f"--{name} and --{several} both say which vertices. Pass one of the two.")
-        if given[name]:
-            own[several] = given[name]
+    own = {}
+    for name, option in OPTIONS.items():
+        value, single = given.get(name), singular(name) if option.kind == VERTEX_SET else name
+        if given.get(single) and single != name:
+            if value is not None:
+                raise UsageError(f"{flag(single)} and {flag(name)} both say which vertices. Pass one of the two.")
+            value = given[single]
+        elif value is not None and option.kind not in TYPES:
+            value = Path(value)
+        if value not in (None, []):
+            own[name] = value
     return own
 
 
@@ -194,12 +222,17 @@ def checkpoint_options(given: dict[str, Any]) -> dict[str, Any]:
 
 def check_asked(given: dict[str, Any], own: dict[str, Any], parameters: dict[str, str]) -> None:
     """UsageError, in the command line's words, for an option that the algorithm does not have."""
+    from gstream.algorithms.execute import check_certificate
     from gstream.language.loading import is_program_path
 
     algorithm, certify, store = given["algorithm"], given["certify"], str(given["store"])
     if store in ALGORITHMS and algorithm not in ALGORITHMS:
         raise UsageError(f"{algorithm} {store}: the algorithm comes first. Write {store} {algorithm}.")
-    typed = {several: name for name, several in NAMED.items() if given[name]}  # what an own option was given as
+    typed = {
+        name: singular(name)
+        for name, value in own.items()
+        if OPTIONS[name].kind == VERTEX_SET and isinstance(value, list)
+    }
     if is_program_path(algorithm):
         for name in own:
             raise UsageError(f"{flag(typed.get(name, name))}: is no option of {algorithm}. Pass --param NAME=VALUE.")
@@ -207,22 +240,16 @@ def check_asked(given: dict[str, Any], own: dict[str, Any], parameters: dict[str
             raise UsageError(f"--certify: {algorithm} has no certificate; algorithms of gstream's have. Leave it out.")
         return
     found = find_algorithm(algorithm)
-    known = found.options
     if certify:
-        found.check_certificate()
+        check_certificate(found)
     for name, value in parameters.items():
         raise UsageError(f"--param {name}={value}: is for programs of your own; {algorithm} has options. See --help.")
     for name in own:
-        if name not in known:
-            flags = ", ".join(flag(option) for option in known if option in OWN_OPTIONS) or "none of its own"
+        if name not in found.defaults:
+            flags = ", ".join(flag(option) for option in found.defaults) or "none of its own"
             asked = flag(typed.get(name, name))
             raise UsageError(f"{asked}: is no option of {algorithm}, which has {flags}. Leave it out.")
     check_ends(own)
-
-
-def flag(name: str) -> str:
-    """An option as users write it."""
-    return f"--{name.replace('_', '-')}"
 
 
 def check_ends(own: dict[str, Any]) -> None:

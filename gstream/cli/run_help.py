@@ -6,8 +6,8 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from gstream.algorithms.registry import ALGORITHMS
-from gstream.cli.run_arguments import GROUPS, OWN, takes
+from gstream.algorithms.registry import ALGORITHMS, add_installed
+from gstream.cli.run_arguments import GROUPS, OWN, algorithm_help, help_of, options_beside, takes
 
 FIRST, LAST = "Arguments", "Other"
 ASKED = "gstream.algorithm"  # in a context's meta: the algorithm that is named before --help, if any
@@ -17,7 +17,10 @@ class RunCommand(TyperCommand):
     """A command with the options of gstream.cli.run_arguments."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the command line; --help ends it here."""
+        """Read the command line; --help ends it here. Other packages may have the algorithm that it names."""
+        if not ALGORITHMS.keys() & set(args):
+            add_installed()
+            self.params += options_beside(parameter.name for parameter in self.params)
         ctx.meta[ASKED] = next((ALGORITHMS[word] for word in args if word in ALGORITHMS), None)
         return super().parse_args(ctx, args)
 
@@ -31,14 +34,20 @@ class RunCommand(TyperCommand):
                 formatter.write_text(f"{algorithm.name}: {algorithm.title}.")
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """A section a group; of the algorithms' own options those that the named one has."""
+        """A section a group; of the algorithms' own options those that the named one has, in its words."""
         algorithm = ctx.meta.get(ASKED)
+        own = {} if algorithm is None else {option.name: [(algorithm.name, option)] for option in algorithm.options}
         sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (FIRST, *GROUPS.values(), LAST)}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            if record is not None and (algorithm is None or takes(algorithm, parameter.name)):
-                own = FIRST if parameter.param_type_name == "argument" else LAST
-                sections[GROUPS.get(parameter.name, own)].append(record)
+            if record is None or algorithm is not None and not takes(algorithm, parameter.name):
+                continue
+            if parameter.name in own:
+                record = (record[0], help_of(own[parameter.name]).partition(": ")[2])
+            elif parameter.name == "algorithm":
+                record = (record[0], algorithm_help())
+            at = FIRST if parameter.param_type_name == "argument" else LAST
+            sections[GROUPS.get(parameter.name, at)].append(record)
         for heading, records in sections.items():
             if records:
                 with formatter.section(f"Options of {algorithm.name}" if algorithm and heading == OWN else heading):

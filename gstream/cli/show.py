@@ -67,19 +67,16 @@ def cuda_text(algorithm: str, id_bytes: int, weight: np.dtype) -> str:
     if is_program_path(algorithm):
         program: Any = load_program(algorithm)
         return unit_of(program, UnitShape(ids, weight)).text
-    return "\n".join(said + unit.text for said, unit in units_of(find_algorithm(algorithm).name, ids, weight))
+    return "\n".join(said + unit.text for said, unit in units_of(find_algorithm(algorithm), ids, weight))
 
 
 def _program_class(algorithm: str) -> type[Program]:
-    from importlib import import_module
-
     from gstream.algorithms.registry import find_algorithm
     from gstream.language.loading import is_program_path, load_program
 
     if is_program_path(algorithm):
         return load_program(algorithm)
-    shows = find_algorithm(algorithm).shows
-    if not shows:
+    found = find_algorithm(algorithm)
+    if not found.program:
         raise UsageError(f"{algorithm}: runs no program whose code could be shown. See gstream show --help.")
-    module, name = shows.split(":")
-    return getattr(import_module(f"gstream.programs.{module}"), name)
+    return found.load(found.program)

@@ -80,7 +80,7 @@ def test_the_first_cap_that_is_named_is_enough(store, tmp_path):
     ran = 0
     with gstream.open(made.stored(tmp_path)) as graph:
         for name, algorithm in ALGORITHMS.items():
-            for certify in {False, bool(algorithm.proves) and drawn.random() < 0.6}:
+            for certify in {False, bool(algorithm.proof) and drawn.random() < 0.6}:
                 own = given(drawn.choice(OPTIONS.get(name, [{}])), made)
                 devices = drawn.choice(DEVICES)
                 caps = drawn.choice([("host_memory",), ("device_memory",), ("host_memory", "device_memory")])
@@ -107,7 +107,7 @@ def test_pages_of_a_mebibyte_that_hold_a_small_graph_whole(tmp_path):
     convert_arrays(store, made.source, made.target, made.weight, vertices=made.vertices, memory_bytes=1 << 28)
     with gstream.open(store) as graph:
         for name in ("bfs", "sssp", "wcc", "scc", "hits", "kcore", "coloring", "cdlp", "egonet", "betweenness", "heat"):
-            own, certify = given(OPTIONS.get(name, [{}])[0], made), bool(ALGORITHMS[name].proves)
+            own, certify = given(OPTIONS.get(name, [{}])[0], made), bool(ALGORITHMS[name].proof)
             run = {"devices": drawn.choice(["host", "host:2"]), "threads": 1}
             asked, found = named_caps(lambda **caps: graph.execute(name, own, certify, **run, **caps), ("host_memory",))  # noqa: B023
             assert found.summary["stats"]["peak_memory_bytes"] <= asked["host_memory"], name

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gstream
-from gstream.algorithms.registry import ALGORITHMS, PROOF_BYTES
+from gstream.algorithms.registry import ALGORITHMS
 from gstream.language.program import Program
 from tests.answers.graphs import Example
 
 AGREED = {"bfs", "khop", "sssp", "wcc", "hcc", "scc"}  # of which packages have one definition
-RUNS = re.compile(r"Runs [^;]+; needs [^;]+; holds \d[^;]* bytes? a vertex\b[^;]*; certificate: \S.*\.$")
 NEEDS = re.compile(r"Needs [^;]+; holds \d[^;]* bytes a vertex\b[^;]*; certificate: \S.*\.$")
 MOST_LINES = 25  # of a program: those of its class that are neither blank nor its docstring
 PROGRAMS = sorted(path for path in Path(gstream.__file__).parent.glob("programs/[a-z]*.py"))
@@ -66,21 +67,26 @@ def test_definitions_of_some_sources(name: str, options: dict, said: str, tmp_pa
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_files_say_what_they_run_need_hold_and_prove(name: str) -> None:
+def test_declarations_are_whole_and_true(name: str) -> None:
+    """The file that is read as text says the same when it is run, and what it names is there."""
     algorithm = ALGORITHMS[name]
-    module = f"gstream.algorithms.{algorithm.runs.partition(':')[0]}"
-    line = closing(module)
-    assert RUNS.match(line), line
-    assert algorithm.proves or "none exists, because" in line
-    named = re.search(r"; certificate: (gstream[\w.]+\w)", line)
-    if named and algorithm.proves:  # the module of the proof, or one whose kernels it runs
-        proof = import_module(f"gstream.algorithms.{algorithm.proves.partition(':')[0]}")
-        assert named[1] == proof.__name__ or named[1].rpartition(".")[2] in vars(proof)
-    assert (name in PROOF_BYTES) == bool(algorithm.proves)
-    for known in re.findall(r"gstream\.\w+\.\w+", line):
-        import_module(known)
-    if algorithm.shows:
-        assert f"gstream.programs.{algorithm.shows.partition(':')[0]}" in line or "gstream.programs." in line
+    module = import_module(algorithm.module)
+    said = getattr(module, "ALGORITHMS", None) or (module.ALGORITHM,)
+    assert algorithm in [replace(one, module=algorithm.module) for one in said]
+    assert algorithm.title and algorithm.columns and algorithm.needs and algorithm.holds and algorithm.certificate
+    assert algorithm.about == "" or algorithm.about.endswith(".")
+    assert bool(algorithm.proof) == bool(algorithm.proof_bytes) == (not algorithm.certificate.startswith("none: "))
+    taken = set(signature(algorithm.load(f"run_{name}")).parameters) - {"session"}
+    assert taken == set(algorithm.defaults)
+    assert all(option.help and not option.help.endswith(".") for option in algorithm.options)
+    assert all(callable(algorithm.load(path)) for path in (algorithm.proof, algorithm.plan, algorithm.program) if path)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_defaults_are_those_of_the_functions(name: str) -> None:
+    given = signature(ALGORITHMS[name].load(f"run_{name}")).parameters.values()
+    found = {one.name: one.default for one in given if one.default is not one.empty}
+    assert found.items() <= ALGORITHMS[name].defaults.items()
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)

@@ -76,7 +76,7 @@ def test_what_a_refusal_says_is_needed_suffices(order, certified, tmp_path):
     ends = (4000 * random.random((2, 60000)) ** 2).astype(np.int64)
     stored = Example(4000, *ends, random.integers(0, 9, 60000).astype(float), order=order).stored(tmp_path)
     if certified:
-        proved = [name for name in NAMED if ALGORITHMS[name].proves]
+        proved = [name for name in NAMED if ALGORITHMS[name].proof]
         check_certified(stored, {"degrees": {}} | {name: NAMED[name] for name in proved[:: choice.few(4, 1)]})
     else:
         check_named(stored, dict(list(NAMED.items())[:: choice.few(4, 1)]))
@@ -97,7 +97,7 @@ def check_certified(stored, named):
     """What is named first is enough for the certificate, too, however much less was passed."""
     with gstream.open(stored) as graph:
         for name, options in named.items():
-            assert ALGORITHMS[name].proves, name
+            assert ALGORITHMS[name].proof, name
             for cap in (5000, 100_000):
                 try:
                     found = graph.execute(name, options, certify=True, host_memory=cap)

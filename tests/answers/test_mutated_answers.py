@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gstream
-from gstream.algorithms.registry import ALGORITHMS, _function
+from gstream.algorithms.registry import ALGORITHMS
 from gstream.algorithms.support.refusal import CertificateError
 from gstream.algorithms.support.session import Session
 from tests.answers.graphs import Example
@@ -108,12 +108,12 @@ def test_wrong_answers_are_refused(stores, name, graph, options):
     algorithm, random = ALGORITHMS[name], np.random.default_rng(7)
     with gstream.open(stores[graph]) as opened, np.errstate(all="ignore"):
         with Session(opened.engine(), name) as session:
-            columns, found = _function(algorithm.runs)(session, **options)
+            columns, found = algorithm.load(f"run_{algorithm.name}")(session, **options)
 
         def is_refused(given, said):
             with Session(opened.engine(), name) as session:
                 try:
-                    _function(algorithm.proves)(session, given, options, said)
+                    algorithm.load(algorithm.proof)(session, given, options, said)
                 except CertificateError:
                     return True
             return False
@@ -132,17 +132,18 @@ def test_wrong_answers_are_refused(stores, name, graph, options):
 def test_colours_of_no_greedy_colouring_are_refused(stores):
     algorithm = ALGORITHMS["coloring"]
     with gstream.open(stores["directed"]) as graph, Session(graph.engine(), "coloring") as session:
-        columns, found = _function(algorithm.runs)(session)
-        assert "neighbours of all lesser colours" in _function(algorithm.proves)(session, columns, {}, found)["proves"]
+        columns, found = algorithm.load(f"run_{algorithm.name}")(session)
+        proof = algorithm.load(algorithm.proof)(session, columns, {}, found)
+        assert "neighbours of all lesser colours" in proof["proves"]
         for v, color in enumerate(columns[0].values.tolist()):
             values = columns[0].values.copy()
             values[v] = found["colors"]
             wrong = [replace(columns[0], values=values)]
             with pytest.raises(CertificateError):
-                _function(algorithm.proves)(session, wrong, {}, found)
+                algorithm.load(algorithm.proof)(session, wrong, {}, found)
             if color != found["colors"] - 1:  # as if that many were said
                 with pytest.raises(CertificateError, match="and no neighbour of a lesser one"):
-                    _function(algorithm.proves)(session, wrong, {}, found | {"colors": found["colors"] + 1})
+                    algorithm.load(algorithm.proof)(session, wrong, {}, found | {"colors": found["colors"] + 1})
 
 
 def test_colours_past_64_take_another_sweep(tmp_path):
@@ -150,12 +151,12 @@ def test_colours_past_64_take_another_sweep(tmp_path):
     algorithm = ALGORITHMS["coloring"]
     with gstream.open(Example(141, source, target, directed=False).stored(tmp_path)) as graph:
         with Session(graph.engine(), "coloring") as session:
-            columns, found = _function(algorithm.runs)(session)
-            assert found["colors"] == 140 and _function(algorithm.proves)(session, columns, {}, found)["holds"]
+            columns, found = algorithm.load(f"run_{algorithm.name}")(session)
+            assert found["colors"] == 140 and algorithm.load(algorithm.proof)(session, columns, {}, found)["holds"]
             values = columns[0].values.copy()
             values[140] = 139
             with pytest.raises(CertificateError):
-                _function(algorithm.proves)(session, [replace(columns[0], values=values)], {}, found)
+                algorithm.load(algorithm.proof)(session, [replace(columns[0], values=values)], {}, found)
 
 
 def test_the_residual_of_a_hub_allows_each_term_its_rounding(tmp_path):

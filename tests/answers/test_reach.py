@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import gstream
 from bench.cliff_graphs import Cliff
 from gstream.algorithms.centrality import levelcounts, reach
-from gstream.algorithms.centrality.reach import Radii
+from gstream.algorithms.centrality.radius import Radii
 from gstream.algorithms.support import lists
 from gstream.algorithms.support.session import Session
 from pagestore.errors import UsageError

@@ -85,7 +85,7 @@ def test_a_wrong_answer_is_refused(row: Row, context: Context) -> None:
         answer = session.execute(row.name, own)
     assert row.peer
     with pytest.raises(WrongAnswerError, match=row.name):
-        row.peer(case, ALGORITHMS[row.name].options | own, Wrong(answer))
+        row.peer(case, ALGORITHMS[row.name].defaults | own, Wrong(answer))
 
 
 def test_long_runs_are_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:

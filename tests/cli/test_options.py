@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from gstream.algorithms.declaration import VERTEX_SET, flag
 from gstream.algorithms.registry import ALGORITHMS
-from gstream.cli.run_arguments import GROUPS, NAMED, OWN_OPTIONS, flag
+from gstream.cli.run_arguments import GROUPS, singular
 from tests.cli.command import EDGES, Command
 
 LIST = (
@@ -130,10 +131,10 @@ def test_plan_speaks_as_run_does(store: Path, gstream: Command) -> None:
 def test_help_says_the_defaults_of_algorithms(gstream: Command) -> None:
     said = {line[0]: " ".join(line[1:]) for line in options_of(gstream("run", "--help").stdout)}
     for algorithm in ALGORITHMS.values():
-        for name, default in algorithm.options.items():
-            if name in OWN_OPTIONS and default not in (None, False):
+        for name, default in algorithm.defaults.items():
+            if default is not None and default is not False:
                 shown = "yes" if default is True else f"{default:g}"
-                assert re.search(rf"(?i)default:? .*\b{shown}\b", said[flag(name)]), (algorithm.name, name, default)
+                assert re.search(rf"default .*\b{shown}\b", said[flag(name)]), (algorithm.name, name, default)
 
 
 def test_help_is_in_groups(gstream: Command) -> None:
@@ -148,9 +149,12 @@ def test_help_of_an_algorithm_has_its_own_options(gstream: Command) -> None:
         assert f"{name}: {algorithm.title}."[:50] in " ".join(text.split())
         _, heading, rest = text.partition(f"Options of {name}:\n")
         shown = {words[0] for words in options_of(rest.partition("\n\n")[0] + "\n")}
-        several = {single for single, several in NAMED.items() if several in algorithm.options}
-        assert shown == {flag(option) for option in (set(algorithm.options) & set(OWN_OPTIONS)) | several}
-        assert bool(heading) == bool(shown) and ("--certify" in text) == bool(algorithm.proves)
+        singles = {flag(singular(option.name)) for option in algorithm.options if option.kind == VERTEX_SET}
+        assert shown == {flag(option) for option in algorithm.defaults} | singles
+        assert bool(heading) == bool(shown) and ("--certify" in text) == bool(algorithm.proof)
+        assert ("--plot" in text) == algorithm.plotted
+        words = " ".join(text.split())
+        assert all(option.help and f"{option.help}" in words for option in algorithm.options)
 
 
 def options_of(text: str) -> list[list[str]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -83,9 +85,25 @@ def test_what_a_page_names_exists(name: str) -> None:
 def test_every_algorithm_stands_in_both_tables() -> None:
     """README's is what docs/reference.py makes of the declarations."""
     assert reference.algorithm_table() in PAGES["README.md"].read_text()
+    assert all(f"| `{name}` | " in reference.needs() for name in ALGORITHMS)
     text = PAGES["docs/pages/reference/algorithms.md"].read_text()
     rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", text, re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} >= set(ALGORITHMS)
+
+
+def test_type_checkers_see_the_methods_that_are_declared() -> None:
+    """gstream/methods.pyi is what docs/reference.py makes (`make stubs`), and that is what Graph has."""
+    stubs = reference.STUBS.read_text()
+    assert stubs == reference.method_stubs()
+    seen = {node.name: node for node in ast.walk(ast.parse(stubs)) if isinstance(node, ast.FunctionDef)}
+    for name in ALGORITHMS:
+        method = getattr(package.Graph, name)
+        taken = [one for one in signature(method).parameters.values() if one.kind is not one.VAR_KEYWORD]
+        typed = [ast.unparse(one.annotation) for one in seen[name].args.args[1:] if one.annotation]
+        assert [one.arg for one in seen[name].args.args] == [one.name for one in taken]
+        assert typed == [one.annotation for one in taken[1:]]
+        assert [ast.literal_eval(one) for one in seen[name].args.defaults] == [one.default for one in taken[1:]]
+        assert (ast.get_docstring(seen[name]) or "").split() == method.__doc__.split()
 
 
 def test_the_readme_is_a_front_page() -> None:

@@ -1,5 +1,5 @@
-"""Graphs, options and answers of the algorithms that are programs, or little more
-(gstream.algorithms.program_algorithms), for the stand-in for CUDA's driver and, in tests/gpu, for GPUs."""
+"""Graphs, options and answers of the algorithms that are programs, or little more, for
+the stand-in for CUDA's driver and, in tests/gpu, for GPUs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import numpy as np
 from engine_graphs import make_store, skewed_edges
 
 import gstream
-from gstream.algorithms.program_algorithms import ENTRIES
 
 PAGE = 4096
-NAMES = tuple(entry["name"] for entry in ENTRIES)
 ASKED: dict[str, dict[str, Any]] = {
     "rwr": {"source": [3, 5], "max_iter": 4, "float64": True},
     "katz": {"alpha": 0.01, "max_iter": 4},
@@ -28,6 +26,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "circuit": {"initial": {3: 1.0, 8: -2.0}, "iterations": 3},
     "neural": {"initial": {3: 1.0, 8: -2.0}, "iterations": 3},
 }
+NAMES = (*ASKED, "degrees", "hcc", "levels")
 KINDS = {  # of graphs, and who takes them
     "directed": tuple(name for name in NAMES if name not in ("hcc", "levels")),
     "undirected": tuple(name for name in NAMES if name != "levels"),

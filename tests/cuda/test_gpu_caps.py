@@ -28,7 +28,7 @@ def test_the_first_cap_that_is_named_is_enough(store, tmp_path):
     with gstream.open(made.stored(tmp_path)) as graph:
         for name in few(SOME, tuple(ALGORITHMS)):
             own = given(OPTIONS.get(name, [{}])[0], made)
-            for certify in {False, bool(ALGORITHMS[name].proves)}:
+            for certify in {False, bool(ALGORITHMS[name].proof)}:
                 run = {"devices": drawn.choice(["cuda", "cuda", "cuda:0,1"]), "use_heads": drawn.random() < 0.7}
                 caps = drawn.choice(CAPS)
                 try:

@@ -10,7 +10,7 @@ from record_graphs import ASKED, make_path
 from test_record_units import shipped
 
 import gstream
-from gstream.algorithms.cuda_units import PROOFS, RUNS, units_of
+from gstream.algorithms.cuda_units import units_of
 from gstream.algorithms.registry import ALGORITHMS
 from gstream.cli.commands import run_command_line
 from gstream.devices.gpu import driver as cuda
@@ -48,7 +48,7 @@ def shown(capsys, *arguments):
     return code, captured.out, captured.err
 
 
-@pytest.mark.parametrize("algorithm", [name for name, entry in ALGORITHMS.items() if entry.shows])
+@pytest.mark.parametrize("algorithm", [name for name, entry in ALGORITHMS.items() if entry.program])
 def test_every_program(capsys, algorithm):
     for option, words in (("--host", ("def send(", "def pull_kernel(")), ("--cuda", ("u32 send(", "pull_kernel("))):
         code, out, _ = shown(capsys, algorithm, option)
@@ -62,7 +62,9 @@ def test_every_program(capsys, algorithm):
 def test_every_algorithm_for_gpus(capsys, algorithm, types):
     """Each unit below its comment, as it is."""
     code, out, error = shown(capsys, algorithm, "--cuda", *types)
-    units = list(units_of(algorithm, np.dtype("<u8" if types else "<u4"), np.dtype("u1" if types else "f4")))
+    units = list(
+        units_of(ALGORITHMS[algorithm], np.dtype("<u8" if types else "<u4"), np.dtype("u1" if types else "f4"))
+    )
     assert code == 0 and error == "" and units
     for number, (said, unit) in enumerate(units, 1):
         assert said.startswith(f"// {algorithm}, unit {number} of {len(units)}") and said.count("\n") > 1
@@ -73,11 +75,11 @@ def test_every_algorithm_for_gpus(capsys, algorithm, types):
 
 
 def test_every_kernel_is_shown():
-    assert RUNS.keys() == ALGORITHMS.keys()
-    assert PROOFS.keys() == {name for name, entry in ALGORITHMS.items() if entry.proves} - {"wcc", "hcc"}  # the cores'
+    proved = {name for name, entry in ALGORITHMS.items() if entry.proof_units}
+    assert proved == {name for name, entry in ALGORITHMS.items() if entry.proof} - {"wcc", "hcc"}  # the cores'
     said = ""
-    for name in ALGORITHMS:
-        units = list(units_of(name, np.dtype("<u4"), np.dtype("f4")))
+    for name, entry in ALGORITHMS.items():
+        units = list(units_of(entry, np.dtype("<u4"), np.dtype("f4")))
         assert len({unit.text for _, unit in units}) == len(units), name
         said += " ".join("".join(comment for comment, _ in units).replace("\n// ", " ").split()) + " "
     for kernel in shipped():
@@ -108,8 +110,8 @@ def test_what_runs_compile_is_shown(paths, kind, name, own, monkeypatch):
     monkeypatch.setattr(cuda.Gpu, "load", loaded)
     with gstream.open(paths[kind]) as graph:
         weight = graph.engine().graph.tables["out"].weight_dtype
-        units = {unit.text for _, unit in units_of(name, np.dtype("<u4"), weight)}
-        graph.execute(name, ASKED.get(name, {}) | own, certify=bool(ALGORITHMS[name].proves), devices="cuda")
+        units = {unit.text for _, unit in units_of(ALGORITHMS[name], np.dtype("<u4"), weight)}
+        graph.execute(name, ASKED.get(name, {}) | own, certify=bool(ALGORITHMS[name].proof), devices="cuda")
     assert compiled and compiled <= units
 
 
@@ -121,7 +123,7 @@ def test_own_program(capsys, tmp_path):
     assert "typedef u8 Weight;" in out and "program SSSPInteger " in out
 
 
-@pytest.mark.parametrize("algorithm", [name for name, entry in ALGORITHMS.items() if not entry.shows])
+@pytest.mark.parametrize("algorithm", [name for name, entry in ALGORITHMS.items() if not entry.program])
 def test_page_kernels_are_no_programs(capsys, algorithm):
     code, out, err = shown(capsys, algorithm)
     assert code == 2 and out == "" and f"{algorithm}: runs no program whose code could be shown" in err

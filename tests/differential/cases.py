@@ -52,7 +52,7 @@ def draw_all(random: Random, graph: Graph, names: tuple[str, ...] = ()) -> list[
         for _ in range(_often(random, name)):
             own = _draw(name, random, graph)
             if own is not None:
-                found.append(Case(name, own, bool(ALGORITHMS[name].proves) and random.random() < 0.3))
+                found.append(Case(name, own, bool(ALGORITHMS[name].proof) and random.random() < 0.3))
     random.shuffle(found)
     return found
 
@@ -75,7 +75,7 @@ def _draw(name: str, random: Random, graph: Graph) -> dict[str, Any] | None:
     )
     if often_refused and random.random() < 0.9:
         return None
-    needs_vertices = {"source", "nodes", "initial"} & set(entry.options) and name != "betweenness"
+    needs_vertices = {"source", "nodes", "initial"} & entry.defaults.keys() and name != "betweenness"
     if graph.vertices == 0 and needs_vertices:
         return None
     own = DRAWS.get(name, _none)(random, graph)

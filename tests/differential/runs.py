@@ -19,7 +19,7 @@ import numpy as np
 from cases import Case
 
 import gstream
-from gstream.algorithms.registry import KEPT
+from gstream.algorithms.registry import ALGORITHMS
 from gstream.algorithms.support import blocks
 from gstream.engine import delta_stepping as near
 from gstream.engine import small_frontier as small
@@ -150,7 +150,7 @@ class Runner:
         """The Result. Caps that are too small are raised, for later calls of the run, too, to what is said to be
         needed. Raises what the call raises, and CapNotEnough."""
         with turned(run.knobs):
-            if run.stop is not None and case.name in KEPT and not case.own.get("undirected"):
+            if run.stop is not None and ALGORITHMS[case.name].kept and not case.own.get("undirected"):
                 return self._stop_and_go_on(case, run)
             return self._capped(case, run.options)
 

@@ -31,7 +31,7 @@ from nasty import Graph
 from runs import Run, Runner
 from stores import StoreOptions
 
-from gstream.algorithms.registry import KEPT
+from gstream.algorithms.registry import ALGORITHMS
 from pagestore.errors import GstreamError
 
 SAME_ALWAYS = {"mis": "in_set", "coloring": "color", "bfs": "predecessor", "sssp": "predecessor"}
@@ -128,7 +128,7 @@ class Tester:
                     usual = runs.draw(random, store.page_bytes, self.devices)
                     for case in asked:
                         run = usual
-                        if case.name in KEPT and random.random() < CHECKPOINTED:
+                        if ALGORITHMS[case.name].kept and random.random() < CHECKPOINTED:
                             run = runs.stopped(random, usual, store.page_bytes, self.devices)
                         trial = Trial(graph, store, run, case)
                         before = run.copy()  # caps are raised in the run

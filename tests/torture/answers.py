@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -167,12 +166,6 @@ PROGRAMS: dict[str, Tried] = {
 }
 
 
-def function(path: str) -> Callable[..., Any]:
-    """What the registry names as "module:function"."""
-    module, name = path.split(":")
-    return getattr(import_module(f"gstream.algorithms.{module}"), name)
-
-
 class Drawn:
     """A graph of some hundred vertices with a hub, loops and repeated edges, of one kind, open."""
 
@@ -200,7 +193,7 @@ class Drawn:
 
     def answer(self, session: Session, name: str, options: dict[str, Any]) -> Answer:
         """What an algorithm gives."""
-        columns, found = function(ALGORITHMS[name].runs)(session, **options)
+        columns, found = ALGORITHMS[name].load(f"run_{name}")(session, **options)
         source, target, weight = self.edges
         assert weight is not None
         ends = source.astype(np.int64), target.astype(np.int64)
@@ -228,7 +221,9 @@ def holds(answer: Answer, name: str) -> bool:
     """Whether the certificate accepts an answer."""
     try:
         with patch.object(subgraphs, "EdgeTable", corruptions.ForgedTable):
-            answer.session.prove(function(ALGORITHMS[name].proves), answer.columns, answer.options, answer.found)
+            answer.session.prove(
+                ALGORITHMS[name].load(ALGORITHMS[name].proof), answer.columns, answer.options, answer.found
+            )
         return True
     except CertificateError:
         return False

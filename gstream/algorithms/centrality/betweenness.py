@@ -14,9 +14,6 @@ Sums over the pages of a hub are added by atomics on doubles, so the last digits
 
 Certificate: gstream.algorithms.centrality.betweenness_proof finds two sums of all values, with random weights, again by
 searches forth alone.
-
-Runs gstream.algorithms.centrality.paths; needs out-pages; holds 32 bytes a vertex; certificate: all values, but for
-rounding and a chance of one in a million.
 """
 
 from __future__ import annotations
@@ -29,6 +26,7 @@ import numpy as np
 
 from gstream.algorithms.centrality import paths
 from gstream.algorithms.centrality.path_search import PathSearch
+from gstream.algorithms.declaration import DRAWN, SOURCE, SWITCH, WHOLE, Algorithm, Option
 from gstream.algorithms.support.arguments import source_ids
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
@@ -36,6 +34,27 @@ from gstream.algorithms.support.simple import Simple, simple_lists
 from gstream.hostcode.bitmaps import bitmap_bytes
 from gstream.results.column import Column
 from pagestore.errors import UsageError
+
+ALGORITHM = Algorithm(
+    "betweenness", "betweenness centrality, NetworkX's definition",
+    """Without k and source every vertex is a source: two sweeps a level of each. With source, shortest paths from there
+    alone count.""",
+    definition="paths by edges, ends count if endpoints; / (n-1)(n-2), with ends n(n-1), if normalized; simple "
+    "graph",
+    columns=("vertex", "betweenness"), best="largest",
+    options=(
+        DRAWN, Option("normalized", SWITCH, True, "scaled by the pairs of vertices"),
+        Option("seed", WHOLE, None, "of what is drawn; default: new each time"), SOURCE,
+        Option("endpoints", SWITCH, False, "a path's ends count as on it"),
+    ),
+    proof=".betweenness_proof:certify_betweenness", proof_bytes=61,
+    certificate="all values, but for a bound and a chance of 10^-6", needs="out-pages", holds="32",
+    units=(
+        "..support.simple:note_ends",
+        ".paths:begin_source step_on count_paths find_level add_dependencies close_source",
+    ),
+    proof_units=(".path_weighing:weigh_paths close_weighing",),
+)  # fmt: skip
 
 
 def run_betweenness(

@@ -3,9 +3,6 @@
 All follow edges as NetworkX does: Katz and eigenvector centrality of a vertex come over its in-edges. Repeated edges
 count each, a self-loop of an undirected graph once, weights are not read. `tol` is the absolute L1 change at which an
 iteration ends (NetworkX multiplies it by the number of vertices for Katz and eigenvectors).
-
-Runs gstream.programs.katz, eigenvector, hits and pagerank; needs any topology; holds 24 bytes a vertex, hits 56, rwr as
-pagerank; certificate: gstream.algorithms.centrality.residual_proofs.
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.centrality.pagerank import program_of_pagerank, run_pagerank
+from gstream.algorithms.declaration import ALPHA, FLOAT64, NUMBER, SOURCE, SWITCH, Algorithm, Option, at_most, tolerance
 from gstream.algorithms.support.arguments import check_tolerance, source_ids
 from gstream.algorithms.support.caps import foresee_runs
 from gstream.algorithms.support.session import Session
@@ -24,6 +22,55 @@ from gstream.programs.hits import Authorities, Hubs
 from gstream.programs.katz import Katz
 from gstream.results.column import Column
 from pagestore.errors import UsageError
+
+ALGORITHMS = (
+    Algorithm(
+        "rwr", "random walks with restart: PageRank personalised to sources",
+        definition="PageRank from sources, dangling vertices lead there; no weights, repeated edges count; tol: "
+        "absolute L1",
+        columns=("vertex", "proximity"), best="largest",
+        options=(SOURCE, ALPHA, tolerance(1e-6), at_most(100), FLOAT64),
+        plan="program_of_rwr", proof=".residual_proofs:certify_rwr", proof_bytes=36, kept=True,
+        certificate="a bound of the error", needs="any topology", holds="28, float64 36",
+        program="gstream.programs.pagerank:PersonalizedPageRank", proof_units=(".residual_proofs:spread_rank",),
+    ),
+    Algorithm(
+        "katz", "Katz centrality, NetworkX's definition",
+        definition="along in-edges, L2 length 1 if normalized; no weights, repeated edges count; tol: absolute L1 "
+        "change",
+        columns=("vertex", "katz"), best="largest",
+        options=(
+            Option("alpha", NUMBER, 0.1, "share of a value that each edge carries on"),
+            Option("beta", NUMBER, 1.0, "what each vertex has by itself"),
+            at_most(1000), tolerance(1e-6), Option("normalized", SWITCH, True, "values of length 1", True),
+        ),
+        plan="program_of_katz", proof=".residual_proofs:certify_katz", proof_bytes=16, certificate="residual",
+        kept=True, needs="any topology", holds="24",
+        program="gstream.programs.katz:Katz",
+        proof_units=(".residual_proofs:spread_rank",),
+    ),
+    Algorithm(
+        "eigenvector", "eigenvector centrality, over in-edges as NetworkX",
+        definition="along in-edges, of A^T + I, L2 length 1; no weights, repeated edges count; tol: absolute L1 "
+        "change",
+        columns=("vertex", "eigenvector"), best="largest", options=(at_most(100), tolerance(1e-6)),
+        plan="program_of_eigenvector", proof=".residual_proofs:certify_eigenvector", proof_bytes=32,
+        certificate="residual", kept=True, needs="any topology", holds="24",
+        program="gstream.programs.eigenvector:Eigenvector",
+        proof_units=(".residual_proofs:spread_rank",),
+    ),
+    Algorithm(
+        "hits", "hubs and authorities, each of sum 1 as NetworkX",
+        definition="hubs and authorities of sum 1 if normalized; no weights, repeated edges count; tol: L1 change "
+        "of hubs",
+        columns=("vertex", "hub", "authority"), best="largest",
+        options=(at_most(100), tolerance(1e-8), Option("normalized", SWITCH, True, "hubs and authorities of sum 1")),
+        plan="program_of_hits", proof=".residual_proofs:certify_hits", proof_bytes=64, certificate="residual",
+        needs="any topology", holds="56",
+        program="gstream.programs.hits:Authorities", units=("gstream.programs.hits:Hubs",),
+        proof_units=(".residual_proofs:spread_rank",),
+    ),
+)  # fmt: skip
 
 Answer = tuple[list[Column], dict[str, Any]]
 

@@ -3,9 +3,6 @@
 A vertex's degree is what NetworkX's `degree_histogram` counts: out- and in-edges of a directed graph together. Repeated
 edges count each; a self-loop of a directed graph counts once as an out- and once as an in-edge, of an undirected one
 once (NetworkX: twice). The store's degrees are read by blocks: 8 bytes a vertex of a block of 2^20 vertices.
-
-Runs no program and no kernel; needs any topology; holds 0 bytes a vertex; certificate: every list
-of the pages counted.
 """
 
 from __future__ import annotations
@@ -14,8 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.declaration import DEGREE, Algorithm
 from gstream.algorithms.support.session import Session
 from gstream.results.column import Column
+
+ALGORITHM = Algorithm(
+    "degrees", "degree distribution: vertices of each degree",
+    "A row is a degree. Directed graphs have columns out and in, too: vertices of that out-degree and in-degree.",
+    definition="in- and out-edges together, repeated ones each; an undirected self-loop counts once (NetworkX: "
+    "twice)",
+    columns=("degree", "vertices"), rows=DEGREE, plotted=True,
+    proof="certify_degrees", proof_bytes=32, certificate="every list counted", needs="any topology; reads no page",
+    holds="0", proof_units=(".residual_proofs:spread_rank",),
+)  # fmt: skip
 
 BLOCK = 1 << 20  # vertices whose degrees are in memory at once
 

@@ -3,9 +3,6 @@
 Edge weights are not read: NetworkX's with weight=None, where its default reads those called "weight".
 The rank of vertices without out-edges is spread uniformly, or, with a personalization, by that. `tol` is the absolute
 L1 change at which the iteration ends (NetworkX multiplies it by the number of vertices).
-
-Runs gstream.programs.pagerank; needs any topology; holds 20 bytes a vertex, of doubles 28, personalised 8 more;
-certificate: gstream.algorithms.centrality.residual_proofs.
 """
 
 from __future__ import annotations
@@ -16,12 +13,33 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.declaration import ALPHA, FLOAT64, NUMBERS, Algorithm, Option, at_most, exactly, tolerance
 from gstream.algorithms.support.arguments import check_tolerance
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.vertex_files import find_numbers
 from gstream.programs.pagerank import PageRank, PageRank64, PersonalizedPageRank, PersonalizedPageRank64
 from gstream.results.column import Column
 from pagestore.errors import InputError, UsageError
+
+ALGORITHM = Algorithm(
+    "pagerank", "PageRank, NetworkX's definition with weight=None",
+    "The sum over all vertices is 1. Vertices without a given weight have personalization 0.",
+    definition="dangling vertices give to all, or by personalization; no weights, repeated edges count; tol: "
+    "absolute L1",
+    columns=("vertex", "pagerank"), best="largest",
+    options=(
+        ALPHA, tolerance(1e-6), at_most(100), exactly(None),
+        Option(
+            "personalization", NUMBERS, None,
+            'lines of `vertex weight`, parted by a tab, comma or blanks; "a, b" 1',
+        ),
+        FLOAT64,
+    ),
+    plan="program_of_pagerank", proof=".residual_proofs:certify_pagerank", proof_bytes=36, kept=True,
+    certificate="a bound of the error", needs="any topology", holds="20, float64 28, personalised 8 more",
+    program="gstream.programs.pagerank:PageRank", units=("gstream.programs.pagerank:PersonalizedPageRank",),
+    proof_units=(".residual_proofs:spread_rank",),
+)  # fmt: skip
 
 
 def run_pagerank(

@@ -1,20 +1,10 @@
-"""Closeness and harmonic centrality, and effective radii, from what is reached level by level.
+"""Closeness and harmonic centrality, from what is reached level by level.
 
 Closeness and harmonic centrality are NetworkX's: distances are those of paths that lead *to* a vertex, edges count 1.
 Closeness is (reached - 1) / sum of distances, times (reached - 1) / (V - 1) (Wasserman and Faust) unless wf_improved is
 False; harmonic is the sum of 1 / distance. Sources are searched from 64 at a time, as bits of one number. With `k` of
 them, drawn evenly, sums are scaled by (V - 1) / k: as many as log(V) / e^2 keep the mean distance's error below e
 diameters with high probability (Eppstein and Wang 2004).
-
-Radii are HADI's (Kang et al. 2011): Flajolet-Martin sketches of the vertices within h edges of v, along out-edges,
-whose mean position R of the lowest bit that is 0 says N(h, v) = 2^R / 0.77351, with a standard error of 78 % divided by
-the root of the number of sketches (14 % with 32), and more where N is below 10. The effective radius of v is the least
-h with N(h, v) >= 0.9 N(all, v); the effective diameter is the h, between two levels by a straight line, with
-N(h) = 0.9 N(all) for the sum N over all v.
-
-Runs gstream.programs.reach, of radii sketches; needs any topology; holds 60 bytes a vertex, of radii 62 and 2 for each
-hop, at least of 8; certificate: gstream.algorithms.centrality.search_proofs; of radii none exists, because they are
-estimates that other draws of the sketches would change.
 """
 
 from __future__ import annotations
@@ -24,22 +14,44 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.centrality import levelcounts
-from gstream.algorithms.support.caps import foresee_runs
+from gstream.algorithms.declaration import DRAWN, SEED, SWITCH, Algorithm, Option
 from gstream.algorithms.support.lists import FIRST_ROUNDS, OneThread
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bits_where
 from gstream.hostcode.records import load_kernel
 from gstream.programs.reach import Reach
-from gstream.programs.sketches import Sketches
 from gstream.results.column import Column
-from pagestore.errors import CapError, UsageError
+from pagestore.errors import UsageError
+
+ALGORITHMS = (
+    Algorithm(
+        "closeness", "closeness centrality, over paths to a vertex as NetworkX",
+        definition="over paths to a vertex, edges of length 1; scaled by Wasserman and Faust if wf_improved",
+        columns=("vertex", "closeness"), best="largest",
+        options=(Option("wf_improved", SWITCH, True, "scale by what is reached"), DRAWN, SEED),
+        plan="program_of_reach", proof=".search_proofs:certify_closeness", proof_bytes=9,
+        certificate="16 vertices, searched for again",
+        needs="any topology; searches all edges once for 64 sources", holds="60",
+        program="gstream.programs.reach:Reach",
+        units=(".levelcounts:begin_searches count_fresh pass_on",),
+        proof_units=("gstream.programs.bfs:BFSBack",),
+    ),
+    Algorithm(
+        "harmonic", "harmonic centrality, over paths to a vertex as NetworkX",
+        definition="sum of 1 / distance over paths to a vertex, edges of length 1; not divided by the number of "
+        "vertices",
+        columns=("vertex", "harmonic"), best="largest", options=(DRAWN, SEED),
+        plan="program_of_reach", proof=".search_proofs:certify_harmonic", proof_bytes=9,
+        certificate="16 vertices, searched for again",
+        needs="any topology; searches all edges once for 64 sources", holds="60",
+        program="gstream.programs.reach:Reach",
+        units=(".levelcounts:begin_searches count_fresh pass_on",),
+        proof_units=("gstream.programs.bfs:BFSBack",),
+    ),
+)  # fmt: skip
 
 AT_ONCE = 64  # searches: bits of a value
-PHI = 0.77351  # Flajolet and Martin 1985
-RADIUS_BYTES = 22  # a vertex: two numbers of the program, sums and radii; names and levels come on top
-LEVELS = (64, 16, 8)  # of radii that are kept at once under a memory cap: the most that have room
-SHARE = 0.9  # of what is ever reached, within an effective radius
 Answer = tuple[list[Column], dict[str, Any]]
 
 
@@ -88,7 +100,7 @@ def check_drawn(session: Session, k: int | None, seed: int) -> None:
     vertices = session.meta.vertices
     if k is not None and k != vertices and not 1 <= k < vertices:
         raise UsageError(f"--k {k}: must be 1 to {vertices}, the number of vertices. Leave it out for all of them.")
-    _check_seed(seed)
+    check_seed(seed)
 
 
 def search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndarray, np.ndarray, int]:
@@ -241,113 +253,7 @@ def _others(session: Session, sources: np.ndarray) -> np.ndarray:
     return others
 
 
-def run_radius(session: Session, sketches: int = 32, max_iter: int = 256, seed: int = 0) -> Answer:
-    """Column radius (effective, in edges), and the summary: effective_diameter, `hops` until no sketch changed.
-
-    Holds 2 bytes a vertex for each hop, beside the program's. Where memory is capped it keeps LEVELS hops at once, and
-    spreads the same sketches again for the hops after these. Raises UsageError on numbers outside their limits.
-    """
-    vertices, natural = session.meta.vertices, session.store.natural_ids()
-    low, high, finals = np.zeros(vertices), np.zeros(vertices), np.zeros(vertices, np.uint16)
-    most = _hold_levels(session, sketches, max_iter, seed)
-
-    def spread(levels: list[np.ndarray], first: int, sums: np.ndarray | None) -> bool:
-        """Add the sums of R to those of levels first, first + 1, ..., and to the last ones, `sums`, where these are
-        not known yet: then there are as many levels as hops, `most` at most. Whether no sketch changed any more."""
-        random, converged = np.random.default_rng(seed), True
-        for _ in range(sketches // 2):
-            draws = np.minimum(random.geometric(0.5, (2, vertices)) - 1, 30)
-            low[:], high[:] = 2.0 ** draws[0][natural], 2.0 ** (32 + draws[1][natural])
-
-            def watch(step: int, value: np.ndarray) -> None:
-                if sums is not None and step == len(levels) < most:
-                    levels.append(sums.copy())
-                if first <= step < first + len(levels):
-                    session.each(levelcounts.add_lowest_zeros, value, levels[step - first])
-
-            limit = max_iter if sums is not None else min(max_iter, first + len(levels) - 1)
-            outcome = session.run(Sketches(low=low, high=high), limit, watch)
-            hops.append(outcome.supersteps)
-            converged &= outcome.converged
-            for later in levels[max(0, outcome.supersteps + 1 - first) :]:
-                session.each(levelcounts.add_lowest_zeros, outcome.value, later)
-            if sums is not None:
-                session.each(levelcounts.add_lowest_zeros, outcome.value, sums)
-        return converged
-
-    levels: list[np.ndarray] = []
-    hops: list[int] = []  # of each run
-    converged = spread(levels, 0, finals)
-    supersteps, longest, radii = session.stats.supersteps, max(hops), Radii(finals, sketches)
-    radii.add(levels)
-    for first in range(most, longest + 1, most):
-        levels = [np.zeros_like(finals) for _ in range(min(most, longest + 1 - first))]
-        spread(levels, first, None)
-        radii.add(levels)
-    found = {"effective_diameter": radii.diameter, "hops": longest}
-    return [Column("radius", radii.radius)], found | session.finish(supersteps, converged)
-
-
-def _hold_levels(session: Session, sketches: int, max_iter: int, seed: int) -> int:
-    """Hold the arrays of radii, and as many levels as have room beside the program: so many. Raises CapError where the
-    fewest of LEVELS have none, and UsageError."""
-    program, engine = program_of_radius(session, sketches, max_iter, seed), session.engine
-    counts = [min(most, max_iter + 1) for most in LEVELS]
-    engine.beside_bytes += session.meta.vertices * (RADIUS_BYTES + session.id_dtype.itemsize)
-    if engine.options.host_memory is None:
-        return max_iter + 1
-    beside = engine.beside_bytes
-    for most in counts:
-        engine.beside_bytes = beside + most * 2 * session.meta.vertices
-        try:
-            foresee_runs(session, program)
-            break
-        except CapError:
-            if most == counts[-1]:
-                raise
-    return most
-
-
-def program_of_radius(session: Session, sketches: int, max_iter: int, seed: int) -> Sketches:
-    """The program of two sketches. Raises UsageError on numbers that mean nothing."""
-    if sketches < 2 or sketches % 2 or sketches > 1024:
-        raise UsageError(f"--sketches {sketches}: must be an even number from 2 to 1024. The default is 32.")
-    if max_iter < 0:
-        raise UsageError(f"--max-iter {max_iter}: must be at least 0. It counts hops.")
-    _check_seed(seed)
-    return Sketches(low=np.zeros(session.meta.vertices), high=np.zeros(session.meta.vertices))
-
-
-class Radii:
-    """Effective radii by levels: sums of R within 0, 1, ... hops, as they come.
-
-    radius: int32[V], of the levels so far. finals: uint16[V], the sums within any number of hops.
-    """
-
-    def __init__(self, finals: np.ndarray, sketches: int) -> None:
-        self._bound, self._sketches = 2.0 ** (finals / sketches) * SHARE, sketches
-        self.radius = np.zeros(len(finals), np.int32)
-        self._pairs: list[float] = []  # vertices within so many hops of each other
-
-    def add(self, levels: list[np.ndarray]) -> None:
-        """The next levels, uint16[V] each."""
-        for level in levels:
-            reached = 2.0 ** (level / self._sketches)
-            self.radius += reached < self._bound
-            self._pairs.append(float(reached.sum()) / PHI)
-
-    @property
-    def diameter(self) -> float:
-        """The effective diameter, once all levels are there."""
-        pairs = self._pairs
-        wanted = SHARE * pairs[-1]
-        after = next(h for h, within in enumerate(pairs) if within >= wanted)
-        if after == 0:
-            return 0.0
-        return after - 1 + (wanted - pairs[after - 1]) / (pairs[after] - pairs[after - 1])
-
-
-def _check_seed(seed: int) -> None:
+def check_seed(seed: int) -> None:
     if seed < 0:
         raise UsageError(f"--seed {seed}: must be at least 0. It is where the draw begins.")
 

@@ -6,9 +6,6 @@ The equations are those of the programs, after CuSha (Khorasani et al. 2014); al
 with lines `vertex value`. In a circuit these are the voltages that sources hold; weights are conductances, of 0 and
 more, and a vertex without in-edges keeps its voltage. Heat: a share `rate` of the difference flows per unit of weight;
 by default 1 / (greatest sum of weights into a vertex), with which temperatures stay between the first ones.
-
-Runs gstream.programs.heat, circuit and neural; needs weights; holds 32 to 40 bytes a vertex; certificate:
-gstream.algorithms.centrality.step_proofs.
 """
 
 from __future__ import annotations
@@ -18,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.declaration import INITIAL, NUMBER, Algorithm, Option, exactly
 from gstream.algorithms.support.arguments import check_weights, need_weights
 from gstream.algorithms.support.caps import foresee_runs
 from gstream.algorithms.support.session import Session
@@ -30,6 +28,45 @@ from gstream.programs.neural import Neural
 from gstream.results.column import Column
 from gstream.results.result import count_not_finite
 from pagestore.errors import UsageError
+
+ALGORITHMS = (
+    Algorithm(
+        "heat", "heat simulation, as CuSha and Garaph run it",
+        definition="rate * weight * difference flows along in-edges, all at once, `iterations` times; repeated "
+        "edges count",
+        columns=("vertex", "temperature"), best="largest",
+        options=(
+            INITIAL, exactly(10),
+            Option("rate", NUMBER, help="share of a difference that flows by unit of weight and step; default: stable"),
+        ),
+        plan="program_of_heat", proof=".step_proofs:certify_heat", proof_bytes=56, certificate="all steps again",
+        needs="weights of 0 or more", holds="40", weights=True,
+        program="gstream.programs.heat:Heat", units=("gstream.programs.inflow:Inflow",),
+        proof_units=(".step_proofs:spread_weights",),
+    ),
+    Algorithm(
+        "circuit", "circuit simulation, as CuSha and Garaph run it",
+        "Voltages that `initial` gives are held.",
+        definition="mean of in-neighbours by weight, all at once, `iterations` times; given ones hold; repeated "
+        "edges count",
+        columns=("vertex", "voltage"), best="largest", options=(INITIAL, exactly(10)),
+        plan="program_of_circuit", proof=".step_proofs:certify_circuit", proof_bytes=56, certificate="all steps again",
+        needs="weights of 0 or more", holds="40", weights=True,
+        program="gstream.programs.circuit:Circuit",
+        units=("gstream.programs.inflow:Inflow",),
+        proof_units=(".step_proofs:spread_weights",),
+    ),
+    Algorithm(
+        "neural", "neural network simulation, as CuSha and Garaph run it",
+        definition="tanh of the weighted sum of in-neighbours, all at once, `iterations` times; repeated edges "
+        "count",
+        columns=("vertex", "activation"), best="largest", options=(INITIAL, exactly(10)),
+        plan="program_of_neural", proof=".step_proofs:certify_neural", proof_bytes=56, certificate="all steps again",
+        needs="weights", holds="32", weights=True,
+        program="gstream.programs.neural:Neural",
+        proof_units=(".step_proofs:spread_weights",),
+    ),
+)  # fmt: skip
 
 ROUNDING = 1e-9  # of temperatures, by thousands of steps in double precision
 Answer = tuple[list[Column], dict[str, Any]]

@@ -12,10 +12,6 @@ answer, sorted, 3 IDs, 2 weights and 8 bytes an edge meanwhile.
 Certificate: the forest's edges close no cycle (union-find); no edge of the graph joins two of its trees (cuts); every
 edge of the graph comes after the greatest edge on the forest's path between its ends, or is that edge (cycles: Tarjan
 1983, Data Structures and Network Algorithms, chapter 6), and each of the forest's edges is met so in the graph.
-
-Runs gstream.algorithms.components.boruvka; needs an undirected store with weights; holds 26 to 32 bytes a vertex, as
-above;
-certificate: gstream.algorithms.components.spanning_proof, as above.
 """
 
 from __future__ import annotations
@@ -25,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.components import boruvka, spanning_proof
+from gstream.algorithms.declaration import EDGE, Algorithm
 from gstream.algorithms.support.arguments import need_weights
 from gstream.algorithms.support.edgerows import check_ascending, edge_columns, natural_names
 from gstream.algorithms.support.refusal import check_said, refuse, refuse_edge
@@ -33,6 +30,16 @@ from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits
 from gstream.results.column import Column
 from pagestore.errors import UsageError
 from pagestore.sizes import show_things
+
+ALGORITHM = Algorithm(
+    "msf", "minimum spanning forest of an undirected graph: a row an edge",
+    "There is one answer. Summary: total_weight, forest_edges, trees.",
+    definition="ties by the edges' ends, the lesser first; the lightest of repeated edges, no self-loops",
+    columns=("source", "target", "weight"), rows=EDGE,
+    proof="certify_msf", proof_bytes=37, certificate="exact", needs="an undirected store with weights", weights=True,
+    holds="26 to 32, reordered 4 more; of the answer 22 to 28 an edge",
+    units=(".boruvka:scan_lists settle_shared",), proof_units=(".spanning_proof:check_edges",),
+)  # fmt: skip
 
 WAYS = 64  # times that ways to roots are halved: as many as bits of their lengths
 SUMMED = 1 << 20  # weights whose sum is taken at once: no sum of so many 4-byte integers leaves 64 bits

@@ -16,9 +16,6 @@ beside all pages where one thread works. Sweeps visit lists of vertices without 
 whose colour changed.
 Certificate: within each component its root reaches all and all reach the root; and between components there is no
 cycle, as they can be taken off one after the other, none having an edge from one that is left.
-
-Runs gstream.algorithms.components.one_thread, gstream.algorithms.components.strong; needs any topology; holds 17 bytes
-a vertex, at first as bfs; certificate: by its definition, as above.
 """
 
 from __future__ import annotations
@@ -30,6 +27,7 @@ import numpy as np
 from gstream.algorithms.components import one_thread, strong, unionfind
 from gstream.algorithms.components.component_proofs import certify_wcc
 from gstream.algorithms.components.wcc import run_wcc
+from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.support.arguments import unreached
 from gstream.algorithms.support.lists import lists_of
 from gstream.algorithms.support.page_kernels import join_falls
@@ -40,6 +38,15 @@ from gstream.programs.bfs import BFS, BFSBack
 from gstream.results.column import Column
 from pagestore.errors import ResourceError, UsageError
 from pagestore.sizes import show_things
+
+ALGORITHM = Algorithm(
+    "scc", "strongly connected components, named by their least vertex",
+    columns=("vertex", "component"), groups=True,
+    proof="certify_scc", proof_bytes=36, certificate="by its definition",
+    needs="any topology", holds="17, at first as bfs",
+    units=("cuda:components", "gstream.programs.bfs:BFS BFSBack", ".strong:mark_ends spread_colors collect"),
+    proof_units=(".strong:check_reach count_entries take_off",),
+)  # fmt: skip
 
 LONGEST = 1000  # supersteps of a search: where paths are longer, colours divide them sooner
 AT_ONCE = 1 << 23  # edges that one of the host's threads walks without searches: 0.1 s, or 3 s of a path in any order

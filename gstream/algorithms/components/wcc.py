@@ -20,9 +20,6 @@ the out- and in-lists of vertices outside the giant together take more pages.
 
 hcc propagates labels instead. Where many vertices still change after some supersteps, as along long paths, union-find
 ends what it began: label propagation takes as many supersteps as the longest shortest path has edges.
-
-Runs gstream.algorithms.components.unionfind, hcc gstream.programs.wcc; needs any topology, hcc an undirected store;
-holds 8 bytes a vertex, directed 12; certificate: gstream.algorithms.components.component_proofs.
 """
 
 from __future__ import annotations
@@ -34,11 +31,30 @@ import numpy as np
 
 from gstream.algorithms.components import unionfind
 from gstream.algorithms.components.forest import HostForest, foresee_forest, forest_bytes, least_members, names_bytes
+from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.support.session import Session
 from gstream.devices.job import DeviceMemoryError
+from gstream.programs.wcc import WCC, WCC64
 from gstream.results.column import Column
 from pagestore.errors import UsageError
 from pagestore.layout import HEAD_NEIGHBOURS
+
+ALGORITHMS = (
+    Algorithm(
+        "wcc", "weakly connected components, named by their least vertex",
+        columns=("vertex", "component"), groups=True,
+        plan="program_of_wcc", proof=".component_proofs:certify_wcc", proof_bytes=8, certificate="exact",
+        needs="any topology", holds="8, directed 12", units=("cuda:components",),
+    ),
+    Algorithm(
+        "hcc", "components by label propagation, for comparison with wcc",
+        "wcc is faster.",
+        columns=("vertex", "component"), groups=True,
+        plan="program_of_hcc", proof=".component_proofs:certify_wcc", proof_bytes=8, certificate="exact", kept=True,
+        needs="an undirected store", holds="8",
+        program="gstream.programs.wcc:WCC", units=("cuda:components",),
+    ),
+)  # fmt: skip
 
 SAMPLED_COLUMNS = 2  # of the first topology's heads, for all vertices; others for vertices outside the giant component
 SAMPLES = 1024
@@ -57,10 +73,15 @@ def run_hcc(session: Session) -> tuple[list[Column], dict[str, Any]]:
     return [Column("component", labels, holds="natural")], found
 
 
-def program_of_hcc(session: Session) -> Any:
-    """The program that propagates labels."""
-    from gstream.programs.wcc import WCC, WCC64
+def program_of_wcc(session: Session) -> WCC:
+    """A program that moves as much as union-find at most, which visits each edge at most once: its first superstep."""
+    if not session.on_gpus:
+        foresee_forest(session)
+    return program_of_hcc(session)
 
+
+def program_of_hcc(session: Session) -> WCC:
+    """The program that propagates labels."""
     return WCC() if session.meta.id_bytes == 4 else WCC64()
 
 

@@ -11,9 +11,6 @@ after many rounds of a GPU, too.
 Certificate: with c the answer, (1) every vertex v has c(v) neighbours u with c(u) >= c(v), so core(v) >= c(v); (2)
 within each layer {c = k} the vertices can be taken off one after the other, each having at most k neighbours left in
 {c >= k}, so no subgraph of minimum degree k + 1 has any of them, and core(v) <= c(v).
-
-Runs gstream.algorithms.density.peeling; needs both topologies; holds 5 bytes a vertex; certificate: by its definition,
-as above.
 """
 
 from __future__ import annotations
@@ -22,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.declaration import WHOLE, Algorithm, Option
 from gstream.algorithms.density import peeling
 from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.refusal import check_said, refuse, refuse_vertices
@@ -32,6 +30,17 @@ from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
 from gstream.records import RecordKernel
 from gstream.results.column import Column
 from pagestore.errors import UsageError
+
+ALGORITHM = Algorithm(
+    "kcore", "core number of every vertex, or with k who is in the k-core",
+    "As networkx.core_number. With k the column is in_core: 1 or 0.",
+    definition="in- and out-neighbours added up; simple graph: no self-loops, repeated edges once",
+    columns=("vertex", "core"), best="largest",
+    options=(Option("k", WHOLE, None, "who is in the N-core; default: all core numbers"),),
+    proof="certify_kcore", proof_bytes=17, certificate="by its definition", needs="both topologies", holds="5",
+    units=("..support.simple:note_ends count_simple", ".peeling:settle find_next open_next peel"),
+    proof_units=(".peeling:count_not_below take_layers",),
+)  # fmt: skip
 
 LISTED_ROUNDS = 16  # in which few lists are looked up one by one
 

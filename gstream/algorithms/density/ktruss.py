@@ -10,9 +10,6 @@ is one block, no page is read again for it.
 Holds 4 bytes a vertex for the order of vertices and 8 for the place of its edges (4 more past 2^32 edges); 4 bytes and
 2 bits an edge, a third with numbers; of a block, as triangles, 4 bytes an edge (8 past 2^30 vertices) and 16 a vertex,
 and nearly as much again for edges that are taken off; of the answer, sorted, 3 IDs and 24 bytes an edge meanwhile.
-
-Runs gstream.algorithms.density.truss; needs an undirected store; holds 12 bytes a vertex and, as above, an edge;
-certificate: gstream.algorithms.density.truss_proof.
 """
 
 from __future__ import annotations
@@ -23,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.declaration import EDGE, WHOLE, Algorithm, Option
 from gstream.algorithms.density import truss
 from gstream.algorithms.density.triangles import Lists, entries_dtype, higher_lists, joined_ways, most_higher
 from gstream.algorithms.support.blocks import (
@@ -42,6 +40,21 @@ from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits
 from gstream.results.column import Column
 from pagestore.errors import UsageError
+
+ALGORITHM = Algorithm(
+    "ktruss", "truss number of every edge, or with k the edges of the k-truss",
+    "As networkx.k_truss. With k there is no column truss.",
+    definition="edges in k - 2 triangles of the k-truss or more, as NetworkX; simple graph",
+    columns=("source", "target", "truss"), rows=EDGE,
+    options=(Option("k", WHOLE, None, "the edges of the N-truss; default: all truss numbers"),),
+    proof=".truss_proof:certify_ktruss", proof_bytes=20, certificate="by its definition, whole lists",
+    needs="an undirected store", holds="12; 4.4 an edge, of the answer 28 more; blocks",
+    units=(
+        ".joins:count_higher gather_higher",
+        ".truss:count_supports mark_dying mark_next list_dying lose_triangles take_dying",
+    ),
+    proof_units=("..support.simple:note_ends count_simple", ".truss_proof:copy_lists"),
+)  # fmt: skip
 
 BITS = 64  # of a word
 VERTEX_BYTES = 24  # of a block: where a vertex's entries start and end, and where its dying edges end

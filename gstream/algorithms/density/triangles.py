@@ -14,9 +14,6 @@ and are joined both ways then. Where all lists fit, each page is moved twice: on
 
 Holds 24 bytes a vertex (triangles) or 28 (LCC) and degrees, on the host's cores 2 bits for each thread; a block 4 bytes
 for each edge between neighbours (8 past 2^30 vertices) and 16 for each vertex.
-
-Runs gstream.algorithms.density.joins; needs an undirected store, lcc any topology; holds 24 bytes a vertex, lcc 28,
-degrees and blocks; certificate: gstream.algorithms.density.triangle_proofs.
 """
 
 from __future__ import annotations
@@ -28,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.density import joins
 from gstream.algorithms.support.blocks import (
     VERTEX_BYTES,
@@ -45,6 +43,34 @@ from gstream.algorithms.support.blocks import (
 from gstream.algorithms.support.session import Session
 from gstream.results.column import Column
 from pagestore.errors import UsageError
+
+ALGORITHMS = (
+    Algorithm(
+        "triangles", "triangles of every vertex of an undirected graph",
+        "As networkx.triangles. Summary: triangles, all of them.",
+        definition="simple graph: no self-loops, repeated edges once",
+        columns=("vertex", "triangles"), best="largest",
+        proof=".triangle_proofs:certify_triangles", proof_bytes=16, certificate="64 vertices, counted again; the sum",
+        needs="an undirected store", holds="24, degrees, 2 bits a thread; blocks",
+        units=(".joins:count_higher gather_higher close_triangles",),
+        proof_units=(
+            ".triangle_proofs:mark_near", "..support.simple:note_ends", ".triangle_proofs:count_between",
+        ),
+    ),
+    Algorithm(
+        "lcc", "local clustering coefficient, LDBC's definition",
+        "Of undirected graphs networkx.clustering's.",
+        definition="LDBC's: edges among neighbours either way / d(d - 1) (directed NetworkX: Fagiolo's); simple "
+        "graph",
+        columns=("vertex", "lcc"), best="largest",
+        proof=".triangle_proofs:certify_lcc", proof_bytes=16, certificate="64 vertices, counted again",
+        needs="any topology", holds="28, degrees, 2 bits a thread; blocks",
+        units=(".joins:count_higher gather_higher close_triangles",),
+        proof_units=(
+            ".triangle_proofs:mark_near", "..support.simple:note_ends", ".triangle_proofs:count_between",
+        ),
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,6 @@ Holds 2 IDs, 8 bytes and the degrees a vertex, and a block of lists (gstream.alg
 neighbour and 16 bytes for each vertex in it, that must have room for the longest list. A round moves each page once; of
 a directed store with one topology, all pages once a block. A mode does not depend on the order of its labels, so
 devices, blocks and threads change nothing.
-
-Runs gstream.algorithms.labelling.labels; needs any topology; holds 16 bytes a vertex, degrees and blocks; certificate:
-none exists, because a label follows from the labels of the round before, which are gone: only all rounds again would
-tell.
 """
 
 from __future__ import annotations
@@ -22,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.declaration import Algorithm, exactly
 from gstream.algorithms.labelling import labels
 from gstream.algorithms.support.blocks import (
     Blocks,
@@ -38,6 +35,17 @@ from gstream.algorithms.support.session import Session
 from gstream.results.column import Column
 from pagestore.errors import UsageError
 from pagestore.io import aligned_empty
+
+ALGORITHM = Algorithm(
+    "cdlp", "communities by label propagation, LDBC's definition",
+    "A community is named by a vertex of the graph.",
+    definition="LDBC's: rounds all at once, ties to the least label; repeated edges and two-way neighbours "
+    "count each",
+    columns=("vertex", "community"), groups=True,
+    options=(exactly(10, "N rounds, fewer where nothing changes"),),
+    certificate="none: a label follows from the labels of the round before, which are gone",
+    needs="any topology", holds="16, degrees; blocks", units=(".labels:gather_labels",),
+)  # fmt: skip
 
 FIRST_BYTES = 8  # `Blocks` holds one element more than there are vertices
 CURSOR_BYTES = 8  # of a vertex of a block, beside labels of its neighbours

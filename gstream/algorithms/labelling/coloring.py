@@ -13,9 +13,6 @@ vertices can be coloured at a time, as in cliques, one of the host's threads goe
 Holds 16 bytes and 3 bits a vertex, and at the beginning a degree (past 2^32 edges 4 bytes more) and, reordered, a
 natural index. A round visits the lists of the vertices that it colours; of a directed store with one topology, the
 pages of all that have no colour, and all where somebody looks for one past the first 64.
-
-Runs gstream.algorithms.labelling.palette; needs any topology; holds 17 bytes a vertex; certificate: by its definition,
-one sweep over all edges for every 64 colours.
 """
 
 from __future__ import annotations
@@ -25,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.components.msf import natural_bytes
+from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.labelling import palette
 from gstream.algorithms.support.blocks import degrees_bytes, most_neighbours, neighbours, neighbours_dtype
 from gstream.algorithms.support.edgerows import natural_names
@@ -36,6 +34,17 @@ from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, list_bits, set_bits
 from gstream.results.column import Column
 from pagestore.sizes import show_things
+
+ALGORITHM = Algorithm(
+    "coloring", "greedy colouring, vertices of large degree first",
+    "As networkx.greedy_color, the largest first; colours count from 0.",
+    definition="greedy, large degrees as stored first, ties by a hash; neighbours either way, self-loops don't "
+    "count",
+    columns=("vertex", "color"), best="first",
+    proof="certify_coloring", proof_bytes=12, certificate="by its definition",
+    needs="any topology", holds="17, degrees at first, reordered 4 more then",
+    units=(".palette:count_ahead give_colors tell_behind",), proof_units=(".palette:check_colors",),
+)  # fmt: skip
 
 
 def run_coloring(session: Session) -> tuple[list[Column], dict[str, Any]]:

@@ -5,10 +5,6 @@ No two vertices of the set are neighbours, and every other vertex has a neighbou
 Vertices of equal degree come by a hash of the natural index, so the set is the same whatever the order of the store.
 
 A round takes two sweeps over undecided vertices.
-
-Runs gstream.algorithms.labelling.independent; needs any topology; holds 5 bytes a vertex and 2 bits, reordered an ID
-more;
-certificate: by its definition, one sweep over all edges.
 """
 
 from __future__ import annotations
@@ -18,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.components.msf import natural_bytes
+from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.labelling import independent
 from gstream.algorithms.support.blocks import degrees_bytes, neighbours, neighbours_dtype
 from gstream.algorithms.support.edgerows import natural_names
@@ -25,6 +22,17 @@ from gstream.algorithms.support.refusal import check_edges, check_said, refuse, 
 from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes
 from gstream.results.column import Column
+
+ALGORITHM = Algorithm(
+    "mis", "a maximal independent set",
+    "The set, whose vertices have in_set 1 and others 0, is the same in any order of the store.",
+    definition="greedy, small degrees as stored first, ties by a hash; neighbours either way, self-loops don't "
+    "count",
+    columns=("vertex", "in_set"), best="largest",
+    proof="certify_mis", proof_bytes=2, certificate="by its definition",
+    needs="any topology", holds="5 and degrees, reordered 4 more",
+    units=(".independent:block push_out",), proof_units=(".independent:check_set",),
+)  # fmt: skip
 
 
 def run_mis(session: Session) -> tuple[list[Column], dict[str, Any]]:

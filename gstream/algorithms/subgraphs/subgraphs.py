@@ -13,9 +13,6 @@ egonets what bfs holds, meanwhile, other sets a byte a vertex.
 
 Certificate: all pages are looked at again, sets looked up again (an egonet's proved as bfs's distances), and the edges
 found there are as many as the rows, with the same sum of their hashes.
-
-Runs gstream.algorithms.subgraphs.extract; needs any topology; holds 2 bits a vertex, reordered and undirected 4 bytes
-a vertex more; certificate: all rows by their hashes, as above.
 """
 
 from __future__ import annotations
@@ -26,6 +23,17 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.declaration import (
+    EITHER_WAY,
+    NODES,
+    RADIUS,
+    SOURCE,
+    STORED_EDGE,
+    SWITCH,
+    VERTEX_SET,
+    Algorithm,
+    Option,
+)
 from gstream.algorithms.subgraphs import extract
 from gstream.algorithms.subgraphs.edge_table import Chosen, EdgeTable
 from gstream.algorithms.support.arguments import source_ids, unreached
@@ -34,11 +42,53 @@ from gstream.algorithms.support.edgerows import natural_names
 from gstream.algorithms.support.refusal import refuse
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.vertex_files import find_vertices
-from gstream.algorithms.traversal.bfs import check_radius, program_of_bfs, run_khop
+from gstream.algorithms.traversal.bfs import check_radius, run_khop
 from gstream.algorithms.traversal.distance_proofs import certify_khop
 from gstream.hostcode.bitmaps import bitmap_bytes, bits_where, count_bits
+from gstream.programs.bfs import BFS
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.streams import STDIN
+
+ALGORITHMS = (
+    Algorithm(
+        "subgraph", "edges among some vertices: the induced subgraph",
+        "The column weight is there where the store has weights. Of an undirected edge the lesser end comes first.",
+        definition="edges with both ends in the set, repeated ones and self-loops each; an undirected edge is one "
+        "row",
+        columns=("source", "target", "weight"), rows=STORED_EDGE, options=(NODES,),
+        proof="certify_subgraph", proof_bytes=4, certificate="exact, by hashes",
+        needs="any topology", holds="2, reordered and undirected 4 more",
+        units=(".extract:count_edges",), proof_units=(".extract:sum_edges sum_plain_edges",),
+    ),
+    Algorithm(
+        "egonet", "edges among the vertices within some edges of a source",
+        "The column weight is there where the store has weights.",
+        definition="edges among what lies within the radius, along out-edges or, undirected, any; repeated ones "
+        "each",
+        columns=("source", "target", "weight"), rows=STORED_EDGE,
+        options=(SOURCE, RADIUS, Option("center", SWITCH, True, "with its sources"), EITHER_WAY),
+        proof="certify_egonet", proof_bytes=11, certificate="exact, by hashes",
+        needs="any topology", holds="as bfs, and 2",
+        units=("gstream.programs.bfs:BFS", "..traversal.bothways:step_both", ".extract:count_edges"),
+        proof_units=(
+            "..traversal.nearest:nearest_by_hops", "..traversal.distance_proof_kernels:check_hops",
+            "..traversal.bothways:check_both", ".extract:sum_edges sum_plain_edges",
+        ),
+    ),
+    Algorithm(
+        "cross", "edges from some vertices to others",
+        "The column weight is there where the store has weights. Of undirected stores the edges between the sets.",
+        definition="edges from the first set to the second, repeated ones each; directed, not back (NetworkX: both "
+        "ways)",
+        columns=("source", "target", "weight"), rows=STORED_EDGE,
+        options=(
+            NODES, Option("targets", VERTEX_SET, None, "vertices that edges lead to, one a line; default: all others"),
+        ),
+        proof="certify_cross", proof_bytes=4, certificate="exact, by hashes",
+        needs="any topology", holds="2, reordered and undirected 4 more",
+        units=(".extract:count_edges",), proof_units=(".extract:sum_edges sum_plain_edges",),
+    ),
+)  # fmt: skip
 
 
 def run_subgraph(session: Session, nodes: Any) -> tuple[Chosen, dict[str, Any]]:
@@ -64,7 +114,7 @@ def run_egonet(
     if undirected and session.meta.directed:  # distances, too
         session.foresee(4 * session.meta.vertices + swept)
     else:
-        foresee_runs(session, program_of_bfs(source_ids(source, "egonet"), radius), later=swept + session.least_pages())
+        foresee_runs(session, BFS(source=source_ids(source, "egonet")), later=swept + session.least_pages())
     inside, rounds = _near(session, source, radius, center, undirected)
     return _choose(session, inside, inside, rounds + 1, {"chosen_vertices": int(count_bits(inside))})
 

@@ -3,9 +3,6 @@
 distance(v) = fewest edges of a path along out-edges from the nearest source, as networkx's
 single_source_shortest_path_length; of khop up to a radius, which are the vertices of networkx.ego_graph. Edges of
 undirected graphs lead both ways.
-
-Runs gstream.programs.bfs, khop either way gstream.algorithms.traversal.bothways; needs any topology; holds 8 bytes a
-vertex, of heads 16, of predecessors 4 more; certificate: gstream.algorithms.traversal.distance_proofs.
 """
 
 from __future__ import annotations
@@ -14,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.declaration import EITHER_WAY, PREDECESSORS, RADIUS, SOURCE, WHOLE, Algorithm, Option
 from gstream.algorithms.support.arguments import source_ids, unreached
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal.bothways import near_both
@@ -22,6 +20,35 @@ from gstream.programs.bfs import BFS
 from gstream.results.column import Column
 from gstream.results.result import LDBC_NO_HOPS
 from pagestore.errors import UsageError
+
+ALGORITHMS = (
+    Algorithm(
+        "bfs", "breadth-first search: fewest edges from a source",
+        """From the nearest source along out-edges. Of several predecessors that are as near, the one of least store ID
+        is taken, so --order of the store may change which (never the distances).""",
+        columns=("vertex", "distance", "predecessor"),
+        options=(
+            SOURCE,
+            Option("depth_limit", WHOLE, None, "go at most N edges far; default: to the end", True),
+            PREDECESSORS,
+        ),
+        plan="program_of_bfs", proof=".distance_proofs:certify_bfs", proof_bytes=8, certificate="exact", kept=True,
+        needs="any topology", holds="8, heads 16, predecessors 4",
+        program="gstream.programs.bfs:BFS", units=(".nearest:nearest_by_hops",),
+        proof_units=(".distance_proof_kernels:check_hops",),
+    ),
+    Algorithm(
+        "khop", "vertices within some edges of a source",
+        "The distance is null elsewhere.",
+        columns=("vertex", "distance"), options=(SOURCE, RADIUS, EITHER_WAY),
+        plan="program_of_khop", proof=".distance_proofs:certify_khop", proof_bytes=9, certificate="exact", kept=True,
+        needs="any topology", holds="8, heads 16",
+        program="gstream.programs.bfs:BFS", units=(".bothways:step_both",),
+        proof_units=(
+            ".nearest:nearest_by_hops", ".distance_proof_kernels:check_hops", ".bothways:check_both",
+        ),
+    ),
+)  # fmt: skip
 
 
 def run_bfs(
@@ -32,7 +59,7 @@ def run_bfs(
     source: one user ID or several (distance to the nearest). depth_limit: vertices farther away count as not reached.
     Raises UsageError (no source, or one that is not in the graph; a negative limit).
     """
-    program = program_of_bfs(source, depth_limit)
+    program = program_of_bfs(session, source, depth_limit, predecessors)
     sources = session.store.lookup(program.source)
     finds = predecessors or session.proof_bytes  # a certificate looks for predecessors that are not there
     later = predecessor_bytes(session, BFS.value.dtype, weighted=False) if finds else 0
@@ -44,7 +71,7 @@ def run_bfs(
     return columns, found | {"reached": count_reached(outcome.value)}
 
 
-def program_of_bfs(source: Any, depth_limit: int | None) -> BFS:
+def program_of_bfs(session: Session, source: Any, depth_limit: int | None, predecessors: bool) -> BFS:
     """The program of a search. Raises UsageError (no source, negative limit)."""
     ids = source_ids(source, "bfs")
     if depth_limit is not None and depth_limit < 0:

@@ -8,10 +8,6 @@ level is a look at all pages. Where vertices are left over, they hold a cycle, a
 program: counts need a SUM, and a program with SUM would sweep all pages a level.
 With `weighted`, distance is the greatest total weight of a path that ends at v, one vertex alone weighing 0 (NetworkX's
 dag_longest_path_length).
-
-Runs gstream.algorithms.traversal.dag; needs a directed store with out-pages; holds 16 bytes a vertex and 2 bits,
-weighted 24;
-certificate: every level follows from the in-edges', by one more sweep, of distances another.
 """
 
 from __future__ import annotations
@@ -21,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.declaration import SWITCH, Algorithm, Option
 from gstream.algorithms.support.arguments import need_weights
 from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.page_kernels import join_falls
@@ -31,6 +28,17 @@ from gstream.algorithms.traversal import dag
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, set_bits
 from gstream.results.column import Column
 from pagestore.errors import InputError, UsageError
+
+ALGORITHM = Algorithm(
+    "levels", "topological levels, and longest paths, of a graph without cycles",
+    "The column distance, of the longest path by weight, is there if weighted.",
+    definition="most edges of a path that leads to a vertex; weighted, too: greatest weight of one, at least 0",
+    columns=("vertex", "level", "distance"), best="largest",
+    options=(Option("weighted", SWITCH, False, "longest paths by weight, too"),),
+    proof="certify_levels", proof_bytes=32, certificate="exact",
+    needs="a directed store with out-pages", holds="16, weighted 24",
+    units=(".dag:take_level peel reach_out find_above",), proof_units=(".dag:levels_again distances_again",),
+)  # fmt: skip
 
 SHOWN = 10  # vertices of a cycle in a message, at most
 

@@ -4,9 +4,6 @@ distance(v) = least sum of weights of a path along out-edges from the nearest so
 Integer weights: sums in u32 where no path can reach 2^32 - 1, else in i64. Float weights: float32, and again in float64
 where that holds no such sums (gstream.algorithms.traversal.float_sums), or at once on request; then a distance is the
 least sum in that arithmetic.
-
-Runs gstream.programs.sssp; needs weights of 0 or more; holds 8 to 12 bytes a vertex, of predecessors 8 more;
-certificate: gstream.algorithms.traversal.distance_proofs.
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.declaration import FLOAT64, NUMBER, PREDECESSORS, SOURCE, Algorithm, Option
 from gstream.algorithms.support.arguments import check_weights, limit_of, source_ids, unreached
 from gstream.algorithms.support.caps import foresee_runs
 from gstream.algorithms.support.session import Session
@@ -28,6 +26,26 @@ from gstream.results.result import LDBC_NO_PATH
 from pagestore.errors import UsageError
 from pagestore.meta import Meta
 from pagestore.sizes import show_things
+
+ALGORITHM = Algorithm(
+    "sssp", "shortest paths by edge weight from a source",
+    """From the nearest source. Sums of integer weights are exact; of float weights float32, or float64 on request. Of
+    several predecessors on shortest paths, the one of least distance is taken, then of fewest edges from there, then of
+    least store ID, which --order of the store may change (never the distances).""",
+    columns=("vertex", "distance", "predecessor"),
+    options=(
+        SOURCE, PREDECESSORS, FLOAT64,
+        Option("cutoff", NUMBER, None, "vertices farther away count as not reached", True),
+    ),
+    plan="program_of_sssp", proof=".distance_proofs:certify_sssp", proof_bytes=24, kept=True,
+    certificate="exact; of float weights a bound of the error",
+    needs="weights of 0 or more", holds="8 to 12, predecessors 8", weights=True,
+    program="gstream.programs.sssp:SSSP",
+    units=(".nearest:nearest_by_weight spread_hops",),
+    proof_units=(
+        ".distance_proof_kernels:check_paths", "gstream.programs.sssp:SSSP64", ".distance_proof_kernels:check_lengths",
+    ),
+)  # fmt: skip
 
 EXACT = 1 << 53  # whole numbers up to this one are float64s
 
@@ -88,6 +106,13 @@ def _digits_lost(distance: np.ndarray) -> str:
     lost = int(np.count_nonzero((distance > EXACT) & (distance != unreached(distance.dtype))))
     verb = "is" if lost == 1 else "are"
     return f"{show_things(lost, 'distance')} past 2^53 {verb} shown rounded, to 16 digits" if lost else ""
+
+
+def program_of_sssp(session: Session, source: Any, float64: bool, **options: Any) -> SSSP:
+    """The program of the first search. Raises UsageError (no source, no weights), InputError (a wrong weight)."""
+    ids = source_ids(source, "sssp")
+    check_weights(session)
+    return program_for(session.meta, float64)(source=ids)
 
 
 def program_for(meta: Meta, float64: bool = False) -> type[SSSP]:

@@ -2,9 +2,6 @@
 
 NetworkX has no such function; in undirected graphs the widest paths are those of a maximum spanning tree. The width of
 a source is infinite. Weights must be 0 or more. Float weights are compared as float32, integers as 64 bits.
-
-Runs gstream.programs.widest; needs weights of 0 or more; holds 8 bytes a vertex, of integer weights 20; certificate:
-gstream.algorithms.traversal.width_proof.
 """
 
 from __future__ import annotations
@@ -13,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.declaration import SOURCE, Algorithm
 from gstream.algorithms.support.arguments import check_weights, source_ids
 from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
@@ -21,6 +19,16 @@ from gstream.algorithms.traversal import width_proof
 from gstream.hostcode.bitmaps import bitmap, set_bits
 from gstream.programs.widest import Widest, WidestInteger
 from gstream.results.column import Column
+
+ALGORITHM = Algorithm(
+    "widest", "widest paths: greatest least weight from a source",
+    definition="the greatest least weight of a path from a source, infinite at a source",
+    columns=("vertex", "width"), best="largest", options=(SOURCE,),
+    plan="program_of_widest", proof="certify_widest", proof_bytes=9, certificate="exact", kept=True,
+    needs="weights of 0 or more", holds="8, integer weights 20", weights=True,
+    program="gstream.programs.widest:Widest",
+    proof_units=(".width_proof:check_widths bear_widths",),
+)  # fmt: skip
 
 
 def run_widest(session: Session, source: Any) -> tuple[list[Column], dict[str, Any]]:

@@ -1,0 +1,95 @@
+"""Runs an algorithm as it is declared, and refuses options that would spoil its answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gstream.algorithms.declaration import STORED_EDGE, VERTEX, Algorithm, flag
+from gstream.algorithms.registry import ALGORITHMS
+from pagestore.errors import UsageError
+
+if TYPE_CHECKING:
+    from gstream.options.run_options import RunOptions
+    from gstream.results.result import Result
+
+WORDS_BYTES = 8 * 8  # that the bitmaps of a certificate have in their last words
+ENDS = ("depth_limit", "radius", "iterations", "max_iter")  # options that say after how many supersteps a run ends
+
+
+def execute(algorithm: Algorithm, engine: Any, options: dict[str, Any], certify: bool = False) -> Result:
+    """Run on an engine; certify: prove the answer in one more sweep (CertificateError if it is not right)."""
+    from gstream.algorithms.subgraphs.edge_table import EdgeTable
+    from gstream.algorithms.support.session import Session
+    from gstream.results.result import Result
+    from gstream.results.tables import Table
+
+    options = algorithm.checked(options)
+    if certify:
+        check_certificate(algorithm)
+    check_ends(algorithm, engine.options)
+    if engine.options.checkpoint is not None:
+        check_checkpoint(algorithm, options)
+    own = algorithm.defaults | options
+    asked = {option.name: own[option.name] for option in algorithm.options if not option.may_change}
+    with Session(engine, algorithm.name, asked) as session:
+        if certify:
+            session.proof_bytes = _proof_bytes(algorithm, session)
+        columns, found = algorithm.load(f"run_{algorithm.name}")(session, **own)
+        summary = {"algorithm": algorithm.name, "store": session.store.path, "options": _shown(options)} | found
+        if algorithm.definition:
+            summary["definition"] = "; ".join(filter(None, (algorithm.definition, found.get("definition"))))
+        if certify:
+            summary["certificate"] = session.prove(algorithm.load(algorithm.proof), columns, own, found)
+    if algorithm.rows == VERTEX:
+        return Result(session.store, columns, summary, algorithm.best, algorithm.groups)
+    return (EdgeTable if algorithm.rows == STORED_EDGE else Table)(session.store, columns, summary)
+
+
+def check_certificate(algorithm: Algorithm) -> None:
+    """Raise UsageError where the answer can't be proved."""
+    if not algorithm.proof:
+        raise UsageError(f"--certify: {algorithm.name} has no certificate. Leave it out.")
+
+
+def check_checkpoint(algorithm: Algorithm, options: dict[str, Any]) -> None:
+    """Raise UsageError where a run with these options can't be gone on with from a checkpoint."""
+    name = algorithm.name
+    if algorithm.kept and options.get("undirected"):
+        raise UsageError(
+            f"--checkpoint and --undirected contradict each other: {name} along edges either way keeps no "
+            "checkpoints. Leave one of the two out."
+        )
+    if not algorithm.kept:
+        other = " Components of undirected stores are hcc's, too." if name == "wcc" else ""
+        kept = ", ".join(one.name for one in ALGORITHMS.values() if one.kept)
+        raise UsageError(
+            f"--checkpoint: {name} is not one run of one program, which is what can be kept; {kept} are, and programs "
+            f"of your own. Leave it out.{other}"
+        )
+
+
+def check_ends(algorithm: Algorithm, options: RunOptions) -> None:
+    """Raise UsageError where the driver's options would end a run before its answer is right."""
+    if options.max_supersteps is not None:
+        own = " and ".join(flag(option.name) for option in algorithm.options if option.name in ENDS)
+        other = f" ({algorithm.name} has {own})" if own else ""
+        raise UsageError(
+            f"--max-supersteps: is for programs of your own; {algorithm.name} would stop before its answer is right. "
+            f"Leave it out{other}."
+        )
+
+
+def _proof_bytes(algorithm: Algorithm, session: Any) -> int:
+    """What the certificate holds at most, its pages with it."""
+    weights = algorithm.weights or algorithm.rows == STORED_EDGE or "weighted" in algorithm.defaults
+    pages = session.least_pages(session.meta.weighted and weights)
+    return algorithm.proof_bytes * (session.id_dtype.itemsize // 4) * session.meta.vertices + WORDS_BYTES + pages
+
+
+def _shown(options: dict[str, Any]) -> dict[str, Any]:
+    """Options as plain values; sets of vertices, and numbers by vertex, by their size."""
+    shown = {name: value for name, value in options.items() if value is not None}
+    for name in ("personalization", "nodes", "targets"):
+        if hasattr(shown.get(name), "__len__") and not isinstance(shown[name], str):
+            shown[name] = f"{len(shown[name])} vertices"
+    return shown

@@ -1,0 +1,456 @@
+"""The methods of `Graph` that run an algorithm. Made from the declarations: `make stubs` writes this file."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from gstream.results.result import Result
+
+class Methods(ABC):
+    """Every method takes RunOptions by name beside its own options, and `certify` to prove the answer."""
+
+    @abstractmethod
+    def execute(self, algorithm: str, own: dict[str, Any], certify: bool = False, **options: Any) -> Result:
+        """Run an algorithm by name with its own options and RunOptions."""
+
+    def bfs(
+        self,
+        source: Any = None,
+        depth_limit: int | None = None,
+        predecessors: bool = True,
+        certify: bool = False,
+        **options: Any,
+    ) -> Result:
+        """Breadth-first search: fewest edges from a source. Columns: vertex, distance, predecessor.
+
+        From the nearest source along out-edges. Of several predecessors that are as near, the one of least store ID is
+        taken, so --order of the store may change which (never the distances).
+
+        - source: a user ID or several; start here.
+        - depth_limit: go at most N edges far; default: to the end.
+        - predecessors: the column predecessor, and the pass that finds it.
+        - certify: prove the answer (exact).
+        """
+
+    def pagerank(
+        self,
+        alpha: float = 0.85,
+        tol: float = 1e-06,
+        max_iter: int = 100,
+        iterations: int | None = None,
+        personalization: Any = None,
+        float64: bool = False,
+        certify: bool = False,
+        **options: Any,
+    ) -> Result:
+        """PageRank, NetworkX's definition with weight=None. Columns: vertex, pagerank.
+
+        The sum over all vertices is 1. Vertices without a given weight have personalization 0.
+
+        - alpha: share of rank that follows edges.
+        - tol: end at this L1 change, not times n as NetworkX.
+        - max_iter: end after N iterations.
+        - iterations: exactly N iterations.
+        - personalization: a mapping from user IDs to numbers, or a file with lines of `vertex weight`, parted by a tab,
+          comma or blanks; "a, b" 1.
+        - float64: values in double precision.
+        - certify: prove the answer (a bound of the error).
+
+        Definition: dangling vertices give to all, or by personalization; no weights, repeated edges count; tol:
+        absolute L1.
+        """
+
+    def sssp(
+        self,
+        source: Any = None,
+        predecessors: bool = True,
+        float64: bool = False,
+        cutoff: float | None = None,
+        certify: bool = False,
+        **options: Any,
+    ) -> Result:
+        """Shortest paths by edge weight from a source. Columns: vertex, distance, predecessor.
+
+        From the nearest source. Sums of integer weights are exact; of float weights float32, or float64 on request. Of
+        several predecessors on shortest paths, the one of least distance is taken, then of fewest edges from there,
+        then of least store ID, which --order of the store may change (never the distances).
+
+        - source: a user ID or several; start here.
+        - predecessors: the column predecessor, and the pass that finds it.
+        - float64: values in double precision.
+        - cutoff: vertices farther away count as not reached.
+        - certify: prove the answer (exact; of float weights a bound of the error).
+        """
+
+    def wcc(self, certify: bool = False, **options: Any) -> Result:
+        """Weakly connected components, named by their least vertex. Columns: vertex, component.
+
+        - certify: prove the answer (exact).
+        """
+
+    def khop(
+        self, source: Any = None, radius: int = 1, undirected: bool = False, certify: bool = False, **options: Any
+    ) -> Result:
+        """Vertices within some edges of a source. Columns: vertex, distance.
+
+        The distance is null elsewhere.
+
+        - source: a user ID or several; start here.
+        - radius: edges from the source.
+        - undirected: along edges in either direction.
+        - certify: prove the answer (exact).
+        """
+
+    def levels(self, weighted: bool = False, certify: bool = False, **options: Any) -> Result:
+        """Topological levels, and longest paths, of a graph without cycles. Columns: vertex, level, distance.
+
+        The column distance, of the longest path by weight, is there if weighted.
+
+        - weighted: longest paths by weight, too.
+        - certify: prove the answer (exact).
+
+        Definition: most edges of a path that leads to a vertex; weighted, too: greatest weight of one, at least 0.
+        """
+
+    def widest(self, source: Any = None, certify: bool = False, **options: Any) -> Result:
+        """Widest paths: greatest least weight from a source. Columns: vertex, width.
+
+        - source: a user ID or several; start here.
+        - certify: prove the answer (exact).
+
+        Definition: the greatest least weight of a path from a source, infinite at a source.
+        """
+
+    def betweenness(
+        self,
+        k: int | None = None,
+        normalized: bool = True,
+        seed: int | None = None,
+        source: Any = None,
+        endpoints: bool = False,
+        certify: bool = False,
+        **options: Any,
+    ) -> Result:
+        """Betweenness centrality, NetworkX's definition. Columns: vertex, betweenness.
+
+        Without k and source every vertex is a source: two sweeps a level of each. With source, shortest paths from
+        there alone count.
+
+        - k: an estimate from N sources, drawn; default: all.
+        - normalized: scaled by the pairs of vertices.
+        - seed: of what is drawn; default: new each time.
+        - source: a user ID or several; start here.
+        - endpoints: a path's ends count as on it.
+        - certify: prove the answer (all values, but for a bound and a chance of 10^-6).
+
+        Definition: paths by edges, ends count if endpoints; / (n-1)(n-2), with ends n(n-1), if normalized; simple
+        graph.
+        """
+
+    def rwr(
+        self,
+        source: Any = None,
+        alpha: float = 0.85,
+        tol: float = 1e-06,
+        max_iter: int = 100,
+        float64: bool = False,
+        certify: bool = False,
+        **options: Any,
+    ) -> Result:
+        """Random walks with restart: PageRank personalised to sources. Columns: vertex, proximity.
+
+        - source: a user ID or several; start here.
+        - alpha: share of rank that follows edges.
+        - tol: end at this L1 change, not times n as NetworkX.
+        - max_iter: end after N iterations.
+        - float64: values in double precision.
+        - certify: prove the answer (a bound of the error).
+
+        Definition: PageRank from sources, dangling vertices lead there; no weights, repeated edges count; tol: absolute
+        L1.
+        """
+
+    def katz(
+        self,
+        alpha: float = 0.1,
+        beta: float = 1.0,
+        max_iter: int = 1000,
+        tol: float = 1e-06,
+        normalized: bool = True,
+        certify: bool = False,
+        **options: Any,
+    ) -> Result:
+        """Katz centrality, NetworkX's definition. Columns: vertex, katz.
+
+        - alpha: share of a value that each edge carries on.
+        - beta: what each vertex has by itself.
+        - max_iter: end after N iterations.
+        - tol: end at this L1 change, not times n as NetworkX.
+        - normalized: values of length 1.
+        - certify: prove the answer (residual).
+
+        Definition: along in-edges, L2 length 1 if normalized; no weights, repeated edges count; tol: absolute L1
+        change.
+        """
+
+    def eigenvector(self, max_iter: int = 100, tol: float = 1e-06, certify: bool = False, **options: Any) -> Result:
+        """Eigenvector centrality, over in-edges as NetworkX. Columns: vertex, eigenvector.
+
+        - max_iter: end after N iterations.
+        - tol: end at this L1 change, not times n as NetworkX.
+        - certify: prove the answer (residual).
+
+        Definition: along in-edges, of A^T + I, L2 length 1; no weights, repeated edges count; tol: absolute L1 change.
+        """
+
+    def hits(
+        self, max_iter: int = 100, tol: float = 1e-08, normalized: bool = True, certify: bool = False, **options: Any
+    ) -> Result:
+        """Hubs and authorities, each of sum 1 as NetworkX. Columns: vertex, hub, authority.
+
+        - max_iter: end after N iterations.
+        - tol: end at this L1 change, not times n as NetworkX.
+        - normalized: hubs and authorities of sum 1.
+        - certify: prove the answer (residual).
+
+        Definition: hubs and authorities of sum 1 if normalized; no weights, repeated edges count; tol: L1 change of
+        hubs.
+        """
+
+    def degrees(self, certify: bool = False, **options: Any) -> Result:
+        """Degree distribution: vertices of each degree. Columns: degree, vertices.
+
+        A row is a degree. Directed graphs have columns out and in, too: vertices of that out-degree and in-degree.
+
+        - certify: prove the answer (every list counted).
+
+        Definition: in- and out-edges together, repeated ones each; an undirected self-loop counts once (NetworkX:
+        twice).
+        """
+
+    def radius(
+        self, sketches: int = 32, max_iter: int = 256, seed: int = 0, certify: bool = False, **options: Any
+    ) -> Result:
+        """Effective radii and diameter, estimated by sketches (HADI). Columns: vertex, radius.
+
+        Summary: effective_diameter.
+
+        - sketches: Flajolet-Martin sketches a vertex.
+        - max_iter: end after N hops.
+        - seed: of what is drawn.
+
+        Definition: edges to 90 % of what a vertex reaches along out-edges, estimated by sketches (HADI).
+        """
+
+    def closeness(
+        self, wf_improved: bool = True, k: int | None = None, seed: int = 0, certify: bool = False, **options: Any
+    ) -> Result:
+        """Closeness centrality, over paths to a vertex as NetworkX. Columns: vertex, closeness.
+
+        - wf_improved: scale by what is reached.
+        - k: an estimate from N sources, drawn; default: all.
+        - seed: of what is drawn.
+        - certify: prove the answer (16 vertices, searched for again).
+
+        Definition: over paths to a vertex, edges of length 1; scaled by Wasserman and Faust if wf_improved.
+        """
+
+    def harmonic(self, k: int | None = None, seed: int = 0, certify: bool = False, **options: Any) -> Result:
+        """Harmonic centrality, over paths to a vertex as NetworkX. Columns: vertex, harmonic.
+
+        - k: an estimate from N sources, drawn; default: all.
+        - seed: of what is drawn.
+        - certify: prove the answer (16 vertices, searched for again).
+
+        Definition: sum of 1 / distance over paths to a vertex, edges of length 1; not divided by the number of
+        vertices.
+        """
+
+    def heat(
+        self,
+        initial: Any = None,
+        iterations: int = 10,
+        rate: float | None = None,
+        certify: bool = False,
+        **options: Any,
+    ) -> Result:
+        """Heat simulation, as CuSha and Garaph run it. Columns: vertex, temperature.
+
+        - initial: a mapping from user IDs to numbers, or a file with lines of `vertex value`, parted by a tab, comma or
+          blanks.
+        - iterations: exactly N iterations.
+        - rate: share of a difference that flows by unit of weight and step; default: stable.
+        - certify: prove the answer (all steps again).
+
+        Definition: rate * weight * difference flows along in-edges, all at once, `iterations` times; repeated edges
+        count.
+        """
+
+    def circuit(self, initial: Any = None, iterations: int = 10, certify: bool = False, **options: Any) -> Result:
+        """Circuit simulation, as CuSha and Garaph run it. Columns: vertex, voltage.
+
+        Voltages that `initial` gives are held.
+
+        - initial: a mapping from user IDs to numbers, or a file with lines of `vertex value`, parted by a tab, comma or
+          blanks.
+        - iterations: exactly N iterations.
+        - certify: prove the answer (all steps again).
+
+        Definition: mean of in-neighbours by weight, all at once, `iterations` times; given ones hold; repeated edges
+        count.
+        """
+
+    def neural(self, initial: Any = None, iterations: int = 10, certify: bool = False, **options: Any) -> Result:
+        """Neural network simulation, as CuSha and Garaph run it. Columns: vertex, activation.
+
+        - initial: a mapping from user IDs to numbers, or a file with lines of `vertex value`, parted by a tab, comma or
+          blanks.
+        - iterations: exactly N iterations.
+        - certify: prove the answer (all steps again).
+
+        Definition: tanh of the weighted sum of in-neighbours, all at once, `iterations` times; repeated edges count.
+        """
+
+    def msf(self, certify: bool = False, **options: Any) -> Result:
+        """Minimum spanning forest of an undirected graph: a row an edge. Columns: source, target, weight.
+
+        There is one answer. Summary: total_weight, forest_edges, trees.
+
+        - certify: prove the answer (exact).
+
+        Definition: ties by the edges' ends, the lesser first; the lightest of repeated edges, no self-loops.
+        """
+
+    def scc(self, certify: bool = False, **options: Any) -> Result:
+        """Strongly connected components, named by their least vertex. Columns: vertex, component.
+
+        - certify: prove the answer (by its definition).
+        """
+
+    def hcc(self, certify: bool = False, **options: Any) -> Result:
+        """Components by label propagation, for comparison with wcc. Columns: vertex, component.
+
+        wcc is faster.
+
+        - certify: prove the answer (exact).
+        """
+
+    def kcore(self, k: int | None = None, certify: bool = False, **options: Any) -> Result:
+        """Core number of every vertex, or with k who is in the k-core. Columns: vertex, core.
+
+        As networkx.core_number. With k the column is in_core: 1 or 0.
+
+        - k: who is in the N-core; default: all core numbers.
+        - certify: prove the answer (by its definition).
+
+        Definition: in- and out-neighbours added up; simple graph: no self-loops, repeated edges once.
+        """
+
+    def ktruss(self, k: int | None = None, certify: bool = False, **options: Any) -> Result:
+        """Truss number of every edge, or with k the edges of the k-truss. Columns: source, target, truss.
+
+        As networkx.k_truss. With k there is no column truss.
+
+        - k: the edges of the N-truss; default: all truss numbers.
+        - certify: prove the answer (by its definition, whole lists).
+
+        Definition: edges in k - 2 triangles of the k-truss or more, as NetworkX; simple graph.
+        """
+
+    def triangles(self, certify: bool = False, **options: Any) -> Result:
+        """Triangles of every vertex of an undirected graph. Columns: vertex, triangles.
+
+        As networkx.triangles. Summary: triangles, all of them.
+
+        - certify: prove the answer (64 vertices, counted again; the sum).
+
+        Definition: simple graph: no self-loops, repeated edges once.
+        """
+
+    def lcc(self, certify: bool = False, **options: Any) -> Result:
+        """Local clustering coefficient, LDBC's definition. Columns: vertex, lcc.
+
+        Of undirected graphs networkx.clustering's.
+
+        - certify: prove the answer (64 vertices, counted again).
+
+        Definition: LDBC's: edges among neighbours either way / d(d - 1) (directed NetworkX: Fagiolo's); simple graph.
+        """
+
+    def cdlp(self, iterations: int = 10, certify: bool = False, **options: Any) -> Result:
+        """Communities by label propagation, LDBC's definition. Columns: vertex, community.
+
+        A community is named by a vertex of the graph.
+
+        - iterations: N rounds, fewer where nothing changes.
+
+        Definition: LDBC's: rounds all at once, ties to the least label; repeated edges and two-way neighbours count
+        each.
+        """
+
+    def coloring(self, certify: bool = False, **options: Any) -> Result:
+        """Greedy colouring, vertices of large degree first. Columns: vertex, color.
+
+        As networkx.greedy_color, the largest first; colours count from 0.
+
+        - certify: prove the answer (by its definition).
+
+        Definition: greedy, large degrees as stored first, ties by a hash; neighbours either way, self-loops don't
+        count.
+        """
+
+    def mis(self, certify: bool = False, **options: Any) -> Result:
+        """A maximal independent set. Columns: vertex, in_set.
+
+        The set, whose vertices have in_set 1 and others 0, is the same in any order of the store.
+
+        - certify: prove the answer (by its definition).
+
+        Definition: greedy, small degrees as stored first, ties by a hash; neighbours either way, self-loops don't
+        count.
+        """
+
+    def subgraph(self, nodes: Any = None, certify: bool = False, **options: Any) -> Result:
+        """Edges among some vertices: the induced subgraph. Columns: source, target, weight.
+
+        The column weight is there where the store has weights. Of an undirected edge the lesser end comes first.
+
+        - nodes: user IDs, or a file with vertices, one a line.
+        - certify: prove the answer (exact, by hashes).
+
+        Definition: edges with both ends in the set, repeated ones and self-loops each; an undirected edge is one row.
+        """
+
+    def egonet(
+        self,
+        source: Any = None,
+        radius: int = 1,
+        center: bool = True,
+        undirected: bool = False,
+        certify: bool = False,
+        **options: Any,
+    ) -> Result:
+        """Edges among the vertices within some edges of a source. Columns: source, target, weight.
+
+        The column weight is there where the store has weights.
+
+        - source: a user ID or several; start here.
+        - radius: edges from the source.
+        - center: with its sources.
+        - undirected: along edges in either direction.
+        - certify: prove the answer (exact, by hashes).
+
+        Definition: edges among what lies within the radius, along out-edges or, undirected, any; repeated ones each.
+        """
+
+    def cross(self, nodes: Any = None, targets: Any = None, certify: bool = False, **options: Any) -> Result:
+        """Edges from some vertices to others. Columns: source, target, weight.
+
+        The column weight is there where the store has weights. Of undirected stores the edges between the sets.
+
+        - nodes: user IDs, or a file with vertices, one a line.
+        - targets: user IDs, or a file with vertices that edges lead to, one a line; default: all others.
+        - certify: prove the answer (exact, by hashes).
+
+        Definition: edges from the first set to the second, repeated ones each; directed, not back (NetworkX: both
+        ways).
+        """
