@@ -51,6 +51,7 @@ from gstream.devices.job import DevicePlan, Job, Range, Step
 from gstream.devices.page_kernel import PageKernel
 from gstream.devices.vertices import Vertices
 from gstream.hostcode.generate import BLOCK
+from gstream.paging.ownership import Partition
 from gstream.paging.page_source import Batch, nothing
 from gstream.paging.page_table import PageTable
 
@@ -205,6 +206,8 @@ class Exchange(ABC):
     Devices are numbered through all processes of a run, each of which makes the same calls in the same order. `slices`
     has one range of the WA chunk a device, in order of numbers; together they make up the chunk. apart: the most
     devices whose memory one device can't read. sends: `apply` can hand its messages to all devices.
+
+    partition: which pages each device is given; others may be put in its place between supersteps.
     """
 
     apart = 0
@@ -212,6 +215,7 @@ class Exchange(ABC):
 
     def __init__(self, devices: Sequence[Device]) -> None:
         self.devices = devices
+        self.partition = Partition.equal(len(devices))
 
     def close(self) -> None:
         """End threads."""
@@ -252,6 +256,11 @@ class Exchange(ABC):
                     continue
                 going.append(feeding)
         self.order()
+
+    def begin(self, step: Step) -> None:
+        """The pages that follow belong to `step`, and are given out by the partition as it is."""
+        for device in self.devices:
+            device.begin(step)
 
     # Attributes
 

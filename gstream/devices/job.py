@@ -35,15 +35,16 @@ class HostVertices:
 
 @dataclass(frozen=True)
 class DevicePlan:
-    """What one device holds; numbers in vertices and pages.
+    """What one device holds; numbers in vertices and pages. Devices of a run differ in sizes from `streams` on.
 
     resident: the values of all vertices stay on the device (one chunk); otherwise WA is loaded by chunks.
     message: RA of a pull is an array of messages; source_copy: RA of a pull is a copy of all values (chunked WA).
     held_bits: vertices may be held back. chunk: vertices of WA at once.
     reach: vertices of RA that one batch of a streamed RA may span.
     by_degree: the first vertices have the most edges. cache_pages: topology name -> slots of the page cache.
-    micro: lanes that share a record (RunOptions.micro). spare_bytes: of its memory, that nothing else is planned for.
-    senders, receivers: vertices from these on have no out-edges, and no in-edges, as far as is known.
+    micro: lanes that share a record (RunOptions.micro). held: bytes by name of all that is planned for its memory;
+    spare_bytes: what is left of it. senders, receivers: vertices from these on have no out-edges, and no in-edges, as
+    far as is known.
     """
 
     resident: bool
@@ -62,6 +63,7 @@ class DevicePlan:
     cache_pages: dict[str, int] = field(default_factory=dict)
     policy: str | None = None
     micro: str = "hybrid"
+    held: dict[str, int] = field(default_factory=dict)
     spare_bytes: int = 0
 
     @property

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gstream.paging.ownership import owners
+from gstream.paging.ownership import Partition
 from gstream.paging.page_table import PageTable
 from gstream.planning.cost_equations import Constants
 from pagestore.layout import ROW
@@ -27,7 +27,7 @@ class Demand:
     table: PageTable
     numbers: np.ndarray
     lists: np.ndarray
-    _shares: dict[int, list[Demand]] = field(default_factory=dict, init=False, repr=False)
+    _shares: dict[Partition, list[Demand]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, table: PageTable, lists: np.ndarray) -> Demand:
@@ -40,14 +40,14 @@ class Demand:
         """All of every page."""
         return cls(table, table.all_pages(), table.records.astype(np.int64))
 
-    def shares(self, devices: int) -> list[Demand]:
-        """What each of so many devices owns of it, which is worked out once."""
-        if devices == 1:
+    def shares(self, partition: Partition) -> list[Demand]:
+        """What each device owns of it, which is worked out once."""
+        if partition.devices == 1:
             return [self]
-        if devices not in self._shares:
-            owner = owners(self.numbers, self.table.stretch, devices)
-            self._shares[devices] = [self._part(owner == number) for number in range(devices)]
-        return self._shares[devices]
+        if partition not in self._shares:
+            owner = partition.owners(self.numbers, self.table.stretch)
+            self._shares[partition] = [self._part(owner == number) for number in range(partition.devices)]
+        return self._shares[partition]
 
     def among(self, pages: np.ndarray) -> Demand:
         """The part of it in `pages` (int64[n])."""

@@ -40,7 +40,7 @@ class Overlap:
         if not self._may or state.last or self._last is None:
             return
         (step, demand), devices = self._last, state.devices
-        shares = demand.shares(len(devices))
+        shares = demand.shares(state.exchange.partition)
         repeats = [device.repeat(demand.table, part.numbers) for device, part in zip(devices, shares, strict=True)]
         begun = [repeat for repeat in repeats if repeat is not None]
         if len(begun) < len(devices):

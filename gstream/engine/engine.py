@@ -41,7 +41,7 @@ from gstream.planning.cost_equations import Constants
 from gstream.planning.cost_model import CostModel, what_is_there
 from gstream.planning.memory_fit import graph_of, work_list_bytes
 from gstream.planning.plan import Plan, out_of_memory
-from gstream.planning.planner import make_plan, make_sweep_plan, plan_sources
+from gstream.planning.planner import Place, make_plan, make_sweep_plan, plan_sources
 from gstream.telemetry.stats import RunOutcome, RunStats
 from pagestore.concurrency import cached_property, wait_ahead_of_others
 from pagestore.io import aligned_empty
@@ -116,8 +116,13 @@ class Engine:
     @property
     def device_memory(self) -> int | None:
         """Bytes that a device may hold: the cap, or what the fullest device has left; None: no limit."""
-        given = [self.options.device_memory, self.most_device_bytes, *(device.capacity() for device in self.devices)]
-        return min((size for size in given if size is not None), default=None)
+        return min((size for size in self._device_memories() if size is not None), default=None)
+
+    def _device_memories(self) -> list[int | None]:
+        """Bytes that each device may hold: the cap, or what it has; None: no limit."""
+        caps = [size for size in (self.options.device_memory, self.most_device_bytes) if size is not None]
+        found = [device.capacity() for device in self.devices]
+        return [min([*caps, *([] if size is None else [size])], default=None) for size in found]
 
     def compile(self, program: Any, limited: bool | None = None) -> Any:
         """HostCode of a program for this store's graph. limited: as of compile_host; None: as the options say."""
@@ -133,12 +138,13 @@ class Engine:
     def plan(self, program: Any, code: Any = None) -> Plan:
         """What running `program` will hold and move. Raises UsageError or ResourceError where it can't be run."""
         code = code or self.compile(program)
-        options = replace(self.options, device_memory=self.device_memory)
-        if self.any_way:
-            options = replace(options, direction="auto", chunk_vertices=None)
+        options = replace(self.options, direction="auto", chunk_vertices=None) if self.any_way else self.options
         graph = self.graph.turn() if type(program).backward else self.graph
         beside = self._known[code.uses_edge], self.beside_bytes, self.later_bytes
-        plan = make_plan(code, graph, options, self.specs, self.host_memory, Constants(), *beside)
+        rooms = zip(self.devices, self._device_memories(), strict=True)
+        places = [Place(not device.in_place, *([] if room is None else [room])) for device, room in rooms]
+        where = places, self.exchange.partition, self.host_memory
+        plan = make_plan(code, graph, options, *where, Constants(), *beside)
         plan = what_is_there(plan, plan.tables, self._sources, self.devices)
         return replace(plan, constants=self._measured(plan))
 
@@ -190,19 +196,20 @@ class Engine:
             self.arrays.keep({self._degrees(code, name)[0] for name in needed - {"weight"}} | {f"heads/{plan.heads}"})
         self._known[plan.weights] |= plan.tables
         self._sources.prepare(plan.sources, plan.tables)
-        job = Job(code, plan.device, self.graph.vertices, plan.tables, self._host_vertices(code, plan))
+        host = self._host_vertices(code, plan)
+        jobs = [Job(code, known, self.graph.vertices, plan.tables, host) for known in plan.device_plans]
         read_before = self.bytes_read()
-        values = {id(array): array for array in (job.host.value, job.host.next_value) if array is not None}
+        values = {id(array): array for array in (host.value, host.next_value) if array is not None}
         try:
             with ExitStack() as undo:  # before pages go: copies may be queued that read them
                 for array in values.values():
                     undo.callback(self.devices[0].pin(array))
-                for device in self.devices:
+                for device, job in zip(self.devices, jobs, strict=True):
                     undo.callback(device.detach)
                     device.attach(job)
                 for device in self.devices:
                     undo.callback(device.rest)  # all, before one gives memory back that others may work on
-                run = Run(self, code, plan, job, watch, keeper)
+                run = Run(self, code, plan, jobs[0], watch, keeper)
                 supersteps, converged = run.go(max_supersteps, asked)
                 value = run.values()
                 self._sources.settle()
@@ -229,25 +236,30 @@ class Engine:
         if not self._fits(table, kernel.needs_weights):
             left = self.host_memory - self.beside_bytes - self.arrays.nbytes
             cap, given = self.host_memory, (kernel.needs_weights, self.options, self.device_counts)
-            plans = plan_sources({table.name: table}, *given, left, cap, {})
-            self._sources.prepare(plans, {table.name: table})
+            self._sources.prepare(plan_sources({table.name: table}, *given, left, cap, {}), {table.name: table})
         pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)
         while True:
-            room = None if self.device_memory is None else self.device_memory - self.beside_device_bytes
-            plan = make_sweep_plan(self.swept, kernel.needs_weights, self.options, len(self.devices), room, known)
+            plans = [
+                make_sweep_plan(
+                    self.swept, kernel.needs_weights, self.options, self.exchange.partition, number,
+                    None if room is None else room - self.beside_device_bytes, known,
+                )
+                for number, room in enumerate(self._device_memories())
+            ]  # fmt: skip
             try:
-                return self._sweep(kernel, table, pages, plan)
+                return self._sweep(kernel, table, pages, plans)
             except DeviceMemoryError:
-                if plan.rows == 1:
+                rows = max(plan.rows for plan in plans)
+                if rows == 1:
                     raise
-                held = table.bytes_of(plan.rows, kernel.needs_weights) + work_list_bytes(table)
+                held = table.bytes_of(rows, kernel.needs_weights) + work_list_bytes(table)
                 self.most_device_bytes = self.beside_device_bytes + int(held * LESS)
 
-    def _sweep(self, kernel: PageKernel, table: PageTable, pages: np.ndarray, plan: DevicePlan) -> Any:
-        tables = {other.name: other for other in self.graph.tables.values() if other.name in plan.cache_pages}
+    def _sweep(self, kernel: PageKernel, table: PageTable, pages: np.ndarray, plans: list[DevicePlan]) -> Any:
+        tables = {other.name: other for other in self.graph.tables.values() if other.name in plans[0].cache_pages}
         try:
             with ExitStack() as undo:
-                for device in self.devices:
+                for device, plan in zip(self.devices, plans, strict=True):
                     undo.callback(device.detach)
                     device.begin_sweep(kernel, tables, plan)
                 self.stream(Demand(table, pages, table.records[pages].astype(np.int64)), kernel.needs_weights)
@@ -266,7 +278,8 @@ class Engine:
 
     def stream(self, demand: Demand, weights: bool, again: bool = False, in_place: np.ndarray = NO_PAGES) -> None:
         """Submit pages to the devices that own them, small pages first; finish all. See gstream.engine.feeding."""
-        given = zip(self.devices, self._sources.of(demand.table), demand.shares(len(self.devices)), strict=True)
+        shares = demand.shares(self.exchange.partition)
+        given = zip(self.devices, self._sources.of(demand.table), shares, strict=True)
         self.exchange.feed([feed(*one, weights, again, in_place) for one in given])
 
     def in_memory(self, table: PageTable, weights: bool, wanted: np.ndarray = NO_PAGES) -> InMemory:

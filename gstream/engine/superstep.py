@@ -271,8 +271,7 @@ class Run(RunState):
 
     def join(self, step: Step, demand: Demand, in_place: np.ndarray) -> None:
         """Stream pages to their owners: the inner loop of Figure 6. Devices are fed side by side."""
-        for device in self.devices:
-            device.begin(step)
+        self.exchange.begin(step)
         if len(demand.numbers):
             again = not self.code.idempotent and not self.last and len(demand.numbers) == step.table.pages
             self.engine.stream(demand, self.plan.weights, again, in_place)

@@ -8,6 +8,9 @@ their worth from one superstep to the next. A batch never crosses a stretch.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
+
 import numpy as np
 
 HEAVY = 4  # vertices' worth of work that one is which sends on `apply`: of others little more than a degree is read
@@ -26,23 +29,60 @@ def stretch_pages(pages: int, devices: int, largest: int) -> int:
     return max(1, min(largest, pages // (STRETCHES_PER_DEVICE * devices)))
 
 
-def owners(numbers: np.ndarray, stretch: int, devices: int) -> np.ndarray:
-    """int64[n]: the device (0..devices-1) that owns each page of `numbers` (int64[n])."""
-    return (numbers // stretch) % devices
+@dataclass(frozen=True)
+class Partition:
+    """Which of several devices owns a stretch: shares in proportion to `weights`, one a device.
+
+    With equal weights the owner is the stretch number mod devices. With others each device gives up stretches of those,
+    or takes some in, as few as will do: caches keep most of their worth when weights change. weights: at least 0, of
+    which one is more.
+    """
+
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not all(0 <= weight < float("inf") for weight in self.weights) or not sum(self.weights):
+            raise ValueError(f"weights {self.weights}: need one a device, none below 0 and one above it")
+
+    @classmethod
+    def equal(cls, devices: int) -> Partition:
+        """Shares of one size for so many devices."""
+        return cls((1.0,) * devices)
+
+    @property
+    def devices(self) -> int:
+        return len(self.weights)
+
+    def owners(self, numbers: np.ndarray, stretch: int) -> np.ndarray:
+        """int64[n]: the device (0..devices-1) that owns each page of `numbers` (int64[n])."""
+        row, home = np.divmod(numbers // stretch, self.devices)
+        if len(set(self.weights)) == 1:
+            return home
+        share = np.array(self.weights) * (self.devices / sum(self.weights))
+        kept, place = np.minimum(share, 1.0), _spread(row)
+        takes = np.cumsum(share - kept)
+        given = (place - kept[home]) / np.maximum(1.0 - kept[home], 1e-300)  # evenly in [0, 1), of those that go
+        taker = np.searchsorted(takes, np.maximum(given, 0.0) * takes[-1], side="right")
+        return np.where(place < kept[home], home, np.minimum(taker, self.devices - 1))
+
+    def share(self, numbers: np.ndarray, stretch: int, device: int) -> np.ndarray:
+        """The pages of `numbers` (int64[n], ascending) that `device` owns, ascending."""
+        return numbers if self.devices == 1 else numbers[self.owners(numbers, stretch) == device]
+
+    def count(self, pages: int, stretch: int, device: int) -> int:
+        """How many of a page set's pages `device` owns."""
+        return _counts(self, pages, stretch)[device]
 
 
-def share(numbers: np.ndarray, stretch: int, devices: int, device: int) -> np.ndarray:
-    """The pages of `numbers` (int64[n], ascending) that `device` owns, ascending."""
-    if devices == 1:
-        return numbers
-    return numbers[owners(numbers, stretch, devices) == device]
+@lru_cache(maxsize=64)  # plans ask for it once a device
+def _counts(partition: Partition, pages: int, stretch: int) -> list[int]:
+    found = np.bincount(partition.owners(np.arange(pages), stretch), minlength=partition.devices)
+    return [int(count) for count in found]
 
 
-def largest_share(pages: int, stretch: int, devices: int) -> int:
-    """The most pages that one device owns."""
-    if devices == 1 or pages == 0:
-        return pages
-    return int(np.bincount(owners(np.arange(pages), stretch, devices)).max())
+def _spread(row: np.ndarray) -> np.ndarray:
+    """float64[n] in [0, 1): of any numbers (int64[n]) that follow each other evenly spread, by the golden ratio."""
+    return (row.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(11)) / float(1 << 53)
 
 
 def cut_batches(numbers: np.ndarray, stretch: int, batch_pages: int, small_pages: int) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""Page caches of devices that copy: how many slots each page set gets of the memory that remains.
+"""The page cache of a device that copies: how many slots each page set gets of the memory that remains.
 
 Page sets of runs and sweeps before, `known`, keep their slots where there is room for all of them: a device then goes
 on with what it holds when an algorithm turns from one topology to the other, or from a program to a page kernel.
@@ -6,20 +6,21 @@ on with what it holds when an algorithm turns from one topology to the other, or
 
 from __future__ import annotations
 
-from gstream.paging.ownership import largest_share
+from gstream.paging.ownership import Partition
 from gstream.paging.page_table import PageTable
 from gstream.planning.memory_fit import work_list_bytes
 
 PageSets = dict[str, PageTable]
+Owner = tuple[Partition, int]  # which of the devices it is
 
 
-def slots_of_run(tables: PageSets, known: PageSets, spare: int, devices: int, weights: bool) -> dict[str, int]:
-    """Slots on one of the devices, by page set, for a run over `tables`; spare: bytes that it has for them."""
+def slots_of_run(tables: PageSets, known: PageSets, spare: int, owner: Owner, weights: bool) -> dict[str, int]:
+    """Slots by page set for a run over `tables`; spare: bytes that the device has for them."""
     every = {**known, **tables}
-    owned = _owned(every, devices)
+    owned = _owned(every, owner)
     if _bytes_of(every, owned, weights) + other_lists(every, tables) <= spare:
         return owned
-    owned = _owned(tables, devices)
+    owned = _owned(tables, owner)
     spare = min(spare, sum(table.bytes_of(table.pages, weights) for table in tables.values()))
     pages = max(1, sum(table.pages for table in tables.values()))
     return {
@@ -28,21 +29,21 @@ def slots_of_run(tables: PageSets, known: PageSets, spare: int, devices: int, we
     }
 
 
-def slots_of_sweep(tables: PageSets, known: PageSets, spare: int, devices: int, weights: bool) -> dict[str, int]:
+def slots_of_sweep(tables: PageSets, known: PageSets, spare: int, owner: Owner, weights: bool) -> dict[str, int]:
     """The same for sweeps over `tables` in turn: each has its part."""
     every = {**known, **tables}
-    owned = _owned(every, devices)
+    owned = _owned(every, owner)
     if _bytes_of(every, owned, weights) + other_lists(every, tables) <= spare:
         return owned
-    owned = _owned(tables, devices)
+    owned = _owned(tables, owner)
     page = max(table.bytes_of(1, weights) for table in tables.values())
     part = min(1.0, spare // page / max(1, sum(owned.values())))
     return {name: int(pages * part) for name, pages in owned.items()}
 
 
-def _owned(tables: PageSets, devices: int) -> dict[str, int]:
-    """The most pages of each page set that one of the devices owns."""
-    return {name: largest_share(table.pages, table.stretch, devices) for name, table in tables.items()}
+def _owned(tables: PageSets, owner: Owner) -> dict[str, int]:
+    partition, number = owner
+    return {name: partition.count(table.pages, table.stretch, number) for name, table in tables.items()}
 
 
 def _bytes_of(tables: PageSets, pages: dict[str, int], weights: bool) -> int:

@@ -26,7 +26,8 @@ LOAD_BYTES = 64 << 20  # of pages, from which on a superstep that reads them say
 
 def what_is_there(plan: Plan, tables: dict[str, PageTable], sources: Sources, devices: Sequence[Device]) -> Plan:
     """The plan, knowing which pages runs before it left in host memory and on the devices. tables: by topology."""
-    on_devices = [device.cached(plan.device, tables, plan.weights) for device in devices] if plan.copies else []
+    pairs = zip(devices, plan.device_plans, strict=True) if plan.copies else ()
+    on_devices = [device.cached(known, tables, plan.weights) for device, known in pairs]
     none = np.zeros(0, np.int64)
     return replace(
         plan,

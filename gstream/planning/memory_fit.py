@@ -188,7 +188,10 @@ def source_bytes(code: Any, graph: Graph) -> int:
 
 @dataclass(frozen=True)
 class DeviceFit:
-    """Sizes chosen for one device: chunk in vertices, ring as streams x batch_pages, bytes by name."""
+    """Sizes chosen for one device: chunk in vertices, ring as streams x batch_pages, bytes by name.
+
+    spare: bytes that are left of what it may hold.
+    """
 
     layout: Layout
     chunk: int
@@ -196,10 +199,6 @@ class DeviceFit:
     batch_pages: int
     held: dict[str, int]
     spare: int
-
-    @property
-    def bytes_held(self) -> int:
-        return sum(self.held.values())
 
 
 @dataclass(frozen=True)
@@ -214,50 +213,68 @@ class Ring:
     page_bytes: int  # with weights
     reach: int  # vertices of RA that a batch may span
 
+    @property
+    def copies(self) -> bool:
+        """Whether it is of a device with memory of its own."""
+        return self.streams != 0
+
 
 class TooLittleError(Exception):
-    """No layout fits a device; `needed` is what each takes at least."""
+    """No layout fits all devices; `needed` is what each takes at least."""
 
     def __init__(self, needed: dict[Layout, int]) -> None:
         super().__init__(needed)
         self.needed = needed
 
 
-def fit_device(
-    code: Any, graph: Graph, candidates: list[Layout], ring: Ring, capacity: Callable[[Layout], int], most: int | None
-) -> DeviceFit:
-    """The first layout that fits the bytes that `capacity` leaves it, with the largest batches and chunk that do.
+def fit_devices(
+    code: Any, graph: Graph, candidates: list[Layout], rings: list[Ring], capacity: Callable[[Layout, int], int],
+    most: int | None,
+) -> list[DeviceFit]:  # fmt: skip
+    """The first layout that fits all devices, with the largest batches and chunk that do; the chunk is the same on all.
 
-    most: at most so many vertices a chunk. Raises TooLittleError, and UsageError where no layout has chunks.
+    rings: one a device; capacity(layout, number): bytes that device `number` may hold. most: at most so many vertices a
+    chunk. Raises TooLittleError, and UsageError where no layout has chunks.
     """
-    copies = ring.streams != 0
     needed: dict[Layout, int] = {}
     for layout in candidates:
-        fixed = fixed_bytes(code, layout, graph, copies)
-        a_vertex = vertex_bytes(code, layout, graph, copies)
-        unit = chunk_unit(code)
-        smallest = graph.vertices if layout.resident else min(BLOCK, graph.vertices)  # `start` works by blocks
         if layout.resident and most is not None and most < graph.vertices:
             continue  # chunks were asked for: only the layouts that have them
-        for streams, batch_pages in _rings(ring):
-            buffers = _ring_bytes(code, graph, layout, ring, streams, batch_pages)
-            room = capacity(layout) - sum(fixed.values()) - buffers
-            chunk = graph.vertices if room >= graph.vertices * a_vertex else room // a_vertex // unit * unit
-            need = sum(fixed.values()) + buffers + smallest * a_vertex
-            needed[layout] = min(need, needed.get(layout, need))
-            if chunk < smallest:
-                continue
-            if most is not None:
-                chunk = min(chunk, max(unit, most // unit * unit))
-            attributes = max(chunk, smallest) * a_vertex
-            held = fixed | {"WA": attributes} | ({"batch buffers": buffers} if copies else {})
-            return DeviceFit(layout, chunk, streams, batch_pages, held, room - attributes)
+        found: dict[tuple[Ring, int], DeviceFit | int] = {}
+        places = [(ring, capacity(layout, number)) for number, ring in enumerate(rings)]
+        for ring, room in places:
+            if (ring, room) not in found:
+                found[ring, room] = _fit(code, graph, layout, ring, room, most)
+        fits = [fit for fit in map(found.__getitem__, places) if isinstance(fit, DeviceFit)]
+        if len(fits) == len(places):
+            chunks = {fit.chunk for fit in fits}
+            return fits if len(chunks) == 1 else fit_devices(code, graph, [layout], rings, capacity, min(chunks))
+        needed[layout] = max(need for need in found.values() if isinstance(need, int))
     if not needed:
         raise UsageError(
             f"chunk_vertices {most}: a pull of {type(code.program).__name__} reads the values of all vertices, which "
             "stay in memory whole. Leave chunk_vertices out, or let it push (--topology both or out)."
         )
     raise TooLittleError(needed)
+
+
+def _fit(code: Any, graph: Graph, layout: Layout, ring: Ring, room: int, most: int | None) -> DeviceFit | int:
+    """The largest batches, then the largest chunk, that fit `room` bytes of a device; or the fewest bytes that do."""
+    fixed = fixed_bytes(code, layout, graph, ring.copies)
+    a_vertex, unit = vertex_bytes(code, layout, graph, ring.copies), chunk_unit(code)
+    smallest = graph.vertices if layout.resident else min(BLOCK, graph.vertices)  # `start` works by blocks
+    for streams, batch_pages in _rings(ring):
+        buffers = _ring_bytes(code, graph, layout, ring, streams, batch_pages)
+        left = room - sum(fixed.values()) - buffers
+        chunk = graph.vertices if left >= graph.vertices * a_vertex else left // a_vertex // unit * unit
+        if chunk < smallest:
+            continue
+        if most is not None:
+            chunk = min(chunk, max(unit, most // unit * unit))
+        attributes = max(chunk, smallest) * a_vertex
+        held = fixed | {"WA": attributes} | ({"batch buffers": buffers} if ring.copies else {})
+        return DeviceFit(layout, chunk, streams, batch_pages, held, left - attributes)
+    return room - left + smallest * a_vertex
 
 
 def _rings(ring: Ring) -> list[tuple[int, int]]:

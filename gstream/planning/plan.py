@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gstream.devices.job import DevicePlan, Range
-from gstream.paging.ownership import cut_batches, share, slices
+from gstream.paging.ownership import Partition, cut_batches, slices
 from gstream.paging.page_source import SourcePlan
 from gstream.paging.page_table import PageTable
 from gstream.planning.cost_equations import Constants, superstep_seconds
@@ -21,13 +21,14 @@ from pagestore.errors import ResourceError
 
 @dataclass(frozen=True)
 class Plan:
-    """One run's plan. Bytes by name in device_bytes (of each device) and host_bytes.
+    """One run's plan, with one for each device in device_plans. Bytes by name in host_bytes.
 
     case: the thesis's case 1, 2 or 3. sweep: every superstep visits all pages (SUM), so predictions are exact.
     chunks: ranges of vertices for the join; start_chunks: the same, or larger, in whole blocks of totals.
     sources: page set's name -> how host memory holds it; unread: pages of it that are to stay there and have yet to be
     read. in_host_cache, on_devices: pages of it that runs before left in caches, how many, and which on each device.
-    spare_bytes: what the run leaves of the host memory that it may take.
+    spare_bytes: what the run leaves of the host memory that it may take. partition: who owns which pages at first.
+    copies: whether any device has memory of its own.
     """
 
     case: int
@@ -36,14 +37,13 @@ class Plan:
     chunks: list[Range]
     start_chunks: list[Range]
     unit: int
-    device: DevicePlan
-    devices: int
+    device_plans: tuple[DevicePlan, ...]
+    partition: Partition
     copies: bool
     sources: dict[str, SourcePlan]
     heads: str | None
     weights: bool
     double_buffer: bool
-    device_bytes: dict[str, int]
     host_bytes: dict[str, int]
     spare_bytes: int
     graph: Graph
@@ -51,6 +51,24 @@ class Plan:
     unread: dict[str, int] = field(default_factory=dict)
     in_host_cache: dict[str, int] = field(default_factory=dict)
     on_devices: dict[str, list[np.ndarray]] = field(default_factory=dict)
+
+    @property
+    def device(self) -> DevicePlan:
+        """The plan of the first device, for what is the same on all."""
+        return self.device_plans[0]
+
+    @property
+    def devices(self) -> int:
+        return len(self.device_plans)
+
+    @property
+    def device_bytes(self) -> dict[str, int]:
+        """Bytes by name of the device that holds most."""
+        return max((plan.held for plan in self.device_plans), key=lambda held: sum(held.values()))
+
+    def slots(self, table: PageTable) -> list[int]:
+        """Of each device's page cache, for a page set."""
+        return [plan.cache_pages.get(table.name, 0) for plan in self.device_plans]
 
     def slices(self, chunk: Range, unit: int | None = None, heavy: int = 0) -> list[Range]:
         """One slice a device, in order (gstream.paging.ownership.slices)."""
@@ -73,9 +91,8 @@ class Plan:
             return 0
         table = self.table(self.directions[0])
         moved = 0
-        for number in range(self.devices):
-            asked = [share(pages, table.stretch, self.devices, number) for pages in self.passes(self.directions[0])]
-            slots = self.device.cache_pages.get(table.name, 0)
+        for number, slots in enumerate(self.slots(table)):
+            asked = [self.partition.share(pages, table.stretch, number) for pages in self.passes(self.directions[0])]
             hits = _cache_hits(asked, slots, self.device.policy, supersteps, self._held(table, number))
             moved += supersteps * sum(map(len, asked)) - hits
         return table.bytes_of(moved, self.weights)
@@ -83,7 +100,7 @@ class Plan:
     @property
     def tables(self) -> dict[str, PageTable]:
         """The page sets that it uses, or that devices keep in their caches."""
-        names = self.sources.keys() | self.device.cache_pages.keys()
+        names = self.sources.keys() | {name for plan in self.device_plans for name in plan.cache_pages}
         return {table.name: table for table in self.graph.tables.values() if table.name in names}
 
     def _held(self, table: PageTable, number: int) -> np.ndarray:
@@ -122,11 +139,12 @@ class Plan:
             for numbers in self.passes(direction)
         )
         source = self.sources[table.name]
-        hit = min(1.0, self.device.cache_pages.get(table.name, 0) * self.devices / max(1, table.pages))
+        on_devices = sum(self.slots(table))
+        hit = min(1.0, on_devices / max(1, table.pages))
         held = sum(len(self._held(table, number)) for number in range(self.devices))
         if self.device.policy == "lru" and hit < 1:  # a cyclic sweep larger than the cache
             hit, held = 0.0, 0
-        slots = (source.cache_pages + (self.device.cache_pages.get(table.name, 0) if hit else 0)) * self.devices
+        slots = source.cache_pages * self.devices + (on_devices if hit else 0)
         if cold:
             hit, slots = min(hit, held / max(1, table.pages)), self.in_host_cache.get(table.name, 0) + held
         from_disk = 0 if source.resident else max(0, pages - slots)

@@ -1,4 +1,4 @@
-"""The planner: makes the plan of a run or of a sweep, or says how much memory it lacks.
+"""The planner: makes the plan of a run or of a sweep, one a device, or says how much memory is lacking.
 
 It reads sizes only, never pages, so that `gstream plan` costs nothing. Memory.fit chooses what lies on devices within
 the caps; its errors name a cap that is enough, by the same sums that decide what fits.
@@ -6,12 +6,14 @@ the caps; its errors name a cap that is enough, by the same sums that decide wha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from gstream.devices.job import DevicePlan, Range
-from gstream.options.run_options import DeviceSpec, RunOptions
+from gstream.options.run_options import RunOptions
+from gstream.paging.ownership import Partition
 from gstream.paging.page_source import SourcePlan
 from gstream.paging.page_table import LEAST_GROUPS, PageTable
 from gstream.planning.cache_slots import other_lists, slots_of_run, slots_of_sweep
@@ -26,7 +28,7 @@ from gstream.planning.memory_fit import (
     busy_streams,
     chunk_unit,
     copies_source,
-    fit_device,
+    fit_devices,
     holds_back,
     layouts,
     takes_message,
@@ -39,17 +41,24 @@ from pagestore.layout import HEAD_NEIGHBOURS
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a device holds what it holds. copies: in memory of its own; cap: bytes that it may hold."""
+
+    copies: bool
+    cap: int = 1 << 62
+
+
+@dataclass(frozen=True)
 class Memory:
     """The memory that a run of a compiled program may take, and what it needs whatever its layout is.
 
-    devices: how many; copies: whether they have memory of their own. host_memory, taken, later: as of make_plan.
+    places: one a device. host_memory, taken, later: as of make_plan.
     """
 
     code: Any
     graph: Graph
     options: RunOptions
-    devices: int
-    copies: bool
+    places: Sequence[Place]
     host_memory: int
     taken: int = 0
     later: int = 0
@@ -60,14 +69,18 @@ class Memory:
         return bool(self.code.uses_edge)
 
     @property
-    def hosts(self) -> int:
-        """Devices that live in host memory: both caps bind them."""
-        return 0 if self.copies else self.devices
+    def devices(self) -> int:
+        return len(self.places)
 
     @property
-    def device_memory(self) -> int:
-        """The cap of a device, or no limit."""
-        return 1 << 62 if self.options.device_memory is None else self.options.device_memory
+    def copies(self) -> bool:
+        """Whether any device has memory of its own."""
+        return any(place.copies for place in self.places)
+
+    @property
+    def hosts(self) -> int:
+        """Devices that live in host memory: both caps bind them."""
+        return sum(not place.copies for place in self.places)
 
     @cached_property
     def page_bytes(self) -> int:
@@ -93,11 +106,10 @@ class Memory:
         pages = sum(table.least_bytes(self.weights, self.devices, self.hosts) for table in self.used(layout).values())
         return self.taken + sum(self.host_bytes(layout).values()) + pages
 
-    def capacity(self, layout: Layout) -> int:
+    def capacity(self, layout: Layout, number: int) -> int:
         """Bytes of attributes that a device may hold."""
-        if self.copies:
-            return self.device_memory
-        return min(self.device_memory, (self.host_memory - self.beside(layout)) // self.devices)
+        place = self.places[number]
+        return place.cap if place.copies else min(place.cap, (self.host_memory - self.beside(layout)) // self.hosts)
 
     def host_bytes(self, layout: Layout) -> dict[str, int]:
         """Arrays that host memory holds for all vertices, beside what host devices hold.
@@ -122,7 +134,7 @@ class Memory:
             held["checkpoint"] = bitmaps + (0 if layout.resident and self.copies else values)
         return {name: size for name, size in held.items() if size}
 
-    def fit(self) -> DeviceFit:
+    def fit(self) -> list[DeviceFit]:
         """What lies on each device. Raises UsageError or CapError where nothing fits."""
         candidates = self._candidates()
         if self.copies:
@@ -131,14 +143,17 @@ class Memory:
                 least = min(candidates, key=self.beside)
                 raise self._too_little("--host-memory", self.beside(least), least)
             candidates = room
-        ring = Ring(self.options.streams if self.copies else 0, self.batch_pages, self.page_bytes, self.reach)
+        rings = [
+            Ring(self.options.streams if place.copies else 0, self.batch_pages, self.page_bytes, self.reach)
+            for place in self.places
+        ]
         try:
-            fit = fit_device(self.code, self.graph, candidates, ring, self.capacity, self.options.chunk_vertices)
+            fits = fit_devices(self.code, self.graph, candidates, rings, self.capacity, self.options.chunk_vertices)
         except TooLittleError as error:
             raise self._refusal(error.needed) from None
         if self.options.host_memory is not None and self.later > self.host_memory:
-            raise self._too_little("--host-memory", self.later, fit.layout)
-        return fit
+            raise self._too_little("--host-memory", self.later, fits[0].layout)
+        return fits
 
     def _refusal(self, needed: dict[Layout, int]) -> CapError:
         """Of layouts that lack memory. needed: bytes on a device. The device's cap is named among those that the host's
@@ -168,7 +183,7 @@ class Memory:
         return found
 
     def _too_little(self, option: str, need: int, layout: Layout) -> CapError:
-        cap, beside = self.device_memory, ""
+        cap, beside = min(place.cap for place in self.places), ""
         if option == "--host-memory":
             cap, need = self.host_memory, max(need, self.later)
             beside = f"; {self.taken} of them for what the algorithm holds beside the program" if self.taken else ""
@@ -181,43 +196,53 @@ class Memory:
 
 
 def make_plan(
-    code: Any, graph: Graph, options: RunOptions, specs: list[DeviceSpec], host_memory: int, constants: Constants,
-    known: dict[str, PageTable] | None = None, taken: int = 0, later: int = 0,
+    code: Any, graph: Graph, options: RunOptions, places: Sequence[Place], partition: Partition, host_memory: int,
+    constants: Constants, known: dict[str, PageTable] | None = None, taken: int = 0, later: int = 0,
 ) -> Plan:  # fmt: skip
     """Plan a run of a compiled program. Raises UsageError or ResourceError where it can't be done.
 
-    host_memory: bytes that host memory may hold. known: page sets that devices may have cached before: they keep them
-    where there is room for all. taken: bytes that an algorithm holds beside the program. later: that it takes in all
-    when the program has ended; a host_memory that lacks them is refused here, before any work.
+    places: one a device; partition: who owns which pages. host_memory: bytes that host memory may hold. known: page
+    sets that devices may have cached before: they keep them where there is room for all. taken: bytes that an algorithm
+    holds beside the program. later: that it takes in all when the program has ended; a host_memory that lacks them is
+    refused here, before any work.
     """
-    copies = any(spec.kind != "host" for spec in specs)
-    memory = Memory(code, graph, options, len(specs), copies, host_memory, taken, later)
-    fit = memory.fit()
-    used, weights, devices = memory.used(fit.layout), memory.weights, memory.devices
-    host = memory.host_bytes(fit.layout) | ({} if copies else _times(fit.held, devices))
+    memory = Memory(code, graph, options, places, host_memory, taken, later)
+    fits = memory.fit()
+    layout, chunk, unit = fits[0].layout, fits[0].chunk, chunk_unit(code)
+    used, weights, hosts = memory.used(layout), memory.weights, memory.hosts
+    host = memory.host_bytes(layout)
+    if hosts:
+        fit = next(fit for fit, place in zip(fits, places, strict=True) if not place.copies)
+        host |= {f"{name} of {hosts} device(s)": size * hosts for name, size in fit.held.items()}
     left = host_memory - taken - sum(host.values())
-    cached = slots_of_run(used, known or {}, fit.spare, devices, weights) if copies and options.cache_policy else {}
-    sources = plan_sources(used, weights, options, (devices, memory.hosts), left, host_memory, cached)
-    host |= _page_bytes(sources, used, devices, memory.hosts)
-    tables = {table.name: table for table in graph.tables.values()}
-    device = _device_plan(memory, fit, cached)
-    caches = _cache_bytes(device, memory.page_bytes, other_lists({name: tables[name] for name in cached}, used))
-    device = replace(device, spare_bytes=max(0, fit.spare - sum(caches.values())))
-    fits = all(plan.resident for plan in sources.values()) and (not copies or _all_cached(device, used, devices))
-    unit = chunk_unit(code)
+    cached = [
+        slots_of_run(used, known or {}, fit.spare, (partition, number), weights)
+        if place.copies and options.cache_policy else {}
+        for number, (fit, place) in enumerate(zip(fits, places, strict=True))
+    ]  # fmt: skip
+    most = {name: max(slots.get(name, 0) for slots in cached) for slots in cached for name in slots}
+    sources = plan_sources(used, weights, options, (memory.devices, hosts), left, host_memory, most)
+    host |= _page_bytes(sources, used, memory.devices, hosts)
+    plans = tuple(_device_plan(memory, fit, slots) for fit, slots in zip(fits, cached, strict=True))
+    slots = {name: sum(plan.cache_pages.get(name, 0) for plan in plans) for name in used}
+    whole = not memory.copies or all(slots[name] >= table.pages for name, table in used.items())
+    whole &= all(plan.resident for plan in sources.values())
     return Plan(
-        case=3 if not fit.layout.resident else 1 if fits else 2, sweep=not code.idempotent,
-        directions=fit.layout.directions, chunks=_ranges(graph.vertices, fit.chunk, unit),
-        start_chunks=_ranges(graph.vertices, fit.chunk, BLOCK), unit=unit, device=device, devices=devices,
-        copies=copies, sources=sources, heads=graph.tables["in"].name if fit.layout.heads else None, weights=weights,
-        double_buffer=_double(code, fit.layout), device_bytes=fit.held | caches, host_bytes=host,
-        spare_bytes=host_memory - taken - sum(host.values()), graph=graph, constants=constants,
+        case=3 if not layout.resident else 1 if whole else 2, sweep=not code.idempotent,
+        directions=layout.directions, chunks=_ranges(graph.vertices, chunk, unit),
+        start_chunks=_ranges(graph.vertices, chunk, BLOCK), unit=unit, device_plans=plans, partition=partition,
+        copies=memory.copies, sources=sources, heads=graph.tables["in"].name if layout.heads else None, weights=weights,
+        double_buffer=_double(code, layout), host_bytes=host, spare_bytes=host_memory - taken - sum(host.values()),
+        graph=graph, constants=constants,
     )  # fmt: skip
 
 
 def _device_plan(memory: Memory, fit: DeviceFit, cached: dict[str, int]) -> DevicePlan:
-    """What each device is told. cached: slots of its page cache, by topology."""
+    """What a device is told. cached: slots of its page cache, by topology."""
     code, graph, options = memory.code, memory.graph, memory.options
+    caches = {f"page cache ({name})": slots * memory.page_bytes for name, slots in cached.items()}
+    tables = {table.name: table for table in graph.tables.values()}
+    caches["work lists (kept)"] = other_lists({name: tables[name] for name in cached}, memory.used(fit.layout))
     return DevicePlan(
         resident=fit.layout.resident, message=takes_message(code, fit.layout),
         source_copy=copies_source(code, fit.layout), chunk=fit.chunk, reach=memory.reach, heads=fit.layout.heads,
@@ -226,6 +251,8 @@ def _device_plan(memory: Memory, fit: DeviceFit, cached: dict[str, int]) -> Devi
         batch_pages=fit.batch_pages or memory.batch_pages,
         cache_pages=cached, policy=options.cache_policy, micro=options.micro,
         senders=graph.reached("out"), receivers=graph.reached("in"),
+        held=fit.held | {name: size for name, size in caches.items() if size},
+        spare_bytes=max(0, fit.spare - sum(caches.values())),
     )  # fmt: skip
 
 
@@ -240,46 +267,32 @@ def _page_bytes(
 
 
 def make_sweep_plan(
-    tables: dict[str, PageTable], weights: bool, options: RunOptions, devices: int, room: int | None,
-    known: dict[str, PageTable] | None = None,
+    tables: dict[str, PageTable], weights: bool, options: RunOptions, partition: Partition, number: int,
+    room: int | None, known: dict[str, PageTable] | None = None,
 ) -> DevicePlan:  # fmt: skip
-    """Batch buffers and page caches of a device that copies, for sweeps without attributes of the driver's.
+    """Batch buffers and page caches of device `number`, for sweeps without attributes of the driver's.
 
     tables: topologies that are swept in turn; each has its part of what may be cached. room: bytes that the device has
-    for them; None: no limit. known: as in make_plan.
+    for them; None: no limit. known, partition: as in make_plan.
     """
     page = max(table.bytes_of(1, weights) for table in tables.values())
     lists = sum(work_list_bytes(table) for table in tables.values())
-    capacity, stretch = (
-        max(0, (1 << 62 if room is None else room) - lists),
-        min(table.stretch for table in tables.values()),
-    )
-    most = max(table.pages for table in tables.values())
-    batch = max(1, min(options.batch_on(devices) // page, stretch, most, capacity // (4 * page)))
+    capacity = max(0, (1 << 62 if room is None else room) - lists)
+    most = min(min(table.stretch for table in tables.values()), max(table.pages for table in tables.values()))
+    batch = max(1, min(options.batch_on(partition.devices) // page, most, capacity // (4 * page)))
     streams = max(1, min(options.streams or busy_streams(page * batch), capacity // (2 * page * batch)))
     spare = max(0, capacity - streams * batch * page) if options.cache_policy else 0
-    cached = slots_of_sweep(tables, known or {}, spare, devices, weights)
+    cached = slots_of_sweep(tables, known or {}, spare, (partition, number), weights)
     return DevicePlan(
         resident=True, message=False, source_copy=False, chunk=0, reach=0, heads=False, open_bits=False, senders=0,
-        receivers=0,
-        streams=streams, batch_pages=batch, cache_pages=cached, policy=options.cache_policy,
+        receivers=0, streams=streams, batch_pages=batch, cache_pages=cached, policy=options.cache_policy,
         micro=options.micro,
     )  # fmt: skip
-
-
-def _cache_bytes(device: DevicePlan, page: int, lists: int) -> dict[str, int]:
-    """Bytes by name of caches, and of the directories of page sets that are kept for other runs."""
-    held = {f"page cache ({name})": slots * page for name, slots in device.cache_pages.items()}
-    return {name: size for name, size in {**held, "work lists (kept)": lists}.items() if size}
 
 
 def _double(code: Any, layout: Layout) -> bool:
     """A push by chunks reads old values of all vertices while new ones are stored."""
     return not layout.resident and not code.in_place and "push" in layout.directions
-
-
-def _times(held: dict[str, int], devices: int) -> dict[str, int]:
-    return {f"{name} of {devices} device(s)": size * devices for name, size in held.items()}
 
 
 def _ranges(vertices: int, chunk: int, unit: int) -> list[Range]:
@@ -326,7 +339,3 @@ def plan_sources(
         plans[table.name] = SourcePlan(False, weights, batch, groups, cache, policy, skip)
         left -= devices * plans[table.name].bytes_held(table)
     return plans
-
-
-def _all_cached(device: DevicePlan, tables: dict[str, PageTable], devices: int) -> bool:
-    return all(device.cache_pages.get(name, 0) * devices >= table.pages for name, table in tables.items())

@@ -13,7 +13,7 @@ from gstream.engine.demand import Demand
 from gstream.engine.direction import Chooser
 from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions
-from gstream.paging.ownership import share
+from gstream.paging.ownership import Partition
 from gstream.planning.cost_equations import Constants
 from gstream.planning.memory_fit import graph_of
 from gstream.programs.bfs import BFS
@@ -57,11 +57,13 @@ def test_the_cheaper_way_page_by_page(store):
 def test_each_device_has_what_it_owns(store):
     table = graph_of(store, 3).tables["out"]
     demand = Demand.of(table, np.arange(table.pages) % 4)
-    assert demand.shares(1) == [demand]
-    for number, part in enumerate(shares := demand.shares(3)):
-        assert np.array_equal(part.numbers, share(demand.numbers, table.stretch, 3, number)) and len(part.numbers)
-        assert np.array_equal(part.lists, part.numbers % 4)
-    assert demand.shares(3) is shares and sum(len(part.numbers) for part in shares) == len(demand.numbers)
+    assert demand.shares(Partition.equal(1)) == [demand]
+    for partition in (Partition.equal(3), Partition((1.0, 2.0, 3.0))):
+        for number, part in enumerate(shares := demand.shares(partition)):
+            mine = partition.share(demand.numbers, table.stretch, number)
+            assert np.array_equal(part.numbers, mine) and len(part.numbers)
+            assert np.array_equal(part.lists, part.numbers % 4)
+        assert demand.shares(partition) is shares and sum(len(part.numbers) for part in shares) == len(demand.numbers)
 
 
 @pytest.mark.parametrize("devices", ["fake:3", "fake:4:2"])

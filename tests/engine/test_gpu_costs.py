@@ -208,16 +208,20 @@ def test_lessons(store):
     host = replace(plan, copies=False)
     stats = RunStats(per_superstep=[*large, *steps_of(9.0, bytes_read=1), *steps_of(2.0, direction="push")])
     assert predict.lessons(stats, host, gpus=False) == [("pull_edges", (1 << 31) / 4), ("push_edges", (1 << 30) / 2)]
-    early = replace(plan, device=replace(plan.device, open_bits=True))
+    early = replace(plan, device_plans=(replace(plan.device, open_bits=True),))
     assert predict.lessons(RunStats(per_superstep=large), early, gpus=True) == []
 
 
 def test_merges_teach_how_fast_gpus_reach_each_other(store):
-    plan = replace(planned(store), devices=4, device_bytes={"WA": 1 << 30}, directions=("pull", "push"))
+    plan = planned(store)
+    little, plan = (
+        replace(plan, device_plans=(replace(plan.device, held={"WA": size}),) * 4, directions=("pull", "push"))
+        for size in (1 << 20, 1 << 30)
+    )
     stats = RunStats(per_superstep=steps_of(1.5, 1.5), merge_seconds=1.0)
     assert predict.lessons(stats, plan, gpus=True) == [
         ("pull_edges", (1 << 31) / 2 / 4),
         ("merge", pytest.approx(2 * 0.75 * (1 << 30) / 0.5)),
     ]
-    for little in (replace(plan, device_bytes={"WA": 1 << 20}), replace(plan, directions=("pull",))):
-        assert [name for name, _ in predict.lessons(stats, little, gpus=True)] == ["pull_edges"]
+    for other in (little, replace(plan, directions=("pull",))):
+        assert [name for name, _ in predict.lessons(stats, other, gpus=True)] == ["pull_edges"]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gstream.devices.host.threads import Workers
 from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions
-from gstream.paging.ownership import HEAVY, cut_batches, owners, share, slices, stretch_pages
+from gstream.paging.ownership import HEAVY, Partition, cut_batches, slices, stretch_pages
 from gstream.paging.page_cache import PageCache
 from gstream.planning.memory_fit import busy_streams
 from gstream.programs.pagerank import PageRank
@@ -26,12 +26,44 @@ from gstream.programs.pagerank import PageRank
 def test_every_page_has_one_owner_and_the_load_is_even(pages, devices, largest):
     numbers = np.arange(pages)
     stretch = stretch_pages(pages, devices, largest)
-    shares = [share(numbers, stretch, devices, device) for device in range(devices)]
+    partition = Partition.equal(devices)
+    shares = [partition.share(numbers, stretch, device) for device in range(devices)]
     assert np.array_equal(np.sort(np.concatenate(shares)), numbers)
     sizes = [len(part) for part in shares]
     assert max(sizes) - min(sizes) <= stretch <= largest
-    for device, part in enumerate(shares):
-        assert (owners(part, stretch, devices) == device).all()
+    assert np.array_equal(partition.owners(numbers, stretch), numbers // stretch % devices)
+    assert sizes == [partition.count(pages, stretch, device) for device in range(devices)]
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=7).filter(any), st.integers(1, 4), st.integers(0, 60))
+def test_shares_are_in_proportion_to_weights(weights, stretch, rows):
+    """To within a stretch or two that each device gives up or takes in; equal weights are one partition."""
+    partition, pages = Partition(tuple(map(float, weights))), rows * len(weights) * stretch
+    numbers = np.arange(pages)
+    owned = [len(partition.share(numbers, stretch, device)) for device in range(len(weights))]
+    assert sum(owned) == pages and (partition.owners(numbers, stretch) < len(weights)).all()
+    for weight, count in zip(weights, owned, strict=True):
+        assert abs(count - pages * weight / sum(weights)) <= (2 + 3 * len(weights)) * stretch
+        assert weight or not count
+    if len(set(weights)) == 1:
+        assert np.array_equal(
+            partition.owners(numbers, stretch), Partition.equal(len(weights)).owners(numbers, stretch)
+        )
+
+
+def test_few_pages_change_devices_when_weights_do():
+    numbers = np.arange(10_000)
+    found = [Partition((1.0, 1.0, weight)).owners(numbers, 4) for weight in (1.0, 1.1, 2.0)]
+    share = [weight / (2 + weight) for weight in (1.0, 1.1, 2.0)]
+    for less, more in ((0, 1), (0, 2), (1, 2)):
+        assert (found[less] != found[more]).mean() <= share[more] - share[less] + 0.01
+        assert not ((found[less] == 2) & (found[more] != 2)).any(), "it has more of them, and all it had"
+
+
+@pytest.mark.parametrize("weights", [(), (0.0, 0.0), (1.0, -1.0), (1.0, float("nan")), (1.0, float("inf"))])
+def test_weights_that_divide_nothing_are_refused(weights):
+    with pytest.raises(ValueError, match="need one a device, none below 0 and one above it"):
+        Partition(weights)
 
 
 def test_streams_and_batches_are_what_was_asked_for_or_what_keeps_a_link_busy(tmp_path):

@@ -12,7 +12,7 @@ from planned import CHUNKS, PAGE, PROGRAMS, WEIGHTED, held, make, planned, work_
 
 from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions
-from gstream.paging.ownership import share
+from gstream.paging.ownership import Partition
 from gstream.paging.page_cache import PageCache
 from gstream.paging.page_table import LEAST_GROUPS
 from gstream.planning.cost_equations import Constants
@@ -20,6 +20,8 @@ from gstream.planning.planner import make_sweep_plan
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from pagestore.errors import ResourceError
+
+TWO = Partition.equal(2)
 
 
 @pytest.fixture(scope="module")
@@ -152,14 +154,15 @@ def test_the_first_sweep_from_disk_reads_what_is_in_no_cache(store, cache, spare
 
 
 def test_what_devices_cache_takes_neither_copies_nor_launches(store):
-    """Their slots may be more than pages, as shares are not all of one size; that is no time won back."""
+    """Each has a slot for every page that it owns."""
     plan = planned(store, PageRank(), "fake:1:2")
     table = plan.graph.tables["in"]
-    assert 2 * plan.device.cache_pages["in"] > table.pages and plan.case == 1
+    assert plan.slots(table) == [TWO.count(table.pages, table.stretch, number) for number in range(2)]
+    assert plan.slots(table)[0] > plan.slots(table)[1] and plan.case == 1
     plan = replace(plan, constants=Constants(c1=1e15, c2=1.0, call_s=1.0, pull_edges=1e15, merge=1e15))
     assert plan.superstep_seconds() == pytest.approx(0, abs=1e-6)
     assert plan.superstep_seconds(cold=True) > table.pages * PAGE / 2  # at 1 byte/s each
-    there = share(table.all_pages(), table.stretch, 2, 0)[:20]
+    there = TWO.share(table.all_pages(), table.stretch, 0)[:20]
     warm = replace(plan, on_devices={"in": [there, there[:0]]}, constants=replace(plan.constants, call_s=0.0))
     assert warm.superstep_seconds(cold=True) == pytest.approx((table.pages - 20) * PAGE / 2)
 
@@ -172,27 +175,25 @@ def test_predicted_bytes_are_those_of_the_page_caches(store, cache, options):
         plan = planned(store, PageRank(), "fake:1:2", cache=cache, device_memory=room, streams=2,
                        batch_bytes=1 << 14, **options)  # fmt: skip
         table = plan.table(plan.directions[0])
-        slots = plan.device.cache_pages[table.name]
-        left = [share(table.all_pages(), table.stretch, 2, number)[: slots // 2] for number in range(2)]
+        slots = plan.slots(table)
+        left = [TWO.share(table.all_pages(), table.stretch, number)[: slots[number] // 2] for number in range(2)]
         for warm in (False, True):
             if warm:
                 plan = replace(plan, on_devices={table.name: left})
             for sweeps in (0, 1, 2, 5):
-                misses = sum(
-                    swept(plan, table, number, sweeps, slots, left[number] if warm else []) for number in range(2)
-                )
+                misses = sum(swept(plan, table, number, sweeps, left[number] if warm else []) for number in range(2))
                 assert plan.sweep_bytes(sweeps) == misses * PAGE, (room, warm, sweeps)
 
 
-def swept(plan, table, number, sweeps, slots, left):
+def swept(plan, table, number, sweeps, left):
     """Pages that a device asks for and does not have in its cache."""
-    cache = PageCache(table.pages, slots, plan.device.policy)
+    cache = PageCache(table.pages, plan.slots(table)[number], plan.device.policy)
     if len(left):
         cache.admit(np.asarray(left))
     before = cache.misses
     for _ in range(sweeps):
         for pages in plan.passes(plan.directions[0]):
-            for page in share(pages, table.stretch, 2, number):
+            for page in TWO.share(pages, table.stretch, number):
                 one = np.array([page])
                 if cache.look_up(one)[0] < 0:
                     cache.admit(one)
@@ -206,11 +207,11 @@ def test_sweeps_of_page_kernels_share_what_a_device_has(store):
     options = RunOptions(batch_bytes=1 << 14, streams=4)
 
     def plan_of(room, weights=False, **changes):
-        return make_sweep_plan(tables, weights, replace(options, **changes), 2, room)
+        return make_sweep_plan(tables, weights, replace(options, **changes), TWO, 0, room)
 
     free = plan_of(None)
     assert (free.streams, free.batch_pages) == (4, 4) and free.policy == "pinned"
-    owned = {name: len(share(table.all_pages(), table.stretch, 2, 0)) for name, table in tables.items()}
+    owned = {name: TWO.count(table.pages, table.stretch, 0) for name, table in tables.items()}
     assert free.cache_pages == owned
     lists = sum(work_lists(planned(store, BFS(source=3)), name) for name in ("out", "in"))
     for pages, streams, batch, slots in ((64, 4, 4, 48), (32, 4, 4, 16), (16, 2, 4, 8), (15, 2, 3, 9), (4, 2, 1, 2),
@@ -238,7 +239,9 @@ def test_a_sweep_of_one_page_keeps_it(tmp_path):
             tables = engine.graph.tables
         lists = work_lists(planned(store, PageRank()), "in")
         for pages, kept in ((1, 0), (2, 1), (9, 1)):
-            assert make_sweep_plan(tables, False, RunOptions(), 1, lists + pages * PAGE).cache_pages == {"in": kept}
+            assert make_sweep_plan(
+                tables, False, RunOptions(), Partition.equal(1), 0, lists + pages * PAGE
+            ).cache_pages == {"in": kept}
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

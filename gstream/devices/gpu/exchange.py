@@ -18,7 +18,7 @@ from gstream.devices.gpu.driver import Array, Gpu
 from gstream.devices.gpu.stream_lane import Stopwatch
 from gstream.devices.gpu.vertex_state import GpuState
 from gstream.devices.host.vertex_state import bit_words
-from gstream.devices.job import Range
+from gstream.devices.job import Range, Step
 from gstream.paging.page_table import PageTable
 
 
@@ -50,7 +50,7 @@ class PeerExchange(Exchange):
     def __init__(self, devices: Sequence[Any]) -> None:
         super().__init__(devices)
         self._peers: list[Peer] = list(devices)
-        self.apart, self._spread = 0, False
+        self.apart, self._spread, self._begun = 0, False, self.partition
         for device in devices:
             with device.gpu:
                 self.apart = max(self.apart, sum(not device.gpu.reaches(peer.gpu) for peer in devices))
@@ -82,6 +82,16 @@ class PeerExchange(Exchange):
             return
         for number, device in enumerate(self.devices):
             call(device, number)
+
+    def begin(self, step: Step) -> None:
+        """Pages that change devices leave no sums of long lists behind, which would be added once more."""
+        if self._begun != self.partition:
+            self._begun = self.partition
+            for state in (peer.state for peer in self._peers):
+                with state.gpu:
+                    for carry in state.carry.values():
+                        state.gpu.fill(carry, 0, state.stream)
+        super().begin(step)
 
     def attach(self, slices: Sequence[Range] | None, sends: bool) -> None:
         """Where all reach all, pulls of SUM write what a vertex got to the peer whose slice has it."""
@@ -149,8 +159,8 @@ def reduce(state: GpuState, part: Range, peers: Sequence[GpuState]) -> None:
 def add_hubs(state: GpuState, name: str, part: Range, peers: Sequence[GpuState]) -> None:
     """Queue that sums of a topology's long lists, pulled by any of `peers`, are added to what hubs of `part` got.
 
-    A page is always pulled by the same device, so all others have zero for it. Those of this slice are combined here
-    and made zero again: the next pull of a page of one's own brings its sum anew.
+    A page is pulled by one device until the partition changes, so all others have zero for it. Those of this slice are
+    combined here and made zero again: the next pull of a page of one's own brings its sum anew.
     """
     known, carry = state.tables[name], state.carry[name]
     low, high = np.searchsorted(known.hub_ids, np.array(part, np.uint64)).tolist()
