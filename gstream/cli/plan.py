@@ -105,7 +105,7 @@ def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, An
     if supersteps is None:
         supersteps = USUAL_STEPS if planned.sweep else 1
     tables = {table.name: table for table in planned.graph.tables.values()}
-    sweep_bytes = sum(table.bytes_of(table.pages, planned.weights) for table in tables.values()) // len(tables)
+    sweep_bytes = sum(table.stored_bytes(table.pages, planned.weights) for table in tables.values()) // len(tables)
     frontier = not planned.sweep
 
     def moved(steps: int) -> int:

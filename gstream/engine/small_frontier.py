@@ -108,7 +108,7 @@ class SmallFrontier:
             return 0, frontier
         self._state.stale = True
         pages = int(told[:, 1].sum())
-        moved = self._table.bytes_of(1, self._there.weights is not None)
+        moved = self._table.stored_bytes(1, self._there.weights is not None)
         self._device.count(looked, pages, pages * moved)
         self._frontier = self._look()
         if self._most_waiting:

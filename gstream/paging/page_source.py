@@ -378,7 +378,7 @@ class PageSource:
                 if self.weights is not None:
                     self._reader.read_weights(first, count, out=self.weights[row : row + count])
         with self._lock:
-            self.bytes_read += self.table.bytes_of(len(numbers), self.weights is not None)
+            self.bytes_read += self.table.stored_bytes(len(numbers), self.weights is not None)
 
 
 def _settle(reads: Iterable[Future[None] | None], process: int) -> None:

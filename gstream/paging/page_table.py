@@ -110,8 +110,12 @@ class PageTable:
         return np.concatenate(found)
 
     def bytes_of(self, pages: int, weights: bool) -> int:
-        """Bytes that `pages` pages take, with their weights pages if `weights`."""
+        """Bytes that `pages` pages take where kernels read them, with their weights pages if `weights`."""
         return pages * (self.page_bytes + (self.weight_page_bytes if weights else 0))
+
+    def stored_bytes(self, pages: int, weights: bool) -> int:
+        """Bytes that they take in the store, and on their way from it: pages are stored as kernels read them."""
+        return self.bytes_of(pages, weights)
 
 
 def page_table(topology, devices: int) -> PageTable:  # type: ignore[no-untyped-def]  # a pagestore Topology

@@ -95,7 +95,7 @@ class Plan:
             asked = [self.partition.share(pages, table.stretch, number) for pages in self.passes(self.directions[0])]
             hits = _cache_hits(asked, slots, self.device.policy, supersteps, self._held(table, number))
             moved += supersteps * sum(map(len, asked)) - hits
-        return table.bytes_of(moved, self.weights)
+        return table.stored_bytes(moved, self.weights)
 
     @property
     def tables(self) -> dict[str, PageTable]:
@@ -151,9 +151,9 @@ class Plan:
         attributes = 0 if self.device.resident else self.device_bytes.get("WA", 0) * len(self.chunks)
         return superstep_seconds(
             self.constants, devices=self.devices, attribute_bytes=attributes,
-            page_bytes=int(table.bytes_of(pages, self.weights) * (1 - hit)) if self.copies else 0,
-            disk_bytes=table.bytes_of(from_disk, self.weights),
-            load_bytes=table.bytes_of(self.unread.get(table.name, 0), self.weights) if cold else 0,
+            page_bytes=int(table.stored_bytes(pages, self.weights) * (1 - hit)) if self.copies else 0,
+            disk_bytes=table.stored_bytes(from_disk, self.weights),
+            load_bytes=table.stored_bytes(self.unread.get(table.name, 0), self.weights) if cold else 0,
             batches=batches * (1 - hit) if self.copies else len(self.chunks),
             edges=self.graph.edges * (len(self.chunks) if direction == "push" else 1), direction=direction,
             merged_bytes=self.merged_bytes,

@@ -239,7 +239,7 @@ class BatchQueue:
     def _count_moved(self, batch: Batch, pages: int) -> None:
         stats = self.device.stats
         stats.pages_moved += pages
-        stats.bytes_moved += batch.table.bytes_of(pages, batch.weights is not None)
+        stats.bytes_moved += batch.table.stored_bytes(pages, batch.weights is not None)
 
     def _copy(self, batch: Batch, numbers: np.ndarray, source: np.ndarray, place: Placement, lane: Lane) -> None:
         """Queue the copies of pages, a run of neighbouring rows at a time.

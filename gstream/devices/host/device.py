@@ -52,7 +52,7 @@ class HostDevice(MemoryDevice):
             else:
                 edges = self._process(batch, words, self.state.code.no_weights if weights is None else weights)
         pages = len(batch.numbers)
-        self.count(edges, pages, batch.table.bytes_of(pages, batch.weights is not None))
+        self.count(edges, pages, batch.table.stored_bytes(pages, batch.weights is not None))
         batch.done()
 
     def count(self, edges: int, pages: int, nbytes: int) -> None:
