@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, Any
 
 import numpy as np
 
@@ -20,37 +19,6 @@ from pagestore.errors import UsageError
 from pagestore.faults import disk_error
 from pagestore.replacing import refuse_replacing, replacing
 from pagestore.rowtext import ENDINGS, STDOUT, RowText, parted_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow
-
-
-class Rows(Protocol):
-    """An answer, as files are made of it."""
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of all columns."""
-
-    @property
-    def ldbc_missing(self) -> str:
-        """What Graphalytics' text has in the first column where there is no value."""
-
-    def __len__(self) -> int: ...
-
-    def arrow_schema(self) -> pyarrow.Schema:
-        """Names and types of the columns."""
-
-    def arrow_batches(self) -> Iterator[pyarrow.RecordBatch]:
-        """All rows, in order."""
-
-    def numpy_dtype(self) -> np.dtype:
-        """Of structured rows."""
-
-    def numpy_rows(self) -> Iterator[tuple[int, np.ndarray]]:
-        """(number of the first row, structured rows), in order."""
 
 
 def check_output(path: str | os.PathLike, ldbc: bool = False, edges: bool = True) -> None:
@@ -75,8 +43,8 @@ def check_output(path: str | os.PathLike, ldbc: bool = False, edges: bool = True
         raise UsageError(f"{path}: its folder {folder} can't be written. Choose another.")
 
 
-def write_result(result: Rows, path: str | os.PathLike, ldbc: bool = False, force: bool = False) -> None:
-    """Write `result` to `path` in the format that its ending names, or as Graphalytics' text; force: over what exists.
+def write_result(result: Any, path: str | os.PathLike, ldbc: bool = False, force: bool = False) -> None:
+    """Write a Result to `path` in the format that its ending names, or as Graphalytics' text; force: over what exists.
 
     "-": CSV, or Graphalytics' text, on standard output. Raises UsageError, ResourceError.
     """
@@ -103,7 +71,7 @@ def write_result(result: Rows, path: str | os.PathLike, ldbc: bool = False, forc
             _write_text(result, stream.name, ENDINGS[ending], compression)
 
 
-def _write_text(result: Rows, path: str, kind: str, compression: str | None) -> None:
+def _write_text(result: Any, path: str, kind: str, compression: str | None) -> None:
     chosen = result.columns[: EDGE_COLUMNS.get(f".{kind}")]
     if kind == "wel" and len(chosen) < EDGE_COLUMNS[".wel"]:
         raise UsageError(f".wel has a number for each edge, this answer has {', '.join(chosen)}. Write to NAME.el.")
@@ -114,7 +82,7 @@ def _write_text(result: Rows, path: str, kind: str, compression: str | None) -> 
             text.write(batch.select(schema.names))
 
 
-def _write_parquet(result: Rows, stream: IO[bytes]) -> None:
+def _write_parquet(result: Any, stream: IO[bytes]) -> None:
     from pyarrow import parquet
 
     with parquet.ParquetWriter(stream, result.arrow_schema()) as writer:
@@ -122,7 +90,7 @@ def _write_parquet(result: Rows, stream: IO[bytes]) -> None:
             writer.write_batch(batch)
 
 
-def _write_arrow(result: Rows, stream: IO[bytes]) -> None:
+def _write_arrow(result: Any, stream: IO[bytes]) -> None:
     import pyarrow as pa
 
     with pa.ipc.new_file(stream, result.arrow_schema()) as writer:
@@ -130,19 +98,15 @@ def _write_arrow(result: Rows, stream: IO[bytes]) -> None:
             writer.write_batch(batch)
 
 
-def _write_npy(result: Rows, stream: IO[bytes]) -> None:
+def _write_npy(result: Any, stream: IO[bytes]) -> None:
     dtype = result.numpy_dtype()
-    header: dict[str, Any] = {
-        "descr": np.lib.format.dtype_to_descr(dtype),
-        "fortran_order": False,
-        "shape": (len(result),),
-    }
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (len(result),)}
     np.lib.format.write_array_header_2_0(stream, header)
     for _, rows in result.numpy_rows():
         stream.write(rows.tobytes())
 
 
-def _write_ldbc(result: Rows, stream: IO[bytes]) -> None:
+def _write_ldbc(result: Any, stream: IO[bytes]) -> None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -153,10 +117,6 @@ def _write_ldbc(result: Rows, stream: IO[bytes]) -> None:
         stream.write("\n".join(lines.to_pylist()).encode() + b"\n")
 
 
-BINARY: dict[str, Callable[[Any, IO[bytes]], None]] = {
-    ".parquet": _write_parquet,
-    ".npy": _write_npy,
-    ".arrow": _write_arrow,
-}
+BINARY = {".parquet": _write_parquet, ".npy": _write_npy, ".arrow": _write_arrow}
 KNOWN = (*BINARY, *ENDINGS)
 EDGE_COLUMNS = {".el": 2, ".wel": 3}

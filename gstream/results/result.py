@@ -38,13 +38,15 @@ class Result:
     `len(result)` is the number of vertices. A result stays readable after its graph was closed.
     """
 
+    _by_vertex = True
+
     def __init__(
         self, store: Store, columns: list[Column], summary: dict[str, Any], best: str = "first", groups: bool = False
     ) -> None:
         """best: which values of the first column `top` shows first, "largest" or "least" ("first": vertex order).
         groups: the first column names groups of vertices, and `top` shows the largest groups."""
         self.summary = summary
-        self.columns = ["vertex", *(column.name for column in columns)]
+        self.columns = [*(["vertex"] if self._by_vertex else []), *(column.name for column in columns)]
         self._store = store
         self._columns = columns
         self._best = best
@@ -72,7 +74,8 @@ class Result:
 
         nullable = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
         frame = self.to_arrow().to_pandas(types_mapper=nullable.get)
-        full = ["vertex", *(column.name for column in self._columns if column.missing is None)]
+        empty = {column.name for column in self._columns if column.missing is not None}
+        full = [name for name in self.columns if name not in empty]
         return frame.astype(
             {name: frame[name].dtype.numpy_dtype for name in full if hasattr(frame[name].dtype, "numpy_dtype")}
         )
@@ -127,16 +130,16 @@ class Result:
 
         ids = pa.string() if self._strings else pa.int64()
         kinds = [(c.name, ids if c.vertices else pa.from_numpy_dtype(c.dtype)) for c in self._columns]
-        return pa.schema([("vertex", ids), *kinds])
+        return pa.schema([*([("vertex", ids)] if self._by_vertex else []), *kinds])
 
     def arrow_batches(self) -> Iterator[pyarrow.RecordBatch]:
-        """Arrow record batches of CHUNK_ROWS rows, ascending vertices."""
+        """All rows in order, as record batches of CHUNK_ROWS rows or fewer."""
         import pyarrow as pa
 
         schema, naming = self.arrow_schema(), Naming(self._store)
-        for first, last in self._chunks():
-            arrays = [pa.array(naming.range(first, last)).cast(schema.field(0).type)]
-            for column, values in self._gather(first, last):
+        for first, last, parts in self._parts():
+            arrays = [pa.array(naming.range(first, last)).cast(schema.field(0).type)] if self._by_vertex else []
+            for column, values in zip(self._columns, parts, strict=True):
                 absent = column.absent(values)
                 if column.vertices:
                     arrays.append(naming.arrow(column, values, absent).cast(schema.field(column.name).type))
@@ -145,12 +148,13 @@ class Result:
             yield pa.record_batch(arrays, schema=schema)
 
     def numpy_rows(self) -> Iterator[tuple[int, np.ndarray]]:
-        """(natural index of the first row, structured rows), ascending vertices."""
+        """(number of the first row, structured rows), in order."""
         dtype, naming = self.numpy_dtype(), Naming(self._store)
-        for first, last in self._chunks():
+        for first, last, parts in self._parts():
             rows = np.empty(last - first, dtype)
-            rows["vertex"] = naming.numpy_range(first, last)
-            for column, values in self._gather(first, last):
+            if self._by_vertex:
+                rows["vertex"] = naming.numpy_range(first, last)
+            for column, values in zip(self._columns, parts, strict=True):
                 absent = column.absent(values)
                 if column.vertices:
                     rows[column.name] = naming.numpy(column, values, absent)
@@ -161,6 +165,14 @@ class Result:
                     rows[column.name][absent] = _missing_number(column.dtype) if none is None else none
             yield first, rows
 
+    def numpy_dtype(self) -> np.dtype:
+        """Of structured rows."""
+        ids = np.dtype(np.int64)
+        if self._strings and (self._by_vertex or any(column.vertices for column in self._columns)):
+            ids = np.dtype(f"U{max(1, Naming(self._store).longest)}")
+        kinds = [(c.name, ids if c.vertices else c.dtype) for c in self._columns]
+        return np.dtype([*([("vertex", ids)] if self._by_vertex else []), *kinds])
+
     @property
     def _strings(self) -> bool:
         return self._store.meta.id_kind == "strings"
@@ -170,20 +182,15 @@ class Result:
         for first in range(0, count, CHUNK_ROWS):
             yield first, min(first + CHUNK_ROWS, count)
 
-    def _gather(self, first: int, last: int) -> Iterator[tuple[Column, np.ndarray]]:
-        """Each column's values of natural indices [first, last)."""
-        if self._store.meta.order == "natural":
-            yield from ((column, column.values[first:last]) for column in self._columns)
-            return
-        ids = self._store.store_ids(first, last)
-        yield from ((column, column.values[ids]) for column in self._columns)
+    def _parts(self) -> Iterator[tuple[int, int, list[np.ndarray]]]:
+        """(first, last, values of each column) of CHUNK_ROWS rows or fewer at a time."""
+        for first, last in self._chunks():
+            yield first, last, [self._gather(column, first, last) for column in self._columns]
 
-    def numpy_dtype(self) -> np.dtype:
-        """Of structured rows."""
-        ids = np.dtype(np.int64)
-        if self._strings:
-            ids = np.dtype(f"U{max(1, Naming(self._store).longest)}")
-        return np.dtype([("vertex", ids), *((c.name, ids if c.vertices else c.dtype) for c in self._columns)])
+    def _gather(self, column: Column, first: int, last: int) -> np.ndarray:
+        """A column's values of rows [first, last)."""
+        natural = self._store.meta.order == "natural" or not self._by_vertex
+        return column.values[first:last] if natural else column.values[self._store.store_ids(first, last)]
 
     def _best_natural(self, count: int) -> np.ndarray:
         """Natural indices int64[<= count] of the best rows, best first."""
@@ -192,7 +199,7 @@ class Result:
             return np.arange(min(count, len(self)))
         kept_keys, kept = column.values[:0], np.empty(0, np.int64)
         for first, last in self._chunks():
-            values = next(self._gather(first, last))[1]
+            values = self._gather(column, first, last)
             absent = column.absent(values)
             keys, natural = _sort_keys(values, self._best == "largest"), np.arange(first, last)
             if absent is not None:
