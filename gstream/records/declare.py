@@ -23,13 +23,21 @@ class RecordKernel:
     def __init__(self, function: Callable[..., None], merges: dict[str, str]) -> None:
         self.name, self.module, self.__doc__ = function.__name__, function.__module__, function.__doc__
         self._function, self.merges = function, merges
+        self._weight: int | None = None  # of every edge; None: the store's
         unknown = set(merges.values()) - set(MERGES)
         assert not unknown, f"{self.name}: there is no merge {unknown}"
+
+    def of_unit_weights(self, name: str) -> RecordKernel:
+        """The same kernel under another name, for graphs without weights: each edge weighs 1."""
+        twin = RecordKernel(self._function, self.merges)
+        twin.name, twin._weight = name, 1
+        return twin
 
     @cached_property
     def tree(self) -> ast.FunctionDef:
         """The text, without decorator and docstring."""
-        return tree_of(self._function)
+        tree = tree_of(self._function)
+        return tree if self._weight is None else _Weighed(self._weight).visit(tree)
 
     @cached_property
     def parameters(self) -> list[str]:
@@ -50,6 +58,17 @@ class RecordKernel:
 
 class ItemKernel(RecordKernel):
     """An item kernel: on the host it is function(count, *arguments, counter)."""
+
+
+class _Weighed(ast.NodeTransformer):
+    """Puts a number where a text says `record.weight()`."""
+
+    def __init__(self, weight: int) -> None:
+        self.weight = weight
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        return ast.Constant(self.weight) if is_of_record(node, "weight") else node
 
 
 class Names:

@@ -38,8 +38,8 @@ BY_NAME = {name: kind for kind, names in TYPES.items() for name in names.split()
 OWN = {  # of a module or a kernel where a name stands for something else
     "boruvka": {"other": "id[]"},
     "dag": {"level": "int64[]", "distance": "float64[]"},
-    "dag.distances_again": {"again": "float64[]"},
-    "dag.levels_again": {"again": "int64[]"},
+    "dag.distances_again": {"longest": "float64[]", "again": "float64[]"},
+    "dag.levels_again": {"longest": "int64[]", "again": "int64[]"},
     "levelcounts": {"sources": "uint64[]", "reached": "float64[]"},
     "nearest.nearest_by_weight": {"distance": "sum[]"},
     "nearest.spread_hops": {"distance": "sum[]"},

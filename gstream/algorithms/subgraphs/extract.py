@@ -62,7 +62,7 @@ def copy_edges(words, weights, parts, near, far, once, natural, weighted, owner,
 
 @helper
 def hashed(source, target, weight):
-    """A hash of an edge; weight: its bits, 0 where there is none."""
+    """A hash of an edge; weight: its bits, 1 where there is none."""
     return mixed(mixed(mixed(source) + target) + weight)
 
 
@@ -92,18 +92,7 @@ def sum_edges(record, sources, targets, directed, pull, sums):
         atomic_add(sums, 1, total)
 
 
-@record_kernel(sums="sum")
-def sum_plain_edges(record, sources, targets, directed, pull, sums):
-    """`sum_edges` of a store without weights."""
-    v, found, total = record.vertex, u64(0), u64(0)
-    for other in record.neighbours():
-        u, w = (other, v) if pull else (v, other)
-        if is_wanted(sources, targets, directed, u, w):
-            found += u64(1)
-            total += hashed(u, w, u64(0))
-    if found:
-        atomic_add(sums, 0, found)
-        atomic_add(sums, 1, total)
+sum_plain_edges = sum_edges.of_unit_weights("sum_plain_edges")
 
 
 @kernel
@@ -114,6 +103,6 @@ def sum_rows(source, target, weight, weighted, directed, kind, sums):
         u, w = u64(source[row]), u64(target[row])
         if not directed:
             u, w = min(u, w), max(u, w)
-        total += hashed(u, w, u64(bits[row]) if weighted else u64(0))
+        total += hashed(u, w, u64(bits[row]) if weighted else u64(1))
     sums[0] += u64(len(source))
     sums[1] += total

@@ -100,14 +100,10 @@ def find_above(record, left, above):
 
 
 @record_kernel(again="max")
-def levels_again(record, level, again):
-    """again[v] (int64[V], 0 at first) = the greatest level[u] + 1 over u -> v, of all edges."""
+def distances_again(record, longest, again):
+    """again[v] (float64[V], 0 at first) = the greatest longest[u] + weight over u -> v, of all edges."""
     for v in record.neighbours():
-        raise_to(again, v, level[record.vertex] + 1)
+        raise_to(again, v, longest[record.vertex] + record.weight())
 
 
-@record_kernel(again="max")
-def distances_again(record, distance, again):
-    """again[v] (float64[V], 0 at first) = the greatest distance[u] + weight over u -> v, of all edges."""
-    for v in record.neighbours():
-        raise_to(again, v, distance[record.vertex] + record.weight())
+levels_again = distances_again.of_unit_weights("levels_again")  # of levels, int64[V]

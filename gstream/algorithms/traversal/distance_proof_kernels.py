@@ -25,26 +25,17 @@ def check_step(distance, none, last, predecessor, proven, u, v, reach, failure):
 
 
 @record_kernel(proven="or", failure="note")
-def check_hops(record, distance, none, last, predecessor, proven, pull, failure):
-    """Breadth-first distances u4[V]; `last`: vertices farther away are not reached (depth limit). proven: bits of
-    vertices whose predecessor is an in-neighbour one step nearer.
-    """
-    for other in record.neighbours():
-        u, v = (other, record.vertex) if pull else (record.vertex, other)
-        reach = onward(distance, u, 1)
-        # Tested here because most edges end here, and a call with seven arrays costs 30 ns.
-        if reach <= distance[v]:
-            check_step(distance, none, last, predecessor, proven, u, v, reach, failure)
-
-
-@record_kernel(proven="or", failure="note")
 def check_paths(record, distance, none, last, predecessor, proven, pull, failure):
-    """The same for weighted distances, in their own arithmetic."""
+    """Distances in their own arithmetic. last: vertices farther away are not reached (a limit). proven: bits of
+    vertices that have the distance of their predecessor and of the edge from there."""
     for other in record.neighbours():
         u, v = (other, record.vertex) if pull else (record.vertex, other)
         reach = onward(distance, u, record.weight())
-        if reach <= distance[v]:
+        if reach <= distance[v]:  # false for most edges, which then need no call: it costs 30 ns with seven arrays
             check_step(distance, none, last, predecessor, proven, u, v, reach, failure)
+
+
+check_hops = check_paths.of_unit_weights("check_hops")
 
 
 @record_kernel(failure="note")
