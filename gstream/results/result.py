@@ -136,8 +136,9 @@ class Result:
         """All rows in order, as record batches of CHUNK_ROWS rows or fewer."""
         import pyarrow as pa
 
-        schema, naming = self.arrow_schema(), Naming(self._store)
-        for first, last, parts in self._parts():
+        schema, naming, last = self.arrow_schema(), Naming(self._store), 0
+        for parts in self._parts():
+            first, last = last, last + len(parts[0])
             arrays = [pa.array(naming.range(first, last)).cast(schema.field(0).type)] if self._by_vertex else []
             for column, values in zip(self._columns, parts, strict=True):
                 absent = column.absent(values)
@@ -149,8 +150,9 @@ class Result:
 
     def numpy_rows(self) -> Iterator[tuple[int, np.ndarray]]:
         """(number of the first row, structured rows), in order."""
-        dtype, naming = self.numpy_dtype(), Naming(self._store)
-        for first, last, parts in self._parts():
+        dtype, naming, last = self.numpy_dtype(), Naming(self._store), 0
+        for parts in self._parts():
+            first, last = last, last + len(parts[0])
             rows = np.empty(last - first, dtype)
             if self._by_vertex:
                 rows["vertex"] = naming.numpy_range(first, last)
@@ -182,10 +184,10 @@ class Result:
         for first in range(0, count, CHUNK_ROWS):
             yield first, min(first + CHUNK_ROWS, count)
 
-    def _parts(self) -> Iterator[tuple[int, int, list[np.ndarray]]]:
-        """(first, last, values of each column) of CHUNK_ROWS rows or fewer at a time."""
+    def _parts(self) -> Iterator[list[np.ndarray]]:
+        """Values of each column, of CHUNK_ROWS rows or fewer at a time."""
         for first, last in self._chunks():
-            yield first, last, [self._gather(column, first, last) for column in self._columns]
+            yield [self._gather(column, first, last) for column in self._columns]
 
     def _gather(self, column: Column, first: int, last: int) -> np.ndarray:
         """A column's values of rows [first, last)."""

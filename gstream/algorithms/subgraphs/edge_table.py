@@ -54,12 +54,8 @@ class EdgeTable(Table):
     def __len__(self) -> int:
         return int(self._chosen.counts.sum())
 
-    def _parts(self) -> Iterator[tuple[int, int, list[np.ndarray]]]:
-        """(first, last, [source, target, weight]) of the rows of a few pages at a time; ends are store IDs.
-
-        Raises StoreError on a damaged or changed page.
-        """
-        done = 0
+    def _parts(self) -> Iterator[list[np.ndarray]]:
+        """source, target (store IDs) and weight of the rows of a few pages. StoreError: a damaged or changed page."""
         chosen, topology = self._chosen, self._store.topology(self._chosen.name)
         step = max(1, STEP_BYTES // topology.layout.page_bytes)
         with topology.reader() as reader:
@@ -79,8 +75,7 @@ class EdgeTable(Table):
                         f"{rows} were counted. The store has changed since: run again."
                     )
                 ends = [other, owner] if chosen.pull else [owner, other]
-                yield done, done + rows, [*ends, weight][: len(self._columns)]
-                done += rows
+                yield [*ends, weight][: len(self._columns)]
 
 
 def _runs(pages: np.ndarray, step: int) -> Iterator[tuple[int, int]]:

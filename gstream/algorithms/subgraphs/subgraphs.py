@@ -226,7 +226,7 @@ def _certify(session: Session, chosen: Chosen, sources: np.ndarray, targets: np.
     directed, weighted, name = session.meta.directed, session.meta.weighted, session.meta.topologies[0]
     rows, seen, table = np.zeros(2, np.uint64), np.zeros(2, np.uint64), EdgeTable(session.store, chosen, {})
     kind = np.empty(0, f"u{session.engine.graph.tables[name].weight_dtype.itemsize}" if weighted else session.id_dtype)
-    for _, _, part in table._parts():
+    for part in table._parts():
         extract.sum_rows(part[0], part[1], part[-1], weighted, directed, kind, rows)
     session.hold(sources, targets)
     sets = sources.view(np.uint8), targets.view(np.uint8)
