@@ -15,6 +15,7 @@ import numpy as np
 
 from pagestore.arrays import BLOCK_BYTES, CheckedArray
 from pagestore.errors import GstreamError, StoreError, UsageError, plain
+from pagestore.inputs.idspelling import meant
 from pagestore.inputs.signatures import INTEGER
 from pagestore.layout import PageLayout
 from pagestore.meta import REBUILD, Meta, scrub_first
@@ -158,6 +159,7 @@ class UserIds:
         return np.array([self._number(value, what, error, where, at) for at, value in enumerate(ids)], object)
 
     def _number(self, value: Any, what: str, error: type[GstreamError], where: Where, at: int) -> int:
+        text = None
         try:
             text = value.decode() if isinstance(value, bytes) else value
             odd = isinstance(text, str) and not INTEGER.match(text)  # Python's int takes "1_000", too
@@ -166,7 +168,11 @@ class UserIds:
             number = None
         if number is not None and (isinstance(value, str | bytes) or number == value):
             return number
-        raise error(f"{where(at)}{what} {value!r} is not a vertex of {self._path}, whose IDs are whole numbers.")
+        other = meant(text) if isinstance(text, str) else None
+        spelled = "" if other is None else f" written in digits, and this would be {other}. Type {other}"
+        raise error(
+            f"{where(at)}{what} {value!r} is not a vertex of {self._path}, whose IDs are whole numbers{spelled}."
+        )
 
     def _range_text(self) -> str:
         count = self._meta.vertices

@@ -200,7 +200,7 @@ def _inode(path: Path) -> int | None:
 
 def column(asked: str | None) -> int | str | None:
     """A column's number, or its name."""
-    return int(asked) if asked and asked.isascii() and asked.isdigit() else asked
+    return int(asked) if asked and asked.isascii() and asked.isdigit() and len(asked) < 20 else asked
 
 
 def memory_bytes(text: str) -> int:

@@ -96,6 +96,7 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
     with ProgressBar() as bar, tracing(trace) as spans, stops_when_kept(given["checkpoint"] is not None) as stop:
         options |= {"trace": spans, "progress": StepLine(bar, link), "stop": stop}
         with gstream.open(store, **options) as graph:
+            check_columns(graph, algorithm, output, given["ldbc"])
             graph.engine().measure()  # its own kernels are not the run's
             began = time.perf_counter()
             with compile_time() as compiled:
@@ -158,6 +159,18 @@ def check_written(
         raise UsageError("--ldbc says how a file is written. Pass -o FILE too.")
     if trace is not None:
         refuse_existing(trace, force, example="run.json")
+
+
+def check_columns(graph: Graph, algorithm: str, output: Path | None, ldbc: bool) -> None:
+    """Raise, before anything is computed, where the output's format has weights and the answer's edges have none."""
+    from gstream.algorithms.registry import find_algorithm
+    from gstream.language.loading import is_program_path
+    from gstream.results.files import check_edge_columns
+
+    if output is None or ldbc or is_program_path(algorithm):
+        return
+    if find_algorithm(algorithm).table == "edges" and not graph.info["weighted"]:
+        check_edge_columns(output, ("source", "target"))
 
 
 def check_plot(algorithm: str, plot: Path | None, force: bool) -> None:

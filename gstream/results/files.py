@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -43,6 +44,13 @@ def check_output(path: str | os.PathLike, ldbc: bool = False, edges: bool = True
         raise UsageError(f"{path}: its folder {folder} can't be written. Choose another.")
 
 
+def check_edge_columns(path: str | os.PathLike, names: Sequence[str]) -> None:
+    """Raise UsageError where the path's format has more columns of an edge than `names`."""
+    ending = parted_name(os.fspath(path))[0]
+    if len(names) < EDGE_COLUMNS.get(ending, 0):
+        raise UsageError(f"{ending} has a number for each edge, this answer has {', '.join(names)}. Write to NAME.el.")
+
+
 def write_result(result: Any, path: str | os.PathLike, ldbc: bool = False, force: bool = False) -> None:
     """Write a Result to `path` in the format that its ending names, or as Graphalytics' text; force: over what exists.
 
@@ -61,6 +69,8 @@ def write_result(result: Any, path: str | os.PathLike, ldbc: bool = False, force
         except OSError as error:
             raise disk_error(error, STDOUT) from error
         return
+    if not ldbc:
+        check_edge_columns(path, result.columns)
     refuse_replacing(Path(path), force)
     with replacing(path) as stream:
         if ldbc:
@@ -73,8 +83,6 @@ def write_result(result: Any, path: str | os.PathLike, ldbc: bool = False, force
 
 def _write_text(result: Any, path: str, kind: str, compression: str | None) -> None:
     chosen = result.columns[: EDGE_COLUMNS.get(f".{kind}")]
-    if kind == "wel" and len(chosen) < EDGE_COLUMNS[".wel"]:
-        raise UsageError(f".wel has a number for each edge, this answer has {', '.join(chosen)}. Write to NAME.el.")
     schema = result.arrow_schema()
     schema = schema.remove(len(chosen)) if len(chosen) < len(schema) else schema
     with RowText(path, kind, compression, schema) as text:

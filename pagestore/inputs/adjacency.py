@@ -101,7 +101,7 @@ class AdjacencySource(LineFile):
                     parse_weight(text, column, self.rules)
                 elif at >= before or (self.headed and at == 0):
                     parse_vertex(text, column, self.rules, self.rules.high_source)
-                elif not text.isdigit():
+                elif not (text.isascii() and text.isdigit()):
                     return LineProblem(column, f"vertex weight {shown(text)!r} is no integer from 0", FIX)
         except LineProblem as problem:
             problem.remedy = FIX if not self.headed else problem.remedy

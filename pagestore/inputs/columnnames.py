@@ -14,6 +14,7 @@ from pagestore.inputs.base import InputOptions
 from pagestore.inputs.endnames import column_name, named, named_ends
 from pagestore.inputs.signatures import (
     COLUMN_NAMES,
+    COUNT,
     DECIMAL_COMMA,
     DIRECTION_COLUMNS,
     INTEGER,
@@ -147,7 +148,7 @@ def asked_ends(name: str, options: InputOptions, names: Sequence[str], width: in
 
 def _number_of(asked: int | str) -> int | None:
     """The number of a column that an option gives, None for a name."""
-    return int(asked) if isinstance(asked, int) or (asked.isascii() and asked.isdigit()) else None
+    return int(asked) if isinstance(asked, int) or COUNT.match(asked) else None
 
 
 def _asked_end(name: str, option: str, asked: int | str, names: Sequence[str], width: int) -> int:

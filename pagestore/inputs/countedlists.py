@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Sequence
 
 from pagestore.errors import InputError
+from pagestore.inputs.signatures import COUNT
 from pagestore.inputs.streams import ByteStream
 
 SAMPLE_BYTES = 1 << 16
@@ -22,7 +23,7 @@ def refuse_counted(stream: ByteStream) -> None:
     lines = head.split(b"\n")
     whole = len(head) < SAMPLE_BYTES
     rows = [line.split() for line in (lines if whole else lines[:-1]) if line.strip() and not line.startswith(b"#")]
-    if not all(row[1].isdigit() for row in rows if len(row) > 1):
+    if not all(COUNT.match(row[1].decode("latin-1")) for row in rows if len(row) > 1):
         return
     path = shlex.quote(stream.name)
     if len(rows) >= LEAST_LISTS and all(len(row) > 1 and int(row[1]) == len(row) - 2 for row in rows):

@@ -13,8 +13,9 @@ import numpy as np
 
 from pagestore.inputs.badlines import SKIP_REMEDY, LineProblem, shown
 from pagestore.inputs.base import MAX_ID
+from pagestore.inputs.idspelling import meant
 from pagestore.inputs.lines import RULES, Rule, nearest_double
-from pagestore.inputs.signatures import INTEGER, NOT_FINITE, NUMBER
+from pagestore.inputs.signatures import DECIMAL_COMMA, INTEGER, NOT_FINITE, NUMBER
 
 BLANK_FIELD = re.compile(rb"[^ \t]+")
 SLASHES = "//"  # begin a comment behind an edge, beside the marks that begin lines of comments
@@ -23,6 +24,8 @@ WORD_REMEDY = "Fix the line, pass --string-ids to take all IDs as text, or pass 
 CODE_REMEDY = "Convert the file: iconv -f LATIN1 -t UTF-8, with its own encoding; or pass --bad-lines skip."
 KIND_REMEDY = "Write each undirected edge in both directions and pass --directed; or pass --undirected."
 NUMBER_AND_BLANK = re.compile(rb"([+-]?[0-9.]+)[ \t]+")
+COMMA = "is written with a comma; decimals take a point"
+COMMA_REMEDY = "Convert the column, pass --no-weights, or pass --bad-lines skip."
 WEIGHT_REMEDY = "Fix the line, pass --no-weights, or pass --bad-lines skip."
 
 
@@ -165,6 +168,12 @@ def parse_vertex(text: str, column: int, rules: LineRules, high: int) -> int:
         raise LineProblem(column, f"vertex ID {shown(text)} {past}; {rules.limit}", remedy)
     if not text:
         raise LineProblem(column, f"a vertex ID is missing; {rules.limit}")
+    if (number := meant(text)) is not None:
+        remedy = SKIP_REMEDY.replace("Fix the line", f"Write {number}")
+        if rules.limit == ID_LIMIT:  # of text, not of a format with a header
+            remedy = WORD_REMEDY.replace("Fix the line", f"Write {number}")
+        reason = f"vertex ID {shown(text)} is not written in digits, as IDs are, and would be {number}; {rules.limit}"
+        raise LineProblem(column, reason, remedy)
     if NUMBER.match(text) or NOT_FINITE.match(text):
         raise LineProblem(column, f"vertex ID {shown(text)} is not an integer; {rules.limit}")
     raise LineProblem(column, f"vertex ID {shown(text)!r} is not a number; {rules.limit}", WORD_REMEDY)
@@ -179,6 +188,8 @@ def parse_name(text: str, column: int) -> str:
 
 def parse_weight(text: str, column: int, rules: LineRules) -> float:
     """A finite weight from its field."""
+    if DECIMAL_COMMA.match(text):
+        raise LineProblem(column, f"weight {shown(text)} {COMMA}", COMMA_REMEDY)
     if NOT_FINITE.match(text):
         raise LineProblem(column, f"weight {text} is not finite; weights are finite numbers", WEIGHT_REMEDY)
     if not text:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from pagestore.inputs.lines import MAX_ID, NEW, U0, U1, digits_at, ends_line, is_blank, number_at
+from pagestore.inputs.lines import MAX_ID, MINUS, NEW, PLUS, U0, U1, U9, digits_at, ends_line, is_blank, number_at
 from pagestore.jit import compiled
 
 MOST_DIGITS = np.uint64(19)
+ZERO = 48
 SHORTEST_ENTRY = 2  # "1 ": bounds the entries of a block
 
 
@@ -46,8 +47,14 @@ def parse_lists(
                 good = i != begin and not hard
                 weight[entries - U1] = value
             else:
+                minus = buf[i] == MINUS
+                if minus or buf[i] == PLUS:
+                    i += U1
+                while buf[i] == ZERO and np.uint64(buf[i + U1]) - np.uint64(ZERO) <= U9:
+                    i += U1
+                begin = i
                 i, number = digits_at(buf, i)
-                good = i != begin and i - begin <= MOST_DIGITS and number <= MAX_ID
+                good = i != begin and i - begin <= MOST_DIGITS and number <= MAX_ID and (not minus or number == U0)
                 if field >= before:
                     good = good and low <= number and number <= high
                     source[entries], target[entries] = vertex, number

@@ -7,6 +7,7 @@ returns a doubt: what is to be said beside the answer.
 from __future__ import annotations
 
 import shlex
+import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,8 +16,10 @@ from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import COMMENT_MARKS, InputOptions
 from pagestore.inputs.columnnames import is_number
 from pagestore.inputs.endnames import column_name, named, named_ends
+from pagestore.inputs.idspelling import meant
 from pagestore.inputs.signatures import (
     ARROW,
+    COUNT,
     INNER_ARROW,
     INTEGER,
     KEYED,
@@ -155,23 +158,35 @@ def _refuse_fields(shape: Shape) -> None:
 
 
 def _refuse_thousands(shape: Shape) -> None:
-    """1,000 2,000: the comma parts no fields, or else 1 -> '000 2' would be an edge. Nor is "1,000" a name."""
+    """1,000 2,000: the comma parts no fields, or else 1 -> '000 2' would be an edge. Nor are "1,000", "1_000" and other
+    scripts' digits names."""
     words = [line.decode("utf-8", "replace").split() for line in shape.lines[shape.first_row :]]
     for rows in (words, shape.rows):
         ends = [word for row in rows for word in row[:2]]
-        if not all(len(row) > 1 for row in rows) or not any(map(THOUSANDS.match, ends)):
+        first = next((word for word in ends if THOUSANDS.match(word) or _is_other_digits(word)), None)
+        if first is None or not all(len(row) > 1 for row in rows):
             continue
-        if all(THOUSANDS.match(word) or INTEGER.match(word) for word in ends):
-            first = next(filter(THOUSANDS.match, ends))
+        if not all(THOUSANDS.match(word) or INTEGER.match(word) or _is_other_digits(word) for word in ends):
+            continue
+        file = _file(shape)
+        if _is_other_digits(first):
+            digits = "".join(chr(ord(first[0]) - unicodedata.decimal(first[0]) + number) for number in range(10))
+            what, command = "written in digits of another script", f"sed 'y/{digits}/0123456789/' {file}"
+        else:
             mark = next(letter for letter in first if not letter.isdigit())
-            raise _refusal(
-                shape,
-                f"{shown(first)} is written with a mark between thousands; IDs are digits alone",
-                f"Leave the marks out: sed -E ':a; s/([0-9]){mark}([0-9]{{3}})/\\1\\2/; ta' {_file(shape)} > NEW."
-                if mark != "'"
-                else f"Leave the marks out: tr -d {shlex.quote(mark)} < {_file(shape)} > NEW.",
-                "If they are names, pass --string-ids.",
-            )
+            what = "written with a mark between thousands"
+            command = f"sed -E ':a; s/([0-9]){mark}([0-9]{{3}})/\\1\\2/; ta' {file}"
+            command = f"tr -d {shlex.quote(mark)} < {file}" if mark == "'" else command
+        raise _refusal(
+            shape,
+            f"{shown(first)} is {what}; IDs are digits alone, and it would be {meant(first)}",
+            f"Convert them: {command} > NEW.",
+            "If they are names, pass --string-ids.",
+        )
+
+
+def _is_other_digits(word: str) -> bool:
+    return word.isdecimal() and not word.isascii()
 
 
 def _refuse_matrix(shape: Shape) -> None:
@@ -223,7 +238,7 @@ def _refuse_tables(shape: Shape) -> None:
     if not shape.first_row or width < LEAST_MATRIX or any(len(row) != width for row in rows):
         return
     numbers = [row[0] for row in rows]
-    counted = all(map(str.isdigit, numbers)) and [int(n) - int(numbers[0]) for n in numbers] == [*range(len(numbers))]
+    counted = all(map(COUNT.match, numbers)) and [int(n) - int(numbers[0]) for n in numbers] == [*range(len(numbers))]
     unnamed = len(header) == width and header[0] in ("", "unnamed: 0")
     if (unnamed or len(header) == width - 1) and counted and int(numbers[0]) < 2:
         raise _refusal(
@@ -265,7 +280,7 @@ def _refuse_tgf(shape: Shape) -> None:
 def _numbered(shape: Shape) -> str:
     """Lines are numbered, and each has a name of its own: TGF's vertices, or another table of them."""
     rows = shape.rows
-    if len(rows) < LEAST_MATRIX or any(len(row) != 2 for row in rows) or not rows[0][0].isdigit():
+    if len(rows) < LEAST_MATRIX or any(len(row) != 2 for row in rows) or not COUNT.match(rows[0][0]):
         return ""
     counted = [row[0] for row in rows] == [str(int(rows[0][0]) + at) for at in range(len(rows))]
     names = {row[1] for row in rows}
@@ -315,10 +330,10 @@ def _counts(shape: Shape) -> str:
     rows = shape.rows
     if not shape.whole or shape.first_row or len(rows) < 3:
         return ""
-    if not all(len(row) > 1 and row[0].isdigit() and row[1].isdigit() for row in rows):
+    if not all(len(row) > 1 and COUNT.match(row[0]) and COUNT.match(row[1]) for row in rows):
         return ""
     counts, ends = (
-        [int(word) for word in rows[0] if word.isdigit()],
+        [int(word) for word in rows[0] if COUNT.match(word)],
         [int(word) for row in rows[1:] for word in row[:2]],
     )
     if counts[-1] == len(rows) - 1 and max(ends) <= counts[0] <= 2 * max(ends) and len(counts) == len(rows[0]) <= 3:

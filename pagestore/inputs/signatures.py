@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 # How numbers are written, wherever a text or an option names a vertex or a number.
 INTEGER = re.compile(r"[+-]?[0-9]+\Z")
+COUNT = re.compile(r"[0-9]{1,19}\Z")  # str.isdigit takes superscripts, too, and int refuses thousands of digits
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
 NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
 WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?\Z")  # 1.0 is what pandas makes of IDs beside a missing one
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9][0-9.,']*[,'][0-9.]+\Z")  # 0,5 and 1,234.5
-THOUSANDS = re.compile(r"[0-9]{1,3}([,'\u00a0\u2009\u202f][0-9]{3})+\Z")
+THOUSANDS = re.compile(r"[0-9]{1,3}([,'_\u00a0\u2009\u202f][0-9]{3})+\Z")
 
 # Encodings of text, by byte order mark; the longer mark first.
 UTF8_MARK = b"\xef\xbb\xbf"

@@ -91,6 +91,11 @@ class TextSource(LineFile):
                 f"{stream.name}:1:1: a .{self._kind} file has {due} columns; this one has {layout.rules.fields}. "
                 f"Read it with --format text."
             )
+        if self._kind == "wel" and self.options.weights and layout.rules.weight is None and not layout.empty:
+            raise InputError(
+                f"{stream.name}: a .wel file has a number in column 3, the weight; most lines of this one have none. "
+                f"Pass --no-weights, or read it with --format text."
+            )
         if layout.skip_bytes:
             stream.peek(layout.skip_bytes)
             stream.read(layout.skip_bytes)

@@ -14,7 +14,8 @@ from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columnnames import is_number, reads_as_header, share_of_numbers
 from pagestore.inputs.endnames import likely_ends, named, named_ends, names_one_end
-from pagestore.inputs.signatures import DECIMAL_COMMA, WEIGHT_NAMES
+from pagestore.inputs.judge import COMMA
+from pagestore.inputs.signatures import COUNT, DECIMAL_COMMA, WEIGHT_NAMES
 
 MOST_COLUMNS = 3  # source, target and a weight: what edge lists have that name nothing
 MOST_NAMED = 12  # columns that a message names
@@ -41,22 +42,31 @@ def weight_column(
     options: InputOptions,
 ) -> int | None:  # fmt: skip
     """Column of the weight, from 0: as asked for, else a header's "weight", else a third column of numbers."""
-    width = len(first)
     if not options.weights:
         return None
-    asked = options.weight_column
+    column = _find_weight(name, rows, first, header, used, options.weight_column)
+    if column is not None and DECIMAL_COMMA.match(first[column]):
+        raise InputError(
+            f"{name}: weight {shown(first[column])} {COMMA}. Convert column {column + 1}, or pass --no-weights."
+        )
+    return column
+
+
+def _find_weight(
+    name: str, rows: list[list[str]], first: Sequence[str], header: Sequence[str], used: tuple[int, int],
+    asked: int | str | None,
+) -> int | None:  # fmt: skip
+    """`weight_column`, whatever stands there."""
+    width = len(first)
     if asked is None:
         if (column := named(header, WEIGHT_NAMES, -1)) >= 0 and column not in used:
             return column
         if width > 2 and 2 not in used and DECIMAL_COMMA.match(first[2]):
-            raise InputError(
-                f"{name}: weight {first[2]} is written with a comma; decimals take a point. "
-                f"Convert it, or pass --no-weights."
-            )
+            return 2
         # a word among numbers, or an empty field, is a bad line, not a reason to drop the weights
         numbers = width > 2 and (is_number(first[2]) or share_of_numbers(rows, 2) > 0.5)
         return 2 if numbers and 2 not in used else None
-    if isinstance(asked, str) and asked.isascii() and asked.isdigit() and asked not in header:
+    if isinstance(asked, str) and COUNT.match(asked) and asked not in header:
         asked = int(asked)
     if isinstance(asked, str) and asked not in header:
         known = ", ".join(map(shown, header)) if header else "no header line was found"

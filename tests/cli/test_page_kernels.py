@@ -90,6 +90,17 @@ def test_edges_of_chosen_vertices(
     assert facts["chosen_edges"] == facts["rows"] == len(found) - 1 == len(facts["top"])
 
 
+def test_weights_that_are_not_there_are_missed_before_the_run(
+    tmp_path: Path, store: Path, gstream: Command
+) -> None:  # fmt: skip
+    for name, asked in (("subgraph", "--node"), ("cross", "--node"), ("egonet", "--source")):
+        done = gstream("run", name, store, asked, "99", "-o", "rows.wel.gz")  # 99, no vertex, is looked up by the run
+        assert (done.returncode, done.stdout) == (2, "") and not (tmp_path / "rows.wel.gz").exists()
+        said = ".wel has a number for each edge, this answer has source, target. Write to NAME.el.\n"
+        assert done.stderr == said
+        assert "99 is not a vertex" in gstream("run", name, store, asked, "99", "-o", "rows.el").stderr
+
+
 def test_the_list_of_vertices_is_not_overwritten(tmp_path: Path, store: Path, gstream: Command) -> None:
     (tmp_path / "nodes.csv").write_text("1\n2\n")
     done = gstream("run", "subgraph", store, "--nodes", "nodes.csv", "-o", "nodes.csv", "--force")

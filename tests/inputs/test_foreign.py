@@ -213,8 +213,11 @@ REFUSED = {  # name, content, pattern of the message behind the file's name
     "a form feed": ("a.txt", "1 2\n\f\n2 3\n", "1 field"),
     "a rectangle": ("a.mtx", MTX + "2 3 1\n1 3\n", "2 rows and 3 columns.*awk"),
     "a dense matrix": ("a.mtx", "%%MatrixMarket matrix array real general\n1 1\n1\n", "'array' is a dense.*python3"),
-    "fractions": ("a.txt", "1.0 2.0\n", "vertex ID 1.0 is not an integer"),
-    "exponents": ("a.txt", "1 1e5\n", "vertex ID 1e5 is not an integer"),
+    "points": ("a.txt", "1.0 2.0\n", "1.0 is not written in digits, as IDs are, and would be 1; .* Write 1, "),
+    "fractions": ("a.txt", "1.5 2.0\n", "vertex ID 1.5 is not an integer"),
+    "exponents": ("a.txt", "1 1e5\n", "1e5 is not written in digits, .* and would be 100000; .* Write 100000, "),
+    "thousands with underlines": ("a.txt", "1_000 2\n2 3\n", "1_000 is written with a mark .* would be 1000.*sed -E"),
+    "other digits": ("a.txt", "\uff11\uff12 5\n5 \uff13\n", "\uff11\uff12 is written in .* script.* be 12.*sed 'y/"),
 }  # fmt: skip
 
 
@@ -250,7 +253,7 @@ EDGES = {  # what may look like another kind, and is a list of edges
     "a starred name": ("*a b\nb c\n", [("*a", "b"), ("b", "c")]),
     "dashes": ("a-b b-c\nb-c c-d\n", [("a-b", "b-c"), ("b-c", "c-d")]),
     "times": ("1:2 3\n3 1:2\n", [("1:2", "3"), ("3", "1:2")]),
-    "commas within names": ("a,b\tc,d\nx\ty\n", [("a,b", "c,d"), ("x", "y")]),
+    "commas within names": ("a,b\tc,d\nx\ta,b\n", [("a,b", "c,d"), ("x", "a,b")]),
     "signs": ("f(a,b) g\ng h\n", [("f(a,b)", "g"), ("g", "h")]),
     "degrees of lists": ("1 2 3\n2 3 1\n", [(1, 2, 3.0), (2, 3, 1.0)]),
     "brackets": ("[a] b\nb [a]\n", [("[a]", "b"), ("b", "[a]")]),
@@ -297,6 +300,8 @@ COMMANDS = {  # commands of refusals that take no library: what they make of a f
     "MySQL": PAIRS[:1],
     "Tulip": PAIRS,
     "GraphChi": [(0, 1), (0, 2), (1, 2)],
+    "thousands with underlines": [(2, 3), (1000, 2)],
+    "other digits": [(5, 3), (12, 5)],
 }
 
 
@@ -307,11 +312,11 @@ def test_commands_of_refusals_work(tmp_path, monkeypatch, case):
     write(tmp_path, name, content)
     with pytest.raises(InputError) as error:
         edges_of(opened(name, tmp_path))
-    command = re.search(r"(?:first|out|it out): (.*? > \w+\.\w+)", str(error.value))[1].replace(
+    command = re.search(r"(?:first|out|it out|them): (.*? > \w+(?:\.\w+)?)", str(error.value))[1].replace(
         "python3", sys.executable
     )
     subprocess.run(command, shell=True, check=True)
-    made = re.search(r" > (\w+\.\w+)", command)[1]
+    made = re.search(r" > (\w+(?:\.\w+)?)", command)[1]
     assert sorted(edges_of(opened(made, tmp_path))) == COMMANDS[case]
 
 

@@ -51,6 +51,8 @@ def test_weights(edges, separator, end):
 @given(st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=40))
 @example([(":", ":"), ("0", "0")])
 @example([("a", "b"), ("0", "0")])
+@example([("0", "\u00b9"), ("0", "0"), ("0", "0")])
+@example([("0", "0"), ("0", "0"), ("9" * 5000, "0")])
 def test_names(edges):
     quoted = [tuple('"' + name.replace('"', '""') + '"' for name in edge) for edge in edges]
     text = "".join(f"{a},{b}\n" for a, b in quoted)

@@ -1,0 +1,47 @@
+"""How vertex IDs that are numbers are written, wherever a file or an option names one: digits, a sign ahead or none.
+
+Other spellings of whole numbers (1e5, 12.0, 1_000, 0x10, 1,000, full-width digits) are no IDs, because some programs
+read them and others do not. A refusal says which number such a text stands for.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+
+from pagestore.inputs.signatures import INTEGER, NUMBER, THOUSANDS
+
+MOST_DIGITS = 19  # of 2^63 - 1
+PARTED = re.compile(r"[+-]?[0-9]+(_[0-9]+)+\Z")
+PREFIXED = re.compile(r"[+-]?0([xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)\Z")
+
+
+def meant(text: str) -> int | None:
+    """The number from 0 to 2^63 - 1 that a text stands for which is no ID; None where it stands for none."""
+    if len(text) > 4 * MOST_DIGITS:
+        return None
+    bare = text.strip()
+    number: int | None = None
+    if bare != text and INTEGER.match(bare):
+        number = int(bare)
+    elif NUMBER.match(bare):
+        number = _whole(bare)
+    elif PARTED.match(bare):
+        number = int(bare)
+    elif PREFIXED.match(bare):
+        number = int(bare, 0)
+    elif THOUSANDS.match(bare):
+        number = int("".join(filter(str.isdigit, bare)))
+    elif bare.isdecimal() and not bare.isascii():
+        number = int(bare)
+    return number if number is not None and 0 <= number < 1 << 63 else None
+
+
+def _whole(text: str) -> int | None:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        return None
+    if value and not 0 <= value.adjusted() < MOST_DIGITS:
+        return None
+    return int(value) if value == value.to_integral_value() else None
