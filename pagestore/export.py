@@ -22,7 +22,7 @@ from pagestore.decode import decode_topology
 from pagestore.errors import UsageError
 from pagestore.faults import disk_error
 from pagestore.replacing import replacing
-from pagestore.rowtext import ENDINGS, STDOUT, RowText, parted_name
+from pagestore.rowtext import ENDINGS, STDOUT, parted_name, row_file
 from pagestore.store import Store
 
 FORMATS = ("text", "el", "wel", "csv", "parquet")
@@ -48,20 +48,20 @@ def export_edges(
     """Write all edges of `store` to `destination`; `format` overrides what the name says.
 
     `progress(pages done, pages in all)`. The file appears under its name when it is complete. Raises UsageError for
-    contradictory options, StoreError for a damaged page, ResourceError
-    when the disk is full.
+    contradictory options, StoreError for a damaged page, ResourceError when the disk is full.
     """
+    import pyarrow as pa
+
     kind, compression = _kind_of(destination, format)
     weighted = store.meta.weighted and weights and kind != "el"
     if kind == "wel" and not weighted:
         raise UsageError(f"{destination}: .wel has weights, {store.path} has none here. Export to .el instead.")
     topology = store.topology(store.meta.topologies[0])
-    names = _Names(store)
-    edges = 0
-    with (
-        _written(destination) as path,
-        _Sink(path, kind, compression, names, topology.weight_dtype if weighted else None) as sink,
-    ):
+    names, edges = _Names(store), 0
+    schema = pa.schema([("source", names.type), ("target", names.type)])
+    if weighted:
+        schema = schema.append(pa.field("weight", pa.from_numpy_dtype(topology.weight_dtype)))
+    with _written(destination) as path, row_file(path, kind, compression, schema) as rows:
         for number, page in decode_topology(topology):
             source, target, weight = page.source, page.target, page.weight
             if topology.name == "in":
@@ -70,7 +70,10 @@ def export_edges(
                 once = names.ascend(source, target)
                 source, target = source[once], target[once]
                 weight = None if weight is None else weight[once]
-            sink.write(source, target, weight)
+            columns = [names.of(source), names.of(target)]
+            if weight is not None and weighted:
+                columns.append(pa.array(weight) if kind == "parquet" else _in_digits(weight))
+            rows.put(rows.made(pa.record_batch(columns, names=schema.names)))
             edges += len(source)
             if progress is not None:
                 progress(number + 1, topology.pages)
@@ -167,38 +170,3 @@ def _in_digits(weight: np.ndarray) -> Any:
         return pa.array(wide.astype(np.int64))
     fewest = np.asarray(pa.array(weight).cast(pa.string()).cast(pa.float64()))
     return pa.array(np.where(whole, wide, fewest))
-
-
-class _Sink:
-    """One open output file of any format."""
-
-    def __init__(self, path: str, kind: str, compression: str | None, names: _Names, weight_dtype: np.dtype | None):
-        import pyarrow as pa
-
-        columns = [("source", names.type), ("target", names.type)]
-        if weight_dtype is not None:
-            columns.append(("weight", pa.from_numpy_dtype(weight_dtype)))
-        self._schema, self._names = pa.schema(columns), names
-        self._digits = kind != "parquet"
-        self._writer: Any
-        if kind == "parquet":
-            import pyarrow.parquet
-
-            self._writer = pyarrow.parquet.ParquetWriter(path, self._schema, compression="zstd")
-        else:
-            self._writer = RowText(path, kind, compression, self._schema)
-
-    def write(self, source: np.ndarray, target: np.ndarray, weight: np.ndarray | None) -> None:
-        import pyarrow as pa
-
-        columns = [self._names.of(source), self._names.of(target)]
-        if len(self._schema) == 3 and weight is not None:
-            columns.append(_in_digits(weight) if self._digits else pa.array(weight))
-        names = self._schema.names if self._digits else None
-        self._writer.write(pa.record_batch(columns, names=names, schema=None if self._digits else self._schema))
-
-    def __enter__(self) -> _Sink:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._writer.__exit__(*error)

@@ -10,16 +10,15 @@ Sources: Chakrabarti et al., R-MAT (2004); the Graph500 specification, section 3
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from pagestore.convert.buffers import Buffers
 from pagestore.convert.emit import mix
 from pagestore.errors import UsageError
-from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, EdgeSource
+from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, NumberedSource
+from pagestore.io import Buffers
 from pagestore.jit import compiled
 
 GRAPH500 = (0.57, 0.19, 0.19)  # A, B, C; D is what is left
@@ -110,16 +109,19 @@ def _weights(first, seed, weight):
         weight[i] = np.float64(U1 + (draw >> np.uint64(32)) * np.uint64(MAX_WEIGHT) // (U1 << np.uint64(32)))
 
 
-class GeneratedSource(EdgeSource):
-    """A generated graph of 2^scale vertices 0..2^scale-1; chunks by number, from any thread, or one after the other.
+class GeneratedSource(NumberedSource):
+    """A generated graph of 2^scale vertices 0..2^scale-1.
 
-    `edge_count` edges; `weight_range` (least, greatest) of the integer weights, None when there are none.
+    `chunk_edges` may be set before the first chunk. `weight_range`: (least, greatest) of the integer weights, None
+    without. make(first, seed, keys, source, target) fills both ends with the edges from number `first` on.
     """
 
-    replayable = True
     trusted = True
 
-    def __init__(self, kind: str, scale: int, edge_count: int, seed: int, scramble: bool, weights: bool):
+    def __init__(
+        self, kind: str, scale: int, edge_count: int, seed: int, scramble: bool, weights: bool,
+        make: Callable[[np.uint64, np.uint64, np.ndarray, np.ndarray, np.ndarray], None], **more: Any,
+    ):  # fmt: skip
         super().__init__()
         if not 0 <= seed < 1 << 64:
             raise UsageError(f"--seed {seed}: out of range; it is 0 to 2^64-1.")
@@ -127,74 +129,27 @@ class GeneratedSource(EdgeSource):
         self.name = f"{kind} of scale {scale}, seed {seed}"
         self.vertices, self.weighted = 1 << scale, weights
         self.weight_range = (1.0, float(MAX_WEIGHT)) if weights else None
-        self.directed = None
         self.chunk_edges = CHUNK_EDGES
         draws = splitmix(seed, 8)
-        self._seed = draws[0]
+        self._make, self._seed = make, draws[0]
         self._keys = draws[1:4] if scramble else draws[:0]
         self.provenance: dict[str, Any] = {
-            "generator": kind, "scale": scale, "edges": edge_count, "seed": seed, "scramble": scramble,
+            "generator": kind, "scale": scale, "edges": edge_count, "seed": seed, "scramble": scramble, **more,
         }  # fmt: skip
         self.fingerprint = {"generated": self.provenance, "weights": weights}
 
-    @property
-    def chunk_count(self) -> int:
-        """Chunks that `chunk` can be asked for; `chunk_edges` may be set before."""
-        return -(-self.edge_count // self.chunk_edges)
-
     def chunk(self, number: int, buffers: Buffers | None = None) -> EdgeChunk:
-        """Chunk `number`: edges number * chunk_edges and on; in `buffers`, when given, until the next call."""
+        """See NumberedSource: edges number * chunk_edges and on."""
         empty = (buffers or Buffers()).get
         first = number * self.chunk_edges
         count = min(self.chunk_edges, self.edge_count - first)
         source, target = empty("source", count, np.uint64), empty("target", count, np.uint64)
-        self._make(np.uint64(first), source, target)
+        self._make(np.uint64(first), self._seed, self._keys, source, target)
         weight = None
         if self.weighted:
             weight = empty("weight", count, np.float64)
             _weights(np.uint64(first), self._seed, weight)
         return EdgeChunk(source, target, weight)
-
-    def chunks(self) -> Iterator[EdgeChunk]:
-        """All chunks."""
-        return (self.chunk(number) for number in range(self.chunk_count))
-
-    @abstractmethod
-    def _make(self, first: np.uint64, source: np.ndarray, target: np.ndarray) -> None:
-        """Fill both with the edges from number `first` on."""
-
-
-class _Rmat(GeneratedSource):
-    def __init__(self, scale: int, edge_factor: int, seed: int, scramble: bool, weights: bool, abc: tuple):
-        if len(abc) != 3 or min(abc) < 0 or sum(abc) > 1:
-            raise UsageError(f"RMAT probabilities {abc}: A, B and C must be 0 or more and add up to at most 1.")
-        super().__init__("rmat", scale, _edges_of(scale, edge_factor), seed, scramble, weights)
-        sums = np.cumsum(abc)
-        self._limits = np.array([round(float(p) * (1 << LEVEL_BITS)) for p in sums], np.uint64) - U1
-        self.provenance["abc"] = list(abc)
-
-    def _make(self, first: np.uint64, source: np.ndarray, target: np.ndarray) -> None:
-        _rmat(first, np.uint64(self.scale), self._seed, self._limits, self._keys, source, target)
-
-
-class _Uniform(GeneratedSource):
-    def __init__(self, scale: int, edge_factor: int, seed: int, scramble: bool, weights: bool):
-        super().__init__("uniform", scale, _edges_of(scale, edge_factor), seed, scramble, weights)
-
-    def _make(self, first: np.uint64, source: np.ndarray, target: np.ndarray) -> None:
-        _uniform(first, np.uint64(self.scale), self._seed, self._keys, source, target)
-
-
-class _Grid(GeneratedSource):
-    def __init__(self, scale: int, seed: int, scramble: bool, weights: bool):
-        check_scale(scale)
-        self.rows, self.columns = 1 << (scale // 2), 1 << (scale - scale // 2)
-        edges = self.rows * (self.columns - 1) + (self.rows - 1) * self.columns
-        super().__init__("grid", scale, edges, seed, scramble, weights)
-
-    def _make(self, first: np.uint64, source: np.ndarray, target: np.ndarray) -> None:
-        shape = (np.uint64(self.rows), np.uint64(self.columns), np.uint64(self.scale))
-        _grid(first, *shape, self._keys, source, target)
 
 
 def rmat(
@@ -210,19 +165,38 @@ def rmat(
 
     `scramble` renames the vertices by a keyed bijection; `weights`: integers 1..255. Raises UsageError.
     """
-    return _Rmat(scale, edge_factor, seed, scramble, weights, abc)
+    if len(abc) != 3 or min(abc) < 0 or sum(abc) > 1:
+        raise UsageError(f"RMAT probabilities {abc}: A, B and C must be 0 or more and add up to at most 1.")
+    limits = np.array([round(float(p) * (1 << LEVEL_BITS)) for p in np.cumsum(abc)], np.uint64) - U1
+    edges, bits = _edges_of(scale, edge_factor), np.uint64(scale)
+    return GeneratedSource(
+        "rmat", scale, edges, seed, scramble, weights,
+        lambda first, drawn, keys, source, target: _rmat(first, bits, drawn, limits, keys, source, target),
+        abc=list(abc),
+    )  # fmt: skip
 
 
 def uniform(
     scale: int, edge_factor: int = 16, seed: int = 1, *, scramble: bool = False, weights: bool = False
 ) -> GeneratedSource:
     """edge_factor * 2^scale edges whose ends are uniformly random. Raises UsageError."""
-    return _Uniform(scale, edge_factor, seed, scramble, weights)
+    edges, bits = _edges_of(scale, edge_factor), np.uint64(scale)
+    return GeneratedSource(
+        "uniform", scale, edges, seed, scramble, weights,
+        lambda first, drawn, keys, source, target: _uniform(first, bits, drawn, keys, source, target),
+    )  # fmt: skip
 
 
 def grid(scale: int, seed: int = 1, *, scramble: bool = False, weights: bool = False) -> GeneratedSource:
     """A grid of 2^(scale//2) rows: an edge to the right and one down from each vertex that has such a neighbour."""
-    return _Grid(scale, seed, scramble, weights)
+    check_scale(scale)
+    rows, columns = 1 << (scale // 2), 1 << (scale - scale // 2)
+    edges = rows * (columns - 1) + (rows - 1) * columns
+    shape = (np.uint64(rows), np.uint64(columns), np.uint64(scale))
+    return GeneratedSource(
+        "grid", scale, edges, seed, scramble, weights,
+        lambda first, drawn, keys, source, target: _grid(first, *shape, keys, source, target),
+    )  # fmt: skip
 
 
 def check_scale(scale: int) -> None:

@@ -25,11 +25,13 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba import types
 from numba.core.caching import IndexDataCacheFile
+from numba.extending import intrinsic
 
 from pagestore.concurrency import cached_property, fork_waits_for
 
-CONSTANTS = (int, float, complex, str, bytes, type(None), np.generic, np.dtype, numba.types.Type)
+CONSTANTS = (int, float, complex, str, bytes, type(None), np.generic, np.dtype, types.Type)
 STAMPS: dict[FunctionType, str] = {}  # found so far
 STAMPING = fork_waits_for(RLock())
 
@@ -130,3 +132,29 @@ def _names(code: CodeType) -> set[str]:
     """Names that a function's code looks up, those of functions inside it included."""
     inside = (_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
     return set(code.co_names).union(*inside)
+
+
+def _atomic(operation: str) -> Any:
+    """An atomic update for code that runs on several threads (llvmlite's `atomicrmw`; Numba has none on the CPU)."""
+
+    def typed(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
+        if not (isinstance(array, types.Array) and isinstance(array.dtype, types.Integer) and array.ndim == 1):
+            return None
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            vector = context.make_array(signature.args[0])(context, builder, arguments[0])
+            place = context.cast(builder, arguments[1], signature.args[1], types.uintp)
+            operand = context.cast(builder, arguments[2], signature.args[2], signature.args[0].dtype)
+            builder.atomic_rmw(operation, builder.gep(vector.data, [place], inbounds=True), operand, "monotonic")
+            return context.get_dummy_value()
+
+        return types.void(array, index, value), generate
+
+    typed.__name__ = f"atomic_{operation}"
+    return intrinsic(typed)
+
+
+# atomic_or(array, index, value), atomic_add(array, index, value): array[index] |= or += value in one step, relaxed
+# order. `array` is a contiguous vector of integers; the index is not checked.
+atomic_or = _atomic("or")
+atomic_add = _atomic("add")

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from pagestore.convert.buffers import Buffers
 from pagestore.convert.options import ConvertOptions, ProgressHook, Report
 from pagestore.convert.pipeline import convert
 from pagestore.crc import crc32
 from pagestore.errors import InputError, UsageError
-from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, EdgeSource
+from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, NumberedSource
+from pagestore.io import Buffers
 
 
-class ArraySource(EdgeSource):
+class ArraySource(NumberedSource):
     """Edges source[i] -> target[i], int or uint[n] user IDs, with finite weights [n] or None.
 
     With `ids` (ascending int64[V]) the arrays hold indices into it; else `vertices` = N promises IDs
@@ -47,7 +46,7 @@ class ArraySource(EdgeSource):
         if self.weight is not None and len(self.weight) and not np.isfinite(self.weight).all():
             at = int(np.flatnonzero(~np.isfinite(self.weight))[0])
             raise InputError(f"{name}: weight {self.weight[at]} of edge {at} is no finite number. Correct it.")
-        self.vertices = vertices
+        self.vertices, self.edge_count = vertices, len(self.source)
         self.total_bytes = self.source.nbytes + self.target.nbytes
         if ids is not None:
             self.ids = np.ascontiguousarray(ids, np.int64)
@@ -71,13 +70,8 @@ class ArraySource(EdgeSource):
             raise InputError(f"{self.name}: vertex ID {int(array.min())} is negative; IDs run from 0 to 2^63-1.")
         return array
 
-    @property
-    def chunk_count(self) -> int:
-        """Chunks that `chunk` can be asked for."""
-        return -(-len(self.source) // self.chunk_edges)
-
     def chunk(self, number: int, buffers: Buffers | None = None) -> EdgeChunk:
-        """Chunk `number`; any thread may ask. It lies in `buffers`, when given, until the next call."""
+        """See NumberedSource."""
         empty = (buffers or Buffers()).get
         part = slice(number * self.chunk_edges, (number + 1) * self.chunk_edges)
         weight = None if self.weight is None else self.weight[part].astype(np.float64)
@@ -86,10 +80,6 @@ class ArraySource(EdgeSource):
         source[:], target[:] = self.source[part], self.target[part]
         return EdgeChunk(source, target, weight)
 
-    def chunks(self) -> Iterator[EdgeChunk]:
-        """All chunks."""
-        return (self.chunk(number) for number in range(self.chunk_count))
-
 
 def convert_arrays(
     path: str | os.PathLike,
@@ -97,27 +87,14 @@ def convert_arrays(
     target: Any,
     weight: Any = None,
     *,
-    directed: bool = True,
     vertices: int | None = None,
-    page_bytes: int = 1 << 20,
-    id_bytes: int | None = None,
-    topology: str = "both",
-    order: str = "natural",
-    dedupe: bool = False,
-    drop_self_loops: bool = False,
     ids: Any = None,
-    memory_bytes: int = 1 << 30,
-    threads: int | None = None,
-    heads: bool = True,
-    order_buckets: int | None = None,
-    columns: int = 1,
     progress: ProgressHook | None = None,
+    **options: Any,
 ) -> Report:
-    """Write edges source[i] -> target[i] as a store at `path`; see ArraySource for the arrays, ConvertOptions for
-    the rest (sizes may be text there, as "2GiB"). The arrays themselves are not counted in `memory_bytes`."""
-    options = ConvertOptions(
-        memory_bytes=memory_bytes, threads=threads, directed=directed, dedupe=dedupe, heads=heads,
-        drop_self_loops=drop_self_loops, topology=topology, order=order, order_buckets=order_buckets,
-        page_bytes=page_bytes, id_bytes=id_bytes, columns=columns,
-    )  # fmt: skip
-    return convert(ArraySource(source, target, weight, vertices, ids), path, options, progress)
+    """Write edges source[i] -> target[i] as a store at `path`; see ArraySource for the arrays.
+
+    options: fields of ConvertOptions (sizes may be text there, as "2GiB"). The arrays themselves are not counted in
+    `memory_bytes`.
+    """
+    return convert(ArraySource(source, target, weight, vertices, ids), path, ConvertOptions(**options), progress)

@@ -1,12 +1,13 @@
-"""Tables as delimited text, plain or compressed, to a file or to standard output: of exports and of results.
+"""Tables in files or on standard output, of exports, edge lists and results: delimited text, or Parquet.
 
-    name                     text
+    name                     rows
+    NAME.parquet             Parquet, compressed by zstd
     NAME.csv                 commas and a header; names in quotes where they need them
     NAME.txt, NAME.tsv       tabs
     NAME.el, NAME.wel        blanks: edges alone, without and with a number
     -                        standard output
 
-Each but the last may end in .gz or .zst, too. Names are in quotes where text would be read as something else.
+Texts in files may end in .gz or .zst, too. Names are in quotes where text would be read as something else.
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ class RowText:
             quoting_style="needed" if kind == "csv" else "none",
         )
 
-    def write(self, batch: pyarrow.RecordBatch) -> None:
-        """Append rows."""
+    def made(self, batch: pyarrow.RecordBatch) -> Any:
+        """Rows as lines; any thread may ask."""
+        import pyarrow as pa
         import pyarrow.csv
 
         given = batch.columns
@@ -65,9 +67,18 @@ class RowText:
         for at in self._names:
             columns[at] = _in_quotes(columns[at], QUOTED[self._separator])
         if any(columns[at] is not given[at] for at in self._names):
-            self._file.write(_joined(columns, self._separator))  # pyarrow would put all names in quotes, or none
-        else:
-            pyarrow.csv.write_csv(batch, self._file, self._options)
+            return _joined(columns, self._separator)  # pyarrow would put all names in quotes, or none
+        lines = pa.BufferOutputStream()
+        pyarrow.csv.write_csv(batch, lines, self._options)
+        return lines.getvalue()
+
+    def put(self, lines: Any) -> None:
+        """Append lines that `made` gave."""
+        self._file.write(lines)
+
+    def write(self, batch: pyarrow.RecordBatch) -> None:
+        """Append rows."""
+        self.put(self.made(batch))
 
     def __enter__(self) -> RowText:
         return self
@@ -77,6 +88,34 @@ class RowText:
             self._file.flush()
         elif not self._file.closed:
             self._file.close()
+
+
+class RowParquet:
+    """One open Parquet file, used as RowText."""
+
+    def __init__(self, path: str, schema: pyarrow.Schema) -> None:
+        import pyarrow.parquet
+
+        self._writer = pyarrow.parquet.ParquetWriter(path, schema, compression="zstd")
+
+    def made(self, batch: pyarrow.RecordBatch) -> Any:
+        """The rows: only `put` compresses them."""
+        return batch
+
+    def put(self, batch: pyarrow.RecordBatch) -> None:
+        """Append rows."""
+        self._writer.write_batch(batch)
+
+    def __enter__(self) -> RowParquet:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._writer.close()
+
+
+def row_file(path: str, kind: str, compression: str | None, schema: pyarrow.Schema) -> RowText | RowParquet:
+    """A file of rows, open for writing. kind: "parquet", or a text of DELIMITERS."""
+    return RowParquet(path, schema) if kind == "parquet" else RowText(path, kind, compression, schema)
 
 
 def _stdout_bytes() -> Any:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pagestore.convert.buffers import Buffers
 from pagestore.convert.crew import Ticker, run_crew
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.storage import WINDOW, Vector
+from pagestore.io import Buffers
 from pagestore.layout import HEAD_NEIGHBOURS, PageLayout
 from pagestore.pack import ALL_BITS, pack_heads, pack_large, pack_small
 from pagestore.planning import PagePlan, PagePlanner, PageRange

@@ -10,8 +10,8 @@ from typing import Any
 
 from pagestore.convert.budget import KEY_BYTES, Budget
 from pagestore.convert.options import ConvertOptions
+from pagestore.convert.scan import Tally
 from pagestore.convert.storage import free_bytes
-from pagestore.convert.survey import Tally, weight_dtype
 from pagestore.errors import ResourceError
 from pagestore.layout import HEAD_NEIGHBOURS, PageLayout
 from pagestore.planning import COLUMN_WASTE
@@ -144,7 +144,7 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
     vertices = known if known is not None else min(tally.max_id + 1, 2 * edges)
     stored = edges if directed else 2 * edges
     id_bytes = options.id_bytes or (4 if vertices < 1 << 32 else 8)
-    dtype = weight_dtype(tally, source.name) if weighted else None
+    dtype = tally.weight_dtype(source.name) if weighted else None
     width = 0 if dtype is None else dtype.itemsize
     shuffles = topologies + (options.order != "natural")
     budget = Budget(options.memory_bytes, options.workers, width, id_bytes, 0, vertices, stored, shuffles)

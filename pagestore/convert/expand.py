@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pagestore.convert.buffers import Buffers
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.storage import WINDOW, Vector
+from pagestore.io import Buffers
 from pagestore.jit import compiled
 
 U0, U1 = np.uint64(0), np.uint64(1)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from pagestore.convert.budget import Budget
 from pagestore.convert.build import pack_topologies, plan_topology, write_vector
 from pagestore.convert.estimate import check_space
+from pagestore.convert.identity import Identity
 from pagestore.convert.options import ConvertOptions, ProgressHook, Report
+from pagestore.convert.scan import Tally
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.storage import Vector
-from pagestore.convert.survey import Tally
 from pagestore.convert.workfolder import WorkFolder
-from pagestore.layout import ROW, PageLayout
+from pagestore.info import column_pages
+from pagestore.layout import PageLayout
 from pagestore.meta import FORMAT, VERSION, Meta
 from pagestore.planning import PagePlan
 from pagestore.writer import StoreWriter, column_facts
@@ -27,60 +28,28 @@ NAMESPACE = uuid.UUID("6f1c2a50-7d0e-5b52-9a34-2f6f0c1d8e47")  # of the UUIDs of
 NAME_BYTES = 1 << 24  # bytes of string IDs copied at a time
 
 
-class Conversion(Protocol):
-    """What the last step needs of a conversion; see pagestore.convert.pipeline."""
+class Job:
+    """What the steps of a conversion know; pagestore.convert.pipeline fills it and runs them."""
 
-    source: Any
-    path: Path
-    options: ConvertOptions
-    hook: ProgressHook | None
-    directed: bool
-    weighted: bool
-    threads: int
-    topologies: tuple[str, ...]
-    report: Report
     work: WorkFolder
     budget: Budget
-    identity: Any
+    identity: Identity
     tally: Tally
     id_bytes: int
-    weight_dtype: np.dtype | None
+    weight_dtype: np.dtype | None = None
 
-
-@dataclass
-class Finished:
-    """A store that is in place."""
-
-    meta: Meta
-    plans: dict[str, PagePlan]
-    edges: dict[str, int]
-    input_edges: int
-    store_bytes: int
-    rounded: int
-    skipped: int
-    comments: int
-    isolated: int
-
-    def fill(self, report: Report) -> None:
-        """Copy what the report tells."""
-        meta = self.meta
-        report.vertices, report.input_edges = meta.vertices, self.input_edges
-        report.out_edges, report.in_edges = self.edges.get("out", 0), self.edges.get("in", 0)
-        report.weight_dtype, report.weights_rounded = meta.weight_dtype, self.rounded
-        report.self_loops, report.duplicates = meta.self_loops, meta.duplicates
-        report.dropped_duplicates = meta.dropped_duplicates
-        report.skipped_lines, report.comment_lines = self.skipped, self.comments
-        report.isolated = self.isolated
-        report.page_bytes, report.id_bytes, report.uuid = meta.page_bytes, meta.id_bytes, meta.uuid
-        report.pages = {name: plan.pages for name, plan in self.plans.items()}
-        report.small_pages = {name: plan.small_pages for name, plan in self.plans.items()}
-        report.column_pages = {name: int((plan.directory["layout"] != ROW).sum()) for name, plan in self.plans.items()}
-        report.padding_bytes = {name: plan.padding_words * meta.id_bytes for name, plan in self.plans.items()}
-        report.store_bytes = self.store_bytes
+    def __init__(self, source: Any, path: Path, options: ConvertOptions, hook: ProgressHook | None):
+        self.source, self.path, self.options, self.hook = source, path, options, hook
+        self.directed = options.is_directed(source.directed)
+        self.weighted = bool(options.weights and source.weighted)
+        self.threads = options.workers
+        names = {"both": ("out", "in"), "out": ("out",), "in": ("in",)}[options.topology]
+        self.topologies = names if self.directed else ("out",)
+        self.report = Report(path=str(path), directed=self.directed, weighted=self.weighted)
 
 
 def describe(
-    job: Conversion, first: SortedEdges, edges: dict[str, SortedEdges], plans: dict[str, PagePlan],
+    job: Job, first: SortedEdges, edges: dict[str, SortedEdges], plans: dict[str, PagePlan],
     degrees: dict[str, Vector],
 ) -> Meta:  # fmt: skip
     """The store's description; its UUID follows from input, options and content."""
@@ -140,10 +109,9 @@ def _isolated(degrees: dict[str, Vector]) -> int:
 
 
 def write_store(
-    job: Conversion, first: SortedEdges, edges: dict[str, SortedEdges], degrees: dict[str, Vector],
-    place: Vector | None,
-) -> Finished:  # fmt: skip
-    """Write NAME.partial and rename it. `degrees` by direction, `place`: store ID of each dense vertex."""
+    job: Job, first: SortedEdges, edges: dict[str, SortedEdges], degrees: dict[str, Vector], place: Vector | None
+) -> None:
+    """Write NAME.partial, rename it, and tell the report. `degrees` by direction, `place`: store ID of each vertex."""
     layout = PageLayout(job.options.page_bytes, job.id_bytes)
     plans = {name: plan_topology(part, layout, job.options.columns) for name, part in edges.items()}
     meta = describe(job, first, edges, plans, degrees)
@@ -164,11 +132,24 @@ def write_store(
     except BaseException:
         writer.abort()
         raise
-    return Finished(
-        meta, plans, {name: part.edges for name, part in edges.items()}, job.tally.edges, job.path.stat().st_size,
-        job.tally.inexact_weights if meta.weight_dtype == "f4" else 0, job.source.skipped.count,
-        job.source.skipped.comments, _isolated(degrees),
-    )  # fmt: skip
+    _tell(job, meta, plans, edges)
+    job.report.isolated = _isolated(degrees)
+
+
+def _tell(job: Job, meta: Meta, plans: dict[str, PagePlan], edges: dict[str, SortedEdges]) -> None:
+    """Copy what the report says of a store that is in place."""
+    report, skipped = job.report, job.source.skipped
+    for name in ("vertices", "weight_dtype", "self_loops", "duplicates", "dropped_duplicates", "page_bytes", "id_bytes",
+                 "uuid"):  # fmt: skip
+        setattr(report, name, getattr(meta, name))
+    report.input_edges, report.store_bytes = job.tally.edges, job.path.stat().st_size
+    report.out_edges, report.in_edges = (edges[name].edges if name in edges else 0 for name in ("out", "in"))
+    report.weights_rounded = job.tally.inexact_weights if meta.weight_dtype == "f4" else 0
+    report.skipped_lines, report.comment_lines = skipped.count, skipped.comments
+    report.pages = {name: plan.pages for name, plan in plans.items()}
+    report.small_pages = {name: plan.small_pages for name, plan in plans.items()}
+    report.column_pages = {name: column_pages(plan.directory) for name, plan in plans.items()}
+    report.padding_bytes = {name: plan.padding_words * meta.id_bytes for name, plan in plans.items()}
 
 
 def _write_identity(writer: StoreWriter, identity: Any) -> None:

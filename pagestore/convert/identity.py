@@ -1,16 +1,18 @@
-"""Which vertices the graph has and what the user calls them (architecture, section 7)."""
+"""Which vertices the graph has and what the user calls them (architecture, section 7), also for --resume."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from pagestore.convert.presence import ids_of_table
-from pagestore.convert.scan import Scan
+from pagestore.convert.scan import Scan, Tally
+from pagestore.convert.storage import save_array
+from pagestore.convert.workfolder import WorkFolder
 from pagestore.errors import InputError
 
 ID_WINDOW = 1 << 20
@@ -97,3 +99,41 @@ def check_range(source: Any, tally: Any, identity: Identity) -> None:
                 f"{source.name}: an edge names vertex {found}; the {identity.vertices} vertices promised run from "
                 f"{first} to {last}. Correct the file's header or --num-vertices."
             )
+
+
+def save_scan(work: WorkFolder, tally: Tally, identity: Identity, spill: list | None, compacted: bool) -> None:
+    """Note the scan in the manifest. `spill`: segments of the spill log; `compacted`: a dictionary made IDs dense."""
+    save_array(work.file("counts.npy"), tally.counts)
+    if identity.table is not None:
+        save_array(work.file("table.npy"), identity.table)
+    if compacted and identity.ids is not None:
+        save_array(work.file("ids.npy"), np.asarray(identity.ids))
+    numbers = {entry.name: getattr(tally, entry.name) for entry in fields(Tally) if entry.name != "counts"}
+    work.manifest["scan"] = {
+        "tally": numbers,
+        "identity": [identity.vertices, identity.base, identity.kind, identity.id_base],
+        "table": identity.table is not None,
+        "spill": spill,
+        "compacted": compacted,
+    }
+    work.save()
+
+
+def restore_scan(work: WorkFolder, source: Any, first_shuffle: str) -> tuple[Tally, Identity, list | None] | None:
+    """Tally, identity and the spill log's segments of an earlier run, None when the scan has to be done (again)."""
+    saved = work.manifest.get("scan")
+    if saved is None:
+        return None
+    dealt = "sizes" in work.manifest.get("shuffles", {}).get(first_shuffle, {})
+    if saved["compacted"] and not dealt:
+        return None  # the dictionary's dense edges are gone
+    tally = Tally(**saved["tally"], counts=np.load(work.file("counts.npy")))
+    vertices, base, kind, id_base = saved["identity"]
+    identity = Identity(vertices, base, None, kind, id_base)
+    if saved["table"]:
+        identity.table = np.load(work.file("table.npy"))
+    elif kind == "strings":
+        identity.names = source.names
+    elif kind == "integers":
+        identity.ids = np.load(work.file("ids.npy"), mmap_mode="r") if saved["compacted"] else source.ids
+    return tally, identity, saved["spill"]

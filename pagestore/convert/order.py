@@ -14,12 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from pagestore.convert.atomic import atomic_add
 from pagestore.convert.crew import Ticker, run_crew
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.storage import Vector
-from pagestore.jit import compiled
+from pagestore.jit import atomic_add, compiled
 
 MAX_ORDER_BUCKETS = 1 << 20  # 8 MiB of counters; at most edges / 2^20 vertices have a greater degree
 

@@ -22,21 +22,19 @@ from typing import Any
 
 import numpy as np
 
+from pagestore.convert.buckets import BOTH, IN, OUT, Buckets
 from pagestore.convert.budget import Budget
-from pagestore.convert.checkpoints import load_buckets, restore_scan, save_buckets, save_scan
+from pagestore.convert.edgefile import SpillLog
 from pagestore.convert.estimate import check_space, store_bytes, work_bytes
 from pagestore.convert.expand import Expansion
-from pagestore.convert.finish import Finished, write_store
-from pagestore.convert.identity import check_range, found_identity, given_identity
+from pagestore.convert.finish import Job, write_store
+from pagestore.convert.identity import check_range, found_identity, given_identity, restore_scan, save_scan
 from pagestore.convert.options import ConvertOptions, ProgressHook, Report
 from pagestore.convert.order import count_far_ends, degree_order, extremes
-from pagestore.convert.scan import sample_counts, scan
-from pagestore.convert.scatter import BOTH, IN, OUT
+from pagestore.convert.scan import Tally, sample_counts, scan
 from pagestore.convert.shuffle import Shuffle, Shuffler, plan_buckets
 from pagestore.convert.sortededges import SortedEdges
-from pagestore.convert.spill import SpillLog
 from pagestore.convert.storage import Vector, allow_many_files, returning_freed_memory
-from pagestore.convert.survey import Tally, weight_dtype
 from pagestore.convert.workfolder import WorkFolder
 from pagestore.errors import UsageError
 from pagestore.inputs.promises import Promise, broken
@@ -59,33 +57,24 @@ def convert(
     with `options.resume` an interrupted conversion keeps them, as a killed one does.
     """
     with np.errstate(all="ignore"):  # what the caller set with numpy.seterr is for arithmetic of its own
-        return _Conversion(source, Path(path), options or ConvertOptions(), progress).run()
+        job = _Conversion(source, Path(path), options or ConvertOptions(), progress)
+        with returning_freed_memory():
+            return job.run()
 
 
-class _Conversion:
+class _Conversion(Job):
     def __init__(self, source: Any, path: Path, options: ConvertOptions, hook: ProgressHook | None):
-        self.source, self.path, self.options, self.hook = source, path, options, hook
+        super().__init__(source, path, options, hook)
         if not path.absolute().parent.is_dir():
             raise UsageError(f"{path.parent}: no such folder. Make it, or write the store elsewhere.")
         if path.is_dir():
             raise UsageError(f"{path}: is a folder; a store is one file. Name a file.")
         if options.workdir is not None and not options.workdir.is_dir():
             raise UsageError(f"--workdir {options.workdir}: no such folder. Make it first.")
-        self.directed = options.is_directed(source.directed)
-        self.weighted = bool(options.weights and source.weighted)
-        self.threads = options.workers
-        names = {"both": ("out", "in"), "out": ("out",), "in": ("in",)}[options.topology]
-        self.topologies = names if self.directed else ("out",)
         self.direction = BOTH if not self.directed else IN if self.topologies == ("in",) else OUT
-        self.report = Report(path=str(path), directed=self.directed, weighted=self.weighted)
         self.open: list[Any] = []  # closed at the end, whatever happens
 
     def run(self) -> Report:
-        """Everything."""
-        with returning_freed_memory():
-            return self._run()
-
-    def _run(self) -> Report:
         """All steps, one process at a time for a store (WorkFolder)."""
         started = time.perf_counter() - self.source.opening_seconds
         self.report.phase_seconds["open"] = self.source.opening_seconds
@@ -101,7 +90,7 @@ class _Conversion:
             self.report.resumed = self.work.resumed
             if self.work.replaced:
                 self.report.notes.append(f"{self.work.home}: leftovers of an earlier conversion were replaced")
-            finished = self._steps()
+            self._steps()
         except BaseException:
             keep = self.work.keep
             raise
@@ -111,12 +100,11 @@ class _Conversion:
             except BaseException:  # a signal, which comes once: wherever it came, all is done then
                 self._clean_up(keep)
                 raise
-        finished.fill(self.report)
         counted = None if self.options.num_vertices is not None else self.report.vertices
         counts = counted, self.report.input_edges + self.report.skipped_lines
         self.report.notes += broken(self.source.name, Promise(*self.source.promised), *counts)
-        if finished.rounded:
-            self.report.notes.append(self._rounding(finished.rounded))
+        if self.report.weights_rounded:
+            self.report.notes.append(self._rounding(self.report.weights_rounded))
         if self.weighted and self.tally.tiny_weights:
             self.report.notes.append(self._vanishing())
         self.report.seconds = time.perf_counter() - started
@@ -132,7 +120,7 @@ class _Conversion:
                 item.close()
         self.work.close(keep=keep)
 
-    def _steps(self) -> Finished:
+    def _steps(self) -> None:
         with self._phase("read"):
             self._scan()
         self._budget_and_space()
@@ -154,7 +142,7 @@ class _Conversion:
                 degrees[other] = self._far_degrees(edges, "other")
         self.report.work_bytes = max(self.report.work_bytes, self.work.used_bytes())
         with self._phase("pack"):
-            return write_store(self, first, sorted_edges, degrees, place)
+            write_store(self, first, sorted_edges, degrees, place)
 
     def _vanishing(self) -> str:
         """What to tell of weights that are too small for 4-byte floats."""
@@ -234,7 +222,7 @@ class _Conversion:
 
     def _budget_and_space(self) -> None:
         options, tally, identity = self.options, self.tally, self.identity
-        self.weight_dtype = weight_dtype(tally, self.source.name) if self.weighted else None
+        self.weight_dtype = tally.weight_dtype(self.source.name) if self.weighted else None
         vertices = identity.vertices
         if options.id_bytes == 4 and vertices > MOST_4_BYTE_VERTICES:
             raise UsageError(f"--id-bytes 4: {vertices} vertices need 8; the limit is 2^32-1. Leave the option out.")
@@ -265,8 +253,9 @@ class _Conversion:
         budget, identity, options = self.budget, self.identity, self.options
         saved = "sizes" in self.work.manifest.get("shuffles", {}).get(name, {})
         table = identity.table if first else None
+        bounds = self.work.file(f"{name}.buckets.npz")
         if saved:
-            buckets = load_buckets(self.work, name, table)
+            buckets = Buckets.load(bounds, table)
         else:
             near = {OUT: counts.counts[0], IN: counts.counts[1], BOTH: counts.counts.sum(axis=0)}[direction]
             greatest = identity.base + identity.vertices - 1 if first else identity.vertices - 1
@@ -276,7 +265,7 @@ class _Conversion:
             buckets = plan_buckets(
                 near[:bins], counts.shift, ids, identity.vertices, direction, aim, budget.bucket_vertices
             )
-            save_buckets(self.work, name, buckets)
+            buckets.save(bounds)
         in_memory = budget.results_in_memory and not saved
         job = Shuffle(
             name, identity.vertices, buckets, self.weight_dtype, first and options.dedupe,

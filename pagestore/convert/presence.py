@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pagestore.convert.atomic import atomic_or
-from pagestore.jit import compiled
+from pagestore.jit import atomic_or, compiled
 
 WORD_BITS = 64
 READ_WORDS = 1 << 14  # words turned into IDs at a time: at most 1 Mi IDs, 8 MiB
@@ -56,28 +55,6 @@ def rank(table, identity):
 
 
 @compiled
-def _ids_of_words(table, first_word, last_word, ids):
-    count = np.uint64(0)
-    for i in range(first_word, last_word):
-        word = table[i, 0]
-        while word:
-            lowest = word & (~word + U1)
-            ids[count] = np.uint64(i) * np.uint64(WORD_BITS) + bits_set(lowest - U1)
-            count += U1
-            word ^= lowest
-    return count
-
-
-@compiled
-def count_ids(bitmap):
-    """Number of IDs that occur."""
-    total = np.uint64(0)
-    for i in range(bitmap.size):
-        total += bits_set(bitmap[i])
-    return total
-
-
-@compiled
 def ranks(table, ids, out):
     """out[i] = rank of ids[i]; IDs past the table rank last (how many occur at all)."""
     end = np.uint64(table.shape[0]) << U6
@@ -104,7 +81,8 @@ class Presence:
     def count(self, end: int | None = None) -> int:
         """How many IDs below `end` (rounded up to a multiple of 64) occur."""
         words = len(self.bitmap) if end is None else -(-end // WORD_BITS)
-        return int(count_ids(self.bitmap[:words]))
+        windows = (self.bitmap[first : min(first + READ_WORDS, words)] for first in range(0, words, READ_WORDS))
+        return sum(int(np.bitwise_count(window).sum()) for window in windows)
 
     def first_not_in(self, other: Presence) -> int | None:
         """The least ID that occurs here but not in `other` (of the same limit)."""
@@ -126,8 +104,8 @@ class Presence:
 
 def ids_of_table(table: np.ndarray) -> Iterator[np.ndarray]:
     """The IDs that occur, ascending: int64 arrays of at most 1 Mi."""
-    scratch = np.empty(min(READ_WORDS, len(table)) * WORD_BITS, np.uint64)
     for first in range(0, len(table), READ_WORDS):
-        count = int(_ids_of_words(table, first, min(first + READ_WORDS, len(table)), scratch))
-        if count:
-            yield scratch[:count].astype(np.int64)
+        words = np.ascontiguousarray(table[first : first + READ_WORDS, 0], "<u8").view(np.uint8)
+        ids = np.flatnonzero(np.unpackbits(words, bitorder="little"))
+        if len(ids):
+            yield first * WORD_BITS + ids

@@ -1,23 +1,161 @@
-"""Pass one over the edges: a tally, the IDs that occur, and the spill log of inputs that can't be read twice."""
+"""The first pass over the edges: range of IDs, which occur, range of weights, where the edges are; and the spill log.
+
+Encoding: the histograms count edges by their source and by their target in BINS equal ranges of 2^shift user IDs each.
+A thread starts with shift 0 and folds its histogram when a greater ID appears.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from pagestore.convert.buffers import Buffers
+from pagestore.convert.buckets import BINS
 from pagestore.convert.crew import Ticker, run_crew
+from pagestore.convert.edgefile import SpillLog
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.presence import Presence
 from pagestore.convert.shuffle import shift_for, stages_of
-from pagestore.convert.spill import SpillLog
-from pagestore.convert.survey import Tally
 from pagestore.errors import InputError
 from pagestore.inputs.base import EdgeChunk, EdgeSource
+from pagestore.io import Buffers
+from pagestore.jit import compiled
 
 SAMPLED_CHUNKS = 32  # of a generator, to balance the buckets: at least 1/32 of small graphs, 32 Mi edges of large ones
+FLOAT_MAX = float(np.finfo(np.float32).max)
+FLOAT_LEAST = float(np.finfo(np.float32).tiny)  # lesser numbers lose digits as float32, below 1.4e-45 all of them
+DOUBLE_EXACT = float(1 << 53)  # it and greater integers were perhaps rounded when they became float64 here
+U0 = np.uint64(0)
+
+
+@compiled
+def _extent(source, target):
+    """Least and greatest ID and the number of self-loops."""
+    least, most, loops = ~U0, U0, 0
+    for i in range(source.size):
+        s, t = source[i], target[i]
+        least, most = min(least, min(s, t)), max(most, max(s, t))
+        loops += s == t
+    return least, most, loops
+
+
+@compiled
+def _histogram(source, target, shift, counts):
+    for i in range(source.size):
+        counts[0, source[i] >> shift] += np.uint64(1)
+        counts[1, target[i] >> shift] += np.uint64(1)
+
+
+@compiled
+def _weights(weight):
+    """Least and greatest weight, how many are no integers, how many integers float32 can't hold, one of these, and how
+    many are too small for float32, one of these."""
+    least, most, broken, inexact, example, tiny, small = weight[0], weight[0], 0, 0, 0.0, 0, 0.0
+    for i in range(weight.size):
+        w = weight[i]
+        least, most = min(least, w), max(most, w)
+        whole = w == np.floor(w)
+        broken += not whole
+        rounded = whole and np.float64(np.float32(w)) != w
+        inexact += rounded or (whole and abs(w) >= DOUBLE_EXACT)
+        if rounded and example == 0:
+            example = w
+        if abs(w) < FLOAT_LEAST and w != 0:
+            lost = np.float64(np.float32(w)) != w
+            tiny += lost
+            if lost and (small == 0 or abs(w) < abs(small)):
+                small = w
+    return least, most, broken, inexact, example, tiny, small
+
+
+@dataclass
+class Tally:
+    """What has been seen so far; each thread has one, `merge` adds them up. IDs are user IDs."""
+
+    edges: int = 0
+    loops: int = 0
+    min_id: int = 1 << 64
+    max_id: int = -1
+    min_weight: float = float("inf")
+    max_weight: float = float("-inf")
+    broken_weights: int = 0  # weights that are not integers
+    inexact_weights: int = 0  # integer weights that float32 rounds, or that are too large to know
+    inexact_example: float = 0.0  # one that is rounded, 0 when none is known
+    tiny_weights: int = 0  # weights that float32 stores as 0, or with fewer digits than others
+    tiny_example: float = 0.0  # one of them
+    shift: int = 0
+    counts: np.ndarray = field(default_factory=lambda: np.zeros((2, BINS), np.uint64))
+
+    def add(self, chunk: EdgeChunk, weighted: bool) -> int:
+        """Count a chunk; returns its greatest ID (-1 when it is empty)."""
+        if len(chunk) == 0:
+            return -1
+        least, most, loops = _extent(chunk.source, chunk.target)
+        self.edges += len(chunk)
+        self.loops += int(loops)
+        self.min_id, self.max_id = min(self.min_id, int(least)), max(self.max_id, int(most))
+        self._widen(self._shift_for(self.max_id))
+        _histogram(chunk.source, chunk.target, np.uint64(self.shift), self.counts)
+        if weighted and chunk.weight is not None:
+            found = _weights(np.ascontiguousarray(chunk.weight, np.float64))
+            low, high, broken, inexact, example, tiny, small = found
+            self.min_weight, self.max_weight = min(self.min_weight, float(low)), max(self.max_weight, float(high))
+            self.broken_weights += int(broken)
+            self.inexact_example = self.inexact_example or float(example)
+            self.inexact_weights += int(inexact)
+            self.tiny_weights += int(tiny)
+            self.tiny_example = self.tiny_example or float(small)
+        return int(most)
+
+    @staticmethod
+    def _shift_for(max_id: int) -> int:
+        return max(0, max_id.bit_length() - BINS.bit_length() + 1)
+
+    def _widen(self, shift: int) -> None:
+        if shift > self.shift:
+            fold = min(1 << (shift - self.shift), BINS)
+            folded = self.counts.reshape(2, BINS // fold, fold).sum(axis=2)
+            self.counts = np.zeros((2, BINS), np.uint64)
+            self.counts[:, : folded.shape[1]] = folded
+            self.shift = shift
+
+    def merge(self, other: Tally) -> None:
+        """Add another thread's tally."""
+        self.edges += other.edges
+        self.loops += other.loops
+        self.min_id, self.max_id = min(self.min_id, other.min_id), max(self.max_id, other.max_id)
+        self.min_weight = min(self.min_weight, other.min_weight)
+        self.max_weight = max(self.max_weight, other.max_weight)
+        self.broken_weights += other.broken_weights
+        self.inexact_weights += other.inexact_weights
+        self.tiny_weights += other.tiny_weights
+        self.tiny_example = self.tiny_example or other.tiny_example
+        self.inexact_example = self.inexact_example or other.inexact_example
+        self._widen(other.shift)
+        other._widen(self.shift)
+        self.counts = self.counts + other.counts
+
+    def weight_dtype(self, name: str) -> np.dtype:
+        """The narrowest dtype for the weights seen: u1, i4 or u4 for integers in their range, else f4.
+
+        Raises InputError when a weight is too large for float32.
+        """
+        low, high = self.min_weight, self.max_weight
+        if self.edges == 0 or low > high:
+            return np.dtype("u1")
+        if not self.broken_weights:
+            for dtype in ("u1", "i4", "u4"):
+                limits = np.iinfo(dtype)
+                if limits.min <= low and high <= limits.max:
+                    return np.dtype(dtype)
+        for weight in (low, high):
+            if abs(weight) > FLOAT_MAX:
+                raise InputError(
+                    f"{name}: weight {weight:g} is out of range; weights are stored as 4-byte floats, up to "
+                    f"{FLOAT_MAX:.3g}. Scale the weights, or pass --no-weights."
+                )
+        return np.dtype("f4")
 
 
 @dataclass

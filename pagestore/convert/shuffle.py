@@ -14,19 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from pagestore.convert.bucketstore import BucketStore, FileBuckets, MemoryBuckets
-from pagestore.convert.buffers import Buffers, large_empty
+from pagestore.convert.buckets import BINS, BOTH, Buckets, BucketStore, FileBuckets, MemoryBuckets, scatter
 from pagestore.convert.crew import Ticker, run_crew
 from pagestore.convert.emit import Emitter, Tail, merged_range
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.presence import ranks
-from pagestore.convert.scatter import BINS, BOTH, Buckets, scatter
 from pagestore.convert.sortededges import PartStore, SortedEdges
-from pagestore.convert.split import Scratch, sorted_parts
+from pagestore.convert.sorting import Scratch, sorted_parts
 from pagestore.convert.storage import Vector
 from pagestore.convert.weights import code_dtype, decode, encode
 from pagestore.convert.workfolder import WorkFolder
 from pagestore.inputs.base import EdgeChunk
+from pagestore.io import Buffers, large_empty
 
 MAX_BUCKETS = 256  # more would make the pieces written to each bucket's file shorter than a disk likes
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from pagestore.errors import UsageError
+from pagestore.io import Buffers
 
 MAX_ID = (1 << 63) - 1
 CHUNK_EDGES = 1 << 20  # edges a chunk holds at most: 24 MiB with weights
@@ -212,6 +213,27 @@ class EdgeSource(ABC):
 
     def close(self) -> None:  # noqa: B027 - most sources hold nothing open between calls
         """Release files and threads; safe to call twice."""
+
+
+class NumberedSource(EdgeSource):
+    """A source that gives `edge_count` edges in chunks by number, in any order and from any thread; replayable."""
+
+    replayable = True
+    edge_count: int
+    chunk_edges: int
+
+    @property
+    def chunk_count(self) -> int:
+        """Chunks that `chunk` can be asked for."""
+        return -(-self.edge_count // self.chunk_edges)
+
+    @abstractmethod
+    def chunk(self, number: int, buffers: Buffers | None = None) -> EdgeChunk:
+        """Chunk `number`; in `buffers`, when given, until the next call. Raises InputError for what is no edge."""
+
+    def chunks(self) -> Iterator[EdgeChunk]:
+        """All chunks."""
+        return (self.chunk(number) for number in range(self.chunk_count))
 
 
 def split_chunk(chunk: EdgeChunk, chunk_edges: int) -> Iterator[EdgeChunk]:

@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from pagestore.convert.crew import Ticker
+from pagestore.convert.edgefile import DenseSource, EdgeFile
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.storage import Vector
 from pagestore.errors import InputError
 from pagestore.inputs.base import EdgeSource
-from pagestore.inputs.edgefile import DenseSource, EdgeFile
 from pagestore.inputs.idtable import IdSet, RankTable
 
 # growing set: 8 bytes / 0.65 * (1 + 1 / 1.6) = 20; then ranks 12 / 0.65 = 19 beside 8 for the sorted IDs and their copy

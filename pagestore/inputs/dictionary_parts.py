@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
+from pagestore.convert.edgefile import DenseSource, EdgeFile
 from pagestore.convert.storage import Vector
 from pagestore.errors import ResourceError
 from pagestore.inputs.base import EdgeChunk, EdgeSource
-from pagestore.inputs.edgefile import DenseSource, EdgeFile
 from pagestore.inputs.idtable import IdSet, RankTable, distinct
 from pagestore.jit import compiled
 

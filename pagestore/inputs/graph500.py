@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from pagestore.convert.buffers import Buffers
 from pagestore.errors import InputError
 from pagestore.inputs.base import EdgeChunk, InputOptions
 from pagestore.inputs.records import RecordSource
+from pagestore.io import Buffers
 
 HALF = np.uint64(32)
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from pagestore.convert.edgefile import grouped
 from pagestore.convert.storage import TempFile
 from pagestore.errors import ResourceError
-from pagestore.inputs.edgefile import grouped
 from pagestore.inputs.namesort import NameBatch, pick_splitters, ranges_of, sort_order
 
 PARTS = 64

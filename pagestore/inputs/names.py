@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from pagestore.convert.crew import Ticker
+from pagestore.convert.edgefile import DenseSource, EdgeFile
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.storage import Vector
 from pagestore.errors import ResourceError
 from pagestore.inputs.base import EdgeSource, StringNames
 from pagestore.inputs.dictionary_parts import ROUNDS, rewrite_by_parts
-from pagestore.inputs.edgefile import DenseSource, EdgeFile
 from pagestore.inputs.idtable import EMPTY, RankTable
 from pagestore.inputs.namefile import NameParts
 from pagestore.inputs.namehash import hash_names, new_names

@@ -21,7 +21,6 @@ from typing import IO, Any
 
 import numpy as np
 
-from pagestore.convert.buffers import Buffers
 from pagestore.errors import InputError, interruption
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import MAX_ID, EdgeChunk, EdgeSource, InputOptions
@@ -31,6 +30,7 @@ from pagestore.inputs.endnames import named, named_ends
 from pagestore.inputs.headers import promised_vertices
 from pagestore.inputs.records import RecordSource
 from pagestore.inputs.signatures import WEIGHT_NAMES
+from pagestore.io import Buffers
 
 DAMAGE = (  # what NumPy and zipfile raise for bytes that they did not write
     OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, OverflowError, SyntaxError,

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from pagestore.convert.buffers import Buffers
 from pagestore.errors import InputError
 from pagestore.faults import read_error
-from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions
+from pagestore.inputs.base import EdgeChunk, InputOptions, NumberedSource
 from pagestore.inputs.columns import checked_ids_into, checked_weights, option_range
+from pagestore.io import Buffers, fill
 
 CHUNK_SHARE = 8  # chunks in flight, with what is read and packed of them, take this part of the budget
 WORK_BYTES = 40  # an edge in flight, beside its record: two IDs, a weight and keys
 LEAST_CHUNK_EDGES = 1 << 12
 
 
-class RecordSource(EdgeSource):
-    """Edges that lie in a file as records, replayable. `edge_count` records; `_chunk` reads some of them."""
+class RecordSource(NumberedSource):
+    """Edges that lie in a file as `edge_count` records; `_chunk` reads some of them."""
 
-    replayable = True
     record_bytes: int
-    edge_count: int
 
     def __init__(self, path: str | Path, options: InputOptions, memory_bytes: int) -> None:
         super().__init__()
@@ -37,27 +33,18 @@ class RecordSource(EdgeSource):
         self._reached = 0
 
     @property
-    def chunk_edges(self) -> int:
+    def chunk_edges(self) -> int:  # type: ignore[override]
         """Records a chunk: fewer than asked for where memory is short."""
         share = self._memory // (CHUNK_SHARE * self._options.threads * (self.record_bytes + WORK_BYTES))
         return min(self._options.chunk_edges, max(share, LEAST_CHUNK_EDGES))
 
-    @property
-    def chunk_count(self) -> int:
-        """Chunks that `chunk` can be asked for."""
-        return -(-self.edge_count // self.chunk_edges)
-
     def chunk(self, number: int, buffers: Buffers | None = None) -> EdgeChunk:
-        """Chunk `number`, in `buffers`, when given, until the next call. Raises InputError for what is no edge."""
+        """See NumberedSource."""
         first = number * self.chunk_edges
         count = min(self.chunk_edges, self.edge_count - first)
         chunk = self._chunk(first, count, buffers or Buffers())
         self._reached = max(self._reached, first + count)
         return chunk
-
-    def chunks(self) -> Iterator[EdgeChunk]:
-        """All chunks."""
-        return (self.chunk(number) for number in range(self.chunk_count))
 
     @abstractmethod
     def _chunk(self, first: int, count: int, buffers: Buffers) -> EdgeChunk:
@@ -66,16 +53,12 @@ class RecordSource(EdgeSource):
     def read(self, offset: int, dtype: np.dtype, count: int, end: str, buffers: Buffers, name: str) -> np.ndarray:
         """`count` items from byte `offset`; InputError, which names `end`, when the file ends before."""
         data = buffers.get(name, count * dtype.itemsize, np.uint8)
-        left = data.data
-        while left:
-            try:
-                taken = os.preadv(self._file.fileno(), [left], offset)
-            except OSError as error:
-                what = f"{self.name}: can't be read at byte {offset}"
-                raise read_error(error, what, "Check the path and its rights.") from error
-            if not taken:
-                raise InputError(f"{self.name}: ends before {end}. The file was cut: write it again.")
-            left, offset = left[taken:], offset + taken
+
+        def failed(error: OSError, byte: int) -> Exception:
+            return read_error(error, f"{self.name}: can't be read at byte {byte}", "Check the path and its rights.")
+
+        if fill(self._file.fileno(), offset, data, failed) < len(data):
+            raise InputError(f"{self.name}: ends before {end}. The file was cut: write it again.")
         return data.view(dtype)
 
     def edges(

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from numba import njit
 from numba.core.errors import TypingError
 
-from pagestore.convert.atomic import atomic_add
 from pagestore.convert.crew import run_crew
 from pagestore.convert.identity import Identity
 from pagestore.convert.presence import Presence, ids_of_table, ranks
-from pagestore.convert.radix import sort_keys
+from pagestore.convert.scan import Tally
+from pagestore.convert.sorting import sort_keys
 from pagestore.convert.storage import Vector
-from pagestore.convert.survey import Tally
 from pagestore.convert.weights import code_dtype, decode, encode
 from pagestore.inputs.base import EdgeChunk
+from pagestore.jit import atomic_add
 
 
 @given(st.integers(0, 1 << 32), st.sampled_from([0, 1, 7, 48, 49, 5000, 70_000]), st.integers(1, 64), st.booleans())

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from input_files import edges_of, opened, write
 
+from pagestore.convert import edgefile
 from pagestore.convert.storage import Vector
 from pagestore.errors import InputError, ResourceError
-from pagestore.inputs import dictionary, dictionary_parts, edgefile, namefile, names
+from pagestore.inputs import dictionary, dictionary_parts, namefile, names
 from pagestore.inputs.base import EdgeSource
 from pagestore.inputs.idtable import IdSet, RankTable, distinct
 from pagestore.inputs.linesource import NameChunk

@@ -1,7 +1,6 @@
-"""Edges in a temporary file, appended by any thread, read by segments or forward, and the dense source made of them.
+"""Edges in temporary files: appended by any thread, read by segments or forward; and the sources made of them.
 
-A segment is source, target u4[n] (u8 both when an ID needs it), and weight f8[n] when weighted. Nothing of the edges
-stays in memory.
+A segment is source, target u4[n] (u8 both when an ID needs it), and weight f8[n] when weighted.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from pagestore.convert.buffers import Buffers
 from pagestore.convert.storage import TempFile, Vector
-from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, EdgeSource, StringNames
+from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, EdgeSource, NumberedSource, StringNames
+from pagestore.io import Buffers
 
 NARROW = 1 << 32  # IDs below take 4 bytes
 READ_EDGES = 1 << 18  # short segments are read together: each costs a few microseconds of interpreter
@@ -46,7 +45,7 @@ def grouped(items: Iterator[Item], least: int) -> Iterator[list[Item]]:
 
 
 class EdgeFile:
-    """A growing file of edges. `segments`: edges, bytes an ID and byte offset of each; given, they are there already."""
+    """A growing file of edges. `segments`: edges, bytes an ID and byte offset of each; if given, they are there."""
 
     def __init__(self, path: Path, weighted: bool, segments: Sequence[Sequence[int]] | None = None) -> None:
         self.path, self.weighted = path, weighted
@@ -123,3 +122,68 @@ class DenseSource(EdgeSource):
         folder = self._edges.path.parent
         if folder.exists() and not any(folder.iterdir()):
             folder.rmdir()
+
+
+class SpillLog(NumberedSource):
+    """A replayable copy of another source's edges, in any order. `chunk(i)` may be called from several threads.
+
+    file: holds the edges once they are more than `memory_bytes`, and survives this process; held_bytes: in memory.
+    """
+
+    def __init__(self, origin: EdgeSource, weighted: bool, path: Path, memory_bytes: int):
+        super().__init__()
+        self.name, self.directed, self.weighted = origin.name, origin.directed, origin.weighted
+        self.vertices, self.id_base, self.closed = origin.vertices, origin.id_base, origin.closed
+        self.ids, self.names, self.skipped = origin.ids, origin.names, origin.skipped
+        self.origin, self.weighted = origin, weighted
+        self.total_bytes = origin.total_bytes
+        self.memory_bytes, self.held_bytes = memory_bytes, 0
+        self.file: EdgeFile | None = None
+        self._path, self._chunks, self._lock = path, list[EdgeChunk](), threading.Lock()
+
+    def append(self, chunk: EdgeChunk) -> None:
+        """Keep a chunk; thread-safe."""
+        if len(chunk) == 0:
+            return
+        kept = narrowed(chunk, self.weighted, copy=True)
+        with self._lock:
+            if self.file is None:
+                self._chunks.append(kept)
+                self.held_bytes += kept.nbytes
+                if self.held_bytes > self.memory_bytes:
+                    self._to_file()
+                return
+        self.file.append(kept.source, kept.target, kept.weight)
+
+    def _to_file(self) -> None:
+        file = EdgeFile(self._path, self.weighted)
+        for chunk in self._chunks:
+            file.append(chunk.source, chunk.target, chunk.weight)
+        self.file, self._chunks, self.held_bytes = file, [], 0
+
+    def reopen(self, segments: Sequence[Sequence[int]]) -> None:
+        """Go on with the file of an earlier run."""
+        self.file = EdgeFile(self._path, self.weighted, segments)
+
+    @property
+    def chunk_count(self) -> int:
+        """Chunks that `chunk` can be asked for."""
+        return len(self._chunks if self.file is None else self.file.segments)
+
+    def chunk(self, number: int, buffers: Buffers | None = None) -> EdgeChunk:
+        """See NumberedSource."""
+        empty = (buffers or Buffers()).get
+        stored = self._chunks[number] if self.file is None else self.file.segment(number, buffers)
+        source, target = empty("source", len(stored), np.uint64), empty("target", len(stored), np.uint64)
+        source[:], target[:] = stored.source, stored.target
+        return EdgeChunk(source, target, stored.weight)
+
+    def vertex_ids(self) -> Iterator[np.ndarray] | None:
+        """The original source's."""
+        return self.origin.vertex_ids()
+
+    def close(self) -> None:
+        """Free the memory and remove the file."""
+        self._chunks = []
+        if self.file is not None:
+            self.file.remove()

@@ -1,0 +1,267 @@
+"""Sorting packed edge keys with their weights: in memory by radix, and buckets that memory does not hold in parts.
+
+A key is `(near - first near of the bucket) << target_bits | far` in one uint64. Only its significant bits are sorted:
+one pass on the top digit cuts the keys into runs that fit a core's cache, then each run is sorted there from the lowest
+digit up. Equal keys are put in the order of their weights, so the result depends on nothing but the multiset of edges.
+Measured on RMAT keys of 41 bits: 11 ns a key on one core (numpy: 47 ns).
+
+A bucket larger than memory allows is cut by key into smaller ones, on disk, until they fit. One hub may own more edges
+than a worker may hold, so the cut is by the whole key, near and far end. When all keys of a part are equal (one edge
+repeated) it goes by weight; when those are equal too there is nothing left to sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from pagestore.convert.buckets import Block, FileBuckets, Scattered, load
+from pagestore.io import Buffers
+from pagestore.jit import compiled
+
+RUN_KEYS = 1 << 12  # aimed length of a run: keys and scratch take 64 KiB (2^14 and 2^10 are a tenth slower)
+TOP_BITS = 10  # at most 1,024 write streams in the first pass: beyond that the TLB is what bounds it
+SHORT_RUN = 48  # runs up to this length are sorted by insertion
+PARTS = 128  # parts a bucket is cut into at most, each a file
+FINE = 1 << 12  # ranges counted to balance the parts
+U0, U1 = np.uint64(0), np.uint64(1)
+
+
+@compiled
+def insertion_sort(keys, weights, first, last):
+    """Sort keys[first:last] in place, weights alongside (weights may be None)."""
+    for i in range(first + U1, last):
+        key = keys[i]
+        if weights is not None:
+            weight = weights[i]
+        j = i
+        while j > first and keys[j - U1] > key:
+            keys[j] = keys[j - U1]
+            if weights is not None:
+                weights[j] = weights[j - U1]
+            j -= U1  # type: ignore[assignment]
+        keys[j] = key
+        if weights is not None:
+            weights[j] = weight
+
+
+@compiled
+def _spread(keys, weights, to_keys, to_weights, first, last, shift, mask, counts):
+    """One stable counting pass over keys[first:last] into to_keys[first:last]; counts becomes the end of each digit.
+
+    Returns False, and moves nothing, when all keys share the digit.
+    """
+    counts[: mask + U1] = U0
+    for i in range(first, last):
+        counts[(keys[i] >> shift) & mask] += U1
+    if counts[(keys[first] >> shift) & mask] == last - first:
+        return False
+    total = first
+    for digit in range(mask + U1):
+        here = counts[digit]
+        counts[digit] = total
+        total += here
+    for i in range(first, last):
+        key = keys[i]
+        digit = (key >> shift) & mask
+        place = counts[digit]
+        counts[digit] = place + U1
+        to_keys[place] = key
+        if weights is not None:
+            to_weights[place] = weights[i]
+    return True
+
+
+@compiled
+def _sort_run(keys, weights, other_keys, other_weights, first, last, bits, in_other, counts):
+    """Sort a run by its low `bits`; it starts in other_keys if `in_other`, and ends in keys."""
+    length = last - first
+    if length <= np.uint64(SHORT_RUN):
+        if in_other:
+            for i in range(first, last):
+                keys[i] = other_keys[i]
+                if weights is not None:
+                    weights[i] = other_weights[i]
+        insertion_sort(keys, weights, first, last)
+        return
+    widest = np.uint64(8) if length < np.uint64(1 << 12) else np.uint64(11)
+    passes = (bits + widest - U1) // widest
+    width = (bits + passes - U1) // passes if passes > U0 else U0
+    mask = (U1 << width) - U1
+    for p in range(passes):
+        if in_other:
+            moved = _spread(other_keys, other_weights, keys, weights, first, last, p * width, mask, counts)
+        else:
+            moved = _spread(keys, weights, other_keys, other_weights, first, last, p * width, mask, counts)
+        if moved:
+            in_other = not in_other
+    if in_other:
+        for i in range(first, last):
+            keys[i] = other_keys[i]
+            if weights is not None:
+                weights[i] = other_weights[i]
+
+
+@compiled
+def _order_equal_keys(keys, weights, count):
+    """Put the weights of equal keys in ascending order."""
+    first = U0
+    while first < count:
+        last = first + U1
+        while last < count and keys[last] == keys[first]:
+            last += U1
+        if last - first > U1:
+            weights[first:last].sort()
+        first = last
+
+
+@compiled
+def sort_keys(keys, weights, other_keys, other_weights, count, bits):
+    """Sort keys[:count] (uint64, all below 2^bits) ascending in place, and weights[:count] by (key, weight).
+
+    `other_keys`, `other_weights` are scratch of the same dtypes and at least `count` long; weights may be None.
+    """
+    n = np.uint64(count)
+    low = np.uint64(bits)
+    counts = np.empty(1 << 11, np.uint64)
+    top = U0
+    while top < np.uint64(TOP_BITS) and top < low and (n >> top) > np.uint64(RUN_KEYS):
+        top += U1
+    # A first digit that most keys share (the bucket is one hub, say) cuts nothing: the passes below still sort it.
+    low -= top
+    moved = False
+    if top > U0:
+        ends = np.empty(1 << TOP_BITS, np.uint64)
+        moved = _spread(keys, weights, other_keys, other_weights, U0, n, low, (U1 << top) - U1, ends)
+    if moved:
+        first = U0
+        for digit in range(U1 << top):
+            last = ends[digit]
+            if last > first:
+                _sort_run(keys, weights, other_keys, other_weights, first, last, low, True, counts)
+            first = last
+    else:
+        _sort_run(keys, weights, other_keys, other_weights, U0, n, low, False, counts)
+    if weights is not None:
+        _order_equal_keys(keys, weights, n)
+
+
+class Scratch:
+    """A thread's sort buffers: two of keys and two of weights (weights.py's codes), grown to the largest bucket met."""
+
+    def __init__(self, weight_dtype: np.dtype | None):
+        self.weight_dtype = weight_dtype
+        self.buffers = Buffers()
+
+    def sorted_keys(self, blocks: Iterator[Block], size: int, bits: int) -> Block:
+        """Load `size` keys (all below 2^bits) and sort them; the views hold until the next call."""
+        get = self.buffers.get
+        keys, other = get("keys", size, np.uint64), get("other keys", size, np.uint64)
+        weights, other_weights = None, None
+        if self.weight_dtype is not None:
+            weights = get("weights", size, self.weight_dtype)
+            other_weights = get("other weights", size, self.weight_dtype)
+        load(blocks, keys, weights)
+        sort_keys(keys, weights, other, other_weights, size, bits)
+        return keys, weights
+
+
+@compiled
+def _count(codes, least, shift, counts):
+    for i in range(codes.size):
+        counts[(codes[i] - least) >> shift] += 1
+
+
+@compiled
+def _fill(codes, keys, weights, least, shift, part_of, places, out_keys, out_weights):
+    for i in range(codes.size):
+        part = part_of[(codes[i] - least) >> shift]
+        place = places[part]
+        places[part] = place + 1
+        out_keys[place] = keys[i]
+        if weights is not None:
+            out_weights[place] = weights[i]
+
+
+def sorted_parts(
+    read: Callable[[], Iterator[Block]], size: int, bits: int, limit: int, scratch: Scratch, folder: Path, name: str
+) -> Iterator[Block]:
+    """Yield a bucket's keys in ascending order (of weights among equals), at most about `limit` at a time.
+
+    `read` returns a fresh iterator over the bucket's blocks; temporary files are folder/NAME-*.
+    """
+    if size <= limit:
+        if size:
+            yield scratch.sorted_keys(read(), size, bits)
+        return
+    code = _keys_of
+    least, most = _range(read(), code)
+    if least == most and scratch.weight_dtype is not None:
+        code = _weights_of
+        least, most = _range(read(), code)
+    if least == most:
+        yield from read()
+        return
+    shift = max(0, (most - least).bit_length() - (FINE.bit_length() - 1))
+    counts = np.zeros(FINE, np.int64)
+    for block in read():
+        _count(code(block), np.uint64(least), np.uint64(shift), counts)
+    part_of = _group(counts, max(limit, -(-size // PARTS)))
+    parts = FileBuckets(folder, name, int(part_of[-1]) + 1, scratch.weight_dtype)
+    try:
+        for block in read():
+            parts.append(_cut(block, code(block), least, shift, part_of, len(parts.sizes)))
+        parts.close_files()
+        for part in range(len(parts.sizes)):
+            part_size = int(parts.sizes[part])
+            read_part = partial(parts.blocks, part)
+            yield from sorted_parts(read_part, part_size, bits, limit, scratch, folder, f"{name}-{part}")
+            parts.free(part)
+    finally:
+        parts.close_files()
+        for part in range(len(parts.sizes)):
+            parts.free(part)
+
+
+def _keys_of(block: Block) -> np.ndarray:
+    return block[0]
+
+
+def _weights_of(block: Block) -> np.ndarray:
+    assert block[1] is not None
+    return block[1].astype(np.uint64)
+
+
+def _range(blocks: Iterator[Block], code: Callable[[Block], np.ndarray]) -> tuple[int, int]:
+    least, most = (1 << 64) - 1, 0
+    for block in blocks:
+        codes = code(block)
+        least, most = min(least, int(codes.min())), max(most, int(codes.max()))
+    return least, most
+
+
+def _group(counts: np.ndarray, limit: int) -> np.ndarray:
+    """Part of each fine range: consecutive ranges together as long as they hold at most `limit` keys."""
+    part_of = np.zeros(len(counts), np.int64)
+    part, held = 0, 0
+    for fine, count in enumerate(counts.tolist()):
+        if held and held + count > limit:
+            part, held = part + 1, 0
+        held += count
+        part_of[fine] = part
+    return part_of
+
+
+def _cut(block: Block, codes: np.ndarray, least: int, shift: int, part_of: np.ndarray, parts: int) -> Scattered:
+    keys, weights = block
+    fine = np.zeros(len(part_of), np.int64)
+    _count(codes, np.uint64(least), np.uint64(shift), fine)
+    starts = np.zeros(parts + 1, np.int64)
+    np.cumsum(np.bincount(part_of, fine, parts).astype(np.int64), out=starts[1:])
+    out_keys = np.empty_like(keys)
+    out_weights = None if weights is None else np.empty_like(weights)
+    _fill(codes, keys, weights, np.uint64(least), np.uint64(shift), part_of, starts[:-1].copy(), out_keys, out_weights)
+    return Scattered(out_keys, out_weights, starts, 0)
