@@ -163,13 +163,14 @@ def check_written(
 
 def check_columns(graph: Graph, algorithm: str, output: Path | None, ldbc: bool) -> None:
     """Raise, before anything is computed, where the output's format has weights and the answer's edges have none."""
+    from gstream.algorithms.declaration import STORED_EDGE
     from gstream.algorithms.registry import find_algorithm
     from gstream.language.loading import is_program_path
     from gstream.results.files import check_edge_columns
 
     if output is None or ldbc or is_program_path(algorithm):
         return
-    if find_algorithm(algorithm).table == "edges" and not graph.info["weighted"]:
+    if find_algorithm(algorithm).rows == STORED_EDGE and not graph.info["weighted"]:
         check_edge_columns(output, ("source", "target"))
 
 
