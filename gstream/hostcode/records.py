@@ -132,18 +132,18 @@ class Body(ast.NodeTransformer):
             return node
         assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
         assert isinstance(node.iter.func, ast.Attribute)
-        u, ahead, first = node.target.id, [], [f"{node.target.id} = np.uint64(words[record_row, {WORD}])"]
+        u, before, first = node.target.id, [], [f"{node.target.id} = np.uint64(words[record_row, {WORD}])"]
         if stops_early(node):
             first.append("record_edges += np.uint64(1)")
         else:
-            ahead.append("record_edges += record_count")
+            before.append("record_edges += record_count")
         if node.iter.func.attr == "distinct":
             hubs, ends = (ast.unparse(argument) for argument in node.iter.args)
-            ahead.append(f"record_last = before(words, record_row, record_begin, record_large, {hubs}, {ends})")
+            before.append(f"record_last = before(words, record_row, record_begin, record_large, {hubs}, {ends})")
             first += [f"record_again = {u} == record_last", f"record_last = {u}", "if record_again:\n    continue"]
         node.target, node.iter = ast.Name("record_k"), _expression("range(record_count)")
         node.body = [*_lines(first), *node.body]
-        return [*_lines(ahead), node]
+        return [*_lines(before), node]
 
     def visit_Expr(self, node: ast.Expr) -> Any:
         if is_of_record(node.value, "note_end"):

@@ -21,7 +21,7 @@ TYPES = {
     "leads low_after met mine near nearer now one_after one_alive one_dying one_low_after one_starts open open_bits "
     "other own proven ready seen starts sums there two_after two_alive two_dying two_low_after two_starts window",
     "uint32[]": "degree distance higher hops left size",
-    "uint8[]": "ahead back covered inside sources state targets",
+    "uint8[]": "back covered forth inside sources state targets",
     "int64[]": "across changed core counts failure less",
     "float64[]": "depends error paths received score share slack",
     "id[]": "above color comp ends entries label link low_places natural one one_low_places one_support part "

@@ -262,7 +262,7 @@ def test_errors_that_stick(path, monkeypatch, place, name, kernel):
 
 def test_rounds_past_the_end_change_nothing(path, expected, monkeypatch):
     for most in (1, 3, 64):
-        monkeypatch.setattr(resident, "MOST_AHEAD", most)
+        monkeypatch.setattr(resident, "MOST_QUEUED", most)
         with gstream.open(path, devices="cuda") as graph:
             for name in ("kcore", "coloring"):
                 assert answer(graph, name) == expected[name]

@@ -68,7 +68,7 @@ def run_betweenness(
     session.store.topology("out")
     sources = drawn_sources(session, k, seed, source)
     vertices = session.meta.vertices
-    session.foresee(vertices * (28 + session.id_dtype.itemsize) + 2 * bitmap_bytes(vertices))
+    session.check_memory(vertices * (28 + session.id_dtype.itemsize) + 2 * bitmap_bytes(vertices))
     walk = _Dependencies(session, simple_lists(session, "out"), float(endpoints))
     levels = walk.from_sources(sources)
     if np.isnan(walk.between).any():
@@ -89,7 +89,6 @@ def run_betweenness(
         )
     elif source is not None:
         found["definition"] = "of paths from the named sources alone, not scaled up"
-    column = Column("betweenness", walk.between, dtype=np.dtype(np.float64))
     found |= session.finish(levels, True)
     if sampled and len(sources) == 1 and np.isnan(drawn).any():
         said = (
@@ -97,7 +96,7 @@ def run_betweenness(
             "say nothing about the vertex itself. Draw 2 or more (--k 2)"
         )
         found["note"] = f"{found['note']}; {said}" if "note" in found else said
-    return [column], found
+    return [Column("betweenness", walk.between)], found
 
 
 def drawn_sources(session: Session, k: int | None, seed: int | None, source: Any) -> np.ndarray:

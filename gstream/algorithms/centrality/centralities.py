@@ -15,7 +15,7 @@ import numpy as np
 from gstream.algorithms.centrality.pagerank import program_of_pagerank, run_pagerank
 from gstream.algorithms.declaration import ALPHA, FLOAT64, NUMBER, SOURCE, SWITCH, Algorithm, Option, at_most, tolerance
 from gstream.algorithms.support.arguments import check_tolerance, source_ids
-from gstream.algorithms.support.caps import foresee_runs
+from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.session import Session
 from gstream.programs.eigenvector import Eigenvector
 from gstream.programs.hits import Authorities, Hubs
@@ -94,7 +94,7 @@ def run_katz(
     if normalized:
         value = value / length if length else value
     found = session.finish(outcome.supersteps, outcome.converged) | {"l1_change": moved}
-    return [_column("katz", value)], found | {"length": length}
+    return [Column("katz", value)], found | {"length": length}
 
 
 def program_of_katz(
@@ -119,7 +119,7 @@ def run_eigenvector(session: Session, max_iter: int = 100, tol: float = 1e-6) ->
     moved, squares = outcome.totals.get("moved", 0.0), outcome.totals.get("squares", 0.0)
     found["l1_change"] = moved / math.sqrt(squares) if squares else 0.0  # as `halt` compares it
     found["eigenvalue"] = length - 1 if outcome.supersteps else 0.0
-    return [_column("eigenvector", outcome.value / length if length else outcome.value)], found
+    return [Column("eigenvector", outcome.value / length if length else outcome.value)], found
 
 
 def program_of_eigenvector(session: Session, max_iter: int, tol: float) -> Eigenvector:
@@ -136,7 +136,7 @@ def run_hits(session: Session, max_iter: int = 100, tol: float = 1e-8, normalize
     """
     hub = np.full(session.meta.vertices, 1 / max(1, session.meta.vertices))
     authority, change, rounds = np.zeros_like(hub), math.inf, 0
-    session.hold(hub, authority, planned=True)
+    session.reserve(hub, authority, planned=True)
     program_of_hits(session, max_iter, tol, normalized)
     while rounds < max_iter and change >= tol:
         rounds += 1
@@ -147,7 +147,7 @@ def run_hits(session: Session, max_iter: int = 100, tol: float = 1e-8, normalize
         authority = authority / (length_of(authority) or 1.0)
         hub = session.run(Hubs(score=authority), max_supersteps=1).value
     found = session.finish(2 * rounds, change < tol) | {"l1_change": change if rounds else 0.0}
-    return [_column("hub", hub), _column("authority", authority)], found
+    return [Column("hub", hub), Column("authority", authority)], found
 
 
 def program_of_hits(session: Session, max_iter: int, tol: float, normalized: bool) -> Authorities:
@@ -155,7 +155,7 @@ def program_of_hits(session: Session, max_iter: int, tol: float, normalized: boo
     check_tolerance(tol, max_iter)
     zeros = np.zeros(session.meta.vertices)
     first = Authorities(score=zeros)
-    foresee_runs(session, first, Hubs(score=zeros))
+    check_run_memory(session, first, Hubs(score=zeros))
     return first
 
 
@@ -170,7 +170,7 @@ def run_rwr(
     columns, found = run_pagerank(
         session, alpha, tol, max_iter, personalization=restarts(session, source), float64=float64
     )
-    return [Column("proximity", columns[0].values, dtype=columns[0].dtype)], found
+    return [Column("proximity", columns[0].values)], found
 
 
 def program_of_rwr(session: Session, source: Any, alpha: float, tol: float, max_iter: int, float64: bool) -> Any:
@@ -183,10 +183,6 @@ def restarts(session: Session, source: Any) -> dict[Any, float]:
     ids = source_ids(source, "rwr")
     session.store.lookup(ids)  # in the words of a source
     return dict.fromkeys(ids, 1.0)
-
-
-def _column(name: str, values: np.ndarray) -> Column:
-    return Column(name, values, dtype=np.dtype(np.float64))
 
 
 def length_of(values: np.ndarray) -> float:

@@ -63,7 +63,7 @@ def certify_degrees(session: Session, columns: list[Column], options: dict[str, 
     from gstream.algorithms.centrality.residual_proofs import spread
     from gstream.algorithms.support.refusal import check_said, refuse
 
-    session.foresee(16 * (1 + session.meta.directed) * session.meta.vertices)
+    session.check_memory(16 * (1 + session.meta.directed) * session.meta.vertices)
     ones = np.ones(session.meta.vertices)  # float64 counts exactly up to 2^53
     into = spread(session, ones)
     counted = [into]

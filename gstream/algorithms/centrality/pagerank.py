@@ -62,7 +62,7 @@ def run_pagerank(
     outcome = session.run(program, max_supersteps=iterations if fixed else max_iter, exactly=fixed)
     found = session.finish(outcome.supersteps, outcome.converged or fixed)
     found["l1_change"] = outcome.totals.get("moved", 0.0)
-    return [Column("pagerank", outcome.value, dtype=outcome.value.dtype)], found
+    return [Column("pagerank", outcome.value)], found
 
 
 def program_of_pagerank(

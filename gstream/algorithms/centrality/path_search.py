@@ -43,7 +43,7 @@ class PathSearch:
         self.passing = [array for array in (*carried, *held) if id(array) not in stay]
         self.order = np.empty(vertices, session.id_dtype)  # reached vertices, level by level
         self.here, self.following, self.last = bitmap(vertices), bitmap(vertices), np.zeros(1, np.uint64)
-        session.hold(self.distance, *carried, *held, self.order, self.here, self.following)
+        session.reserve(self.distance, *carried, *held, self.order, self.here, self.following)
         self.thread = OneThread(session, [lists.name], 0)
         self.most_levels = 0
 

@@ -14,7 +14,7 @@ import numpy as np
 from gstream.algorithms.centrality import levelcounts
 from gstream.algorithms.centrality.reach import Answer, check_seed
 from gstream.algorithms.declaration import SEED, WHOLE, Algorithm, Option, at_most
-from gstream.algorithms.support.caps import foresee_runs
+from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.session import Session
 from gstream.programs.sketches import Sketches
 from gstream.results.column import Column
@@ -100,7 +100,7 @@ def _hold_levels(session: Session, sketches: int, max_iter: int, seed: int) -> i
     for most in counts:
         engine.beside_bytes = beside + most * 2 * session.meta.vertices
         try:
-            foresee_runs(session, program)
+            check_run_memory(session, program)
             break
         except CapError:
             if most == counts[-1]:

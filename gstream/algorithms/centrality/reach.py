@@ -65,7 +65,7 @@ def run_closeness(session: Session, wf_improved: bool = True, k: int | None = No
         if wf_improved:
             value *= np.where(others > 0, reached / others, 0.0)
     found = _sources(session, sources, "shares and mean distances of k drawn sources alone")
-    return [_column("closeness", value)], found | session.finish(steps, True)
+    return [Column("closeness", value)], found | session.finish(steps, True)
 
 
 def run_harmonic(session: Session, k: int | None = None, seed: int = 0) -> Answer:
@@ -76,7 +76,7 @@ def run_harmonic(session: Session, k: int | None = None, seed: int = 0) -> Answe
         others = _others(session, sources)
         value *= np.divide(session.meta.vertices - 1, others, out=np.zeros_like(value), where=others > 0)
     found = _sources(session, sources, "the sum over k drawn sources, times (n-1) / k, for a source (n-1) / (k-1)")
-    return [_column("harmonic", value)], found | session.finish(steps, True)
+    return [Column("harmonic", value)], found | session.finish(steps, True)
 
 
 def _sources(session: Session, sources: np.ndarray, estimate: str) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndarr
     vertices = session.meta.vertices
     score, reached = np.zeros(vertices), np.zeros(vertices)
     seen, bit = np.zeros(vertices, np.uint64), np.zeros(vertices)
-    session.hold(score, reached, seen, bit, planned=True)
+    session.reserve(score, reached, seen, bit, planned=True)
     front, fresh, last = np.zeros_like(seen), np.zeros_like(seen), np.zeros(1, np.uint64)
     kept = (sources, score, reached, seen, front, fresh, last)
     with _Onward(session, (bit.view(np.uint64), fresh, seen, score, reached), amount) as onward:
@@ -161,9 +161,9 @@ class _Onward:
             self.session.each(levelcounts.count_new, *given, items=4 * vertices)
 
         if not self.session.run(Reach(bit=bit), max_supersteps=self._limit, watch=watch).converged:
-            self.session.hold(fresh)
+            self.session.reserve(fresh)
             self._go_on(FIRST_ROUNDS)
-            self.session.let_go(fresh)
+            self.session.release(fresh)
 
     def rounds_before(self) -> int | None:
         """Rounds of a search that a GPU makes before the rest is left to `go_on_after`; None: all."""
@@ -256,7 +256,3 @@ def _others(session: Session, sources: np.ndarray) -> np.ndarray:
 def check_seed(seed: int) -> None:
     if seed < 0:
         raise UsageError(f"--seed {seed}: must be at least 0. It is where the draw begins.")
-
-
-def _column(name: str, values: np.ndarray) -> Column:
-    return Column(name, values, dtype=np.dtype(np.float64))

@@ -128,7 +128,7 @@ def spread(session: Session, x: np.ndarray, backward: bool = False) -> np.ndarra
     """float64[V]: sum of x(u) over u -> v; backward: of x(v) over u -> v, for u."""
     received = np.zeros_like(x)
     name, pull = session.gathers()
-    session.hold(x, received)
+    session.reserve(x, received)
     session.sweep(name, spread_rank, (x, received, pull != backward))
     return received
 
@@ -142,7 +142,7 @@ def _finite(values: np.ndarray) -> np.ndarray:
 def _spread_once(session: Session, x: np.ndarray, backward: bool = False) -> np.ndarray:
     """`spread` again and again: what it held is let go each time."""
     received = spread(session, x, backward)
-    session.let_go(x, received)
+    session.release(x, received)
     return received
 
 
@@ -235,7 +235,7 @@ def pagerank_residual(session: Session, rank: np.ndarray, alpha: float, preferen
     share = np.divide(x, degree, out=np.zeros_like(x), where=degree != 0)
     received = np.zeros_like(x)
     name, pull = session.gathers()
-    session.hold(rank, x, share, received)
+    session.reserve(rank, x, share, received)
     session.sweep(name, spread_rank, (share, received, pull))
     spread = 1 / max(1, len(x)) if preference is None else preference
     received += adrift * spread

@@ -17,7 +17,7 @@ import numpy as np
 
 from gstream.algorithms.declaration import INITIAL, NUMBER, Algorithm, Option, exactly
 from gstream.algorithms.support.arguments import check_weights, need_weights
-from gstream.algorithms.support.caps import foresee_runs
+from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.vertex_files import find_numbers
 from gstream.language.program import Program
@@ -110,10 +110,10 @@ def run_circuit(session: Session, initial: Any, iterations: int = 10) -> Answer:
     """Column voltage, and the summary. Raises UsageError (no weights, wrong numbers), InputError (bad values)."""
     check_weights(session, "circuit")
     check_iterations(iterations)
-    values, held = initial_values(session, initial, "circuit")
+    values, given = initial_values(session, initial, "circuit")
     program_of_circuit(session, initial, iterations)
     inflow = session.run(Inflow(), max_supersteps=1).value.copy()
-    inflow[held] = 0.0
+    inflow[given] = 0.0
     return _simulate(session, Circuit(initial=values, inflow=inflow), iterations, "voltage")
 
 
@@ -127,9 +127,9 @@ def run_neural(session: Session, initial: Any, iterations: int = 10) -> Answer:
 
 def _simulate(session: Session, program: Program, iterations: int, name: str) -> Answer:
     outcome = session.run(program, max_supersteps=iterations, exactly=True)
-    column = Column(name, outcome.value, dtype=np.dtype(np.float64))
     wild = count_not_finite(outcome.value, 0)
-    return [column], session.finish(outcome.supersteps, True) | ({"not_finite": wild} if wild else {})
+    found = session.finish(outcome.supersteps, True) | ({"not_finite": wild} if wild else {})
+    return [Column(name, outcome.value)], found
 
 
 def check_iterations(iterations: int) -> None:
@@ -151,26 +151,26 @@ def initial_values(session: Session, initial: Any, algorithm: str) -> tuple[np.n
     return values, stored
 
 
-def program_of_heat(session: Session, initial: Any, iterations: int, rate: float | None) -> Heat:
-    """The program of the steps, for a plan; the values do not matter. Raises CapError where a cap is too little for it,
+def program_of_heat(session: Session, initial: Any, iterations: int, rate: float | None) -> Program:
+    """The program of the steps, for a plan; its values do not matter. Raises CapError where a cap is too little for it,
     or for the program before it."""
-    check_weights(session, "heat")
+    return _after_inflow(session, "heat", Heat)
+
+
+def program_of_circuit(session: Session, initial: Any, iterations: int) -> Program:
+    """As program_of_heat."""
+    return _after_inflow(session, "circuit", Circuit)
+
+
+def _after_inflow(session: Session, name: str, kind: type[Program]) -> Program:
+    check_weights(session, name)
     zeros = np.zeros(session.meta.vertices)
-    program = Heat(initial=zeros, inflow=zeros)
-    foresee_runs(session, Inflow(), program)
+    program = kind(initial=zeros, inflow=zeros)
+    check_run_memory(session, Inflow(), program)
     return program
 
 
-def program_of_circuit(session: Session, initial: Any, iterations: int) -> Circuit:
-    """The same for a circuit."""
-    check_weights(session, "circuit")
-    zeros = np.zeros(session.meta.vertices)
-    program = Circuit(initial=zeros, inflow=zeros)
-    foresee_runs(session, Inflow(), program)
-    return program
-
-
-def program_of_neural(session: Session, initial: Any, iterations: int) -> Neural:
-    """The same for a neural network."""
+def program_of_neural(session: Session, initial: Any, iterations: int) -> Program:
+    """As program_of_heat; no program comes before it."""
     need_weights(session, "neural")
     return Neural(initial=np.zeros(session.meta.vertices))

@@ -87,7 +87,7 @@ def certify_neural(session: Session, columns: list[Column], options: dict[str, A
 def _prove(session: Session, answer: np.ndarray, x: np.ndarray, options: dict[str, Any], step: Step) -> dict:
     """Hold the answer against all steps from x."""
     iterations, relative, error = options.get("iterations", 10), relative_rounding(session), np.zeros(len(x))
-    session.hold(answer, x, error)
+    session.reserve(answer, x, error)
     with np.errstate(all="ignore"):  # rates that are not stable may lead past all numbers
         for _ in range(iterations):
             x, error = step(x, error, *_spread(session, x, error + relative * np.abs(x)))
@@ -104,7 +104,7 @@ def _spread(session: Session, share: np.ndarray, error: np.ndarray) -> tuple[np.
     """(sums over in-edges, the most they are off), float64[V] each."""
     received, slack = np.zeros_like(share), np.zeros_like(share)
     name, pull = session.gathers()
-    session.hold(share, error, received, slack)
+    session.reserve(share, error, received, slack)
     session.sweep(name, spread_weights, (share, error, received, slack, pull))
-    session.let_go(share, error, received, slack)
+    session.release(share, error, received, slack)
     return received, slack

@@ -23,7 +23,7 @@ def certify_wcc(session: Session, columns: list[Column], options: dict[str, Any]
     natural = session.store.natural_ids()
     refuse_vertices(session, label > natural, "the component of vertex {} is named by a greater one")
     tree = np.arange(len(label), dtype=session.id_dtype)
-    session.hold(label, tree)
+    session.reserve(label, tree)
     said = "an edge joins vertices {u} and {v}, which have different components"
     check_edges(session, session.meta.topologies[0], check_labels, (label, tree), said)
     used = np.zeros(len(label), np.bool_)

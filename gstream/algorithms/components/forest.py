@@ -18,10 +18,10 @@ class HostForest:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        foresee_forest(session)
+        check_forest_memory(session)
         self.parent = np.arange(session.meta.vertices, dtype=session.id_dtype)
         self.giant = self.parent.dtype.type(0)
-        session.hold(self.parent)
+        session.reserve(self.parent)
 
     def heads_pay(self) -> bool:
         """Whether heads are worth a look."""
@@ -69,9 +69,9 @@ class HostForest:
         """Memory goes with the array."""
 
 
-def foresee_forest(session: Session) -> None:
+def check_forest_memory(session: Session) -> None:
     """Raise ResourceError where memory lacks room for trees and degrees beside pages, or for the names at the end."""
-    session.foresee(forest_bytes(session), names_bytes(session))
+    session.check_memory(forest_bytes(session), names_bytes(session))
 
 
 def forest_bytes(session: Session) -> int:
@@ -106,7 +106,7 @@ def least_members(session: Session, parent: np.ndarray) -> np.ndarray:
         return parent  # a root is the least store ID of its tree, and store IDs are natural indices
     session.degrees_done()
     least = np.full(len(parent), session.none, parent.dtype)
-    session.hold(least, parent)  # the labels, too
+    session.reserve(least, parent)  # the labels, too
     session.each(unionfind.least_natural, parent, session.natural_ids(), least)
     labels = np.empty_like(parent)
     session.each(unionfind.relabel, parent, least, labels)

@@ -72,7 +72,7 @@ class GpuForest:
         self.session, self.vertices = session, session.meta.vertices
         linked = max(session.engine.graph.reached(name) for name in ("out", "in"))
         self.devices: Sequence[GpuDevice] = session.engine.devices
-        session.hold(np.empty(self.vertices, session.id_dtype))  # the answer's; memory is given when it is written
+        session.reserve(np.empty(self.vertices, session.id_dtype))  # the answer's; memory is given when it is written
         shape = UnitShape(session.id_dtype, None, np.dtype(f"u{session.engine.graph.degree_bytes}"))
         room = session.engine.device_memory
         piece = piece_bytes(self.vertices) if session.engine.graph.apart else 0

@@ -57,27 +57,28 @@ def run_msf(session: Session) -> tuple[list[Column], dict[str, Any]]:
             "--undirected."
         )
     need_weights(session, "msf")
-    _foresee(session)
+    _check_memory(session)
     source, target, weight, rounds = _grow(session)
     chosen = source != session.none
     source, target, weight = source[chosen], target[chosen], weight[chosen]
-    session.hold(source, target, weight, weight)
+    session.reserve(source, target, weight, weight)
     columns, order = edge_columns(session, source, target)
     weight = weight[order]
     found: dict[str, Any] = {"total_weight": total_of(weight), "forest_edges": len(weight)}
     found["trees"] = session.meta.vertices - len(weight)
-    shown = weight.dtype if weight.dtype.kind == "f" else np.dtype(np.int64)
-    columns.append(Column("weight", weight, dtype=shown))
+    columns.append(Column("weight", weight))
     return columns, found | session.finish(rounds, True)
 
 
-def _foresee(session: Session) -> None:
+def _check_memory(session: Session) -> None:
     """Too little memory is said before any work, and what all of a call takes with it."""
     vertices, ids = session.meta.vertices, session.id_dtype.itemsize
     weights = np.dtype(session.engine.graph.tables["out"].weight_dtype).itemsize
     named = natural_bytes(session)
     answer = vertices * (3 * ids + 2 * weights + 16)
-    session.foresee(named + vertices * (6 * ids + 2 * weights) + bitmap_bytes(vertices), named + answer, weights=True)
+    session.check_memory(
+        named + vertices * (6 * ids + 2 * weights) + bitmap_bytes(vertices), named + answer, weights=True
+    )
 
 
 def _grow(session: Session) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
@@ -88,7 +89,7 @@ def _grow(session: Session) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     kind = table.weight_dtype
     top = kind.type(np.inf) if kind.kind == "f" else kind.type(np.iinfo(kind).max)
     least, weight = np.full(vertices, top, kind), np.empty(vertices, kind)
-    session.hold(comp, due, other, best, hook, source, target, least, weight)
+    session.reserve(comp, due, other, best, hook, source, target, least, weight)
     natural, rounds = natural_names(session), 0
     hubs = np.arange(table.pages) >= table.small_pages
     while True:
@@ -99,7 +100,7 @@ def _grow(session: Session) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
             session.sweep(name, boruvka.settle_shared, lists, shared, join=_join_ends)
         session.each(boruvka.offer_edges, comp, natural, least, other, best)
         if not session.each(boruvka.choose_edges, comp, least, other, best, hook, source, target, weight):
-            session.let_go(comp, due, other, best, hook, source, target, least, weight)
+            session.release(comp, due, other, best, hook, source, target, least, weight)
             return source, target, weight, rounds
         rounds += 1
         session.each(boruvka.join, comp, hook)
@@ -146,7 +147,7 @@ def certify_msf(session: Session, columns: list[Column], options: dict[str, Any]
     source, target, weight = source[order], target[order], weight[order]
     up, size = np.arange(vertices, dtype=session.id_dtype), np.ones(vertices, session.id_dtype)
     link, met = np.full(vertices, session.none, session.id_dtype), bitmap(edges)
-    session.hold(order, source, target, weight, up, size, link, met)
+    session.reserve(order, source, target, weight, up, size, link, met)
     closing = int(spanning_proof.join_trees(source, target, up, link, size))
     if closing < edges:
         names = session.store.user_ids

@@ -59,13 +59,13 @@ def run_scc(session: Session) -> tuple[list[Column], dict[str, Any]]:
     if not session.meta.directed:
         return run_wcc(session)
     vertices = session.meta.vertices
-    _foresee(session)
+    _check_memory(session)
     label = np.full(vertices, session.none, session.id_dtype)
-    session.hold(label)
+    session.reserve(label)
     rounds = 1 if _patience(session) == 0 and _walk(session, label) else _divide(session, label)
     components = int(unionfind.count_roots(label))
     least, named = np.full(vertices, session.none, session.id_dtype), np.empty_like(label)
-    session.hold(least, named)
+    session.reserve(least, named)
     session.each(unionfind.least_natural, label, session.natural_ids(), least)
     session.each(unionfind.relabel, label, least, named)
     found = {"components": components, **session.finish(rounds, True)}
@@ -85,10 +85,10 @@ def _walk(session: Session, label: np.ndarray) -> bool:
             return False
         number, stack, following = np.zeros_like(label), np.empty_like(label), np.empty(vertices, np.uint64)
         number[label != session.none] = session.none
-        session.hold(number, stack, following)
+        session.reserve(number, stack, following)
         given = (lists.words, lists.places, label, number, stack, following)
         session.look(one_thread.find_strong, *given, items=0, long=True)
-        session.let_go(number, stack, following)
+        session.release(number, stack, following)
     return True
 
 
@@ -96,10 +96,10 @@ def _divide(session: Session, label: np.ndarray) -> int:
     """Label all vertices by two searches and rounds of trimming and colours, until one thread does the rest; rounds."""
     vertices, name, rounds = len(label), session.meta.topologies[0], 0
     part, color = np.zeros_like(label), np.zeros_like(label)
-    session.hold(part)
+    session.reserve(part)
     _find_giant(session, label, part)
     here, following, left = bitmap(vertices), bitmap(vertices), bitmap(vertices)
-    session.hold(color, here, following, left)
+    session.reserve(color, here, following, left)
     patience = SWEEPS if session.on_gpus else 0
 
     def join(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
@@ -123,17 +123,17 @@ def _divide(session: Session, label: np.ndarray) -> int:
         while changed[0]:
             changed[0] = 0
             session.sweep_among(name, strong.collect, (label, color, changed), left)
-    session.let_go(part, color, here, following, left)
+    session.release(part, color, here, following, left)
     return rounds
 
 
-def _foresee(session: Session) -> None:
+def _check_memory(session: Session) -> None:
     """Raise ResourceError where memory lacks room for degrees and the least of them, for colours and two bitmaps of
     trimming beside pages, or for the names at the end."""
     vertices, ids = session.meta.vertices, session.id_dtype.itemsize
     bits, degree = bitmap_bytes(vertices), session.engine.graph.degree_bytes
     names = vertices * 5 * ids + 3 * bits
-    session.foresee(vertices * 3 * ids + 5 * bits, max(vertices * (2 * ids + 3 * degree), names))
+    session.check_memory(vertices * 3 * ids + 5 * bits, max(vertices * (2 * ids + 3 * degree), names))
 
 
 def _find_giant(session: Session, label: np.ndarray, part: np.ndarray) -> None:
@@ -141,17 +141,17 @@ def _find_giant(session: Session, label: np.ndarray, part: np.ndarray) -> None:
     which searches from that vertex the others were found. Nothing of the kind where a search takes long, or can't
     be made."""
     least = np.minimum(session.degree("out"), session.degree("in"))
-    session.hold(least)
+    session.reserve(least)
     alone = np.flatnonzero(least == 0)
     label[alone] = alone
-    session.let_go(least)
+    session.release(least)
     session.degrees_done()
     if len(alone) == len(label):
         return
     source = session.user_ids([source_id := int(least.argmax())])[0]
     del least, alone
     found = np.zeros(len(label), np.uint8)
-    session.hold(found)
+    session.reserve(found)
     for bit, search in ((1, BFS), (2, BFSBack)):
         try:
             outcome = session.run(search(source=source), max_supersteps=LONGEST)
@@ -163,18 +163,18 @@ def _find_giant(session: Session, label: np.ndarray, part: np.ndarray) -> None:
     else:
         label[found == 3] = source_id
         part[:] = found
-    session.let_go(found)
+    session.release(found)
 
 
 def _trim(session: Session, name: str, label: np.ndarray, part: np.ndarray, left: np.ndarray) -> None:
     leads, met = bitmap(len(label)), bitmap(len(label))
-    session.hold(leads, met)
+    session.reserve(leads, met)
     for _ in range(TRIMS):
         leads[:] = met[:] = 0
         session.sweep_among(name, strong.mark_ends, (label, part, leads, met), left)
         if not session.each(strong.trim, label, leads, met, items=len(label)):
             break
-    session.let_go(leads, met)
+    session.release(leads, met)
 
 
 def certify_scc(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
@@ -185,7 +185,7 @@ def certify_scc(session: Session, columns: list[Column], options: dict[str, Any]
     natural = session.store.natural_ids()
     if np.any(label > natural):
         raise refuse("a component is named by a greater vertex than its least")
-    session.hold(label, natural)
+    session.reserve(label, natural)
     apart = _find_apart(session, label, natural)
     if len(apart):
         raise refuse(f"vertex {session.user_ids(apart[:1])[0]} and the name of its component do not reach each other")
@@ -200,17 +200,17 @@ def certify_scc(session: Session, columns: list[Column], options: dict[str, Any]
 
 def _find_apart(session: Session, label: np.ndarray, natural: np.ndarray) -> np.ndarray:
     """Vertices that are not strongly connected with the name of their component; by one thread's walk some of them."""
-    ahead, patience = (label == natural).astype(np.uint8), _patience(session)
-    back, changed = ahead.copy(), np.ones(1, np.int64)
-    session.hold(ahead, back)
+    forth, patience = (label == natural).astype(np.uint8), _patience(session)
+    back, changed = forth.copy(), np.ones(1, np.int64)
+    session.reserve(forth, back)
     while changed[0]:
         apart = _apart_by_walk(session, label, natural) if patience == 0 else None
         if apart is not None:
             return apart
         changed[0], patience = 0, patience - 1
-        session.sweep(session.meta.topologies[0], strong.check_reach, (label, ahead, back, changed))
-    session.let_go(ahead, back)
-    return np.flatnonzero((ahead == 0) | (back == 0))
+        session.sweep(session.meta.topologies[0], strong.check_reach, (label, forth, back, changed))
+    session.release(forth, back)
+    return np.flatnonzero((forth == 0) | (back == 0))
 
 
 def _apart_by_walk(session: Session, label: np.ndarray, natural: np.ndarray) -> np.ndarray | None:
@@ -220,10 +220,10 @@ def _apart_by_walk(session: Session, label: np.ndarray, natural: np.ndarray) -> 
         if lists is None:
             return None
         number, stack, following = np.zeros_like(label), np.empty_like(label), np.empty(vertices, np.uint64)
-        session.hold(number, stack, following)
+        session.reserve(number, stack, following)
         given = (lists.words, lists.places, label, natural, number, stack, following)
         lone = session.each(one_thread.prove_strong, *given, items=0, long=True)
-        session.let_go(number, stack, following)
+        session.release(number, stack, following)
     return np.flatnonzero(number == 0) if lone == vertices else np.array([lone])
 
 
@@ -234,7 +234,7 @@ def _check_acyclic(session: Session, label: np.ndarray) -> None:
     left, due, following = np.zeros(vertices, np.int64), bitmap(vertices), bitmap(vertices)
     members = np.argsort(label, kind="stable").astype(np.uint64)
     starts = np.zeros(vertices + 1, np.int64)
-    session.hold(left, due, following, members, starts)
+    session.reserve(left, due, following, members, starts)
     np.cumsum(np.bincount(label.astype(np.int64), minlength=vertices), out=starts[1:])
     session.sweep(name, strong.count_entries, (label, left))
     free = np.flatnonzero((left == 0) & (np.diff(starts) > 0))

@@ -118,15 +118,15 @@ def collect(record, label, color, changed):
             break
 
 
-@record_kernel(ahead="max", back="max", changed="sum")
-def check_reach(record, label, ahead, back, changed):
-    """One round within components: ahead (u1[V]): 1 where the root reaches v; back: where v reaches the root."""
+@record_kernel(forth="max", back="max", changed="sum")
+def check_reach(record, label, forth, back, changed):
+    """One round within components: forth (u1[V]): 1 where the root reaches v; back: where v reaches the root."""
     v = record.vertex
     for u in record.neighbours():
         if label[u] != label[v]:
             continue
-        if ahead[v] > ahead[u]:
-            ahead[u] = 1
+        if forth[v] > forth[u]:
+            forth[u] = 1
             atomic_add(changed, 0, 1)
         if back[u] > back[v]:
             back[v] = 1

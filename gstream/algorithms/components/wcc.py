@@ -30,7 +30,13 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.components import unionfind
-from gstream.algorithms.components.forest import HostForest, foresee_forest, forest_bytes, least_members, names_bytes
+from gstream.algorithms.components.forest import (
+    HostForest,
+    check_forest_memory,
+    forest_bytes,
+    least_members,
+    names_bytes,
+)
 from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.support.session import Session
 from gstream.devices.job import DeviceMemoryError
@@ -76,7 +82,7 @@ def run_hcc(session: Session) -> tuple[list[Column], dict[str, Any]]:
 def program_of_wcc(session: Session) -> WCC:
     """A program that moves as much as union-find at most, which visits each edge at most once: its first superstep."""
     if not session.on_gpus:
-        foresee_forest(session)
+        check_forest_memory(session)
     return program_of_hcc(session)
 
 
@@ -170,7 +176,7 @@ def _link_by_heads(session: Session, forest: Any, names: tuple[str, ...]) -> boo
 
 def make_forest(session: Session) -> Any:
     """A forest on the GPUs of the session's engine where it has them and the vertices fit, else in host memory."""
-    foresee_forest(session)  # of the host's cores, too, which go on where GPUs have less memory than it seemed
+    check_forest_memory(session)  # of the host's cores, too, which go on where GPUs have less memory than it seemed
     if all(spec.kind == "cuda" for spec in session.engine.specs):
         from gstream.algorithms.components.gpu_forest import GpuForest
 

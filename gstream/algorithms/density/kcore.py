@@ -50,7 +50,7 @@ def run_kcore(session: Session, k: int | None = None) -> tuple[list[Column], dic
     if k is not None and k < 0:
         raise UsageError(f"--k {k}: is negative; it counts neighbours. Pass 0 or more, or leave it out.")
     need_both(session, "kcore")
-    _foresee(session)
+    _check_memory(session)
     lists = both_ways(session)
     degree = simple_degrees(session, lists)
     session.degrees_done()
@@ -66,10 +66,10 @@ def run_kcore(session: Session, k: int | None = None) -> tuple[list[Column], dic
     return [Column("core", degree)], {"largest_core": int(degree.max(initial=0))} | session.finish(rounds, True)
 
 
-def _foresee(session: Session) -> None:
+def _check_memory(session: Session) -> None:
     """Raise ResourceError where memory lacks room for degrees and bitmaps beside pages."""
     vertices, ways = session.meta.vertices, 1 + session.meta.directed
-    session.foresee(vertices * simple_dtype(session, ways).itemsize + (3 + ways) * bitmap_bytes(vertices))
+    session.check_memory(vertices * simple_dtype(session, ways).itemsize + (3 + ways) * bitmap_bytes(vertices))
 
 
 class Peeling:
@@ -84,7 +84,7 @@ class Peeling:
         # Not `mine` once more: who falls would be due anew after another thread has just looked at its list.
         self.others = self.mine[::-1] if len(lists) > 1 else [bitmap(vertices)]
         self.there = bits_where(np.ones(vertices, np.bool_))
-        session.hold(*self.mine, *self.now, *(self.others if len(lists) == 1 else ()), self.there)
+        session.reserve(*self.mine, *self.now, *(self.others if len(lists) == 1 else ()), self.there)
         self.last, self.level = np.zeros(2, np.uint64), np.array([0, peeling.NONE], np.uint64)
         self.items = -(-len(self.there) // peeling.WORDS)
 
@@ -196,7 +196,7 @@ def certify_kcore(session: Session, columns: list[Column], options: dict[str, An
     if np.any(core < (0 if k is None else k - 1)):
         raise refuse("a core number is negative")
     lists, left = both_ways(session), np.zeros(len(core), np.int64)
-    session.hold(core, left)
+    session.reserve(core, left)
     for each in lists:
         session.sweep(each.name, peeling.count_not_below, (each.hubs, each.ends, core, left))
     few = left < core if k is None else (left < k) & (given == 1)

@@ -26,8 +26,8 @@ from gstream.algorithms.density.triangles import Lists, entries_dtype, higher_li
 from gstream.algorithms.support.blocks import (
     ROOM_SHARE,
     OnGpu,
+    check_block_memory,
     degrees_bytes,
-    foresee_blocks,
     head_of,
     least_room,
     neighbours,
@@ -80,7 +80,7 @@ def run_ktruss(session: Session, k: int | None = None) -> tuple[list[Column], di
         columns, _ = edges.rows(edges.alive, numbers=False)
         return columns, {"truss_edges": len(columns[0].values)} | session.finish(rounds, True)
     present = edges.alive.copy()
-    session.hold(present)
+    session.reserve(present)
     rounds = edges.peel(1, further=True)
     columns, number = edges.rows(present, numbers=True)
     columns.append(Column("truss", number))
@@ -119,18 +119,18 @@ class Edges:
     def __init__(self, session: Session, numbers: bool) -> None:
         """numbers: whether the answer will have the edges' truss numbers. Raises ResourceError."""
         support = np.dtype(np.uint32 if session.meta.vertices < 1 << 32 else np.uint64)
-        ahead = _foresee(session, support.itemsize, numbers)
+        later = _check_memory(session, support.itemsize, numbers)
         self.session, size = session, neighbours(session)
-        session.hold(size)
+        session.reserve(size)
         entry_bytes = 2 * entries_dtype(session).itemsize + support.itemsize + 2 / 8
-        self.lists = higher_lists(session, size, OnGpu(size.nbytes, entry_bytes, VERTEX_BYTES), beside=1, ahead=ahead)
+        self.lists = higher_lists(session, size, OnGpu(size.nbytes, entry_bytes, VERTEX_BYTES), beside=1, later=later)
         counts = [self.lists.blocks.range(number).entries for number in range(len(self.lists.blocks))]
         bounds = [0, *accumulate(-(-count // BITS) * BITS for count in counts)]
         self.firsts = [np.uint64(first) for first in bounds]  # edge of each block
         self.alive, self.dying = bitmap(bounds[-1]), bitmap(bounds[-1])
         self.support = np.zeros(bounds[-1], support)
         self.parts = [self._part(*ends) for ends in pairwise(bounds)]
-        session.hold(self.alive, self.dying, self.support)
+        session.reserve(self.alive, self.dying, self.support)
         for first, second in self.lists.pairs():
             if first is second:
                 alive = self.parts[first.number].alive
@@ -166,7 +166,7 @@ class Edges:
 
     def _lose(self, resident: Resident, rooms: list[Room]) -> None:
         """Take the triangles off that lose an edge of those that die in this round."""
-        one_block = len(self.parts) == 1  # of which nobody looks: the GPU may be ahead
+        one_block = len(self.parts) == 1  # not read back: the GPU may have rounds queued
         there = [one_block or bool(part.alive.any()) for part in self.parts]
         fewer = [one_block or bool(part.dying.any()) for part in self.parts]
         listed = dict[int, Dying]()  # by room
@@ -182,7 +182,7 @@ class Edges:
         """Room for the dying edges of a block."""
         blocks = self.lists.blocks
         after, places = np.empty(blocks.most_vertices, np.uint64), np.empty(blocks.most_entries, blocks.dtype)
-        self.session.hold(after, places)
+        self.session.reserve(after, places)
         return after, places
 
     def _kept(self, rooms: list[Room], marks: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
@@ -207,7 +207,7 @@ class Edges:
         session, count = self.session, int(count_bits(bits))
         source, target = np.empty(count, session.id_dtype), np.empty(count, session.id_dtype)
         number, filled = np.zeros(count if numbers else 0, self.support.dtype), np.zeros(1, np.uint64)
-        session.hold(source, target, number, number)
+        session.reserve(source, target, number, number)
         for block in range(len(self.parts)):
             lists, first = self.lists.lists(block), self.firsts[block]
             session.each(truss.list_edges, *lists.arrays, first, bits, self.support, filled, source, target, number)
@@ -215,7 +215,7 @@ class Edges:
         return columns, number[order] if numbers else number
 
 
-def _foresee(session: Session, support_bytes: int, numbers: bool) -> int:
+def _check_memory(session: Session, support_bytes: int, numbers: bool) -> int:
     """Bytes of all edges and of the answer, at most. Too little memory for them is said before any work."""
     meta, ids, sizes = session.meta, session.id_dtype.itemsize, neighbours_dtype(session).itemsize
     entries = (meta.edges - meta.self_loops) // 2
@@ -226,9 +226,9 @@ def _foresee(session: Session, support_bytes: int, numbers: bool) -> int:
     block = least_room(session, 0, dtype, shares) // (ROOM_SHARE * shares)  # bytes, of which two in a row have more
     blocks = 2 * (entries * dtype.itemsize + meta.vertices * BLOCK_VERTEX_BYTES) // block + 1
     padded = entries + BITS * blocks
-    ahead = padded * support_bytes + (2 + numbers) * bitmap_bytes(padded)
-    ahead += rows * (3 * ids + 16 + 2 * support_bytes * numbers)
-    held = 2 * sizes * meta.vertices + 8 * (meta.vertices + 1) + ahead
+    later = padded * support_bytes + (2 + numbers) * bitmap_bytes(padded)
+    later += rows * (3 * ids + 16 + 2 * support_bytes * numbers)
+    held = 2 * sizes * meta.vertices + 8 * (meta.vertices + 1) + later
     alone = degrees_bytes(session) + sizes * meta.vertices
-    foresee_blocks(session, held, most_higher(session), dtype, shares, alone)
-    return ahead
+    check_block_memory(session, held, most_higher(session), dtype, shares, alone)
+    return later

@@ -91,7 +91,7 @@ def _near(session: Session, values: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     its neighbours)."""
     at = watched(session, values, AT_ONCE, len(values), -(-2 * session.meta.edges // AT_ONCE))
     own, near = np.zeros(session.meta.vertices, np.uint64), np.zeros(session.meta.vertices, np.uint64)
-    session.hold(own, near)
+    session.reserve(own, near)
     between, degree = np.zeros(len(at)), np.zeros(len(at))
     name = session.meta.topologies[0]
     lists = simple_lists(session, name)

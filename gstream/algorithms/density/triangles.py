@@ -32,8 +32,8 @@ from gstream.algorithms.support.blocks import (
     Blocks,
     OnGpu,
     Range,
+    check_block_memory,
     degrees_bytes,
-    foresee_blocks,
     gather,
     head_of,
     most_neighbours,
@@ -111,16 +111,16 @@ def run_lcc(session: Session) -> tuple[list[Column], dict[str, Any]]:
     pairs *= pairs - 1
     lcc = np.divide(arcs, pairs, out=np.zeros(len(arcs)), where=pairs > 0)
     found = {"mean_lcc": float(lcc.mean()) if len(lcc) else 0.0}
-    return [Column("lcc", lcc, dtype=np.dtype(np.float64))], found | session.finish(rounds, True)
+    return [Column("lcc", lcc)], found | session.finish(rounds, True)
 
 
 def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]:
     """(edges between neighbours u8[V], neighbours u4[V], rounds of the outer loop)."""
-    _foresee(session, degrees)
+    _check_memory(session, degrees)
     vertices, size = session.meta.vertices, neighbours(session)
     arcs, degree = np.zeros(vertices, np.uint64), np.zeros(vertices if degrees else 0, np.uint32)
     marks = np.zeros((0 if session.on_gpus else session.engine.workers.threads, -(-vertices // 32)), np.uint64)
-    session.hold(size, arcs, degree, marks)
+    session.reserve(size, arcs, degree, marks)
     dtype = entries_dtype(session)
     lists = higher_lists(session, size, OnGpu(max(arcs.nbytes, size.nbytes), dtype.itemsize, VERTEX_BYTES))
     for first, second in lists.pairs():
@@ -135,7 +135,7 @@ def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]
     return arcs, degree, len(lists.blocks)
 
 
-def _foresee(session: Session, degrees: bool) -> None:
+def _check_memory(session: Session, degrees: bool) -> None:
     """Too little memory is said before any work, and what all of a call takes with it."""
     vertices, sizes = session.meta.vertices, neighbours_dtype(session).itemsize
     threads = 0 if session.on_gpus else session.engine.workers.threads
@@ -143,7 +143,7 @@ def _foresee(session: Session, degrees: bool) -> None:
     held = 2 * sizes * vertices + arcs + before + 4 * vertices * degrees + 8 * threads * -(-vertices // 32)
     answer = arcs + vertices * (4 + 2 * 8 + 1) if degrees else arcs
     alone = max(answer, degrees_bytes(session) + sizes * vertices)
-    foresee_blocks(session, held, most_higher(session), entries_dtype(session), 2, alone)
+    check_block_memory(session, held, most_higher(session), entries_dtype(session), 2, alone)
 
 
 def most_higher(session: Session) -> int:
@@ -168,25 +168,25 @@ def entries_dtype(session: Session) -> np.dtype:
     return np.dtype(np.uint32 if session.meta.vertices <= 1 << 30 else np.uint64)
 
 
-def higher_lists(session: Session, size: np.ndarray, on_gpu: OnGpu, beside: int = 0, ahead: int = 0) -> HigherLists:
+def higher_lists(session: Session, size: np.ndarray, on_gpu: OnGpu, beside: int = 0, later: int = 0) -> HigherLists:
     """Lists of higher neighbours by blocks. size: entries of each vertex's lists, which order vertices.
 
     on_gpu: what GPUs hold that join two blocks, of one. beside: arrays as large as a block's entries that go with each.
-    ahead: bytes that the call will hold beside them.
+    later: bytes that the call will hold beside them.
     """
     higher = _count_higher(session, size)
     dtype = entries_dtype(session)
-    blocks = Blocks(session, higher, dtype, 1 + beside, on_gpu, ahead)
+    blocks = Blocks(session, higher, dtype, 1 + beside, on_gpu, later)
     if len(blocks) > 1:
-        session.let_go(blocks.before)
-        blocks = Blocks(session, higher, dtype, 2 * (1 + beside), replace(on_gpu, blocks=2), ahead)
+        session.release(blocks.before)
+        blocks = Blocks(session, higher, dtype, 2 * (1 + beside), replace(on_gpu, blocks=2), later)
     return HigherLists(session, blocks, size)
 
 
 def _count_higher(session: Session, size: np.ndarray) -> np.ndarray:
     """Entries that each vertex's list may have, of the type of `size`."""
     higher = np.zeros_like(size)
-    session.hold(higher)
+    session.reserve(higher)
     both = session.meta.directed and len(session.meta.topologies) == 1
     for name in session.meta.topologies:
         session.sweep(name, joins.count_higher, (both, size, higher))
@@ -201,7 +201,7 @@ class HigherLists:
         self.rooms = min(2, len(blocks))
         self._entries = [np.empty(blocks.most_entries, blocks.dtype) for _ in range(self.rooms)]
         self._after = [np.empty(blocks.most_vertices, np.uint64) for _ in range(self.rooms)]
-        session.hold(*self._entries, *self._after, *self._after)
+        session.reserve(*self._entries, *self._after, *self._after)
         self.top = session.meta.vertices.bit_length() + 2
         self._there: list[Lists | None] = [None] * self.rooms
 

@@ -156,7 +156,7 @@ def certify_ktruss(session: Session, columns: list[Column], options: dict[str, A
     number, support = np.zeros(len(lists), np.uint32), np.zeros(len(lists), np.uint32)
     owner = np.repeat(np.arange(vertices, dtype=lists.dtype), np.diff(starts).astype(np.int64))
     queue = np.empty(edges, np.uint64)
-    session.hold(number, support, owner, queue)
+    session.reserve(number, support, owner, queue)
     upper = lists > owner
     last = 2 if k is None else min(max(k, 2), vertices + 2)
     _give_numbers(session, columns, starts, lists, number, None if k is None else last)
@@ -196,7 +196,7 @@ def _whole_lists(session: Session) -> tuple[np.ndarray, np.ndarray]:
     starts = np.zeros(len(degree) + 1, np.uint64)
     np.cumsum(degree, out=starts[1:])
     cursor, lists = starts[:-1].copy(), np.empty(int(starts[-1]), session.id_dtype)
-    session.hold(starts, cursor, lists)
+    session.reserve(starts, cursor, lists)
     session.sweep(simple[0].name, copy_lists, (simple[0].hubs, simple[0].ends, cursor, lists), join=join_lists)
     session.each(sort_lists, starts, lists, len(degree).bit_length(), long=True)
     return starts, lists

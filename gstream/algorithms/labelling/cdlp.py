@@ -23,8 +23,8 @@ from gstream.algorithms.labelling import labels
 from gstream.algorithms.support.blocks import (
     Blocks,
     OnGpu,
+    check_block_memory,
     degrees_bytes,
-    foresee_blocks,
     gather,
     head_of,
     most_neighbours,
@@ -57,17 +57,17 @@ def run_cdlp(session: Session, iterations: int = 10) -> tuple[list[Column], dict
         raise UsageError(f"--iterations {iterations}: is negative; it counts rounds. Pass 0 or more.")
     alone = degrees_bytes(session) + session.meta.vertices * 2 * session.id_dtype.itemsize
     held = session.meta.vertices * (2 * session.id_dtype.itemsize + 8)
-    foresee_blocks(session, held + FIRST_BYTES, most_neighbours(session), session.id_dtype, alone=alone)
+    check_block_memory(session, held + FIRST_BYTES, most_neighbours(session), session.id_dtype, alone=alone)
     natural = session.meta.order == "natural"
     label = np.arange(session.meta.vertices, dtype=session.id_dtype) if natural else session.natural_ids().copy()
     fresh = np.empty_like(label)
     session.names_done()
-    session.hold(label, fresh)
+    session.reserve(label, fresh)
     on_gpu = OnGpu(label.nbytes, label.itemsize, CURSOR_BYTES)
     blocks = Blocks(session, neighbours(session), label.dtype, on_gpu=on_gpu)
     entries = aligned_empty(blocks.most_entries * label.itemsize).view(label.dtype)  # which GPUs pin
     cursor = np.empty(blocks.most_vertices, np.uint64)
-    session.hold(entries, cursor, cursor)
+    session.reserve(entries, cursor, cursor)
     only = [blocks.range(0)] if len(blocks) == 1 else []
     top, changed, rounds = session.meta.vertices.bit_length(), np.ones(1, np.int64), 0
     with Resident(session, *((label, fresh, entries, cursor) if only else ())) as resident:

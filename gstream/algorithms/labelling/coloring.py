@@ -54,15 +54,15 @@ def run_coloring(session: Session) -> tuple[list[Column], dict[str, Any]]:
     single = directed and len(names) == 1
     a_vertex = 2 * neighbours_dtype(session).itemsize + palette.NO_COLOR.itemsize + 8  # bytes, window of 64 bits
     swept = vertices * a_vertex + 3 * bitmap_bytes(vertices) + natural_bytes(session)
-    session.foresee(swept, max(degrees_bytes(session), swept))
+    session.check_memory(swept, max(degrees_bytes(session), swept))
     size = neighbours(session)
     color, window, left = np.full(vertices, palette.NO_COLOR), np.zeros(vertices, np.uint64), np.zeros_like(size)
     ready, following = bitmap(vertices), bitmap(vertices)
     open, last = bits_where(np.ones(vertices, np.bool_)), np.zeros(2, np.uint64)
-    session.hold(size, color, window, left, ready, following, open)
+    session.reserve(size, color, window, left, ready, following, open)
     session.sweep(names[0], palette.count_ahead, (directed, size, natural_names(session), left))
     session.names_done()
-    session.let_go(size)
+    session.release(size)
     following[:] = bits_where(left == 0)
     arrays = (color, window, left, ready, following, open, last)
     with OneThread(session, names, (vertices + most_neighbours(session)) * session.id_dtype.itemsize) as alone:
@@ -134,7 +134,7 @@ def certify_coloring(session: Session, columns: list[Column], options: dict[str,
         raise refuse(f"there are {len(color)} vertices, and a colour is {most}")
     check_said(found, colors=most + 1 if len(color) else 0)
     met = np.zeros(len(color), np.uint64)
-    session.hold(color, met)
+    session.reserve(color, met)
     for first in range(0, max(most, 1), palette.WINDOW):
         met[:] = 0
         said = "vertices {u} and {v} are neighbours and have one colour"

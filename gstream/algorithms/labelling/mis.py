@@ -40,10 +40,10 @@ def run_mis(session: Session) -> tuple[list[Column], dict[str, Any]]:
     vertices, name, single = session.meta.vertices, session.meta.topologies[0], session.meta.directed
     narrow = vertices * (1 + neighbours_dtype(session).itemsize) + 2 * bitmap_bytes(vertices)
     named = natural_bytes(session)
-    session.foresee(narrow + named, max(degrees_bytes(session), narrow + named))
+    session.check_memory(narrow + named, max(degrees_bytes(session), narrow + named))
     state, size = np.zeros(vertices, np.uint8), neighbours(session)
     blocked, undecided, rounds = bitmap(vertices), bitmap(vertices), 0
-    session.hold(state, size, blocked, undecided)
+    session.reserve(state, size, blocked, undecided)
     natural = natural_names(session)
     while session.each(independent.settle, state, undecided, items=vertices):
         rounds += 1
@@ -62,7 +62,7 @@ def certify_mis(session: Session, columns: list[Column], options: dict[str, Any]
     if np.any(inside > 1):
         raise refuse("membership is neither 0 nor 1")
     covered = np.zeros(len(inside), np.uint8)
-    session.hold(inside, covered)
+    session.reserve(inside, covered)
     said = "vertices {u} and {v} are neighbours and both in the set"
     check_edges(session, session.meta.topologies[0], independent.check_set, (inside, covered), said)
     lone = (inside == 0) & (covered == 0)

@@ -46,8 +46,7 @@ class EdgeTable(Table):
         ends, kind = np.empty(0, store.layout.id_dtype), store.topology(chosen.name).weight_dtype
         columns = [Column("source", ends, holds="store"), Column("target", ends, holds="store")]
         if kind is not None:
-            shown = kind if kind.kind == "f" else np.dtype(np.int64)
-            columns.append(Column("weight", np.empty(0, kind), dtype=shown))
+            columns.append(Column("weight", np.empty(0, kind)))
         super().__init__(store, columns, summary)
         self._chosen = chosen
 

@@ -37,7 +37,7 @@ from gstream.algorithms.declaration import (
 from gstream.algorithms.subgraphs import extract
 from gstream.algorithms.subgraphs.edge_table import Chosen, EdgeTable
 from gstream.algorithms.support.arguments import source_ids, unreached
-from gstream.algorithms.support.caps import foresee_runs
+from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.edgerows import natural_names
 from gstream.algorithms.support.refusal import refuse
 from gstream.algorithms.support.session import Session
@@ -96,7 +96,7 @@ def run_subgraph(session: Session, nodes: Any) -> tuple[Chosen, dict[str, Any]]:
 
     Raises UsageError (no vertices, or one that is not in the graph), InputError (a file that can't be read).
     """
-    _foresee(session)
+    _check_memory(session)
     inside = _bits(session, nodes, "subgraph", "node")
     return _choose(session, inside, inside, 1, {"chosen_vertices": int(count_bits(inside))})
 
@@ -112,9 +112,9 @@ def run_egonet(
     check_radius(radius)
     swept = session.meta.vertices + _sets_bytes(session)
     if undirected and session.meta.directed:  # distances, too
-        session.foresee(4 * session.meta.vertices + swept)
+        session.check_memory(4 * session.meta.vertices + swept)
     else:
-        foresee_runs(session, BFS(source=source_ids(source, "egonet")), later=swept + session.least_pages())
+        check_run_memory(session, BFS(source=source_ids(source, "egonet")), later=swept + session.least_pages())
     inside, rounds = _near(session, source, radius, center, undirected)
     return _choose(session, inside, inside, rounds + 1, {"chosen_vertices": int(count_bits(inside))})
 
@@ -124,7 +124,7 @@ def run_cross(session: Session, nodes: Any, targets: Any = None) -> tuple[Chosen
 
     Raises UsageError (no vertices, or one that is not in the graph), InputError (a file that can't be read).
     """
-    _foresee(session)
+    _check_memory(session)
     here = _bits(session, nodes, "cross", "node")
     there = ~here if targets is None else _bits(session, targets, "cross", "target")
     return _choose(session, here, there, 1, {})
@@ -135,7 +135,7 @@ def _choose(
 ) -> tuple[Chosen, dict[str, Any]]:
     """Count the edges from one set to the other, page by page."""
     sets = {"out": (sources, targets), "in": (targets, sources)}
-    session.hold(sources, targets)
+    session.reserve(sources, targets)
     wanted = {name: session.pages_of(name, sets[name][0]) for name in session.meta.topologies}
     name = min(wanted, key=lambda each: int(wanted[each].sum()))
     once, table = not session.meta.directed, session.engine.graph.tables[name]
@@ -147,11 +147,11 @@ def _choose(
     return chosen, found | session.finish(rounds, True)
 
 
-def _foresee(session: Session) -> None:
+def _check_memory(session: Session) -> None:
     """Raise ResourceError where memory lacks room for two sets and names beside pages, or for one set while it is
     read."""
     vertices = session.meta.vertices
-    session.foresee(_sets_bytes(session), vertices + bitmap_bytes(vertices))
+    session.check_memory(_sets_bytes(session), vertices + bitmap_bytes(vertices))
 
 
 def _sets_bytes(session: Session) -> int:
@@ -164,7 +164,7 @@ def _bits(session: Session, given: Any, algorithm: str, word: str) -> np.ndarray
     """uint64[ceil(V / 64)]: the vertices that are given, as `_members`."""
     members = _members(session, given, algorithm, word)
     bits = bits_where(members)
-    session.let_go(members)
+    session.release(members)
     return bits
 
 
@@ -177,7 +177,7 @@ def _near(
     distance = columns[0].values
     inside = distance != unreached(distance.dtype)
     inside[sources] = center
-    session.hold(inside)
+    session.reserve(inside)
     return bits_where(inside), found["supersteps"]
 
 
@@ -194,7 +194,7 @@ def _members(session: Session, given: Any, algorithm: str, word: str) -> np.ndar
     else:
         stored = session.store.lookup(list(given) if isinstance(given, Iterable) else [given], word)
     members = np.zeros(session.meta.vertices, np.bool_)
-    session.hold(members)
+    session.reserve(members)
     members[stored] = True
     return members
 
@@ -228,7 +228,7 @@ def _certify(session: Session, chosen: Chosen, sources: np.ndarray, targets: np.
     kind = np.empty(0, f"u{session.engine.graph.tables[name].weight_dtype.itemsize}" if weighted else session.id_dtype)
     for part in table._parts():
         extract.sum_rows(part[0], part[1], part[-1], weighted, directed, kind, rows)
-    session.hold(sources, targets)
+    session.reserve(sources, targets)
     sets = sources.view(np.uint8), targets.view(np.uint8)
     function = extract.sum_edges if weighted else extract.sum_plain_edges
     session.sweep(name, function, (*sets, directed, name == "in", seen))

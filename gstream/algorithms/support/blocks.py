@@ -66,19 +66,19 @@ class Blocks:
 
     def __init__(
         self, session: Session, sizes: np.ndarray, dtype: Any, shares: int = 1, on_gpu: OnGpu | None = None,
-        ahead: int = 0,
+        later: int = 0,
     ) -> None:  # fmt: skip
         """shares: blocks that are in memory at the same time. on_gpu: what GPUs hold, where they run the kernels.
-        ahead: bytes that the call will hold beside them.
+        later: bytes that the call will hold beside them.
 
         Holds 8 bytes a vertex. Raises ResourceError where the longest list does not fit host memory; one that does not
         fit a GPU's is a block alone, which the host's cores then work on.
         """
         self.session, self.dtype, self.shares = session, np.dtype(dtype), shares
         self.before = np.zeros(len(sizes) + 1, np.uint64)
-        session.hold(self.before)
+        session.reserve(self.before)
         np.cumsum(sizes, out=self.before[1:])
-        self.beside = session.engine.beside_bytes + ahead
+        self.beside = session.engine.beside_bytes + later
         room = (session.engine.host_memory - self.beside) // (ROOM_SHARE * shares)
         self.on_gpu, gpu_room = on_gpu, None if on_gpu is None else session.gpu_room(on_gpu.beside)
         self.gpu_room = None if gpu_room is None or on_gpu is None else gpu_room // on_gpu.blocks
@@ -161,16 +161,16 @@ def least_room(session: Session, longest: int, dtype: np.dtype, shares: int = 1)
     return max(ROOM_SHARE * shares * block, pages)
 
 
-def foresee_blocks(
+def check_block_memory(
     session: Session, held: int, longest: int, dtype: np.dtype, shares: int = 1, alone: int = 0
 ) -> None:  # fmt: skip
-    """`session.foresee` of a call that works on blocks beside `held` bytes.
+    """`session.check_memory` of a call that works on blocks beside `held` bytes.
 
     longest: a bound of the entries of a list, which are not counted yet: an error names bytes that do whatever they
     are, but none is raised for fewer that may do.
     """
     pages, enough = session.least_pages(), held + least_room(session, longest, dtype, shares)
-    session.foresee(held + least_room(session, 0, dtype, shares) - pages, alone, enough=enough)
+    session.check_memory(held + least_room(session, 0, dtype, shares) - pages, alone, enough=enough)
 
 
 def gather(

@@ -12,7 +12,7 @@ from gstream.algorithms.support.session import Session
 from pagestore.errors import CapError
 
 
-def foresee_runs(
+def check_run_memory(
     session: Session, *programs: Any, maybe: tuple[Any, ...] = (), later: int = 0, later_maybe: int = 0,
     proof: tuple[Any, ...] = (), beside_proof: int = 0,
 ) -> None:  # fmt: skip

@@ -15,7 +15,7 @@ def edge_columns(session: Session, source: np.ndarray, target: np.ndarray) -> tu
     The arrays given become the columns'. Holds one more ID and 16 bytes an edge meanwhile. Raises ResourceError.
     """
     order = np.empty(len(source), np.int64)
-    session.hold(order, order, source)
+    session.reserve(order, order, source)
     for ends in (source, target):
         ends[:] = session.store.natural_of(ends)
     turned = source > target
@@ -26,7 +26,7 @@ def edge_columns(session: Session, source: np.ndarray, target: np.ndarray) -> tu
         order[:] = np.lexsort((target, source))
     for ends in (source, target):
         ends[:] = ends[order]
-    session.let_go(order, source)
+    session.release(order, source)
     return [Column("source", source, holds="natural"), Column("target", target, holds="natural")], order
 
 

@@ -67,11 +67,11 @@ def lists_of(session: Session, name: str, beside: int, weights: bool = False) ->
         yield None
         return
     places = np.full(vertices, ~np.uint64(0))
-    session.hold(places)
+    session.reserve(places)
     try:
         yield _read(session, name, weights, places)
     finally:
-        session.let_go(places)
+        session.release(places)
 
 
 def _read(session: Session, name: str, weights: bool, places: np.ndarray) -> Lists | None:

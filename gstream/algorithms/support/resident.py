@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gstream.algorithms.support.session import Session
     from gstream.devices.gpu.resident_arrays import GpuArrays
 
-MOST_AHEAD = 16  # rounds that are queued before one looks whether they were wanted: 30 us each, and looking takes 50
+MOST_QUEUED = 16  # rounds that are queued before one looks whether they were wanted: 30 us each, and looking takes 50
 SWEEP_BYTES = 25 << 20  # of pages that a link moves while a sweep by batches is made ready: 0.5 ms
 
 
@@ -83,19 +83,19 @@ class Resident:
         if last.any():
             last[:] = 0
             self.put(last)
-        number, ahead = 0, self._at_once(self._usual)
+        number, queued = 0, self._at_once(self._usual)
         while int(last.max()) == number and number != most:
-            for _ in range(ahead if most is None else min(ahead, most - number)):
+            for _ in range(queued if most is None else min(queued, most - number)):
                 number += 1
                 yield number
             self.read(last)
-            ahead = self._at_once(2 * ahead)
+            queued = self._at_once(2 * queued)
         self._usual = int(last.max()) + 1
 
     def _at_once(self, rounds: int) -> int:
         """How many of so many rounds may be queued before one looks: where sweeps are made one by one, vain ones cost
         more than looking."""
-        return min(rounds, MOST_AHEAD) if self._gpu is not None and self._direct else 1
+        return min(rounds, MOST_QUEUED) if self._gpu is not None and self._direct else 1
 
     def each(self, kernel: ItemKernel, count: int, *arguments: Any, items: int | None = None) -> None:
         """Run an item kernel over `count` items; all its arrays are of the block. items: as of session.each."""

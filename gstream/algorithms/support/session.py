@@ -61,7 +61,7 @@ class Session:
         self.engine.swept.clear()
         self.engine.any_way = False
 
-    def hold(self, *arrays: np.ndarray, planned: bool = False) -> None:
+    def reserve(self, *arrays: np.ndarray, planned: bool = False) -> None:
         """Count arrays of all vertices as held: sweeps have so much less for pages. Raises ResourceError.
 
         planned: a program's plan counts them and says what all of it takes; one that runs keeps its pages.
@@ -74,18 +74,18 @@ class Session:
         if cap is not None and held > cap:
             raise self._too_little(held + self.least_pages(), held)
 
-    def let_go(self, *arrays: np.ndarray) -> None:
-        """The opposite of `hold`, for arrays that are given back before the call ends."""
+    def release(self, *arrays: np.ndarray) -> None:
+        """The opposite of `reserve`, for arrays that are given back before the call ends."""
         self.engine.note_peak()
         self.engine.beside_bytes -= sum(array.nbytes for array in arrays)
 
     def begin_again(self) -> None:
-        """The opposite of `hold` for all arrays so far."""
+        """The opposite of `reserve` for all arrays so far."""
         self.engine.note_peak()
         self.engine.beside_bytes = self.engine.beside_device_bytes = 0
         self._needed.clear()
 
-    def foresee(self, swept: int, alone: int = 0, weights: bool = False, enough: int = 0) -> None:
+    def check_memory(self, swept: int, alone: int = 0, weights: bool = False, enough: int = 0) -> None:
         """Raise ResourceError, before any work, where the memory cap is less than a call is known to take.
 
         swept: bytes of arrays beside which pages are swept, with weights or without; alone: the most that there are

@@ -79,7 +79,7 @@ def simple_degrees(session: Session, lists: list[Simple]) -> np.ndarray:
     """u4[V] (u8 past 2^32 edges): neighbours each once; on directed graphs out- and in-neighbours are added."""
     dtype = simple_dtype(session, len(lists))
     degree = np.zeros(session.meta.vertices, dtype)
-    session.hold(degree)
+    session.reserve(degree)
     for each in lists:
         if session.meta.duplicates or session.meta.self_loops:
             session.sweep(each.name, count_simple, (degree, each.hubs, each.ends))

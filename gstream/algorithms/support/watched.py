@@ -19,14 +19,14 @@ def watched(session: Session, values: np.ndarray, least: int, most: int, edges: 
     """int64[n]: store IDs, ascending, of `least` vertices or as many as EDGES allow, `most` at most; half of the most
     edges, half drawn. edges: that one takes. Raises CertificateError where a vertex without edges has a value but 0."""
     size = neighbours(session)
-    session.hold(size)
+    session.reserve(size)
     linked = np.flatnonzero(size)
     refuse_vertices(session, (size == 0) & (values != 0), "vertex {} has {:.17g} and no edges", values)
     count = min(max(least, EDGES // max(1, edges)), most, len(linked))
     large = linked[np.argsort(size[linked], kind="stable")[::-1][: count // 2]]
     rest = np.setdiff1d(linked, large, assume_unique=True)
     others = np.random.default_rng(len(linked)).choice(rest, count - len(large), replace=False)
-    session.let_go(size)
+    session.release(size)
     return np.sort(np.concatenate([large, others]))
 
 

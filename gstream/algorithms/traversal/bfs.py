@@ -110,8 +110,7 @@ def program_of_khop(session: Session, source: Any, radius: int, undirected: bool
 
 def distance_column(distance: np.ndarray, ldbc_missing: str) -> Column:
     """Distances: null where there is no path; floats keep their type, integers become int64."""
-    kind = distance.dtype if distance.dtype.kind == "f" else np.dtype(np.int64)
-    return Column("distance", distance, unreached(distance.dtype), dtype=kind, ldbc_missing=ldbc_missing)
+    return Column("distance", distance, unreached(distance.dtype), ldbc_missing=ldbc_missing)
 
 
 def predecessor_column(session: Session, predecessor: np.ndarray) -> Column:

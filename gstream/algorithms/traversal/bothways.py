@@ -48,7 +48,7 @@ def check_both(record, limit, distance, nearer, failure):
 def near_both(session: Session, sources: np.ndarray, radius: int) -> tuple[np.ndarray, int]:
     """(uint32[V]: edges to the nearest source, FAR past the radius; rounds)."""
     distance, names = np.full(session.meta.vertices, FAR), session.meta.topologies
-    session.hold(distance)
+    session.reserve(distance)
     distance[sources.astype(np.int64)] = 0
     single = len(names) == 1
     for level in range(min(radius, session.meta.vertices)):

@@ -48,7 +48,7 @@ def certify_khop(session: Session, columns: list[Column], options: dict[str, Any
 def _certify_both(session: Session, distance: np.ndarray, sources: np.ndarray, radius: int) -> dict[str, Any]:
     """Prove distances along edges either way (gstream.algorithms.traversal.bothways)."""
     nearer = bitmap(len(distance))
-    session.hold(distance, nearer)
+    session.reserve(distance, nearer)
     if not np.all(distance[sources] == 0):
         raise refuse("a source is not at distance 0")
     none, limit = unreached(distance.dtype), limit_of(distance.dtype, radius)
@@ -76,7 +76,7 @@ def _certify_distances(
     limit = limit_of(distance.dtype, options.get("cutoff" if weighted else "depth_limit"))
     if len(columns) > 1:
         predecessor = columns[1].values
-        session.hold(distance, predecessor)
+        session.reserve(distance, predecessor)
     else:
         predecessor = find_predecessors(session, distance, sources, weighted)  # which holds both
     _check_ends(session, distance, none, predecessor, sources, limit)

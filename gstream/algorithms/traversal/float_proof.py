@@ -56,7 +56,7 @@ def _float64_distances(session: Session, sources: np.ndarray) -> np.ndarray:
     if np.isnan(wide).any() or wide[sources].any():
         raise refuse("a source is not at distance 0 where sums are in float64")
     name, pull = session.gathers()
-    session.hold(wide)
+    session.reserve(wide)
     said = "vertex {v} is at {at_v} in float64, but there is an edge from {u}"
     check_edges(session, name, distance_proof_kernels.check_lengths, (wide, pull), said, wide)
     return wide

@@ -58,7 +58,7 @@ def is_deep(session: Session, predecessor: np.ndarray) -> bool:
     if len(predecessor) <= DEEP:
         return False
     depth = np.zeros(len(predecessor), np.uint8)
-    session.hold(depth)
+    session.reserve(depth)
     deep = session.each(nearest.find_deep, predecessor, depth, DEEP, items=len(depth))
-    session.let_go(depth)
+    session.release(depth)
     return bool(deep)

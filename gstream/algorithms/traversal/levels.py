@@ -56,12 +56,12 @@ def run_levels(session: Session, weighted: bool = False) -> tuple[list[Column], 
         need_weights(session, "levels --weighted")
     degrees = vertices * session.engine.graph.degree_bytes
     held = degrees + vertices * (8 + 8 * weighted) + 2 * bitmap_bytes(vertices)
-    session.foresee(held, 2 * degrees, weights=weighted)
+    session.check_memory(held, 2 * degrees, weights=weighted)
     left, level = session.degree("in").copy(), np.zeros(vertices, np.int64)
     session.degrees_done()
     distance = np.zeros(vertices if weighted else 0)
     bits, following = bitmap(vertices), bits_where(left == 0)
-    session.hold(left, level, distance, bits, following)
+    session.reserve(left, level, distance, bits, following)
     arrays = (left, level, distance, bits, following)
     with OneThread(session, ["out"], vertices * session.id_dtype.itemsize, weighted) as alone:
         rounds = _peel(session, alone, 0, weighted, arrays, True)
@@ -72,14 +72,14 @@ def run_levels(session: Session, weighted: bool = False) -> tuple[list[Column], 
     longest = float(distance.max(initial=0.0)) if weighted else max(0, rounds - 1)
     columns = [Column("level", level)]
     if weighted:
-        columns.append(Column("distance", distance, dtype=distance.dtype))
+        columns.append(Column("distance", distance))
     return columns, {"levels": rounds, "longest": longest} | session.finish(rounds, True)
 
 
 def _peel(
-    session: Session, alone: OneThread, ahead: int, weighted: bool, arrays: tuple[np.ndarray, ...], gpu: bool
+    session: Session, alone: OneThread, done: int, weighted: bool, arrays: tuple[np.ndarray, ...], gpu: bool
 ) -> int:
-    """Peel levels from number `ahead` on, until `following` is empty, or there are too many for a GPU; all levels.
+    """Peel levels from number `done` on, until `following` is empty, or there are too many for a GPU; all levels.
 
     arrays: left, level, distance, bits, following, of which a GPU may have copies meanwhile.
     """
@@ -87,14 +87,14 @@ def _peel(
     last, items = np.zeros(1, np.uint64), -(-len(bits) // dag.ROW)
     with Resident(session, *((*arrays, last) if gpu else ())) as resident:
         for number in resident.rounds(last, alone.rounds_before() if resident.on_gpu else None):
-            resident.each(dag.take_level, items, number, ahead, following, bits, level, last, items=len(bits))
+            resident.each(dag.take_level, items, number, done, following, bits, level, last, items=len(bits))
             if weighted:
                 resident.sweep("out", dag.reach_out, (bits, distance), bits)
             resident.sweep("out", dag.peel, (bits, left, following), bits, join=join_falls)
             if not resident.on_gpu:
-                ahead += _go_on_alone(session, alone, number + ahead, left, level, distance, following)
+                done += _go_on_alone(session, alone, number + done, left, level, distance, following)
         resident.forget(bits)
-    return int(last[0]) + ahead
+    return int(last[0]) + done
 
 
 def _go_on_alone(
@@ -137,7 +137,7 @@ def certify_levels(session: Session, columns: list[Column], options: dict[str, A
     """Prove levels, and with them that there is no cycle, in one sweep; distances in one more. CertificateError."""
     level = columns[0].values
     again = np.zeros_like(level)
-    session.hold(level, again)
+    session.reserve(level, again)
     session.sweep("out", dag.levels_again, (level, again))
     said = "vertex {} is at level {}, but its in-edges say {}"
     refuse_vertices(session, again != level, said, level, again)
@@ -148,7 +148,7 @@ def certify_levels(session: Session, columns: list[Column], options: dict[str, A
         distance = columns[1].values
         check_said(found, longest=float(distance.max(initial=0.0)))
         reached = np.zeros_like(distance)
-        session.hold(distance, reached)
+        session.reserve(distance, reached)
         session.sweep("out", dag.distances_again, (distance, reached))
         said = "vertex {} is at {}, its in-edges say otherwise"
         refuse_vertices(session, reached != distance, said, distance)

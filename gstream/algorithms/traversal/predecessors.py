@@ -33,7 +33,7 @@ def find_predecessors(session: Session, distance: np.ndarray, sources: np.ndarra
     vertices = len(distance)
     predecessor = np.full(vertices, session.none, session.id_dtype)
     is_source, open_bits = bitmap(vertices), bitmap(vertices)
-    session.hold(distance, predecessor, is_source, open_bits)
+    session.reserve(distance, predecessor, is_source, open_bits)
     set_bits(is_source, np.asarray(sources, np.uint64))
     session.each(nearest.open_vertices, distance, unreached(distance.dtype), is_source, open_bits)
     if weighted:
@@ -72,7 +72,7 @@ def _by_weight(session: Session, distance: np.ndarray, predecessor: np.ndarray, 
     """One sweep where every reached vertex has a nearer candidate; else hops by rounds, and one more sweep."""
     name, pull = session.gathers()
     hops = np.zeros(len(distance), HOPS)
-    session.hold(hops)
+    session.reserve(hops)
 
     def join(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
         for copy in copies:

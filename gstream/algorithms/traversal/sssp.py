@@ -15,7 +15,7 @@ import numpy as np
 
 from gstream.algorithms.declaration import FLOAT64, NUMBER, PREDECESSORS, SOURCE, Algorithm, Option
 from gstream.algorithms.support.arguments import check_weights, limit_of, source_ids, unreached
-from gstream.algorithms.support.caps import foresee_runs
+from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal import float_sums
 from gstream.algorithms.traversal.bfs import count_reached, distance_column, predecessor_column
@@ -71,7 +71,7 @@ def run_sssp(
     wide = SSSP64(source=ids)  # may follow float32 sums, and does in their certificate
     follows = (wide,) if program is SSSP else ()
     beside = held_bytes(session, program.value.dtype, looked_for=not predecessors)
-    foresee_runs(
+    check_run_memory(
         session, program(source=ids), maybe=follows, later=later, later_maybe=above_bytes, proof=follows,
         beside_proof=beside,
     )  # fmt: skip

@@ -43,8 +43,9 @@ def run_widest(session: Session, source: Any) -> tuple[list[Column], dict[str, A
         limits = np.iinfo(width.dtype)
         width = np.where(width == limits.max, np.inf, np.where(width == limits.min, -np.inf, width))
     found = session.finish(outcome.supersteps, outcome.converged)
-    column = Column("width", width, -np.inf, dtype=width.dtype, npy_missing=-np.inf)
-    return [column], found | {"reached": int(np.count_nonzero(width != -np.inf))}
+    return [Column("width", width, -np.inf, npy_missing=-np.inf)], found | {
+        "reached": int(np.count_nonzero(width != -np.inf))
+    }
 
 
 def program_of_widest(session: Session, source: Any) -> Widest:
@@ -65,7 +66,7 @@ def certify_widest(session: Session, columns: list[Column], options: dict[str, A
     if np.isnan(width).any():
         raise refuse("a width is no number")
     name, pull = session.gathers()
-    session.hold(width)
+    session.reserve(width)
     said = "the edge from {u} makes vertex {v} wider than {at_v}"
     check_edges(session, name, width_proof.check_widths, (width, pull), said, width)
     reached = _bear(session, width, sources)
@@ -79,7 +80,7 @@ def _bear(session: Session, width: np.ndarray, sources: np.ndarray) -> np.ndarra
     """Bits of the vertices that edges which bear a width lead to from the sources, by one thread where few are due."""
     name, pull = ("out", False) if session.store.has("out") else ("in", True)
     here, reached, following = (bitmap(len(width)) for _ in range(3))
-    session.hold(here, reached, following)
+    session.reserve(here, reached, following)
     set_bits(following, sources.astype(np.uint64))
     with OneThread(session, [name], len(width) * session.id_dtype.itemsize, True) as alone:
         while following.any():
