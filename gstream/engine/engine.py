@@ -44,6 +44,7 @@ from gstream.planning.plan import Plan, out_of_memory
 from gstream.planning.planner import Place, make_plan, make_sweep_plan, plan_sources
 from gstream.telemetry.stats import RunOutcome, RunStats
 from pagestore.concurrency import cached_property, wait_ahead_of_others
+from pagestore.heap import keep_freed_memory
 from pagestore.io import aligned_empty
 
 ROOM_SECONDS = 1.0  # what is free is asked no more often: that takes 0.4 ms
@@ -57,6 +58,7 @@ class Engine:
 
     def __init__(self, store: Any, options: RunOptions | None = None, turn: Turn | None = None) -> None:
         self.store, self.options, self.turn = store, options or RunOptions(), turn or Turn(store.path)
+        keep_freed_memory()
         self.specs = parse_devices(self.options.devices)
         self.device_counts = len(self.specs), sum(spec.kind == "host" for spec in self.specs)  # the latter: hosts
         self.graph = graph_of(store, len(self.specs))

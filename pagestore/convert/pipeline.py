@@ -34,9 +34,10 @@ from pagestore.convert.order import count_far_ends, degree_order, extremes
 from pagestore.convert.scan import Tally, sample_counts, scan
 from pagestore.convert.shuffle import Shuffle, Shuffler, plan_buckets
 from pagestore.convert.sortededges import SortedEdges
-from pagestore.convert.storage import Vector, allow_many_files, returning_freed_memory
+from pagestore.convert.storage import Vector, allow_many_files
 from pagestore.convert.workfolder import WorkFolder
 from pagestore.errors import UsageError
+from pagestore.heap import returning_freed_memory
 from pagestore.inputs.promises import Promise, broken
 from pagestore.replacing import refuse_replacing
 from pagestore.sizes import show_things

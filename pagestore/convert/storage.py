@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import resource
 import shutil
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,42 +18,7 @@ from pagestore.faults import FAILING, REFUSED, disk_error, no_space, shortage
 from pagestore.io import drain, fill
 
 WINDOW = 1 << 18  # elements that a sequential pass over a vector handles at a time
-MAPPED_BYTES = 1 << 18  # arrays from this size on get a mapping of their own
 OPEN_FILES = 1 << 15
-TRIMMED_BYTES = 128 << 10  # of free memory at the heap's end are kept: glibc's DEFAULT_TRIM_THRESHOLD
-KEPT_BYTES = 32 << 20  # after a conversion arrays from this size on: glibc's DEFAULT_MMAP_THRESHOLD_MAX
-_RETURNING, _OPEN = threading.Lock(), [0]
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
-
-
-@contextmanager
-def returning_freed_memory() -> Iterator[None]:
-    """A block in which glibc hands large freed arrays back to the system at once.
-
-    It would otherwise raise its threshold to 32 MiB as such arrays are freed and keep them: measured at a budget of
-    64 MiB, 91 MiB are held instead of 52, and at 512 MiB 527 instead of 384. After it the thresholds are what glibc
-    would have raised them to, as runs make such arrays in every superstep, and new mappings took them half as long
-    again. Several blocks may be open, in threads: the last one ends it. Other C libraries are left alone.
-    """
-    with _RETURNING:
-        _set_thresholds(MAPPED_BYTES, TRIMMED_BYTES)
-        _OPEN[0] += 1
-    try:
-        yield
-    finally:
-        with _RETURNING:
-            _OPEN[0] -= 1
-            if not _OPEN[0]:
-                _set_thresholds(KEPT_BYTES, 2 * KEPT_BYTES)
-
-
-def _set_thresholds(mapped: int, trimmed: int) -> None:
-    """From which size on arrays get mappings of their own, and how many free bytes the heap may end with."""
-    with suppress(AttributeError, OSError):
-        libc = ctypes.CDLL(None)
-        libc.mallopt(_M_MMAP_THRESHOLD, mapped)
-        libc.mallopt(_M_TRIM_THRESHOLD, trimmed)
-        libc.malloc_trim(0)
 
 
 def allow_many_files() -> None:

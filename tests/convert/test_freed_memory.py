@@ -1,4 +1,4 @@
-"""glibc's memory while a graph is converted, and after it in the same process."""
+"""glibc's memory while a graph is converted, and after it in the same process; in runs, too."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import platform
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from pagestore.convert.storage import KEPT_BYTES, MAPPED_BYTES
+from pagestore.heap import KEPT_BYTES, MAPPED_BYTES
+from pagestore.memory import convert_arrays
 
 
 def counts_mappings():
@@ -16,10 +18,11 @@ def counts_mappings():
     return library == "glibc" and tuple(map(int, version.split("."))) >= (2, 33)
 
 
-ASK = """
+PRELUDE = """
 import ctypes, sys
 import numpy as np
-from pagestore.convert import pipeline, storage
+from pagestore import heap
+from pagestore.convert import pipeline
 from pagestore.memory import convert_arrays
 
 class Info(ctypes.Structure):
@@ -36,22 +39,45 @@ def mapped(size):
     return int(mallinfo().hblks - before)
 
 sizes = [int(word) for word in sys.argv[2:]]
-steps = pipeline._Conversion._steps
+"""
+CONVERT = """steps = pipeline._Conversion._steps
 pipeline._Conversion._steps = lambda self: print("during", *map(mapped, sizes)) or steps(self)
 for number in range(2):
     convert_arrays(f"{sys.argv[1]}{number}", np.arange(9), np.arange(1, 10))
     print("after", *map(mapped, sizes))
-with storage.returning_freed_memory():
-    with storage.returning_freed_memory():
+with heap.returning_freed_memory():
+    with heap.returning_freed_memory():
         pass
     print("another's", *map(mapped, sizes))
 """
 
 
-@pytest.mark.skipif(not counts_mappings(), reason="thresholds are glibc's own, and mallinfo2, which counts, is of 2.33")
-def test_large_arrays_are_mappings_of_their_own_while_converting_alone(tmp_path):
-    sizes = [MAPPED_BYTES // 2, 2 * MAPPED_BYTES, KEPT_BYTES // 2, 2 * KEPT_BYTES]
-    command = [sys.executable, "-c", ASK, tmp_path / "g.gs", *map(str, sizes)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+RUN = """
+import gstream
+with gstream.open(sys.argv[1]) as graph:
+    graph.bfs(source=0)
+print(*map(mapped, sizes))
+"""
+SIZES = [MAPPED_BYTES // 2, 2 * MAPPED_BYTES, KEPT_BYTES // 2, 2 * KEPT_BYTES]
+OF_GLIBC = pytest.mark.skipif(
+    not counts_mappings(), reason="thresholds are glibc's own, and mallinfo2, which counts, is of 2.33"
+)
+
+
+def told_by(script, path):
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + script, path, *map(str, SIZES)], capture_output=True, text=True, timeout=100
+    )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["during 0 1 1 1", "after 0 0 0 1"] * 2 + ["another's 0 1 1 1"]
+    return done.stdout.splitlines()
+
+
+@OF_GLIBC
+def test_large_arrays_are_mappings_of_their_own_while_converting_alone(tmp_path):
+    assert told_by(CONVERT, tmp_path / "g.gs") == ["during 0 1 1 1", "after 0 0 0 1"] * 2 + ["another's 0 1 1 1"]
+
+
+@OF_GLIBC
+def test_runs_take_large_arrays_from_the_heap(tmp_path):
+    convert_arrays(tmp_path / "g.gs", np.arange(9), np.arange(1, 10))  # by this process: the other one only runs
+    assert told_by(RUN, tmp_path / "g.gs") == ["0 0 0 1"]
