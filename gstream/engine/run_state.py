@@ -21,6 +21,7 @@ from gstream.engine.turns import Turn
 from gstream.options.run_options import RunOptions
 from gstream.paging.page_source import InMemory
 from gstream.paging.page_table import NO_PAGES, PageTable
+from gstream.planning.memory_fit import BLOCK
 from gstream.planning.plan import Plan
 from gstream.telemetry.stats import RunStats, StepStats
 
@@ -84,6 +85,17 @@ class RunState:
         self.stale = False  # open bits may hold vertices that are done
         self.forced: str | None = None  # the next superstep's direction; its pages come to stay
         self.seconds_in_vain = 0.0  # before it, of a device that could not make it
+        self.partials = np.zeros((-(-plan.graph.vertices // BLOCK), len(code.totals)), dtype=np.float64)
+        self.late: list[tuple[slice, np.ndarray]] = []  # partials on their way: rows, and what comes there
+        self.totals: dict[str, float] = {}
+
+    def sum_totals(self) -> None:
+        """From the partials that have come."""
+        for rows, partials in self.late:
+            self.partials[rows] = partials
+        self.late = []
+        if self.code.totals:
+            self.totals = self.code.set_totals(self.partials)
 
     def note(self, step: StepStats) -> None:
         """Keep the figures of a superstep, or of several, and pass them to the progress callback."""

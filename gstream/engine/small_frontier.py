@@ -18,17 +18,14 @@ from gstream.devices.host.device import HostDevice
 from gstream.engine.delta_stepping import first_step
 from gstream.engine.direction import ALPHA, Frontier
 from gstream.engine.run_state import Order, RunState
+from gstream.engine.told import NO_LIMIT, WORK, note_told, room_to_tell
 from gstream.hostcode.bitmaps import list_bits
 from gstream.hostcode.parts import RECORD_STRETCH
 from gstream.hostcode.small_frontier import list_active
 from gstream.language.python_printer import FIXED_INTS
-from gstream.telemetry.stats import StepStats
 
 MOST_EDGES = 16384  # of a frontier, where many threads share other ones: at 20 ns an edge the driver is through, too
-WORK = 1 << 20  # vertices and edges of a call, about: 20 to 60 ms, in which no signal is heeded and no progress told
 MOST_WAITING = 1 << 20  # vertices, 8 bytes each
-TOLD = 1024  # supersteps whose figures a run keeps one by one; of later ones those of a call are summed up
-NO_LIMIT = 1 << 62
 # Widest paths do not get narrower with every edge, so that near ones improve each other on and on: on a grid of 500,000
 # vertices 23 times the edges were looked at, and twice with so much finer steps.
 FINER = 64
@@ -98,9 +95,8 @@ class SmallFrontier:
         began = time.perf_counter()
         if frontier.held or frontier.vertices == 0 or self._state.chooser.pulls(frontier) or not self._list(frontier):
             return 0, frontier
-        most = min(self._at_once, NO_LIMIT if limit is None else limit - supersteps, self._until_kept(supersteps))
-        told = np.zeros((max(1, min(TOLD - self._state.made, most)), 4), np.int64)
-        at_most, read = most if self._state.made >= TOLD else len(told), 0
+        told, at_most = room_to_tell(self._state, supersteps, limit, self._at_once)
+        read = 0
         made, looked = self._push(at_most, told)
         if made == 0 and self._most_waiting and (read := self._read()):
             made, looked = self._push(at_most, told)
@@ -113,7 +109,7 @@ class SmallFrontier:
         self._frontier = self._look()
         if self._most_waiting:
             self._state.order = float(self._steps[1]), float(self._steps[2])
-        self._note(told[:made], made, moved, read, began, time.perf_counter())
+        note_told(self._state, "push", told[:made], made, moved, read, began)
         return made, self._frontier
 
     def take_up(self, frontier: Frontier, order: Order) -> Frontier:
@@ -148,11 +144,6 @@ class SmallFrontier:
         """Whether all that send, and all that wait, are listed."""
         vertices, _, waiting, live = self._found
         return vertices <= len(self._listed) and live <= self._most_waiting and waiting <= len(self._waiting)
-
-    def _until_kept(self, supersteps: int) -> int:
-        """Supersteps after which a checkpoint may be due."""
-        left = None if self._state.keeper is None else self._state.keeper.supersteps_left(supersteps)
-        return NO_LIMIT if left is None else left
 
     def _push(self, most: int, told: np.ndarray) -> tuple[int, int]:
         """(supersteps made, edges looked at)."""
@@ -206,21 +197,3 @@ class SmallFrontier:
             return self._state.chooser.look()
         vertices, edges, _, live = self._found
         return self._state.chooser.frontier_of(vertices + live, edges)
-
-    def _note(
-        self, told: np.ndarray, made: int, page_bytes: int, read: int, began: float, ended: float
-    ) -> None:  # fmt: skip
-        """Figures of supersteps, each with a share of the time by its work; of many, in one."""
-        state, work = self._state, told[:, 0] + told[:, 2]
-        ends = began + np.cumsum(work) / max(1, int(work.sum())) * (ended - began)
-        for (vertices, pages, looked, held), end in zip(told.tolist(), ends.tolist(), strict=True):
-            if state.trace is not None:
-                state.trace.span("driver", "supersteps", f"push by one thread, {vertices} active", began, end)
-            state.note(
-                StepStats(
-                    direction="push", frontier=vertices, pages=pages, bytes_moved=pages * page_bytes,
-                    edges_visited=looked, held=held, seconds=end - began, supersteps=made - len(told) + 1,
-                    bytes_read=read,
-                )
-            )  # fmt: skip
-            began, read = end, 0

@@ -10,6 +10,7 @@ GPU that takes lists by tiles adds up in another order, gstream.devices.gpu.tile
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from gstream.engine.direction import LISTED, Frontier
 from gstream.engine.early_pull import Overlap
 from gstream.engine.message_exchange import Sending
 from gstream.engine.run_state import FastPath, RunState, Streamer, Watch
+from gstream.engine.settled_sums import SettledSums
 from gstream.engine.small_frontier import SmallFrontier
 from gstream.options.stopping import Asked
 from gstream.paging.page_table import NO_PAGES, PageTable
@@ -39,9 +41,6 @@ class Run(RunState):
         keeper: Keeper | None = None,
     ) -> None:  # fmt: skip
         super().__init__(engine, code, plan, job, watch, keeper)
-        self.partials = np.zeros((-(-plan.graph.vertices // BLOCK), len(code.totals)), dtype=np.float64)
-        self.late: list[tuple[slice, np.ndarray]] = []  # partials on their way: rows, and what comes there
-        self.totals: dict[str, float] = {}
         self.sending = Sending(code, plan, self.exchange)
         self.overlap = Overlap(self, self.pull)
         self._whole: dict[str, Demand] = {}
@@ -51,7 +50,7 @@ class Run(RunState):
         """Run to the end, or to the limit, or until the caller's patience is gone; (supersteps, converged)."""
         supersteps, frontier = self.begin()
         exactly, most, vertices = asked.exactly, asked.most_supersteps(limit), max(1, self.plan.graph.vertices)
-        paths, frontier = fast_paths(self, exactly, frontier)
+        paths, frontier = fast_paths(self, self.pull, exactly, frontier)
         while True:
             if self.watch is not None:
                 self.watch(supersteps, self.values())
@@ -304,14 +303,6 @@ class Run(RunState):
         if self.code.totals:
             self.late.extend(self.exchange.partials(slices))
 
-    def sum_totals(self) -> None:
-        """From the partials that have come."""
-        for rows, partials in self.late:
-            self.partials[rows] = partials
-        self.late = []
-        if self.code.totals:
-            self.totals = self.code.set_totals(self.partials)
-
     def swap_values(self) -> None:
         host = self.job.host
         host.value, host.next_value = host.next_value, host.value
@@ -325,13 +316,16 @@ class Run(RunState):
         return self.job.host.value
 
 
-def fast_paths(state: RunState, exactly: bool, frontier: Frontier) -> tuple[list[FastPath], Frontier]:
+def fast_paths(
+    state: RunState, pull: Callable[[Step, Demand], None], exactly: bool, frontier: Frontier
+) -> tuple[list[FastPath], Frontier]:
     """Those that the run may take, and its first frontier, as the path has it that had it when it was kept.
 
-    exactly: the run goes on though nothing changes any more, which devices don't.
+    pull: messages and pages of a superstep. exactly: the run goes on though nothing changes any more, which devices
+    don't.
     """
     device, small = None if exactly else Autonomous.of(state), SmallFrontier.of(state)
     order, state.order = state.order, None
     if small is not None and order is not None:
         frontier = small.take_up(frontier, order)
-    return [path for path in (device, small) if path is not None], frontier
+    return [path for path in (device, small, SettledSums.of(state, pull, exactly)) if path is not None], frontier

@@ -67,6 +67,7 @@ class HostCode:
         self._bind(program, emitter, lookup)
         self._halt = interpreted(emitter, ["halt"]).halt if "halt" in cls.methods else None
         self.module = load_module(cls, emitter, self.in_place)
+        self.sends_anew = self.module.SENDS_ANEW
         self._kernels()
 
     def _kernels(self) -> None:
@@ -76,6 +77,7 @@ class HostCode:
         self.message, self.apply = module.message_kernel, module.apply_kernel
         self.push, self.push_records, self.pull = module.push_kernel, module.push_records_kernel, module.pull_kernel
         self.push_onward = getattr(module, "push_onward_kernel", None)
+        self.sum_onward = getattr(module, "sum_onward_kernel", None)
         self.pull_records = getattr(module, "pull_records_kernel", None)
         self.pull_heads = None if self.uses_edge else getattr(module, "pull_heads_kernel", None)
 

@@ -17,8 +17,8 @@ SUMMED = (
 
 @dataclass
 class StepStats:
-    """One superstep, or several: those past a run's first 1,024 that one thread makes in a row are summed up
-    (gstream.engine.small_frontier), and `supersteps` says how many they are.
+    """One superstep, or several: those past a run's first 512 that one thread makes in a row are summed up
+    (gstream.engine.told), and `supersteps` says how many they are.
 
     `frontier`: vertices active at its beginning, `held`: others that were held back (gstream.engine.delta_stepping);
     `pages`: pages given to kernels, cached or not.

@@ -13,6 +13,7 @@ from written import program
 
 from gstream.algorithms.support.session import Session
 from gstream.engine import small_frontier as small
+from gstream.engine import told as told_of
 from gstream.engine.engine import Engine
 from gstream.engine.superstep import Run
 from gstream.hostcode.bitmaps import bitmap, set_bits
@@ -246,7 +247,7 @@ def test_long_runs_tell_of_many_supersteps_at_once(tmp_path, usual, driver_steps
         found = engine.run(BFS(source=0))
     assert found.value.tolist() == list(range(5001)) and found.supersteps == 5001
     assert len(driver_steps) < 20 and found.stats.supersteps == 5001 and found.stats.edges_visited < 5100
-    assert len(found.stats.per_superstep) < small.TOLD + 40 and all(n == 1 for _, n in seen[: small.TOLD])
+    assert len(found.stats.per_superstep) < told_of.TOLD + 40 and all(n == 1 for _, n in seen[: told_of.TOLD])
     assert [number for number, _ in seen] == np.cumsum([count for _, count in seen]).tolist()
     assert sum(step.frontier for step in found.stats.per_superstep) == 5001
 

@@ -12,6 +12,9 @@ VALUE, GOT = u32, u32  # types of a value and of what is combined from messages
 IDENTITY = NO_GOT = u32(4294967295)  # what a vertex without messages got, in both types
 NO_TOTALS = (f64(0),)
 IN_PLACE, HAS_DONE, STOPS_EARLY, USES_EDGE, IDEMPOTENT = True, True, True, False, True
+# Of SUM: whether pulls gather messages made once a vertex, whether there are totals, whether `apply` reads v.value, and
+# whether `send`, `apply` and totals read what may change though the values that they are given do not.
+PREMADE, HAS_TOTALS, READS_ITSELF, SENDS_ANEW, APPLIES_ANEW, SUMS_ANEW = False, False, True, False, False, False
 
 
 @helper
@@ -90,6 +93,18 @@ def apply(v_id, v_value, v_degree, v_in_degree, got, own, at, ctx):
 def done(v_id, v_value, ctx):
     """Whether no message can change the value."""
     return v_value != IDENTITY
+
+
+@helper
+def halt(ctx):
+    """Whether the program wants to stop."""
+    return False
+
+
+@helper
+def same_totals(floats, applied):
+    """Whether the totals that `apply` reads are those of `applied`."""
+    return True
 
 
 @helper

@@ -1,0 +1,158 @@
+"""Supersteps of SUM whose values have settled but for few, on the host's cores: one thread sums again what may differ.
+
+A random walk that begins again at one end of a path changes two values in a superstep, and the driver sums all lists.
+What a vertex gets is the same as before where no in-neighbour's message changed (Garaph 4.2). One thread goes on so
+from superstep to superstep in compiled code as long as few vertices change (hostcode/templates/sum_onward.py); on a
+graph so small that the driver takes longer for a superstep than one thread for all lists, whatever changes. Values have
+the same bits as the driver's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from gstream.devices.host.device import HostDevice
+from gstream.devices.job import Step
+from gstream.engine.demand import Demand
+from gstream.engine.direction import Frontier
+from gstream.engine.run_state import RunState
+from gstream.engine.small_frontier import most_edges
+from gstream.engine.told import NO_LIMIT, WORK, note_told, room_to_tell
+from gstream.hostcode.transposed import transpose, transposed_bytes
+from gstream.language.python_printer import FIXED_INTS
+
+# Supersteps in a row with small frontiers, before one thread goes on; out-lists cost as much to make as some of them.
+PATIENCE = 8
+TELL = 16  # one thread tells over a part of the edges, so that it is through before so many threads pull over all
+APPLY_NS, EDGE_NS = 3, 8  # that a thread takes to apply a vertex, and to apply it and pull over an edge
+A_VERTEX = 9  # edges of a list that one thread pulls over in the time of a vertex: 1.5 ns each
+A_MOST = 8  # as many in the time that MOST_EDGES has for one of a push
+Lists = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]  # words, rows, first and last vertex, small pages
+
+
+class SettledSums:
+    """Those of one run."""
+
+    @classmethod
+    def of(cls, state: RunState, pull: Callable[[Step, Demand], None], exactly: bool) -> SettledSums | None:
+        """None where not one host device alone has all values and pages. pull: the driver's, of all lists; exactly: the
+        run goes on though nothing changes."""
+        device, code, plan = state.devices[0], state.code, state.plan
+        here = len(state.devices) == 1 and plan.device.resident and not state.chooser.streamed
+        if not (here and isinstance(device, HostDevice) and not code.idempotent and plan.directions == ("pull",)):
+            return None
+        return cls(state, device, pull, exactly)
+
+    def __init__(
+        self, state: RunState, device: HostDevice, pull: Callable[[Step, Demand], None], exactly: bool
+    ) -> None:
+        self._state, self._device, self._pull, self._exactly = state, device, pull, exactly
+        graph, threads = state.plan.graph, state.engine.options.host_threads
+        self._table = state.plan.table("pull")
+        self._everything = Demand.whole(self._table)
+        self._lists: Lists | None = None  # of in-neighbours, once they were read,
+        self._out: Lists | None = None  # and of out-neighbours, once they were made
+        self._has_room = not state.code.sends_anew  # for them, as far as is known
+        self._small = A_VERTEX * graph.vertices + graph.edges <= A_MOST * most_edges(threads)
+        self._most_told = graph.edges // (TELL if self._small else TELL * threads)
+        work = EDGE_NS * (graph.edges + graph.vertices)
+        self._applies_all = self._small or APPLY_NS * graph.vertices * threads <= work
+        self._moved = np.ones(len(state.partials), np.uint8)
+        self._applied = np.full(len(state.code.totals), np.nan)
+        self._few, self._patience = 0, PATIENCE  # supersteps in a row with small frontiers, this one's included
+        self._inside = False  # what all vertices got in the last superstep is there
+        self._at_once = 1 if state.watch is not None else NO_LIMIT
+
+    def step(self, frontier: Frontier, supersteps: int, limit: int | None) -> tuple[int, Frontier]:
+        """Make supersteps while few vertices change, as gstream.engine.run_state.FastPath."""
+        state, began = self._state, time.perf_counter()
+        self._few = self._few + 1 if frontier.listed else 0
+        telling = self._few > self._patience and self._tells()
+        if not (self._inside or self._small or telling):
+            return 0, frontier
+        before, pulled = state.engine.counts(), not self._inside
+        if pulled:
+            self._begin(supersteps)
+        after = state.engine.counts()
+        told, most = room_to_tell(state, supersteps, limit, self._at_once)
+        if self._small and self._out is None and self._has_room:
+            most = min(most, PATIENCE)  # then it may tell
+        made, active, stopped = self._onward(told, most, frontier, pulled)
+        following = state.chooser.frontier_of(active, 0) if made else frontier
+        if made:
+            state.late.append((slice(None), self._device.state.partial_sums))
+            state.sum_totals()
+            told[0, 1:3] += after[0] - before[0], after[2] - before[2]
+            self._few = self._few + made - 1 if following.listed else 0
+            page_bytes = self._table.bytes_of(1, state.plan.weights)
+            note_told(state, "pull", told[: min(made, len(told))], made, page_bytes, after[3] - before[3], began)
+        if stopped:
+            self._leave()
+        return made, following
+
+    def _begin(self, supersteps: int) -> None:
+        """Have the driver pull all that vertices get in the next superstep: so it is there to go on from."""
+        state, device = self._state, self._device
+        state.code.set_superstep(supersteps + 1)
+        self._pull(Step("pull", self._table), self._everything)
+        device.state.add_hubs(self._table, (0, state.plan.graph.vertices), [device.state])
+        state.code.set_superstep(supersteps)
+        device.state.partial_sums[:] = state.partials
+        self._moved[:], self._applied[:], self._inside = 1, np.nan, True
+        there = state.engine.in_memory(self._table, state.plan.weights)
+        table = self._table
+        self._words, self._weights = there.words, state.code.no_weights if there.weights is None else there.weights
+        self._lists = there.words, table.all_pages(), table.first_vertex, table.last_vertex, table.small_pages
+
+    def _leave(self) -> None:
+        """The driver goes on, for twice as long as before."""
+        got = self._device.state.got
+        got[:] = self._state.code.identity
+        self._inside, self._few, self._patience = False, 0, 2 * self._patience
+
+    def _tells(self) -> bool:
+        """Whether there are out-lists: those of the store, or the in-lists turned round."""
+        if self._out is not None or not self._has_room:
+            return self._out is not None
+        state, table, graph = self._state, self._table, self._state.plan.graph
+        there = state.engine.in_memory(table, state.plan.weights)
+        if graph.tables.get("out") is table:
+            self._out = there.words, table.all_pages(), table.first_vertex, table.last_vertex, table.small_pages
+            return True
+        taken = transposed_bytes(graph.vertices, graph.edges, graph.id_bytes)
+        self._has_room = taken <= state.plan.spare_bytes
+        if not self._has_room:
+            return False
+        state.engine.note_peak(taken)
+        made = transpose(there.words, table.small_pages, table.first_vertex, graph.vertices)
+        if made is None:
+            self._has_room = False
+            return False
+        self._out = made.words, np.zeros(1, np.int64), made.first_vertex, made.last_vertex, 1
+        return True
+
+    def _onward(self, told: np.ndarray, most: int, frontier: Frontier, pulled: bool) -> tuple[int, int, bool]:
+        """(supersteps made, vertices active then, whether too many change to go on)."""
+        state, held, host = self._state, self._device.state, self._state.job.host
+        code = state.code
+        assert self._lists is not None
+        words, rows, first, last, small = self._lists
+        out = self._out or (words[:0], rows[:0], first[:0], last[:0], 0)
+        numbers = np.array([
+            most, WORK, frontier.vertices, self._most_told, pulled, self._applies_all, self._small, self._exactly,
+        ])  # fmt: skip
+        looked = code.sum_onward(
+            words, self._weights, rows, first, last, small, *out, NOTHING, held.value,
+            held.value if held.source is None else held.source, held.got, host.degree, host.in_degree, code.own,
+            held.active, held.next, held.partial_sums, self._moved, self._applied, numbers, told,
+            FIXED_INTS.index("superstep"), code.ints, code.floats,
+        )  # fmt: skip
+        made, pages = int(numbers[0]), int(told[:, 1].sum())
+        self._device.count(int(looked), pages, pages * self._table.bytes_of(1, state.plan.weights))
+        return made, int(numbers[2]), bool(numbers[7])
+
+
+NOTHING = np.zeros(0, np.bool_)  # all pages were read

@@ -1,0 +1,45 @@
+"""Supersteps that one call of a kernel makes in a row: how many it may, and their figures."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from gstream.engine.run_state import RunState
+from gstream.telemetry.stats import StepStats
+
+WORK = 1 << 20  # vertices and edges of a call, about: 20 to 60 ms, in which no signal is heeded and no progress told
+TOLD = 512  # supersteps whose figures a run keeps one by one, 4 us each; of later ones those of a call are summed up
+NO_LIMIT = 1 << 62
+
+
+def room_to_tell(state: RunState, supersteps: int, limit: int | None, at_once: int) -> tuple[np.ndarray, int]:
+    """(told, how many supersteps a call may make), after so many of `limit`: until a checkpoint may be due.
+
+    told: int64[n, 4], zeros, for (vertices active at its beginning, pages, edges looked at, vertices held back) of each
+    superstep; the last row sums up those past n - 1.
+    """
+    kept = None if state.keeper is None else state.keeper.supersteps_left(supersteps)
+    most = min(at_once, NO_LIMIT if kept is None else kept, NO_LIMIT if limit is None else limit - supersteps)
+    told = np.zeros((max(1, min(TOLD - state.made, most)), 4), np.int64)
+    return told, most if state.made >= TOLD else len(told)
+
+
+def note_told(
+    state: RunState, direction: str, told: np.ndarray, made: int, page_bytes: int, read: int, began: float
+) -> None:
+    """Note `made` supersteps, each with a share of the time by its work; of many, in one. told: rows of `room_to_tell`;
+    read: bytes from the store's file; began: when the call did."""
+    work, ended = told[:, 0] + told[:, 2], time.perf_counter()
+    ends = began + np.cumsum(work) / max(1, int(work.sum())) * (ended - began)
+    for (vertices, pages, looked, held), end in zip(told.tolist(), ends.tolist(), strict=True):
+        if state.trace is not None:
+            state.trace.span("driver", "supersteps", f"{direction} by one thread, {vertices} active", began, end)
+        state.note(
+            StepStats(
+                direction=direction, frontier=vertices, pages=pages, bytes_moved=pages * page_bytes,
+                edges_visited=looked, held=held, seconds=end - began, supersteps=made - len(told) + 1, bytes_read=read,
+            )
+        )  # fmt: skip
+        began, read = end, 0

@@ -1,0 +1,283 @@
+"""Supersteps of SUM by one thread, one after the other without leaving compiled code (gstream.engine.settled_sums).
+
+A vertex gets what it got before where no in-neighbour's message changed, so only those are summed again that a changed
+vertex tells of over its out-edges (Garaph 4.2: notify, then pull). `apply` sees a vertex again where it got something
+else, where it reads the vertex's own value and that changed, or where it reads a total that changed: then all of them.
+Totals are summed again in blocks whose values changed in this superstep or the one before, as `before` differs there.
+Lists, blocks and totals are added up in the driver's order, so that values have the same bits as the driver's.
+"""
+
+from __future__ import annotations
+
+from gstream.hostcode.casts import i64, u64
+from gstream.hostcode.generate import BLOCK
+from gstream.hostcode.intrinsics import population, trailing_zeros
+from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.parts import EDGES_A_PART, place_of
+from gstream.hostcode.strides import stride_of
+from gstream.hostcode.templates.methods import (
+    APPLIES_ANEW,
+    GOT,
+    HAS_TOTALS,
+    NO_TOTALS,
+    PREMADE,
+    READS_ITSELF,
+    SENDS_ANEW,
+    SUMS_ANEW,
+    add_totals,
+    apply,
+    changed,
+    context,
+    degree_of,
+    halt,
+    in_degree_of,
+    same_totals,
+    send,
+    store_totals,
+)
+from gstream.hostcode.templates.pull_sum import summed, summed_apart
+
+# kernels
+
+
+@helper
+def sum_of_slot(words, weights, row, slot, source, degree, ctx):
+    """(what the vertex of a small page's slot gets, its edges)."""
+    width, stride = u64(words.shape[1]), stride_of(words, row)
+    head = u64(words[row, width - u64(2) * slot - u64(1)])
+    count = u64(words[row, head])
+    if stride == u64(1):
+        return GOT(0) + summed(words, weights, row, head + u64(1), count, source, u64(0), degree, ctx), count
+    return GOT(0) + summed_apart(words, weights, row, head + stride, count, stride, source, u64(0), degree, ctx), count
+
+
+@helper
+def sum_of_hub(words, weights, first_vertex, row, source, degree, ctx):
+    """(what the vertex gets whose list begins in large page `row`, its edges, the page after them): part by part."""
+    width, pages, v = u64(words.shape[1]), u64(len(first_vertex)), first_vertex[row]
+    got, edges = GOT(0), u64(0)
+    while row < pages and first_vertex[row] == v:
+        word = u64(words[row, width - u64(1)]) + u64(1)
+        count = u64(words[row, word - u64(1)])
+        end = word + count
+        while word < end:
+            after = min(word + u64(EDGES_A_PART), end)
+            got += summed(words, weights, row, word, after - word, source, u64(0), degree, ctx)
+            word = after
+        edges += count
+        row += u64(1)
+    return got, edges, row
+
+
+@helper
+def pull_all(words, weights, first_vertex, small, source, got, degree, ctx):
+    """got[v] of all vertices that have a list; their edges."""
+    width, pages, edges = u64(words.shape[1]), u64(len(first_vertex)), u64(0)
+    for row in range(u64(small)):
+        records = u64(words[row, 0]) >> u64(32) if words.itemsize == 8 else u64(words[row, 1])
+        for slot in range(records):
+            v = u64(words[row, width - u64(2) * slot - u64(2)])
+            got[v], count = sum_of_slot(words, weights, row, slot, source, degree, ctx)
+            edges += count
+    hub = u64(small)
+    while hub < pages:
+        v = u64(first_vertex[hub])
+        got[v], count, hub = sum_of_hub(words, weights, first_vertex, hub, source, degree, ctx)
+        edges += count
+    return edges
+
+
+@helper
+def pull_told(words, weights, rows, first_vertex, last_vertex, small, read, told_bits, source, got, degree, ctx):
+    """got[v] of the vertices of a bitmap; (their edges, their pages)."""
+    edges, pages, hint, last = u64(0), u64(0), u64(0), u64(len(rows))
+    for index in range(u64(len(told_bits))):
+        word = told_bits[index]
+        while word != u64(0):
+            v = (index << u64(6)) + trailing_zeros(word)
+            word &= word - u64(1)
+            row, slot = place_of(words, rows, first_vertex, last_vertex, small, read, v, hint)
+            if row < u64(small):
+                got[v], count = sum_of_slot(words, weights, row, slot, source, degree, ctx)
+                pages += u64(row != last)
+                hint = last = row
+            else:
+                got[v], count, after = sum_of_hub(words, weights, first_vertex, row, source, degree, ctx)
+                pages += after - row
+            edges += count
+    return edges, pages
+
+
+@helper
+def tell(words, rows, first_vertex, last_vertex, small, read, active_bits, told_bits, most):
+    """Set the bits of the out-neighbours of active vertices; the edges, or more than `most` where it gave up."""
+    edges, hint, width, pages = u64(0), u64(0), u64(words.shape[1]), u64(len(rows))
+    for index in range(u64(len(active_bits))):
+        word = active_bits[index]
+        while word != u64(0):
+            u = (index << u64(6)) + trailing_zeros(word)
+            word &= word - u64(1)
+            row, slot = place_of(words, rows, first_vertex, last_vertex, small, read, u, hint)
+            hint = row if row < u64(small) else hint
+            while row < pages and u64(first_vertex[row]) <= u <= u64(last_vertex[row]):
+                head, stride = u64(words[row, width - u64(2) * slot - u64(1)]), stride_of(words, row)
+                count = u64(words[row, head])
+                edges += count
+                if edges > u64(most):
+                    return edges
+                for k in range(count):
+                    v = u64(words[row, head + (k + u64(1)) * stride])
+                    told_bits[v >> u64(6)] |= u64(1) << (v & u64(63))
+                if row < u64(small):
+                    break
+                row += u64(1)
+    return edges
+
+
+@helper
+def send_again(value, source, degree, active_bits, everybody, ctx):
+    """The messages of active vertices, or of all, that pulls gather."""
+    for index in range(u64(len(active_bits))):
+        word = ~u64(0) if everybody else active_bits[index]
+        while word != u64(0):
+            v = (index << u64(6)) + trailing_zeros(word)
+            word &= word - u64(1)
+            if v >= u64(len(value)):
+                break
+            source[v] = send(i64(v), value[v], degree_of(degree, v), 0, ctx)
+
+
+@helper
+def apply_again(value, got, degree, in_degree, own, active_bits, told_bits, partials, moved, everybody, ctx):
+    """New values of the vertices that may have another one, or of all: active_bits of those that do, and how many.
+
+    told_bits are cleared. moved: uint8[blocks], those in which values changed.
+    """
+    found, vertices = u64(0), u64(len(value))
+    for block in range(u64(len(moved))):
+        first, last = block * u64(BLOCK), min((block + u64(1)) * u64(BLOCK), vertices)
+        union = u64(0)
+        for index in range(first >> u64(6), (last + u64(63)) >> u64(6)):
+            if not READS_ITSELF:
+                active_bits[index] = u64(0)
+            union |= told_bits[index] | active_bits[index]
+        if not (everybody or union != u64(0) or HAS_TOTALS and (SUMS_ANEW or moved[block] != 0)):
+            continue
+        sums, here = NO_TOTALS, u64(0)
+        for index in range(first >> u64(6), (last + u64(63)) >> u64(6)):
+            base = index << u64(6)
+            due, word, after = told_bits[index] | active_bits[index], u64(0), min(base + u64(64), last)
+            told_bits[index] = u64(0)
+            if everybody:
+                for v in range(base, after):
+                    out, into, before = degree_of(degree, v), in_degree_of(in_degree, v), value[v]
+                    new = apply(i64(v), before, out, into, got[v], own, v, ctx)
+                    value[v] = new
+                    if changed(new, before):
+                        word |= u64(1) << (v & u64(63))
+                    sums = add_totals(sums, i64(v), new, before, out, into, own, v, ctx)
+            elif due == u64(0):
+                if HAS_TOTALS:
+                    for v in range(base, after):
+                        out, into, same = degree_of(degree, v), in_degree_of(in_degree, v), value[v]
+                        sums = add_totals(sums, i64(v), same, same, out, into, own, v, ctx)
+                continue
+            else:
+                for v in range(base, after):
+                    bit = u64(1) << (v & u64(63))
+                    if not HAS_TOTALS and due & bit == u64(0):
+                        continue
+                    out, into, before = degree_of(degree, v), in_degree_of(in_degree, v), value[v]
+                    new = before
+                    if due & bit != u64(0):
+                        new = apply(i64(v), before, out, into, got[v], own, v, ctx)
+                        value[v] = new
+                        if changed(new, before):
+                            word |= bit
+                    sums = add_totals(sums, i64(v), new, before, out, into, own, v, ctx)
+            active_bits[index] = word
+            here += population(word)
+        store_totals(partials, block, sums)
+        moved[block] = here != u64(0)
+        found += here
+    return found
+
+
+@helper
+def add_partials(partials, floats):
+    """g.<total> of each column, block by block."""
+    for total in range(u64(partials.shape[1])):
+        whole = partials[0, total]
+        for block in range(u64(1), u64(partials.shape[0])):
+            whole += partials[block, total]
+        floats[total] = whole
+
+
+@kernel
+def sum_onward_kernel(
+    words, weights, rows, first_vertex, last_vertex, small, out_words, out_rows, out_first, out_last, out_small, read,
+    value, source, got, degree, in_degree, own, active_bits, told_bits, partials, moved, applied, state, told,
+    superstep_at, ints, floats,
+):  # fmt: skip
+    """Supersteps until the program halts, nothing changes, or too much does.
+
+    words to small: pages of in-lists, out_words to out_small: of out-lists, or none; read: bool[0]. got: of all
+    vertices, what they got in the superstep before. told_bits: all clear, before and after. partials: float64[blocks,
+    totals]. moved: uint8[blocks], as apply_again has it. applied: float64[totals], those that `apply` saw last.
+    told: int64[n, 4], (vertices active at its beginning, pages, edges looked at, 0) of each superstep; a last row sums
+    up those past n - 1. Returns the edges looked at. state: int64[8]:
+    0 supersteps to make at most, then made; 1 vertices and edges to look at in all, about; 2 active vertices, before
+    and after; 3 edges that active vertices may tell over
+    4 whether got is that of the first superstep already; 5 whether one thread may look at all vertices and 6 all edges;
+    7 whether to go on though nothing changes, then whether it stopped because too much does
+    """
+    most_steps, rest, active, exactly = state[0], state[1], u64(state[2]), state[7] != 0
+    pulled, made, looked_at, stopped = state[4] != 0, i64(0), u64(0), i64(0)
+    while made < most_steps and rest > 0:
+        everybody = pulled or APPLIES_ANEW or not same_totals(floats, applied)
+        if everybody and not pulled and state[5] == 0:
+            stopped = i64(1)
+            break
+        ints[superstep_at] += 1
+        ctx = context(ints, floats)
+        edges, pages, dense = u64(0), u64(0), SENDS_ANEW or len(out_rows) == 0
+        if not pulled:
+            if PREMADE:
+                send_again(value, source, degree, active_bits, SENDS_ANEW, ctx)
+            if not dense:
+                edges = tell(
+                    out_words, out_rows, out_first, out_last, out_small, read, active_bits, told_bits, state[3]
+                )  # fmt: skip
+                dense = edges > u64(state[3])
+            if dense and state[6] == 0:
+                for index in range(u64(len(told_bits))):
+                    told_bits[index] = u64(0)
+                ints[superstep_at] -= 1
+                stopped = i64(1)
+                break
+            if dense:
+                edges += pull_all(words, weights, first_vertex, small, source, got, degree, ctx)
+                pages, everybody = u64(len(rows)), True
+            else:
+                more, pages = pull_told(
+                    words, weights, rows, first_vertex, last_vertex, small, read, told_bits, source, got, degree, ctx
+                )  # fmt: skip
+                edges += more
+        for total in range(u64(len(applied))):
+            applied[total] = floats[total]
+        found = apply_again(
+            value, got, degree, in_degree, own, active_bits, told_bits, partials, moved, everybody, ctx
+        )  # fmt: skip
+        add_partials(partials, floats)
+        at = min(made, i64(len(told)) - i64(1))
+        told[at, 0] += i64(active)
+        told[at, 1] += i64(pages)
+        told[at, 2] += i64(edges)
+        made += i64(1)
+        looked_at += edges
+        rest -= i64(edges) + i64(len(value) if everybody else len(active_bits))
+        active, pulled = found, False
+        if halt(context(ints, floats)) or active == u64(0) and not exactly:
+            break
+    state[0], state[2], state[4], state[7] = made, i64(active), i64(pulled), stopped
+    return looked_at
