@@ -18,6 +18,8 @@ The other parameters are arrays and numbers. A kernel returns nothing; `return` 
 are named with how copies of several GPUs become one: "or", "min", "max", "sum" (of what each added), "one" (a copy that
 changed an element is right), "note" (gstream.algorithms.traversal.distance_proof_kernels), "own" (the caller of the
 sweep merges them). A test at its beginning that leaves the record lets GPUs pass over a list before they read it.
+`gstream show --cuda` prints kernels for arrays of usual types. Those follow from their names, or are said beside how
+copies become one: "float64[]", "float64[] sum" (gstream.records.usual).
 
 An item kernel is the same for items of any kind, such as the lists of a block (gstream.algorithms.support.blocks):
 

@@ -14,23 +14,27 @@ import numpy as np
 from pagestore.concurrency import LOADING, cached_property
 
 MERGES = ("or", "min", "max", "sum", "one", "note", "own")
+TYPES = ("uint64", "uint32", "uint8", "int64", "float64", "bool", "id", "weight", "length", "width")
 INTRINSICS = "gstream.hostcode.intrinsics"
 
 
 class RecordKernel:
     """A record kernel; gstream.hostcode.records and gstream.cudacode.records compile it."""
 
-    def __init__(self, function: Callable[..., None], merges: dict[str, str]) -> None:
+    def __init__(self, function: Callable[..., None], said: dict[str, str]) -> None:
         self.name, self.module, self.__doc__ = function.__name__, function.__module__, function.__doc__
-        self._function, self.merges = function, merges
+        self._function = function
         self._weight: int | None = None  # of every edge; None: the store's
-        unknown = set(merges.values()) - set(MERGES)
-        assert not unknown, f"{self.name}: there is no merge {unknown}"
+        words = [(name, word) for name, text in said.items() for word in text.split()]
+        self.merges = {name: word for name, word in words if word in MERGES}
+        self.types = {name: word for name, word in words if word not in MERGES}
+        unknown = {word for word in self.types.values() if word.removesuffix("[]") not in TYPES}
+        assert not unknown, f"{self.name}: there is no merge and no type {unknown}"
 
-    def of_unit_weights(self, name: str) -> RecordKernel:
-        """The same kernel under another name, for graphs without weights: each edge weighs 1."""
+    def of_unit_weights(self, name: str, **types: str) -> RecordKernel:
+        """The same kernel under another name, for graphs without weights: each edge weighs 1. types: that differ."""
         twin = RecordKernel(self._function, self.merges)
-        twin.name, twin._weight = name, 1
+        twin.name, twin.types, twin._weight = name, self.types | types, 1
         return twin
 
     @cached_property
@@ -146,14 +150,16 @@ def stops_early(loop: ast.For) -> bool:
     return breaks(loop.body)
 
 
-def record_kernel(**merges: str) -> Callable[[Callable[..., None]], RecordKernel]:
-    """Declare a record kernel; merges: array -> how copies of it become one (see the package)."""
-    return lambda function: RecordKernel(function, merges)
+def record_kernel(**said: str) -> Callable[[Callable[..., None]], RecordKernel]:
+    """Declare a record kernel. said: array -> how copies of it become one (see the package), before it the type that
+    the array usually has, where its name does not say it (gstream.records.usual): "min", "int64[]", "float64[] sum".
+    """
+    return lambda function: RecordKernel(function, said)
 
 
-def item_kernel(**merges: str) -> Callable[[Callable[..., None]], ItemKernel]:
-    """Declare an item kernel; merges as of record_kernel."""
-    return lambda function: ItemKernel(function, merges)
+def item_kernel(**said: str) -> Callable[[Callable[..., None]], ItemKernel]:
+    """Declare an item kernel; said as of record_kernel."""
+    return lambda function: ItemKernel(function, said)
 
 
 def bytes_of(arguments: Iterable[Any]) -> int:

@@ -84,7 +84,7 @@ def search_alone(words, places, due, front, fresh, seen, score, reached, amounts
     return edges
 
 
-@item_kernel(fresh="own", seen="own")
+@item_kernel(sources="uint64[]", fresh="own", seen="own")
 def begin_searches(item, sources, first, searches, fresh, seen):
     """Search from sources[first:first + searches] next; fresh is zero before. An item is RUN vertices."""
     begin, end = item.part(item.number * u64(RUN), min((item.number + u64(1)) * u64(RUN), u64(len(seen))))
@@ -96,7 +96,7 @@ def begin_searches(item, sources, first, searches, fresh, seen):
             fresh[sources[index]] = u64(1) << (index - first)
 
 
-@item_kernel(front="own", fresh="own", seen="own", score="own", reached="own", last="own")
+@item_kernel(front="own", fresh="own", seen="own", score="own", reached="float64[] own", last="own")
 def count_fresh(item, number, front, fresh, seen, score, reached, amount, each, last):
     """For every bit of fresh[v]: score[v] += amount, reached[v] += each. fresh becomes front. last: uint64[1], the last
     round in which there were any. An item is RUN vertices."""

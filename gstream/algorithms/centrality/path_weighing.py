@@ -30,7 +30,9 @@ def weight_of(v, seed):
     return f64(mixed(u64(v) ^ seed) >> u64(12) | u64(1) << u64(52)) / 4951760157141521099596496896.0  # 2^92
 
 
-@record_kernel(distance="min", paths="sum", first="sum", second="sum", following="or")
+@record_kernel(
+    distance="min", paths="sum", first="float64[] sum", second="float64[] sum", seeds="uint64[]", following="or"
+)
 def weigh_paths(record, hubs, ends, here, level, distance, paths, first, second, seeds, following):
     """From level `level` to the next one, whose bits go to `following`: paths[u] += paths[v] over edges v -> u, and of
     each path the weights so far go on with that of v, which is no end."""
@@ -50,7 +52,9 @@ def weigh_paths(record, hubs, ends, here, level, distance, paths, first, second,
             atomic_add(second, u, two)
 
 
-@item_kernel(distance="own", paths="own", first="own", second="own", sums="own")
+@item_kernel(
+    distance="own", paths="own", first="float64[] own", second="float64[] own", seeds="uint64[]", sums="float64[] own"
+)
 def close_weighing(item, root, each, distance, paths, first, second, seeds, sums):
     """sums (f8[items, 2], flat) += the mean weight of a path to each vertex but the root, and of its ends `each` times;
     the others are made ready for the next source. An item is RUN vertices."""

@@ -83,7 +83,7 @@ def find_level(item, level, distance, here):
         here[index] = word
 
 
-@item_kernel(distance="own", paths="own", depends="own", between="own")
+@item_kernel(distance="own", paths="own", depends="own", between="float64[] own")
 def close_source(item, root, each, distance, paths, depends, between):
     """between += depends (+ each where reached), and each for every one of them to the root's own; they are made
     ready for the next source. NaN where paths are inf. An item is RUN vertices."""

@@ -35,7 +35,7 @@ def comes_before(natural, least, other, a, b):
     return ends(natural, a, other[a]) < ends(natural, b, other[b])
 
 
-@record_kernel(least="min", other="min")
+@record_kernel(least="min", other="id[] min")
 def scan_lists(record, due, comp, natural, least, other):
     """least, other of vertices that are due; of lists that are shared only `least`: then settle_shared."""
     v = record.vertex
@@ -58,7 +58,7 @@ def scan_lists(record, due, comp, natural, least, other):
         least[v], other[v] = low, found
 
 
-@record_kernel(other="own")
+@record_kernel(other="id[] own")
 def settle_shared(record, due, comp, natural, least, other):
     """other of due vertices whose lists are shared: the least end of their edges out that weigh `least`."""
     v, found, none = record.vertex, NONE, ~other.dtype.type(0)

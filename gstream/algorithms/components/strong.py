@@ -133,7 +133,7 @@ def check_reach(record, label, forth, back, changed):
             atomic_add(changed, 0, 1)
 
 
-@record_kernel(entries="sum")
+@record_kernel(entries="int64[] sum")
 def count_entries(record, label, entries):
     """entries (i8[V], by label) += 1 for each edge that leads into the component from another."""
     v = record.vertex
@@ -142,7 +142,7 @@ def count_entries(record, label, entries):
             atomic_add(entries, u64(label[u]), entries.dtype.type(1))
 
 
-@record_kernel(left="own", following="own")
+@record_kernel(left="int64[] own", following="own")
 def take_off(record, label, due, left, following):
     """Take the vertices of `due`, whole components, away: left (entries) of those that their edges lead into falls, and
     at 0 the label is in `following`."""

@@ -55,7 +55,7 @@ def drop(degree, v, level):
     return False
 
 
-@item_kernel(mine="own", now="own", last="own", level="own")
+@item_kernel(mine="own", now="own", last="own", level="uint64[] own")
 def settle(item, number, mine, now, last, level):
     """Those who are due from now on are `now`: all lists of those who were have been looked at. last[DUE]: the round,
     if there is anyone. An item is WORDS words of bits."""
@@ -70,7 +70,7 @@ def settle(item, number, mine, now, last, level):
             level[NEXT] = NONE
 
 
-@item_kernel(there="own", level="own")
+@item_kernel(there="own", level="uint64[] own")
 def find_next(item, number, degree, there, last, level):
     """level[NEXT]: the least degree above the level, if nobody is due in this round. Who is not above the level is not
     `there` any more."""
@@ -91,7 +91,7 @@ def find_next(item, number, degree, there, last, level):
     lower(level, u64(NEXT), least)
 
 
-@item_kernel(mine="own", now="own", last="own", level="own")
+@item_kernel(mine="own", now="own", last="own", level="uint64[] own")
 def open_next(item, number, degree, there, mine, now, last, level):
     """If nobody is due in this round, the level becomes the next one, if there is one, and those who are not above it
     are due. last[OPENED]: the round."""
@@ -114,7 +114,7 @@ def open_next(item, number, degree, there, mine, now, last, level):
             level[LEVEL] = upto
 
 
-@record_kernel(mine="own", other="own", degree="own")
+@record_kernel(mine="own", other="own", degree="own", level="uint64[]")
 def peel(record, mine, other, now, hubs, ends, degree, level):
     """Take off the vertices that are due: mine, other: `todo` of this topology and of the other one, which are not the
     same array: between the two bits that make a vertex due another thread may look at its list."""
@@ -128,7 +128,7 @@ def peel(record, mine, other, now, hubs, ends, degree, level):
             atomic_or(other, u >> u64(6), bit(u))
 
 
-@record_kernel(left="sum")
+@record_kernel(left="int64[] sum")
 def count_not_below(record, hubs, ends, core, left):
     """left[v] += neighbours of v whose core number is not below v's."""
     v, found = record.vertex, i64(0)
@@ -138,7 +138,7 @@ def count_not_below(record, hubs, ends, core, left):
     atomic_add(left, v, found)
 
 
-@record_kernel(mine="own", other="own", left="own")
+@record_kernel(mine="own", other="own", left="int64[] own")
 def take_layers(record, mine, other, now, hubs, ends, core, left):
     """Take off the vertices that are due, in all layers (vertices of one core number) at once: `left` (i8[V]) of their
     neighbours in the same layer goes down; who has no more left than its core number is due.

@@ -44,7 +44,7 @@ def mark_near(record, own, near):
         atomic_or(near, v, met)
 
 
-@record_kernel(between="sum")
+@record_kernel(between="uint64[] sum")
 def count_between(record, hubs, ends, near, between):
     """between[i] (uint64[64]) += edges whose ends both have bit i, each once, self-loops apart."""
     v = record.vertex

@@ -63,7 +63,7 @@ def count_supports(
             atomic_add(one_support, index, one_support.dtype.type(closed))
 
 
-@item_kernel(dying="own", last="own", level="own")
+@item_kernel(dying="own", last="own", level="uint64[] own")
 def mark_dying(item, number, alive, support, dying, last, level):
     """dying: edges in fewer triangles than level[WANTED]; last[DUE]: the round, if there are any. level[NEXT]: the
     fewest triangles of the others, if it was NONE. An item is WORDS words of bits."""
@@ -85,7 +85,7 @@ def mark_dying(item, number, alive, support, dying, last, level):
     lower(level, u64(NEXT), fewest)
 
 
-@item_kernel(dying="own", last="own", level="own")
+@item_kernel(dying="own", last="own", level="uint64[] own")
 def mark_next(item, number, alive, support, dying, last, level):
     """If nothing dies in this round, one triangle more than level[NEXT] is wanted, if there are any edges: those in no
     more die; last[OPENED]: the round."""
@@ -107,7 +107,7 @@ def mark_next(item, number, alive, support, dying, last, level):
             level[WANTED] = fewest + u64(1)
 
 
-@item_kernel(alive="own", support="own", level="own")
+@item_kernel(alive="own", support="own", level="uint64[] own")
 def take_dying(item, alive, dying, support, level):
     """Take the dying edges off; their `support` becomes their truss number, one more than level[WANTED]. level[NEXT]
     becomes NONE."""

@@ -79,7 +79,7 @@ def in_window(c, pending):
     return bit_of(c, base_of(pending)) if is_color(c) else u64(0)
 
 
-@record_kernel(window="or", left="own", following="own")
+@record_kernel(color="uint32[]", window="or", left="own", following="own")
 def tell_behind(record, single, ready, color, window, left, following):
     """Vertices of `ready` that have just been coloured tell their neighbours without a colour; those that have none
     yet look at the colours of their neighbours, which are all ahead or without."""
@@ -106,7 +106,7 @@ def tell_behind(record, single, ready, color, window, left, following):
         atomic_or(window, v, met)
 
 
-@item_kernel(ready="own", following="own", open="own", window="own", color="own", last="own")
+@item_kernel(ready="own", following="own", open="own", window="own", color="uint32[] own", last="own")
 def give_colors(item, number, ready, following, open, window, color, last):
     """Vertices of `following`, and those of `ready` that have no colour yet, are `ready` now: each gets the least
     colour of its window that is free, or where none is, an empty window of the next colours. last: uint64[2], the last
@@ -207,7 +207,7 @@ def color_alone(words, places, words_in, places_in, ways, color, window, left, m
     return edges
 
 
-@record_kernel(met="or", failure="note")
+@record_kernel(color="uint32[]", met="or", failure="note")
 def check_colors(record, color, first, met, failure):
     """failure (gstream.algorithms.traversal.distance_proof_kernels): edges between vertices of one color. met: u64[V],
     bit i: some neighbour has the colour first + i, which is less than the vertex's own."""

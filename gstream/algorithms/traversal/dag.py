@@ -17,7 +17,7 @@ from gstream.records import item_kernel, record_kernel
 ROW = 32  # words of bitmaps that are an item: one for each lane
 
 
-@item_kernel(following="own", bits="own", level="own", last="own")
+@item_kernel(following="own", bits="own", level="int64[] own", last="own")
 def take_level(item, number, passed, following, bits, level, last):
     """The vertices of `following` are those of `bits` now, and their level is number - 1 + passed, counted from 0.
     last: u64[1], the last round that had any. An item is ROW words of bits."""
@@ -78,7 +78,7 @@ def peel_alone(words, weights, places, left, level, distance, queue, ends, most,
     return edges
 
 
-@record_kernel(distance="max")
+@record_kernel(distance="float64[] max")
 def reach_out(record, bits, distance):
     """distance[v] of each edge's target, float64[V], grows to distance[u] + weight; for u in `bits`."""
     u = record.vertex
@@ -99,11 +99,11 @@ def find_above(record, left, above):
             above[v] = u
 
 
-@record_kernel(again="max")
+@record_kernel(longest="float64[]", again="float64[] max")
 def distances_again(record, longest, again):
     """again[v] (float64[V], 0 at first) = the greatest longest[u] + weight over u -> v, of all edges."""
     for v in record.neighbours():
         raise_to(again, v, longest[record.vertex] + record.weight())
 
 
-levels_again = distances_again.of_unit_weights("levels_again")  # of levels, int64[V]
+levels_again = distances_again.of_unit_weights("levels_again", longest="int64[]", again="int64[]")  # of levels

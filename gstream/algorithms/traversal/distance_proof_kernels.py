@@ -24,7 +24,7 @@ def check_step(distance, none, last, predecessor, proven, u, v, reach, failure):
         set_bit(proven, v)
 
 
-@record_kernel(proven="or", failure="note")
+@record_kernel(distance="length[]", none="length", last="length", proven="or", failure="note")
 def check_paths(record, distance, none, last, predecessor, proven, pull, failure):
     """Distances in their own arithmetic. last: vertices farther away are not reached (a limit). proven: bits of
     vertices that have the distance of their predecessor and of the edge from there."""
@@ -35,7 +35,7 @@ def check_paths(record, distance, none, last, predecessor, proven, pull, failure
             check_step(distance, none, last, predecessor, proven, u, v, reach, failure)
 
 
-check_hops = check_paths.of_unit_weights("check_hops")
+check_hops = check_paths.of_unit_weights("check_hops", distance="uint32[]", none="uint32", last="uint32")
 
 
 @record_kernel(failure="note")

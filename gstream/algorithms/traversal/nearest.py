@@ -97,7 +97,7 @@ def nearest_by_hops(record, distance, predecessor, open_bits, pull):
                 lower(predecessor, v, owner)
 
 
-@record_kernel(predecessor="own")
+@record_kernel(distance="length[]", predecessor="own")
 def nearest_by_weight(record, distance, hops, predecessor, open_bits, pull):
     """The in-neighbour of least (distance, hops, ID) among those on tight edges that come before v in that order."""
     owner = record.vertex
@@ -123,7 +123,7 @@ def take_offers(predecessor, other, distance, hops, counter):
     return u64(0)
 
 
-@record_kernel(hops="min", changed="sum")
+@record_kernel(distance="length[]", hops="min", changed="sum")
 def spread_hops(record, distance, hops, open_bits, pull, changed):
     """One round over tight edges between equal distances: hops[v] = min(hops[v], hops[u] + 1).
 

@@ -19,7 +19,7 @@ def check_widths(record, width, pull, failure):
             note(failure, u, v)
 
 
-@record_kernel(following="or")
+@record_kernel(reached="uint64[]", following="or")
 def bear_widths(record, width, here, reached, following, pull):
     """Set v's bit in `following` where u's is set in `here` and u -> v bears v's width: min(width[u], weight) ==
     width[v]; but not where it is set in `reached`. By in-lists one sweep may lead on from there."""
