@@ -4,6 +4,7 @@ Fenced blocks of three kinds are run, in the order of a page, in one folder:
 
     console     lines that begin with "$ " are commands; the lines below are what they print ("..." leaves lines out)
     python      programs; one whose first line is "# NAME.py" is a file that commands use
+    toml        a pyproject.toml: from there on the folder counts as an installed package, with its entry points
     bash        installation and long jobs: nothing is run, but targets, extras and files that it names exist
 
 A comment above a block, or anywhere in a page, says more: `<!-- run: WORDS -->`.
@@ -24,6 +25,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,6 +92,17 @@ def file_name(block: Block) -> str:
     return named[1] if named else ""
 
 
+def install(folder: Path, block: Block) -> None:
+    """Make what pip would make of a pyproject.toml, for commands that run in the folder: its entry points are found."""
+    project = tomllib.loads("\n".join(block.lines))["project"]
+    made = folder / f"{project['name']}-{project['version']}.dist-info"
+    made.mkdir()
+    (made / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    groups = project["entry-points"].items()
+    lines = [f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in found.items()) for group, found in groups]
+    (made / "entry_points.txt").write_text("\n".join(lines))
+
+
 def first_words(lines: list[str]) -> list[str]:
     """The first word of each line, numbers as N: what output of another machine and time has in common."""
     return [re.sub(r"[-+\d.,]*\d", "N", line.split()[0]) for line in lines if line.split()]
@@ -128,6 +141,8 @@ def rewritten(text: str, folder: Path, environment: dict[str, str]) -> str:
             (folder / "block.py").write_text(f"{program}print({CUT!r})\n" + "\n".join(lines) + "\n")
             program = (folder / "block.py").read_text()
             printed = _run("python block.py", folder, environment).rpartition(CUT)[2].lstrip("\n")
+        elif block.kind == "toml":
+            install(folder, block)
         elif block.kind == "text" and "output" in block.marks:
             lines = kept(printed.splitlines(), lines)
         elif block.kind == "console" and "gpu" not in block.marks:

@@ -61,9 +61,12 @@ def add_installed() -> None:
             if spec is None or spec.origin is None:
                 raise ImportError(f"there is no module {point.module}")
             found = declared_in(Path(spec.origin), point.module)
-        except Exception as error:  # of a declaration that is none, too
-            raise UsageError(f"{point.name} of {INSTALLED}: {error}. Mend the package, or remove it.") from error
-        add(found)
+            if not found:
+                raise ImportError("it declares no algorithm")
+            add(found)
+        except Exception as error:  # whatever the text of the statement leads to
+            said = str(error).rstrip(".")
+            raise UsageError(f"{point.value} of {INSTALLED}: {said}. Mend the package, or remove it.") from error
 
 
 def find_algorithm(name: str) -> Algorithm:

@@ -135,50 +135,37 @@ def algorithm_help() -> str:
     return f"{', '.join(ALGORITHMS)} or my.py:MyProgram."
 
 
-ARGUMENTS: Declared = {
-    "algorithm": (str, typer.Argument(..., metavar="ALGORITHM", help=algorithm_help())),
-    "store": (Path, typer.Argument(..., metavar="STORE", readable=False)),
-}
-GROUPED: dict[str, Declared] = {OWN: options_of(ALGORITHMS.values()) | PROGRAMS_OWN, **DRIVERS}
-GROUPS = {name: heading for heading, group in GROUPED.items() for name in group}  # of --help
-DECLARED: Declared = ARGUMENTS | {name: one for group in GROUPED.values() for name, one in group.items()}
-for name, heading in GROUPS.items():
-    DECLARED[name][1].rich_help_panel = heading
-
-
-def takes(algorithm: Algorithm, option: str) -> bool:
-    """Whether an option, by its name in Python, is of use to an algorithm that has a name."""
-    if option == "certify":
-        return bool(algorithm.proof)
-    if option == "plot":
-        return algorithm.plotted
-    if GROUPS.get(option) != OWN:
-        return True
-    own = {one.name: one.kind for one in algorithm.options}
-    return option in own or option in {singular(name) for name, kind in own.items() if kind == VERTEX_SET}
-
-
 def takes_run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`command(**given)` with the arguments and options declared above."""
-    return _takes(DECLARED, command)
-
-
-def _takes(declared: Declared, command: Callable[..., Any]) -> Callable[..., Any]:
-    """`command(**given)` with a signature that typer reads them from."""
+    """`command(**given)` with a signature that typer reads: the driver's options, and those of all known algorithms."""
+    declared: Declared = {
+        "algorithm": (str, typer.Argument(..., metavar="ALGORITHM", help=algorithm_help())),
+        "store": (Path, typer.Argument(..., metavar="STORE", readable=False)),
+    }
+    own = options_of(ALGORITHMS.values()) | PROGRAMS_OWN
+    for heading, group in ((OWN, own), *DRIVERS.items()):
+        for _, made in group.values():
+            made.rich_help_panel = heading
+        declared |= group
     parameters = [Parameter(name, Parameter.KEYWORD_ONLY, default=made) for name, (_, made) in declared.items()]
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {name: typed for name, (typed, _) in declared.items()}
     return command
 
 
-def options_beside(known: Iterable[str]) -> list[Any]:
-    """Options of algorithms that are not among these, as a command has them."""
-    known = set(known)
-    declared = {name: one for name, one in options_of(ALGORITHMS.values()).items() if name not in known}
-    GROUPS.update(dict.fromkeys(declared, OWN))
+def made_again(command: Callable[..., Any]) -> Any:
+    """The command of such a function, with the options of algorithms that were found since it was made."""
     app = typer.Typer(add_completion=False)
-    app.command()(_takes(declared, lambda **given: None))
-    return list(typer.main.get_command(app).params)
+    app.command()(takes_run_options(command))
+    return typer.main.get_command(app)
+
+
+def takes(algorithm: Algorithm, option: str, heading: str | None) -> bool:
+    """Whether an option, by its name in Python, is of use to an algorithm that has a name."""
+    if option in ("certify", "plot"):
+        return bool(algorithm.proof if option == "certify" else algorithm.plotted)
+    own = {one.name: one.kind for one in algorithm.options}
+    singles = {singular(name) for name, kind in own.items() if kind == VERTEX_SET}
+    return heading != OWN or option in own or option in singles
 
 
 def own_options(given: dict[str, Any]) -> dict[str, Any]:

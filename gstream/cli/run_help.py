@@ -7,7 +7,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from gstream.algorithms.registry import ALGORITHMS, add_installed
-from gstream.cli.run_arguments import GROUPS, OWN, algorithm_help, help_of, options_beside, takes
+from gstream.cli.run_arguments import DRIVERS, OWN, help_of, made_again, takes
 
 FIRST, LAST = "Arguments", "Other"
 ASKED = "gstream.algorithm"  # in a context's meta: the algorithm that is named before --help, if any
@@ -20,7 +20,8 @@ class RunCommand(TyperCommand):
         """Read the command line; --help ends it here. Other packages may have the algorithm that it names."""
         if not ALGORITHMS.keys() & set(args):
             add_installed()
-            self.params += options_beside(parameter.name for parameter in self.params)
+            again = made_again(self.callback.__wrapped__)  # type: ignore[union-attr]
+            self.params, self.callback = again.params, again.callback
         ctx.meta[ASKED] = next((ALGORITHMS[word] for word in args if word in ALGORITHMS), None)
         return super().parse_args(ctx, args)
 
@@ -37,17 +38,14 @@ class RunCommand(TyperCommand):
         """A section a group; of the algorithms' own options those that the named one has, in its words."""
         algorithm = ctx.meta.get(ASKED)
         own = {} if algorithm is None else {option.name: [(algorithm.name, option)] for option in algorithm.options}
-        sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (FIRST, *GROUPS.values(), LAST)}
+        sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (FIRST, OWN, *DRIVERS, LAST)}
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is None or algorithm is not None and not takes(algorithm, parameter.name):
+            record, heading = parameter.get_help_record(ctx), getattr(parameter, "rich_help_panel", None)
+            if record is None or algorithm is not None and not takes(algorithm, parameter.name, heading):
                 continue
             if parameter.name in own:
                 record = (record[0], help_of(own[parameter.name]).partition(": ")[2])
-            elif parameter.name == "algorithm":
-                record = (record[0], algorithm_help())
-            at = FIRST if parameter.param_type_name == "argument" else LAST
-            sections[GROUPS.get(parameter.name, at)].append(record)
+            sections[heading or (FIRST if parameter.param_type_name == "argument" else LAST)].append(record)
         for heading, records in sections.items():
             if records:
                 with formatter.section(f"Options of {algorithm.name}" if algorithm and heading == OWN else heading):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import subprocess
@@ -40,6 +41,7 @@ class Reader:
         self.folder, self.gstream = folder, gstream
         self.space: dict[str, Any] = {"__name__": "page"}
         self.printed = ""
+        self.installed = False  # the page made a package of its folder: what comes runs in processes, which find it
 
     def read(self, block: Any) -> None:
         """Run one block."""
@@ -48,6 +50,9 @@ class Reader:
         elif block.kind == "console":
             for shown in transcripts.commands(block):
                 self._console(shown, block.marks)
+        elif block.kind == "toml":
+            transcripts.install(self.folder, block)
+            self.installed = True
         elif "output" in block.marks:
             assert self.printed.split() == "\n".join(block.lines).split()
 
@@ -57,6 +62,9 @@ class Reader:
             (self.folder / name).write_text(text)
             return
         (self.folder / "block.py").write_text(text)  # where gstream reads the text of programs
+        if self.installed:
+            self.printed = self._process("block.py").stdout
+            return
         with contextlib.redirect_stdout(io.StringIO()) as out:
             exec(compile(text, str(self.folder / "block.py"), "exec"), self.space)
         self.printed = out.getvalue()
@@ -71,7 +79,8 @@ class Reader:
         line, _, file = shown.command.partition(" > ")
         if "gpu" in marks:
             line = without_gpus(line)
-        done = self.gstream(*shlex.split(line)[1:])
+        words = shlex.split(line)[1:]
+        done = self._process("-m", "gstream", *words) if self.installed else self.gstream(*words)
         if file:
             Path(file).write_text(done.stdout)
         if "error" in marks:
@@ -81,6 +90,11 @@ class Reader:
             assert done.returncode == 0, (line, done.stderr)
             printed = done.stderr + done.stdout if line.startswith("gstream convert") else done.stdout + done.stderr
             assert transcripts.differs(shown.output, printed) == "", line
+
+    def _process(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, *arguments]
+        return subprocess.run(command, cwd=self.folder, env=environment, text=True, capture_output=True)
 
 
 def numbered(text: str) -> str:

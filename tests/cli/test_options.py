@@ -11,7 +11,7 @@ import pytest
 
 from gstream.algorithms.declaration import VERTEX_SET, flag
 from gstream.algorithms.registry import ALGORITHMS
-from gstream.cli.run_arguments import GROUPS, singular
+from gstream.cli.run_arguments import DRIVERS, OWN, singular
 from tests.cli.command import EDGES, Command
 
 LIST = (
@@ -139,7 +139,7 @@ def test_help_says_the_defaults_of_algorithms(gstream: Command) -> None:
 
 def test_help_is_in_groups(gstream: Command) -> None:
     headings = re.findall(r"^(\w.*):$", gstream("run", "--help").stdout, re.MULTILINE)
-    assert headings == list(dict.fromkeys(["Arguments", *GROUPS.values(), "Other"]))
+    assert headings == ["Arguments", OWN, *DRIVERS, "Other"]
     assert re.findall(r"^(\w.*):$", gstream("plan", "--help").stdout, re.MULTILINE) == headings
 
 
