@@ -74,19 +74,29 @@ def is_wanted(sources, targets, directed, u, w):
     return u <= w and ((sources[u] != 0 and targets[w] != 0) or (sources[w] != 0 and targets[u] != 0))
 
 
+@helper
+def begins(sources, targets, natural, u, w):
+    """Whether the row of an edge without direction begins with u: the set that it leads from has u, and where it may
+    lead either way, u is the lesser end by natural index."""
+    there, back = sources[u] != 0 and targets[w] != 0, sources[w] != 0 and targets[u] != 0
+    return there and (not back or named(natural, u) <= named(natural, w))
+
+
 @record_kernel(sums="sum")
-def sum_edges(record, sources, targets, directed, pull, sums):
+def sum_edges(record, sources, targets, directed, natural, pull, sums):
     """sums (u8[2]) += (edges from a vertex of one set to one of the other, their hashes), all pages looked at.
 
-    sources, targets: u1[V], 1 in the set. pull: pages hold in-lists. Of an edge without direction the lesser store ID
-    stands for the source.
+    sources, targets: u1[V], 1 in the set. pull: pages hold in-lists.
     """
     v, found, total = record.vertex, u64(0), u64(0)
     for other in record.neighbours():
         u, w = (other, v) if pull else (v, other)
         if is_wanted(sources, targets, directed, u, w):
             found += u64(1)
-            total += hashed(u, w, bits_of(record.weight()))
+            if directed or begins(sources, targets, natural, u, w):
+                total += hashed(u, w, bits_of(record.weight()))
+            else:
+                total += hashed(w, u, bits_of(record.weight()))
     if found:
         atomic_add(sums, 0, found)
         atomic_add(sums, 1, total)
@@ -96,13 +106,10 @@ sum_plain_edges = sum_edges.of_unit_weights("sum_plain_edges")
 
 
 @kernel
-def sum_rows(source, target, weight, weighted, directed, kind, sums):
+def sum_rows(source, target, weight, weighted, kind, sums):
     """sums (u8[2]) += (rows, the same hashes of them)."""
     total, bits = u64(0), weight.view(kind.dtype)
     for row in range(u64(len(source))):
-        u, w = u64(source[row]), u64(target[row])
-        if not directed:
-            u, w = min(u, w), max(u, w)
-        total += hashed(u, w, u64(bits[row]) if weighted else u64(1))
+        total += hashed(u64(source[row]), u64(target[row]), u64(bits[row]) if weighted else u64(1))
     sums[0] += u64(len(source))
     sums[1] += total

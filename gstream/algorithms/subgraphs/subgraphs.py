@@ -39,7 +39,7 @@ from gstream.algorithms.subgraphs.edge_table import Chosen, EdgeTable
 from gstream.algorithms.support.arguments import source_ids, unreached
 from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.edgerows import natural_names
-from gstream.algorithms.support.refusal import refuse
+from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.vertex_files import find_vertices
 from gstream.algorithms.traversal.bfs import check_radius, run_khop
@@ -56,7 +56,7 @@ ALGORITHMS = (
         definition="edges with both ends in the set, repeated ones and self-loops each; an undirected edge is one "
         "row",
         columns=("source", "target", "weight"), rows=STORED_EDGE, options=(NODES,),
-        proof="certify_subgraph", proof_bytes=4, certificate="exact, by hashes",
+        proof="certify_subgraph", proof_bytes=8, certificate="exact, by hashes",
         needs="any topology", holds="2, reordered and undirected 4 more",
         units=(".extract:count_edges",), proof_units=(".extract:sum_edges sum_plain_edges",),
     ),
@@ -67,7 +67,7 @@ ALGORITHMS = (
         "each",
         columns=("source", "target", "weight"), rows=STORED_EDGE,
         options=(SOURCE, RADIUS, Option("center", SWITCH, True, "with its sources"), EITHER_WAY),
-        proof="certify_egonet", proof_bytes=11, certificate="exact, by hashes",
+        proof="certify_egonet", proof_bytes=15, certificate="exact, by hashes",
         needs="any topology", holds="as bfs, and 2",
         units=("gstream.programs.bfs:BFS", "..traversal.bothways:step_both", ".extract:count_edges"),
         proof_units=(
@@ -84,7 +84,7 @@ ALGORITHMS = (
         options=(
             NODES, Option("targets", VERTEX_SET, None, "vertices that edges lead to, one a line; default: all others"),
         ),
-        proof="certify_cross", proof_bytes=4, certificate="exact, by hashes",
+        proof="certify_cross", proof_bytes=8, certificate="exact, by hashes",
         needs="any topology", holds="2, reordered and undirected 4 more",
         units=(".extract:count_edges",), proof_units=(".extract:sum_edges sum_plain_edges",),
     ),
@@ -202,13 +202,14 @@ def _members(session: Session, given: Any, algorithm: str, word: str) -> np.ndar
 def certify_subgraph(session: Session, chosen: Chosen, options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove the rows of an induced subgraph. Raises CertificateError."""
     inside = _members(session, options.get("nodes"), "subgraph", "node")
-    return _certify(session, chosen, inside, inside)
+    return _certify(session, chosen, inside, inside, found)
 
 
 def certify_cross(session: Session, chosen: Chosen, options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove the rows of the edges between two sets. Raises CertificateError."""
     here, targets = _members(session, options.get("nodes"), "cross", "node"), options.get("targets")
-    return _certify(session, chosen, here, ~here if targets is None else _members(session, targets, "cross", "target"))
+    there = ~here if targets is None else _members(session, targets, "cross", "target")
+    return _certify(session, chosen, here, there, found)
 
 
 def certify_egonet(session: Session, chosen: Chosen, options: dict[str, Any], found: dict[str, Any]) -> dict:
@@ -218,22 +219,28 @@ def certify_egonet(session: Session, chosen: Chosen, options: dict[str, Any], fo
     certify_khop(session, columns, own, again)
     inside = columns[0].values != unreached(columns[0].values.dtype)
     inside[session.store.lookup(source_ids(own["source"], "egonet"))] = options.get("center", True)
-    return _certify(session, chosen, inside, inside)
+    return _certify(session, chosen, inside, inside, found)
 
 
-def _certify(session: Session, chosen: Chosen, sources: np.ndarray, targets: np.ndarray) -> dict:
-    """Hold the rows against all edges of the graph that lead from one set (bool[V]) to the other."""
+def _certify(
+    session: Session, chosen: Chosen, sources: np.ndarray, targets: np.ndarray, found: dict[str, Any]
+) -> dict:  # fmt: skip
+    """Hold the rows, and the summary, against all edges of the graph that lead from one set (bool[V]) to the other."""
     directed, weighted, name = session.meta.directed, session.meta.weighted, session.meta.topologies[0]
     rows, seen, table = np.zeros(2, np.uint64), np.zeros(2, np.uint64), EdgeTable(session.store, chosen, {})
     kind = np.empty(0, f"u{session.engine.graph.tables[name].weight_dtype.itemsize}" if weighted else session.id_dtype)
     for part in table._parts():
-        extract.sum_rows(part[0], part[1], part[-1], weighted, directed, kind, rows)
+        extract.sum_rows(part[0], part[1], part[-1], weighted, kind, rows)
     session.reserve(sources, targets)
+    natural = np.empty(0, session.id_dtype) if directed else natural_names(session)
     sets = sources.view(np.uint8), targets.view(np.uint8)
     function = extract.sum_edges if weighted else extract.sum_plain_edges
-    session.sweep(name, function, (*sets, directed, name == "in", seen))
+    session.sweep(name, function, (*sets, directed, natural, name == "in", seen))
     if rows[0] != seen[0]:
         raise refuse(f"there are {rows[0]} rows and {seen[0]} such edges")
     if rows[1] != seen[1]:
         raise refuse("the rows are not the edges of the graph")
+    check_said(found, chosen_edges=int(seen[0]))
+    if sources is targets:
+        check_said(found, chosen_vertices=int(np.count_nonzero(sources)))
     return {"holds": True, "proves": f"the rows are all {seen[0]} such edges of the graph"}
