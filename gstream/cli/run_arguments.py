@@ -16,70 +16,70 @@ from gstream.algorithms.registry import ALGORITHMS, OPTIONS, find_algorithm
 from pagestore.errors import UsageError
 
 MOST_GPUS = 1024  # no machine has more
-RUN_OPTIONS = {  # of the driver: name here -> in gstream.options.run_options.RunOptions
-    "device_memory": "device_memory", "host_memory": "host_memory", "batch": "batch_bytes", "streams": "streams",
-    "cache": "cache", "direction": "direction", "micro": "micro", "threads": "threads",
-    "max_supersteps": "max_supersteps",
-}  # fmt: skip
+RUN_OPTIONS = (  # of the driver, as gstream.options.run_options.RunOptions has them
+    "device_memory", "host_memory", "threads", "batch_bytes", "streams", "cache", "direction", "micro",
+    "max_supersteps",
+)  # fmt: skip
 OWN = "Options of algorithms and programs"
 TYPES: dict[Any, Any] = {WHOLE: int, NUMBER: float, SWITCH: bool | None, VERTICES: list[str]}  # else the path of a file
 PLOTTED = ", ".join(algorithm.name for algorithm in ALGORITHMS.values() if algorithm.plotted)
 Declared = dict[str, tuple[Any, Any]]  # option -> (type, what typer makes it of)
 
 
-def _option(typed: Any, default: Any, *names: str, help: str, **more: Any) -> tuple[Any, Any]:
-    return typed, typer.Option(default, *names, help=help, **more)
+def _option(typed: Any, shown: str | None, text: str, *names: str, default: Any = None, **more: Any) -> tuple[Any, Any]:
+    """An option. shown: what --help calls its value."""
+    return typed, typer.Option(default, *names, metavar=shown, help=text, **more)
+
+
+def _switch(name: str, text: str) -> tuple[Any, Any]:
+    return _option(bool, None, text, name, default=False)
 
 
 PROGRAMS_OWN: Declared = {
-    "param": _option(list[str], None, metavar="NAME=VALUE", help="Parameter of a program of your own."),
-    "max_supersteps": _option(int, None, metavar="N", help="A program of your own: stop after N supersteps."),
+    "param": _option(list[str], "NAME=VALUE", "Parameter of a program of your own."),
+    "max_supersteps": _option(int, "N", "A program of your own: stop after N supersteps."),
 }
 DRIVERS: dict[str, Declared] = {
     "Input and output": {
         "output": _option(
-            Path, None, "-o", "--output", metavar="FILE",
-            help=".csv .tsv .txt (.gz, .zst) .parquet .npy .arrow; - is stdout."
+            Path, "FILE", ".csv .tsv .txt (.gz, .zst) .parquet .npy .arrow; - is stdout.", "-o", "--output"
         ),
-        "force": _option(bool, False, "--force", help="Replace what exists (-o, --trace, --checkpoint)."),
-        "json": _option(bool, False, "--json", help="One JSON object on standard output."),
-        "ldbc": _option(bool, False, "--ldbc", help="Write FILE as LDBC Graphalytics does."),
+        "force": _switch("--force", "Replace what exists (-o, --trace, --checkpoint)."),
+        "json": _switch("--json", "One JSON object on standard output."),
+        "ldbc": _switch("--ldbc", "Write FILE as LDBC Graphalytics does."),
         "trace": _option(
-            Path, None, metavar="FILE",
-            help="Write what happened when, for Perfetto (ui.perfetto.dev). No GPU makes supersteps by itself then.",
+            Path,
+            "FILE",
+            "Write what happened when, for Perfetto (ui.perfetto.dev). No GPU makes supersteps by itself then.",
         ),
-        "plot": _option(Path, None, metavar="FILE", help=f"{PLOTTED}: draw the distribution, by matplotlib."),
-        "certify": _option(bool, False, "--certify", help="Prove the answer, or what can be proved of it."),
+        "plot": _option(Path, "FILE", f"{PLOTTED}: draw the distribution, by matplotlib."),
+        "certify": _switch("--certify", "Prove the answer, or what can be proved of it."),
     },
     "Memory and devices": {
-        "devices": _option(list[str], None, metavar="NAME", help="host[:N], cuda[:N,M...]. Default: host."),
-        "gpus": _option(int, None, metavar="N", help="Run on the first N GPUs: --devices cuda:0,1,... in short."),
-        "device_memory": _option(
-            str, None, metavar="SIZE", help="Memory of a device that the run may use. Default: what is free."
-        ),
+        "devices": _option(list[str], "NAME", "host[:N], cuda[:N,M...]. Default: host."),
+        "gpus": _option(int, "N", "Run on the first N GPUs: --devices cuda:0,1,... in short."),
+        "device_memory": _option(str, "SIZE", "Memory of a device that the run may use. Default: what is free."),
         "host_memory": _option(
-            str, None, metavar="SIZE", help="Memory that the run may use; pages come from disk. Default: what is free."
+            str, "SIZE", "Memory that the run may use; pages come from disk. Default: what is free."
         ),
-        "threads": _option(int, None, metavar="N", help="Threads of the host. Default: all cores."),
+        "threads": _option(int, "N", "Threads of the host. Default: all cores."),
     },
     "Checkpoints and failures": {
-        "checkpoint": _option(str, None, metavar="FOLDER", help="Keep the run there, so that --resume can go on."),
-        "checkpoint_every": _option(
-            str, None, metavar="N|TIME", help="Keep it after N supersteps, or 30s, 5m, 1h. Default: 1m."
-        ),
-        "resume": _option(bool, False, "--resume", help="Go on from what --checkpoint kept, on any devices."),
-        "no_restart": _option(bool, False, "--no-restart", help="A GPU that fails ends the run: no process goes on."),
+        "checkpoint": _option(str, "FOLDER", "Keep the run there, so that --resume can go on."),
+        "checkpoint_every": _option(str, "N|TIME", "Keep it after N supersteps, or 30s, 5m, 1h. Default: 1m."),
+        "resume": _switch("--resume", "Go on from what --checkpoint kept, on any devices."),
+        "no_restart": _switch("--no-restart", "A GPU that fails ends the run: no process goes on."),
     },
     "For experts": {
-        "batch": _option(str, None, metavar="SIZE", help="Pages moved and processed together. Default: 16MiB."),
-        "streams": _option(int, None, metavar="N", help="Streams of a device that copies. Default: up to 32."),
-        "cache": _option(str, "auto", metavar="auto|lru|pinned|0", help="Policy of the page caches."),
-        "direction": _option(str, "auto", metavar="auto|push|pull", help="Fixed direction of all supersteps."),
-        "micro": _option(str, "hybrid", metavar="vertex|edge|hybrid|1..32", help="Lanes of a GPU that share a list."),
-        "no_heads": _option(bool, False, "--no-heads", help="Do without the first neighbours of each vertex."),
-        "no_zero_copy": _option(bool, False, "--no-zero-copy", help="GPUs copy all pages; none is read in place."),
+        "batch": _option(str, "SIZE", "Pages moved and processed together. Default: 16MiB."),
+        "streams": _option(int, "N", "Streams of a device that copies. Default: up to 32."),
+        "cache": _option(str, "auto|lru|pinned|0", "Policy of the page caches.", default="auto"),
+        "direction": _option(str, "auto|push|pull", "Fixed direction of all supersteps.", default="auto"),
+        "micro": _option(str, "vertex|edge|hybrid|1..32", "Lanes of a GPU that share a list.", default="hybrid"),
+        "no_heads": _switch("--no-heads", "Do without the first neighbours of each vertex."),
+        "no_zero_copy": _switch("--no-zero-copy", "GPUs copy all pages; none is read in place."),
     },
-}  # fmt: skip
+}
 
 
 def singular(name: str) -> str:
@@ -100,11 +100,10 @@ def options_of(algorithms: Iterable[Algorithm]) -> Declared:
             is_on = any(option.default for _, option in uses)
             names = (f"{flag(name)}/--no-{flag(name)[2:]}" if is_on else flag(name),)
         more = {} if kind in TYPES else {"readable": False}
-        found[name] = _option(TYPES.get(kind, Path), None, *names, metavar=kind.shown, help=help_of(uses), **more)
+        found[name] = _option(TYPES.get(kind, Path), kind.shown, help_of(uses), *names, **more)
         if kind == VERTEX_SET:
             who = ", ".join(algorithm for algorithm, _ in uses)
-            text = f"{who}: one of {flag(name)}; repeatable."
-            found[singular(name)] = _option(list[str], None, metavar="ID", help=text)
+            found[singular(name)] = _option(list[str], "ID", f"{who}: one of {flag(name)}; repeatable.")
     return found
 
 
@@ -193,7 +192,8 @@ def engine_options(given: dict[str, Any]) -> dict[str, Any]:
         if devices:
             raise UsageError(f"--gpus {gpus}: --devices names the devices already. Pass one of the two options.")
         devices = [f"cuda:{number}" for number in range(gpus)]
-    options = {known: given[name] for name, known in RUN_OPTIONS.items() if given[name] is not None}
+    named = {name: given[name.removesuffix("_bytes")] for name in RUN_OPTIONS}
+    options = {name: value for name, value in named.items() if value is not None}
     options |= {"use_heads": not given["no_heads"], "zero_copy": not given["no_zero_copy"]}
     return options | ({"devices": devices} if devices else {})
 

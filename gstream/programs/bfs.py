@@ -1,8 +1,4 @@
-"""Breadth-first search: one superstep a level; the driver chooses push, pull or heads (Beamer et al. 2012).
-
-Needs any topology; holds 8 bytes a vertex (4 of values, 4 of degrees); certificate:
-gstream.algorithms.traversal.distance_proofs.
-"""
+"""Breadth-first search: one superstep a level; the driver chooses push, pull or heads (Beamer et al. 2012)."""
 
 from gstream.language.program import INF, MIN, Program, Vertices, u32
 

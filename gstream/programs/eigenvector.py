@@ -1,9 +1,6 @@
 """Eigenvector centrality (Bonacich 1987): the left eigenvector of the greatest eigenvalue, by power iteration.
 
 As NetworkX does it, every step adds the old value (A^T + I), so that graphs of two sides converge, too.
-
-Needs any topology; holds 24 bytes a vertex (8 of values, 8 of sums, 8 of messages); certificate:
-gstream.algorithms.centrality.residual_proofs.
 """
 
 import math

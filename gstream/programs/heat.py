@@ -1,8 +1,4 @@
-"""Heat simulation after CuSha (Khorasani et al., HPDC 2014) and Garaph (section 6, 10 iterations).
-
-Needs weights of 0 or more; holds 32 bytes a vertex (8 of values, 8 of sums, 16 of parameters); certificate:
-gstream.algorithms.centrality.step_proofs.
-"""
+"""Heat simulation after CuSha (Khorasani et al., HPDC 2014) and Garaph (section 6, 10 iterations)."""
 
 from gstream.language.program import SUM, PerVertex, Program, f64
 

@@ -1,8 +1,4 @@
-"""Hubs and authorities (Kleinberg 1999): two programs of one superstep, run in turns, one along and one against edges.
-
-Needs any topology; holds 32 bytes a vertex (8 of values, 8 of sums, 8 of messages, 8 of the other's score);
-certificate: gstream.algorithms.centrality.residual_proofs.
-"""
+"""Hubs and authorities (Kleinberg 1999): two programs of one superstep, run in turns, along and against edges."""
 
 from gstream.language.program import SUM, PerVertex, Program, f64
 

@@ -1,7 +1,4 @@
-"""Sums of the weights that lead into each vertex: what heat and circuit simulation divide by, or take off.
-
-Needs weights; holds 16 bytes a vertex (8 of values, 8 of sums); certificate: of what they are for.
-"""
+"""Sums of the weights that lead into each vertex: what heat and circuit simulation divide by, or take off."""
 
 from gstream.language.program import SUM, Program, f64
 

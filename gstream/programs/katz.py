@@ -1,8 +1,4 @@
-"""Katz centrality (Katz 1953): all walks that lead to a vertex count, each edge of a walk times `alpha`.
-
-Needs any topology; holds 24 bytes a vertex (8 of values, 8 of sums, 8 of messages); certificate:
-gstream.algorithms.centrality.residual_proofs.
-"""
+"""Katz centrality (Katz 1953): all walks that lead to a vertex count, each edge of a walk times `alpha`."""
 
 import math
 

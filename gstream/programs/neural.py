@@ -1,8 +1,4 @@
-"""Neural network simulation after CuSha (Khorasani et al., HPDC 2014) and Garaph (section 6, 10 iterations).
-
-Needs weights; holds 24 bytes a vertex (8 of values, 8 of sums, 8 of first values); certificate:
-gstream.algorithms.centrality.step_proofs.
-"""
+"""Neural network simulation after CuSha (Khorasani et al., HPDC 2014) and Garaph (section 6, 10 iterations)."""
 
 import math
 

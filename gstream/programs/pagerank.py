@@ -1,8 +1,4 @@
-"""PageRank (Page, Brin, Motwani, Winograd 1999), with the rank of vertices without out-edges spread over all.
-
-Needs any topology; holds 20 bytes a vertex (4 of values, 8 of sums, 4 of messages, 4 of degrees), of doubles 28;
-certificate: gstream.algorithms.centrality.residual_proofs.
-"""
+"""PageRank (Page, Brin, Motwani, Winograd 1999), with the rank of vertices without out-edges spread over all."""
 
 from gstream.language.program import SUM, PerVertex, Program, f32, f64, total
 

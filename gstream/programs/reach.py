@@ -1,9 +1,6 @@
 """64 breadth-first searches at once, as bits of one number (MS-BFS: Then et al., 2014).
 
 Every superstep is one level: the total looks at the old value, so that no message is passed on within a superstep.
-
-Needs any topology; holds 28 bytes a vertex (8 of values, 8 of messages, 8 of first bits, 4 of degrees); certificate:
-gstream.algorithms.centrality.search_proofs.
 """
 
 from gstream.language.program import OR, PerVertex, Program, total, u64

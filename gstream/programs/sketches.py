@@ -1,9 +1,6 @@
 """Flajolet-Martin sketches of what is within so many edges of a vertex (HADI: Kang et al., 2011).
 
 Every superstep is one level: the total looks at the old value, so that no message is passed on within a superstep.
-
-Needs any topology; holds 36 bytes a vertex (8 of values, 8 of messages, 16 of first bits, 4 of degrees); certificate:
-none exists, because these are estimates.
 """
 
 import math

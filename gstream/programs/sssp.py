@@ -1,8 +1,4 @@
-"""Shortest paths by relaxing the edges of changed vertices (Bellman 1958, Ford 1956).
-
-Needs weights of 0 or more; holds 8 to 12 bytes a vertex (4 or 8 of values, 4 of degrees); certificate:
-gstream.algorithms.traversal.distance_proofs.
-"""
+"""Shortest paths by relaxing the edges of changed vertices (Bellman 1958, Ford 1956)."""
 
 from gstream.language.program import INF, MIN, Program, Vertices, f32, f64, i64, u32
 

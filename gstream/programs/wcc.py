@@ -1,8 +1,4 @@
-"""Connected components by label propagation; `gstream run wcc` uses union-find, which takes far fewer sweeps.
-
-Needs an undirected store; holds 8 bytes a vertex (4 of values, 4 of degrees); certificate:
-gstream.algorithms.components.component_proofs.
-"""
+"""Connected components by label propagation; `gstream run wcc` uses union-find, which takes far fewer sweeps."""
 
 from gstream.language.program import MIN, Program, u32, u64
 

@@ -1,8 +1,4 @@
-"""Widest paths (bottleneck shortest paths; Pollack 1960, SSWP of the CuSha paper): relaxing, with MAX of MIN.
-
-Needs weights of 0 or more; holds 8 bytes a vertex (4 of values, 4 of degrees), of integer weights 12; certificate:
-gstream.algorithms.traversal.width_proof.
-"""
+"""Widest paths (bottleneck shortest paths; Pollack 1960, SSWP of the CuSha paper): relaxing, with MAX of MIN."""
 
 from gstream.language.program import INF, MAX, Program, Vertices, f32, i64
 
