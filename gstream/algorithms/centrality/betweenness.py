@@ -1,19 +1,16 @@
 """Betweenness centrality: how many shortest paths lead through a vertex (Brandes 2001), by edges, not weights.
 
-between(v) = sum over s, t other than v of paths(s, t through v) / paths(s, t), scaled as NetworkX scales it:
-normalized, by the pairs (n - 1)(n - 2); else halved on undirected graphs. With `endpoints` s and t count as on their
-paths, and pairs are n (n - 1). Self-loops don't count, duplicate edges count once.
-* every vertex is a source (networkx.betweenness_centrality);
-* k sources drawn at random: an estimate, scaled up as networkx 3.6 does (sources by k - 1: they see themselves k - 1
-  times; with k = 1 that is NaN, and a note says so);
-* named sources: their sums alone (networkx.betweenness_centrality_subset with all vertices as targets).
+between(v) = sum over s, t other than v of paths(s, t through v) / paths(s, t), scaled as NetworkX scales it: if
+normalized, by the pairs (n - 1)(n - 2), else halved on undirected graphs. With `endpoints` s and t count as on their
+paths, and pairs are n (n - 1).
+* Every vertex is a source (networkx.betweenness_centrality),
+* or k drawn ones are: an estimate, scaled up as networkx 3.6 does. Sources are scaled by k - 1, as they see themselves
+  k - 1 times; with k = 1 that is NaN, and a note says so.
+* Or named ones are: their sums alone (networkx.betweenness_centrality_subset with all vertices as targets).
 
-Each source takes two sweeps a level, of the pages of that level's vertices; one GPU keeps the attributes meanwhile.
-Where levels are small, as along long paths, one of the host's threads goes on from level to level.
-Sums over the pages of a hub are added by atomics on doubles, so the last digits may differ from run to run.
-
-Certificate: gstream.algorithms.centrality.betweenness_proof finds two sums of all values, with random weights, again by
-searches forth alone.
+Each source takes two sweeps a level, of the pages of that level's vertices; one GPU keeps the attributes meanwhile. If
+levels are small, as along long paths, one host thread goes on from level to level. Sums over the pages of a hub are
+added by atomics on doubles, so the last digits may differ from run to run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Katz, eigenvector and HITS centralities and random walks with restart as a user calls them.
+"""Katz, eigenvector and HITS centralities, and random walks with restart, each an iteration of a program.
 
-All follow edges as NetworkX does: Katz and eigenvector centrality of a vertex come over its in-edges. Repeated edges
-count each, a self-loop of an undirected graph once, weights are not read. `tol` is the absolute L1 change at which an
-iteration ends (NetworkX multiplies it by the number of vertices for Katz and eigenvectors).
+All follow edges as NetworkX does: Katz and eigenvector centrality of a vertex come over its in-edges. A self-loop of an
+undirected graph counts once. `tol` is the absolute L1 change (NetworkX multiplies it by V for Katz and eigenvectors).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Degree distribution: how many vertices have each degree (GStream thesis, chapter 2), without a look at a page.
+"""Degree distribution: how many vertices have each degree (GStream thesis, chapter 2), without reading a page.
 
-A vertex's degree is what NetworkX's `degree_histogram` counts: out- and in-edges of a directed graph together. Repeated
-edges count each; a self-loop of a directed graph counts once as an out- and once as an in-edge, of an undirected one
-once (NetworkX: twice). The store's degrees are read by blocks: 8 bytes a vertex of a block of 2^20 vertices.
+As networkx.degree_histogram: out- and in-edges of a directed graph together. A self-loop of a directed graph counts
+once as an out-edge and once as an in-edge, of an undirected one once (NetworkX: twice).
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Effective radii and the effective diameter, estimated by sketches of what lies within some edges.
+"""Effective radii and the effective diameter, estimated by sketches of what lies within some edges (HADI: Kang et al.
+2011).
 
-Radii are HADI's (Kang et al. 2011): Flajolet-Martin sketches of the vertices within h edges of v, along out-edges,
-whose mean position R of the lowest bit that is 0 says N(h, v) = 2^R / 0.77351, with a standard error of 78 % divided by
-the root of the number of sketches (14 % with 32), and more where N is below 10. The effective radius of v is the least
-h with N(h, v) >= 0.9 N(all, v); the effective diameter is the h, between two levels by a straight line, with
-N(h) = 0.9 N(all) for the sum N over all v.
+A Flajolet-Martin sketch stands for the vertices within h edges of v along out-edges. R is the position of its lowest
+bit that is 0, on average over the sketches; N(h, v) = 2^R / 0.77351 is the estimate of how many these vertices are. Its
+standard error is 78 % divided by the root of the number of sketches (14 % with 32), and more if N is below 10.
+* Effective radius of v: the least h with N(h, v) >= 0.9 N(all, v).
+* Effective diameter: the h, interpolated between two levels, with N(h) = 0.9 N(all), N being summed over all v.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Closeness and harmonic centrality, from what is reached level by level.
+"""Closeness and harmonic centrality, from the vertices that searches reach level by level.
 
-Closeness and harmonic centrality are NetworkX's: distances are those of paths that lead *to* a vertex, edges count 1.
-Closeness is (reached - 1) / sum of distances, times (reached - 1) / (V - 1) (Wasserman and Faust) unless wf_improved is
-False; harmonic is the sum of 1 / distance. Sources are searched from 64 at a time, as bits of one number. With `k` of
-them, drawn evenly, sums are scaled by (V - 1) / k: as many as log(V) / e^2 keep the mean distance's error below e
-diameters with high probability (Eppstein and Wang 2004).
+Both are NetworkX's: distances are those of paths that lead *to* a vertex, and each edge counts 1.
+* Closeness is (reached - 1) / sum of distances, times (reached - 1) / (V - 1) (Wasserman and Faust) unless wf_improved
+  is False. Harmonic is the sum of 1 / distance.
+* 64 sources are searched from at a time, as bits of one number. With k drawn sources, sums are scaled by (V - 1) / k;
+  log(V) / e^2 of them keep the mean distance's error below e diameters with high probability (Eppstein and Wang 2004).
 """
 
 from __future__ import annotations

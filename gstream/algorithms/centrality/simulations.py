@@ -1,11 +1,11 @@
-"""Heat, circuit and neural network simulation as a user calls them: a fixed number of steps, 10 as Garaph runs them.
+"""Heat, circuit and neural network simulation: a fixed number of steps, 10 as Garaph runs them.
 
-The equations are those of the programs, after CuSha (Khorasani et al. 2014); all vertices take a step at once.
-
-`initial` gives vertices their first values (others have 0): a mapping from user IDs to numbers, or the path of a file
-with lines `vertex value`. In a circuit these are the voltages that sources hold; weights are conductances, of 0 and
-more, and a vertex without in-edges keeps its voltage. Heat: a share `rate` of the difference flows per unit of weight;
-by default 1 / (greatest sum of weights into a vertex), with which temperatures stay between the first ones.
+The equations are those of the programs, after CuSha (Khorasani et al. 2014). `initial` gives vertices their first
+values; others have 0.
+* Circuit: these are the voltages that sources keep. Weights are conductances, and a vertex without in-edges keeps its
+  voltage.
+* Heat: a share `rate` of the difference flows per unit of weight. The default is 1 / (greatest sum of weights into a
+  vertex), with which temperatures stay between the first ones.
 """
 
 from __future__ import annotations

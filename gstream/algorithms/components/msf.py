@@ -1,17 +1,13 @@
 """Minimum spanning forest: edges of least total weight that connect whatever the graph connects (Boruvka 1926).
 
-Of a connected graph a tree, else one for each component (networkx.minimum_spanning_edges). Undirected stores with
-weights, of any sign; self-loops and all but the lightest of repeated edges are never in it. Edges of equal weight go by
-their ends, the lesser first, in ascending order of the user's IDs, so that there is one answer, whatever the order of
-the store and of the work. By rounds: each vertex finds its least edge out of its component, each component the least of
-those, and joins along it; at most log2(V) rounds, each over the pages of vertices whose edge came to lie inside.
+In each round every vertex finds its least edge out of its component, every component the least of those, and joins
+along it. There are log2(V) rounds at most. A round reads the pages of vertices whose edge came to lie inside a
+component. Edges of equal weight are ordered by their ends' user IDs, so the forest is the same in any order of store
+and work.
 
-Holds 6 IDs and 2 weights (26 to 32 bytes, of 4-byte IDs) a vertex, 4 bytes more in a store that was reordered; the
-answer, sorted, 3 IDs, 2 weights and 8 bytes an edge meanwhile.
-
-Certificate: the forest's edges close no cycle (union-find); no edge of the graph joins two of its trees (cuts); every
-edge of the graph comes after the greatest edge on the forest's path between its ends, or is that edge (cycles: Tarjan
-1983, Data Structures and Network Algorithms, chapter 6), and each of the forest's edges is met so in the graph.
+Certificate: (1) the forest's edges close no cycle; (2) no edge of the graph joins two of its trees; (3) every edge of
+the graph is in the forest, or comes after the greatest edge on the forest's path between its ends (Tarjan 1983, Data
+Structures and Network Algorithms, chapter 6).
 """
 
 from __future__ import annotations

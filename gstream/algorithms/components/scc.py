@@ -1,21 +1,19 @@
-"""Strongly connected components: who reaches each other; a component is named by its least vertex.
+"""Strongly connected components: u and v are in one if there is a path from u to v and one back.
 
-u ~ v where there is a path from u to v and one back (networkx.strongly_connected_components). Of a graph of few edges
-one thread finds them by depth-first search, in linear time (gstream.algorithms.components.one_thread). Of others first
-two breadth-first searches, along the edges and against them, from a vertex with many of both: who is found by both is
-its component, most often the one giant of the graph (Slota, Rajamanickam, Madduri 2014), and no other lies across what
-one of them found. Then vertices that no edge leaves, or none leads to, are components of their own (trimming: McLendon
-et al. 2005). The rest goes to the one thread; GPUs, and hosts without the room, divide it by rounds (Orzan 2004):
-colours, each vertex its own, spread along edges and the one of highest hash stays, so that a vertex's colour reaches
-it; who reaches its colour, too, is in its component. The others go on, those of one colour among themselves. Where
-colours spread for long, as along chains, GPUs leave the rest to the host's thread, too.
-Of undirected graphs these are the connected components, which wcc finds.
+Up to AT_ONCE edges, one thread finds all components by depth-first search, in linear time (one_thread.py). Larger
+graphs are divided first:
 
-Holds 4 IDs (16 or 32 bytes) and 5 bits a vertex, at first what a breadth-first search does; 3 IDs and 16 bytes a vertex
-beside all pages where one thread works. Sweeps visit lists of vertices without a component, colouring those of vertices
-whose colour changed.
-Certificate: within each component its root reaches all and all reach the root; and between components there is no
-cycle, as they can be taken off one after the other, none having an edge from one that is left.
+1. Two breadth-first searches, along the edges and against them, start at a vertex with many edges of both kinds. The
+   vertices that both reach are its component, most often the giant one (Slota, Rajamanickam, Madduri 2014). No other
+   component crosses the border of a search.
+2. Trimming: a vertex without edges out, or without edges in, is a component of its own (McLendon et al. 2005).
+3. The one thread does the rest. GPUs, and hosts whose memory lacks room for the thread's lists, go by rounds of colours
+   instead (Orzan 2004). Each vertex begins with its own colour. Colours spread along edges, and the one of highest hash
+   stays, so a vertex's colour reaches it. A vertex that reaches its colour, too, is in the component of that colour.
+   Where colours spread for long, as along chains, GPUs leave the rest to the thread.
+
+Undirected graphs go to wcc. Certificate: in each component its root reaches all vertices and all reach the root.
+Between components there is no cycle: they can be taken off one by one, each without an edge from one that is left.
 """
 
 from __future__ import annotations

@@ -1,25 +1,22 @@
 """Weakly connected components by union-find over the heads, then over what is left outside the giant component.
 
-Afforest (Sutton, Ben-Nun, Barak 2018) with the heads as its neighbour samples (design: heads):
+Afforest (Sutton, Ben-Nun, Barak 2018), with the heads as its neighbour samples:
 
-    link every vertex with its first neighbours, of a directed store along one topology, compress
+    link every vertex with its first neighbours, of a directed store along one topology; compress
     giant = most frequent label of a sample
-    link the other heads of vertices outside it, compress
-    sweep the pages that hold a list longer than its heads of a vertex outside it; compress
+    link the other heads of vertices outside the giant; compress
+    sweep the pages that have, of a vertex outside the giant, a list longer than its heads; compress
 
-Which lists may be left out. "In the giant" never ends: trees only grow. Let u -> v be an edge.
-* Undirected store: v is in u's list and u in v's. If u's list is read, or v's, the edge is linked. If both were left
-  out, each end was in the giant when its turn came, so both are, and the edge joins nothing.
-* Directed store with both topologies: v is in u's out-list, u in v's in-list; left out are out- and in-lists of
-  vertices in the giant. The same argument holds with u's out-list and v's in-list.
-* Directed store with one topology: u may be in the giant and v not, and the edge is in u's list alone. So no list may
-  be left out: all pages are swept, the heads only save finds.
-A list that is no longer than the heads was linked from there; as the vertex was outside the giant, all of it.
-Without heads all pages are swept once; an undirected edge is then linked from its higher end only. So they are where
-the out- and in-lists of vertices outside the giant together take more pages.
+Which lists may be left out? A vertex in the giant stays there, as trees only grow. Let u -> v be an edge.
+* Undirected store: v is in u's list and u in v's. If either list is read, the edge is linked. If both were left out,
+  both ends were in the giant, and the edge joins nothing.
+* Directed store with both topologies: the same holds of u's out-list and v's in-list.
+* Directed store with one topology: the edge is in u's list alone, and v may be outside the giant. All pages are swept.
+A list no longer than the heads was linked whole from there. All pages of one topology are swept if there are no heads,
+or if the lists outside the giant take more pages; an undirected edge is then linked from its higher end only.
 
-hcc propagates labels instead. Where many vertices still change after some supersteps, as along long paths, union-find
-ends what it began: label propagation takes as many supersteps as the longest shortest path has edges.
+hcc propagates labels instead, which takes as many supersteps as the longest shortest path has edges. If many vertices
+still change after some supersteps, union-find does the rest.
 """
 
 from __future__ import annotations

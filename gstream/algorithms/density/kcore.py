@@ -1,16 +1,13 @@
-"""k-core: the largest subgraph in which every vertex has k neighbours or more; a vertex's core number is its last k.
+"""k-core: the largest subgraph in which every vertex has k neighbours or more. A vertex's core number is its last k.
 
-core(v) = the greatest k such that v is in the k-core (Seidman 1983), as networkx.core_number: on directed graphs a
-vertex's neighbours are its out-neighbours and its in-neighbours, added up. The graph is taken as simple: self-loops
-don't count, duplicate edges count once.
-Holds 4 bytes (8 past 2^32 edges) and 5 bits a vertex (undirected 4). Each sweep visits the pages of vertices that the
-last one took off, or on a GPU that has all pages, where choosing takes longer, all of them. Where few vertices fall at
-a time, as along chains, one of the host's threads goes on from each to the next (gstream.algorithms.support.lists),
-after many rounds of a GPU, too.
+core(v) = the greatest k such that v is in the k-core (Seidman 1983), as networkx.core_number. Each sweep reads the
+pages of vertices that the last one took off. A GPU that has all pages reads all of them, because choosing takes longer.
+If few vertices fall at a time, as along chains, one host thread goes on from each to the next
+(gstream.algorithms.support.lists); after many rounds it does so instead of a GPU.
 
-Certificate: with c the answer, (1) every vertex v has c(v) neighbours u with c(u) >= c(v), so core(v) >= c(v); (2)
-within each layer {c = k} the vertices can be taken off one after the other, each having at most k neighbours left in
-{c >= k}, so no subgraph of minimum degree k + 1 has any of them, and core(v) <= c(v).
+Certificate, with c the answer: (1) every vertex v has c(v) neighbours u with c(u) >= c(v), so core(v) >= c(v). (2)
+Within each layer {c = k} the vertices can be taken off one by one, each with at most k neighbours left in {c >= k}. So
+no subgraph of minimum degree k + 1 has any of them, and core(v) <= c(v).
 """
 
 from __future__ import annotations

@@ -1,15 +1,10 @@
-"""k-truss: the largest subgraph whose edges are each in k - 2 triangles of it or more; an edge's truss number is its
+"""k-truss: the largest subgraph whose edges are each in k - 2 of its triangles or more. An edge's truss number is its
 last k.
 
-As networkx.k_truss (Cohen 2005; numbers as Wang, Cheng 2012), of undirected stores, taken as simple: self-loops don't
-count, duplicate edges count once. Triangles of each edge are counted once, by lists that are joined with lists, block
-by block (gstream.algorithms.density.triangles). Then edges in too few are taken off by rounds, each of which looks for
-the triangles that lose an edge alone, in pairs of blocks that both have edges and of which one loses some; where there
-is one block, no page is read again for it.
-
-Holds 4 bytes a vertex for the order of vertices and 8 for the place of its edges (4 more past 2^32 edges); 4 bytes and
-2 bits an edge, a third with numbers; of a block, as triangles, 4 bytes an edge (8 past 2^30 vertices) and 16 a vertex,
-and nearly as much again for edges that are taken off; of the answer, sorted, 3 IDs and 24 bytes an edge meanwhile.
+As networkx.k_truss (Cohen 2005; numbers as Wang, Cheng 2012). The triangles of each edge are counted once, by joining
+lists with lists, block by block (triangles.py). Then edges in too few triangles are taken off by rounds. A round looks
+only for triangles that lose an edge: in pairs of blocks that both have edges left, one of which loses some. A graph of
+one block is not read again for that.
 """
 
 from __future__ import annotations

@@ -1,19 +1,14 @@
 """Triangles of every vertex, and the local clustering coefficient (LCC), by joining lists with lists.
 
-triangles(v) = pairs of v's neighbours that are neighbours themselves (networkx.triangles; their sum over 3 is GAP's
-triangle count), of undirected graphs.
-lcc(v) = edges between v's neighbours / (d * (d - 1)), d = |N(v)|, 0 where d < 2, with N(v) the out- and in-neighbours
-of v, each once, and an undirected edge counted in both directions (LDBC Graphalytics). Of undirected graphs that is
+triangles(v) = pairs of v's neighbours that are neighbours themselves; their sum over 3 is GAP's triangle count.
+lcc(v) = edges between v's neighbours / (d * (d - 1)), d = |N(v)|, and 0 if d < 2. N(v) are the out- and in-neighbours
+of v, each once; an undirected edge counts in both directions (LDBC Graphalytics). Of undirected graphs that is
 networkx.clustering; of directed ones networkx counts otherwise (Fagiolo 2007).
-Both take the graph as simple: self-loops and duplicates don't count.
 
-An edge is in one list, that of its lower end (gstream.algorithms.density.joins). Blocks of lists, each a range of
-vertices, are the inner and the outer operand of a nested loop: one block stays while the others are gathered from the
-pages, so that a graph counts whose lists take more than memory, a GPU's where one joins them. Two blocks meet once,
-and are joined both ways then. Where all lists fit, each page is moved twice: once to size the lists.
-
-Holds 24 bytes a vertex (triangles) or 28 (LCC) and degrees, on the host's cores 2 bits for each thread; a block 4 bytes
-for each edge between neighbours (8 past 2^30 vertices) and 16 for each vertex.
+An edge is in one list, that of its lower end (joins.py). Lists are gathered by blocks, each a range of vertices. Blocks
+are both operands of a nested-loop join: one stays while the others are gathered from the pages. So the lists may take
+more than memory, or than a GPU's. Two blocks meet once, and are joined both ways. If all lists fit, each page is moved
+twice: once to size the lists.
 """
 
 from __future__ import annotations

@@ -1,15 +1,12 @@
 """Community detection by label propagation, as LDBC Graphalytics defines it (Raghavan, Albert, Kumara 2007).
 
-label_0(v) = v;  label_i+1(v) = the most frequent label_i among v's neighbours, the least of several, where out- and
-in-neighbours count apart: a neighbour of both kinds counts twice. All labels of a round are those of the round before.
-Exactly `iterations` rounds, or fewer where nothing changes any more. Vertices without neighbours keep their label. A
-label is a vertex; the least is by the user's IDs. Duplicate edges count as often as they are there; a self-loop counts
-v's own label, on a directed graph twice, as v is its own out- and in-neighbour.
+label_0(v) = v;  label_i+1(v) = the most frequent label_i among v's neighbours, the least of several by user ID. A
+neighbour both ways counts twice, a repeated edge as often as it is there. A self-loop counts v's own label, on a
+directed graph twice. Vertices without neighbours keep their label.
 
-Holds 2 IDs, 8 bytes and the degrees a vertex, and a block of lists (gstream.algorithms.support.blocks), an ID for each
-neighbour and 16 bytes for each vertex in it, that must have room for the longest list. A round moves each page once; of
-a directed store with one topology, all pages once a block. A mode does not depend on the order of its labels, so
-devices, blocks and threads change nothing.
+Lists are gathered by blocks (gstream.algorithms.support.blocks). A round moves each page once; of a directed store with
+one topology, all pages once a block. A mode does not depend on the order of its labels, so devices, blocks and threads
+change nothing.
 """
 
 from __future__ import annotations

@@ -1,18 +1,14 @@
 """Greedy colouring: a vertex gets the least colour, from 0, that no neighbour before it has.
 
-The order is that of networkx.greedy_color's strategy `largest_first`, ties by a hash of the natural index, so that
-equal degrees make no long chains and the colours are the same whatever the order of the store. A vertex waits until all
-neighbours before it have a colour (Jones and Plassmann 1993); then it has its own, and tells those behind it. So there
-are as many rounds as vertices on the longest way along which the order ascends, and an edge is looked at three times.
-Neighbours are those in either direction; self-loops don't count.
+The order is that of networkx.greedy_color's strategy `largest_first`. Ties go by a hash of the natural index: equal
+degrees then make no long chains, and colours do not depend on the store's order. A vertex gets its colour when all
+neighbours ahead of it have theirs, and tells those behind it (Jones and Plassmann 1993). So there are as many rounds as
+vertices on the longest ascending path, and an edge is looked at three times. A round reads the lists of the vertices
+that it colours; of a directed store with one topology, the pages of all vertices without a colour.
 
-A vertex that can't have any of the first 64 colours looks for the next 64 in another round, and so on. Where few
-vertices can be coloured at a time, as in cliques, one of the host's threads goes on from each to the next
-(gstream.algorithms.support.lists), after many rounds of a GPU, too, and looks at a list twice.
-
-Holds 16 bytes and 3 bits a vertex, and at the beginning a degree (past 2^32 edges 4 bytes more) and, reordered, a
-natural index. A round visits the lists of the vertices that it colours; of a directed store with one topology, the
-pages of all that have no colour, and all where somebody looks for one past the first 64.
+A vertex that can have none of the first 64 colours looks for the next 64 in another round, and so on. If few vertices
+can be coloured at a time, as in cliques, one host thread goes on from each to the next
+(gstream.algorithms.support.lists); after many rounds it does so instead of a GPU. It looks at a list twice.
 """
 
 from __future__ import annotations

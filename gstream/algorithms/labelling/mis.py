@@ -1,10 +1,8 @@
-"""A maximal independent set: that of a greedy walk over the vertices, small degrees first, for a large one.
+"""A maximal independent set: that of a greedy walk over the vertices, small degrees first, which gives a large set.
 
-No two vertices of the set are neighbours, and every other vertex has a neighbour in it
-(networkx.maximal_independent_set, which draws one). Neighbours are those in either direction; self-loops don't count.
-Vertices of equal degree come by a hash of the natural index, so the set is the same whatever the order of the store.
-
-A round takes two sweeps over undecided vertices.
+No two vertices of the set are neighbours, and every other vertex has a neighbour in it (networkx draws such a set).
+Ties of degree go by a hash of the natural index, so the set does not depend on the store's order. A round takes two
+sweeps over undecided vertices.
 """
 
 from __future__ import annotations

@@ -1,18 +1,17 @@
 """Edges among chosen vertices: induced subgraphs, egonets, and the cross-edges between two sets (GStream thesis, 2).
 
-subgraph: edges with both ends in the set (networkx.subgraph). egonet: the subgraph of the vertices within `radius`
-edges of the sources, along out-edges or either way (networkx.ego_graph). cross: edges from the first set to the second,
-of undirected graphs between them; without a second set, to all other vertices (networkx.edge_boundary, which of
-directed graphs also takes what begins in both sets and ends in the first). Repeated edges and self-loops count each. An
-undirected edge is one row: from the first set to the second, the lesser end first where its ends are in both.
+| | edges | in NetworkX |
+|---|---|---|
+| subgraph | with both ends in the set | subgraph |
+| egonet | of the vertices within `radius` edges of the sources | ego_graph |
+| cross | from the first set to the second, or to all other vertices | edge_boundary, which also takes edges back |
 
-One sweep over the pages that hold lists of chosen vertices counts what each has; rows are then read page by page when
-they are asked for or written (gstream.algorithms.subgraphs.edge_table), so that only what is written grows with the
-answer. A directed store with both topologies is asked for the one where these are fewer pages. Holds 2 bits a vertex;
-egonets what bfs holds, meanwhile, other sets a byte a vertex.
+One sweep over the pages that have lists of chosen vertices counts each page's rows. Rows are read page by page when
+they are asked for or written (edge_table.py), so only what is written grows with the answer. Of two topologies the one
+with fewer such pages is read.
 
-Certificate: all pages are looked at again, sets looked up again (an egonet's proved as bfs's distances), and the edges
-found there are as many as the rows, with the same sum of their hashes.
+Certificate: the sets are looked up again, an egonet's proved by its distances. All pages are read again; they must have
+as many edges as there are rows, with the same sum of hashes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Breadth-first search as a user calls it: distances by the program, predecessors by a pass of their own.
+"""Breadth-first search, up to a radius as khop: distances by a program, predecessors by a pass of their own.
 
-distance(v) = fewest edges of a path along out-edges from the nearest source, as networkx's
-single_source_shortest_path_length; of khop up to a radius, which are the vertices of networkx.ego_graph. Edges of
-undirected graphs lead both ways.
+distance(v) = fewest edges of a path along out-edges from the nearest source (networkx's
+single_source_shortest_path_length, ego_graph).
 """
 
 from __future__ import annotations

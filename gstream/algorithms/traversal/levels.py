@@ -1,13 +1,13 @@
 """Topological levels of a directed graph without cycles, and its longest paths, by peeling (Kahn 1962).
 
-Vertices without in-edges are level 0 and are taken away, then those that are left without, and so on: a vertex's level
-is the number of edges of the longest path that ends there (its place in NetworkX's topological_generations). Every page
-is looked at where it holds a vertex of the level, every edge once. Where few vertices are due at a time, as along long
-paths, one of the host's threads goes on from level to level; after many levels it does so instead of a GPU, whose every
-level is a look at all pages. Where vertices are left over, they hold a cycle, and it is named. A page kernel, not a
-program: counts need a SUM, and a program with SUM would sweep all pages a level.
-With `weighted`, distance is the greatest total weight of a path that ends at v, one vertex alone weighing 0 (NetworkX's
-dag_longest_path_length).
+Vertices without in-edges have level 0 and are taken away, then those that are left without, and so on. A vertex's level
+is the number of edges of the longest path to it (its place in NetworkX's topological_generations). With `weighted`,
+distance is the greatest total weight of a path to v, at least 0 (NetworkX's dag_longest_path_length).
+
+A page is read for each level that it has a vertex of, every edge once. If few vertices are due at a time, as along long
+paths, one host thread goes on from level to level; after many levels it does so instead of a GPU. Vertices that are
+left over hold a cycle, which the error names. This is a page kernel and no program, as a program of SUM would sweep all
+pages for each level.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Shortest paths as a user calls them: the arithmetic fits the weights, so whole-number distances are exact.
+"""Shortest paths by weight. The arithmetic fits the weights, so whole-number distances are exact.
 
 distance(v) = least sum of weights of a path along out-edges from the nearest source (networkx's multi-source Dijkstra).
-Integer weights: sums in u32 where no path can reach 2^32 - 1, else in i64. Float weights: float32, and again in float64
-where that holds no such sums (gstream.algorithms.traversal.float_sums), or at once on request; then a distance is the
-least sum in that arithmetic.
+
+| weights | sums |
+|---|---|
+| whole numbers | u32 where no path can reach 2^32 - 1, else i64 |
+| floats | float32; again in float64 where that holds no such sums (float_sums.py); float64 at once on request |
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Widest paths as a user calls them: the width of a path is its least weight; a vertex's is that of its widest path.
+"""Widest paths: the width of a path is its least weight; a vertex's width is that of its widest path from a source.
 
-NetworkX has no such function; in undirected graphs the widest paths are those of a maximum spanning tree. The width of
-a source is infinite. Weights must be 0 or more. Float weights are compared as float32, integers as 64 bits.
+In undirected graphs the widest paths are those of a maximum spanning tree. Float weights are compared as float32, whole
+numbers as 64 bits.
 """
 
 from __future__ import annotations
