@@ -27,8 +27,8 @@ from gstream.algorithms.components.component_proofs import certify_wcc
 from gstream.algorithms.components.wcc import run_wcc
 from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.support.arguments import unreached
+from gstream.algorithms.support.array_sweep import join_falls
 from gstream.algorithms.support.lists import lists_of
-from gstream.algorithms.support.page_kernels import join_falls
 from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, list_bits, set_bits

@@ -149,13 +149,8 @@ class Peeling:
         due = alone.take(np.bitwise_or.reduce(self.mine))
         if due is None:
             return
-        assert alone.lists is not None
-        first, last = alone.lists[0], alone.lists[-1]
-        queue, ends = np.empty(self.session.meta.vertices, self.session.id_dtype), np.array([0, len(due)])
-        queue[: len(due)] = due
-        given = (first.words, first.places, last.words, last.places, len(self.lists), self.mine[0], self.others[0])
-        fallen = (count, count[:0] if core is None else core, int(self.level[peeling.LEVEL]), queue, ends, alone.most)
-        self.session.look(peeling.peel_alone, *given, *fallen, items=0, long=True)
+        fallen = (count, count[:0] if core is None else core, int(self.level[peeling.LEVEL]))
+        alone.go_on(peeling.peel_alone, due, alone.of_both, (self.mine[0], self.others[0], *fallen))
 
     def _sweep(self, resident: Resident, number: int, kernel: RecordKernel, *arrays: np.ndarray) -> None:
         """The lists of who is `now`; whole pages after some rounds: who becomes due farther on in them falls in the

@@ -20,10 +20,10 @@ import numpy as np
 from gstream.algorithms.components.msf import natural_bytes
 from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.labelling import palette
+from gstream.algorithms.support.array_sweep import join_falls
 from gstream.algorithms.support.blocks import degrees_bytes, most_neighbours, neighbours, neighbours_dtype
 from gstream.algorithms.support.edgerows import natural_names
 from gstream.algorithms.support.lists import OneThread
-from gstream.algorithms.support.page_kernels import join_falls
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
@@ -110,15 +110,9 @@ def _go_on_alone(
     listed = alone.take(due)
     if listed is None:
         return
-    assert alone.lists is not None
-    first, last = alone.lists[0], alone.lists[-1]
     marks = np.full(most_neighbours(session) + 1, session.none, session.id_dtype)
-    queue, ends = np.empty(len(color), session.id_dtype), np.array([0, len(listed)])
-    queue[: len(listed)] = listed
-    ready[:] = following[:] = 0
-    lists = (first.words, first.places, last.words, last.places, len(alone.lists))
-    session.look(palette.color_alone, *lists, color, window, left, marks, queue, ends, alone.most, items=0, long=True)
-    set_bits(following, queue[ends[0] : ends[1]].astype(np.uint64))
+    ready[:] = 0
+    alone.go_on(palette.color_alone, listed, alone.of_both, (color, window, left, marks), following)
 
 
 def certify_coloring(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:

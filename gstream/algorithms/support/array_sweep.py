@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.hostcode.bitmaps import bits_where
 from gstream.hostcode.records import load_kernel
 from gstream.records import RecordKernel
 
@@ -57,3 +58,12 @@ class ArraySweep:
 
     def merge(self, states: list[Any]) -> Any:
         return states[0] if states else self.arrays
+
+
+def join_falls(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+    """Merge GPUs' copies of `left` and `following`: what each took away, and the vertices that fell to 0 by all."""
+    left = arrays["left"]
+    before = left.copy()
+    for copy in copies:
+        left -= before - copy["left"]
+    arrays["following"] |= bits_where((before > 0) & (left == 0))

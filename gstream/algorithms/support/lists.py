@@ -1,8 +1,8 @@
-"""Lists of single vertices in host memory, for what one thread does: work in proportion to the lists that it looks at.
+"""Lists of single vertices in host memory: one thread walks from list to list, in a time linear in the edges.
 
-A sweep costs 50 to 300 us however little there is to do, and a chain of n vertices has n of them. Where host memory has
-room for a topology's pages whole, and for 8 bytes a vertex that say where each list is, one thread walks from list to
-list instead: depth-first search, or peeling by a queue, in a time that is linear in the edges.
+A sweep costs 50 to 300 us however little there is to do, and a chain of n vertices needs n of them. The thread does
+depth-first search, or peels by a queue, instead. It needs host memory for all pages of a topology, and 8 bytes a vertex
+that say where each list is.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 
 from gstream.algorithms.support.session import Session
 from gstream.hostcode.adjacency import find_places
-from gstream.hostcode.bitmaps import count_bits, list_bits
+from gstream.hostcode.bitmaps import count_bits, list_bits, set_bits
 
-FIRST_ROUNDS = 16  # made by sweeps: most graphs have no more, and `places` takes as long as some of them
-MOST_DUE = 1 << 14  # vertices: some 20 ns each, beside what two sweeps take
-ITEM_NS = 20  # that the thread takes for a vertex or an edge
-ROUND_NS = 30_000  # that a GPU takes for a round beside its pages
-PAGES_NS = 1 / 1000  # that it takes for a byte of pages: each round looks at all of them
+FIRST_ROUNDS = 16  # by sweeps: most graphs have no more, and `places` takes as long as some of them
+MOST_DUE = 1 << 14  # vertices that the thread takes at a time: some 20 ns each, less than two sweeps
+ITEM_NS = 20  # of the thread, for a vertex or an edge
+ROUND_NS = 30_000  # of a GPU, for a round without its pages
+PAGES_NS = 1 / 1000  # of a GPU, for a byte of pages: each round looks at all of them
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,12 @@ def _read(session: Session, name: str, weights: bool, places: np.ndarray) -> Lis
 
 
 class OneThread:
-    """The host's thread that goes on alone with rounds that have little to do; a context manager.
+    """The host thread that goes on alone with rounds that have little to do; a context manager.
 
     with OneThread(session, ["out"], beside) as alone:
         ...                                         a round, after which the vertices of the bitmap `due` are due
         if (vertices := alone.take(due)) is not None:
-            ...                                     a kernel over alone.lists, until none is due, or too many are
+            alone.go_on(kernel, vertices, alone.of_first, arrays, due)
     """
 
     def __init__(
@@ -109,9 +109,11 @@ class OneThread:
         self._undo.close()
 
     def rounds_before(self) -> int | None:
-        """Rounds in which a GPU takes about as long as the thread does for all lists: the rest is the thread's, so that
-        their time stays linear in the edges. None: the GPU makes all of them, as lists have no room. For the thread
-        they count as made."""
+        """Rounds that a GPU makes before the thread does the rest; None: all, as lists have no room.
+
+        They take the GPU about as long as the thread takes for all lists, so the time stays linear in the edges. For
+        the thread they count as made.
+        """
         session, room = self._session, not (len(self._names) > 1 and self._capped())
         if not room or not all(has_room(session, name, self._beside, self._weights) for name in self._names):
             return None
@@ -133,6 +135,39 @@ class OneThread:
         if self.lists is None:
             self.lists = self._open()
         return bool(self.lists)
+
+    @property
+    def of_first(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(words, weights or an array of no rows, places) of the first topology."""
+        assert self.lists
+        first = self.lists[0]
+        return first.words, np.empty((0, 0), np.uint8) if first.weights is None else first.weights, first.places
+
+    @property
+    def of_both(self) -> tuple[Any, ...]:
+        """(words, places of the first topology, of the last one, how many there are)."""
+        assert self.lists
+        first, last = self.lists[0], self.lists[-1]
+        return first.words, first.places, last.words, last.places, len(self.lists)
+
+    def go_on(
+        self, kernel: Any, due: np.ndarray, lists: tuple[Any, ...], arrays: tuple[Any, ...],
+        following: np.ndarray | None = None, round: int = 0,
+    ) -> int:  # fmt: skip
+        """kernel(*lists, *arrays, queue, ends, most, counter) from the vertices `due` on, until none is due or more
+        than `most`: their bits are then set in `following`, and no others. The kernel counts rounds from `round` on, if
+        it does; the last one.
+
+        queue: id[V]; ends: int64[3], where those that are due begin in it, where they end, and the round.
+        """
+        session = self._session
+        queue, ends = np.empty(session.meta.vertices, session.id_dtype), np.array([0, len(due), round])
+        queue[: len(due)] = due
+        session.look(kernel, *lists, *arrays, queue, ends, self.most, items=0, long=True)
+        if following is not None:
+            following[:] = 0
+            set_bits(following, queue[ends[0] : ends[1]].astype(np.uint64))
+        return int(ends[2])
 
     def _open(self) -> list[Lists]:
         """The lists of all topologies, or of none: under a cap one topology's pages may go for the other's."""

@@ -19,13 +19,13 @@ import numpy as np
 
 from gstream.algorithms.declaration import SWITCH, Algorithm, Option
 from gstream.algorithms.support.arguments import need_weights
+from gstream.algorithms.support.array_sweep import join_falls
 from gstream.algorithms.support.lists import OneThread
-from gstream.algorithms.support.page_kernels import join_falls
 from gstream.algorithms.support.refusal import check_said, refuse_vertices
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal import dag
-from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, set_bits
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
 from gstream.results.column import Column
 from pagestore.errors import InputError, UsageError
 
@@ -91,29 +91,11 @@ def _peel(
             if weighted:
                 resident.sweep("out", dag.reach_out, (bits, distance), bits)
             resident.sweep("out", dag.peel, (bits, left, following), bits, join=join_falls)
-            if not resident.on_gpu:
-                done += _go_on_alone(session, alone, number + done, left, level, distance, following)
+            if not resident.on_gpu and (due := alone.take(following)) is not None:
+                fallen = (left, level, distance)
+                done = alone.go_on(dag.peel_alone, due, alone.of_first, fallen, following, number + done) - number
         resident.forget(bits)
     return int(last[0]) + done
-
-
-def _go_on_alone(
-    session: Session, alone: OneThread, number: int, left: np.ndarray, level: np.ndarray, distance: np.ndarray,
-    following: np.ndarray,
-) -> int:  # fmt: skip
-    """Peel levels from `number` on as long as few vertices are due (`following`); how many."""
-    due = alone.take(following)
-    if due is None:
-        return 0
-    assert alone.lists is not None
-    lists, queue = alone.lists[0], np.empty(len(level), session.id_dtype)
-    weights = np.empty((0, 0), np.uint8) if lists.weights is None else lists.weights
-    queue[: len(due)] = due
-    ends, following[:] = np.array([0, len(due), number]), 0
-    given = (lists.words, weights, lists.places, left, level, distance, queue, ends, alone.most)
-    session.look(dag.peel_alone, *given, items=0, long=True)
-    set_bits(following, queue[ends[0] : ends[1]].astype(np.uint64))
-    return int(ends[2]) - number
 
 
 def _cycle(session: Session, left: np.ndarray) -> InputError:

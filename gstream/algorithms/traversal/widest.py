@@ -86,22 +86,9 @@ def _bear(session: Session, width: np.ndarray, sources: np.ndarray) -> np.ndarra
         while following.any():
             reached |= following
             if not pull and (due := alone.take(following)) is not None:
-                _bear_alone(session, alone, due, width, reached, following)
+                alone.go_on(width_proof.bear_alone, due, alone.of_first, (width, reached), following)
                 continue
             here[:], following[:] = following, 0
             arrays = (width, here, reached, following, pull)
             session.sweep_among(name, width_proof.bear_widths, arrays, None if pull else here)
     return reached
-
-
-def _bear_alone(
-    session: Session, alone: OneThread, due: np.ndarray, width: np.ndarray, reached: np.ndarray, following: np.ndarray
-) -> None:
-    """Go on with the vertices that are due by one thread; following: those that are due then."""
-    assert alone.lists
-    lists, queue, ends = alone.lists[0], np.empty(len(width), session.id_dtype), np.array([0, len(due)])
-    queue[: len(due)] = due
-    given = (lists.words, lists.weights, lists.places, width, reached, queue, ends, alone.most)
-    session.look(width_proof.bear_alone, *given, items=0, long=True)
-    following[:] = 0
-    set_bits(following, queue[ends[0] : ends[1]].astype(np.uint64))
