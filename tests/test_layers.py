@@ -123,3 +123,11 @@ def test_imports_of_all_kinds_are_seen():
     assert sorted(imports(text, known)) == [
         (1, "gstream.graph"), (2, "gstream.options.values"), (4, "gstream.options"), (6, "gstream.graph"),
     ]  # fmt: skip
+
+
+def test_no_module_gives_a_name_two_values():
+    """The second one would hold in functions above it, too."""
+    for module, path in modules().items():
+        body = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign)]
+        names = [target.id for node in body for target in node.targets if isinstance(target, ast.Name)]
+        assert len(names) == len(set(names)), module

@@ -32,6 +32,7 @@ SMALL = 0.5  # of a value of the vector that an iteration starts from, all of wh
 LEADING = 1 + 1e-9  # what rounding may take from a growth, relative
 MOST_STEPS = 32  # of the search for a greater eigenvalue; of most graphs the first shows that there is none
 ROUNDINGS = 16.0  # of each value in an iteration, and of what it is summed from
+RANK_ROUNDINGS = 4.0  # of a rank: its last multiplication and addition, and what is read
 
 
 def certify_katz(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
@@ -100,11 +101,8 @@ def certify_hits(session: Session, columns: list[Column], options: dict[str, Any
     if not options.get("normalized", True):
         lengths = {"authorities": np.linalg.norm(authority)}
     for name, length in lengths.items():
-        if (
-            found["supersteps"]
-            and session.meta.edges
-            and not abs(length - 1) <= relative_rounding(session) * (1 + len(hub))
-        ):
+        allowed = relative_rounding(session) * (1 + len(hub))
+        if found["supersteps"] and session.meta.edges and not abs(length - 1) <= allowed:
             raise refuse(f"{name} add up to {length:.17g}, or have that length, not 1")
     shares = hub / (hub.sum() or 1.0)
     raw, scale = spread(session, shares), authority.sum() or 1.0
@@ -203,10 +201,6 @@ def _check_length(x: np.ndarray, wanted: float, rounding: float) -> None:
         raise refuse(f"the centralities have length {length:.17g}, not {wanted:.17g}")
 
 
-# Rounding errors of one iteration in L1: of each rank, of its last multiplication and addition, and of what is read.
-ROUNDINGS = 4.0
-
-
 def certify_pagerank(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Bound the L1 error of ranks; returns the bound. Raises CertificateError when the run promised less."""
     rank = columns[0].values
@@ -217,7 +211,7 @@ def certify_pagerank(session: Session, columns: list[Column], options: dict[str,
     # be equal (repeated edges); so is what vertices without edges give to all, which is summed by blocks.
     blocks, last = divmod(session.meta.vertices, BLOCK)
     terms = (session.meta.max_in_degree + blocks + (BLOCK if blocks else last)) / 2
-    rounding = ROUNDINGS * float(np.finfo(rank.dtype).eps) + terms * float(np.finfo(np.float64).eps)
+    rounding = RANK_ROUNDINGS * float(np.finfo(rank.dtype).eps) + terms * float(np.finfo(np.float64).eps)
     allowed = alpha * found["l1_change"] + rounding if found["supersteps"] else 2.0
     bound = residual / (1 - alpha)
     if not residual <= allowed:
