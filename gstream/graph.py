@@ -16,6 +16,7 @@ import numpy as np
 from gstream.algorithms.execute import execute
 from gstream.algorithms.registry import LIKE, find_algorithm
 from gstream.engine.turns import GRAPHS, Turn, in_turn
+from gstream.language.loading import is_program_path, load_program
 from gstream.language.program import Program
 from gstream.methods import Methods
 from gstream.options.run_options import RunOptions
@@ -121,8 +122,6 @@ class Graph(Methods):
         an instance's too, have their numbers in the order of every result's rows: ascending vertex IDs. Values of MIN
         programs that are INF are null.
         """
-        from gstream.language.loading import is_program_path, load_program
-
         if isinstance(program, str):
             if not is_program_path(program):
                 name = find_algorithm(program).name

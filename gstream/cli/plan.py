@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gstream.algorithms.execute import check_ends
+from gstream.algorithms.registry import ALGORITHMS, find_algorithm
 from gstream.cli.quick import skip_blas_for
 from gstream.cli.run_arguments import check_asked, engine_options, own_options, parse_parameters, takes_run_options
 from gstream.cli.run_help import RunCommand
 from gstream.cli.terminal import print_json, print_pairs
+from gstream.language.loading import is_program_path, load_program
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_seconds
 
@@ -58,8 +61,6 @@ def planned_supersteps(algorithm: str, own: dict[str, Any], max_supersteps: int 
 
     None: as many as the frontier lasts, or USUAL_STEPS as an example of a program that visits all pages each time.
     """
-    from gstream.algorithms.registry import ALGORITHMS
-
     known = ALGORITHMS[algorithm].defaults | own if algorithm in ALGORITHMS else {}
     if known.get("iterations") is not None:
         return known["iterations"], "exact"
@@ -74,10 +75,7 @@ def planned_supersteps(algorithm: str, own: dict[str, Any], max_supersteps: int 
 
 def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: dict[str, str]) -> Program:
     """The program that `algorithm` runs; a source that is not named, for no plan depends on it, is the first vertex."""
-    from gstream.algorithms.execute import check_ends
-    from gstream.algorithms.registry import ALGORITHMS, find_algorithm
     from gstream.algorithms.support.session import Session
-    from gstream.language.loading import is_program_path, load_program
 
     if is_program_path(algorithm):
         return load_program(algorithm)(**parameters)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 
+from gstream.language.loading import is_program_path
+
 
 def skip_blas() -> None:
     """Let Numba find no SciPy: it would load all of scipy.linalg to see whether a dot product could use BLAS.
@@ -25,7 +27,6 @@ def skip_blas() -> None:
 def skip_blas_for(algorithm: str) -> None:
     """`skip_blas` for a run; for one of a program of the user's own only where OpenBLAS could not have its memory."""
     from gstream.cli.scarce import BLAS_BYTES, has_room
-    from gstream.language.loading import is_program_path
 
     if not is_program_path(algorithm) or not has_room(BLAS_BYTES):
         skip_blas()

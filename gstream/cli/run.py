@@ -5,13 +5,16 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gstream.algorithms.declaration import EDGE, STORED_EDGE, VERTEX, Algorithm
+from gstream.algorithms.execute import check_checkpoint
+from gstream.algorithms.registry import ALGORITHMS, find_algorithm
 from gstream.cli.compiling import LEAST_SECONDS, compile_time
 from gstream.cli.failures import stops_when_kept
 from gstream.cli.paths import refuse_existing, refuse_overwriting, refuse_twice
@@ -28,6 +31,7 @@ from gstream.cli.run_help import RunCommand
 from gstream.cli.supervisor import Link, Task, supervise
 from gstream.cli.surroundings import refuse_closed
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
+from gstream.language.loading import is_program_path
 from gstream.telemetry.progress import step_line
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_count, show_seconds, show_things
@@ -78,15 +82,16 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
 
         start_cuda(list(task.numbers))
     check_asked(given, own, parameters)
+    known = None if is_program_path(algorithm) else find_algorithm(algorithm)
     options |= checkpoint_options(given)
-    check_kept(algorithm, options)
+    check_kept(known, options)
     inputs = [value for value in own.values() if isinstance(value, Path)]
     force = given["force"] or task.replace
     if output == TO_STDOUT and given["json"]:
         raise UsageError("--json and -o - both want standard output. Write the answer to a file.")
     if output == TO_STDOUT:
         refuse_closed(output)
-    check_written(store, algorithm, inputs, output, trace, given["plot"], given["ldbc"], force)
+    check_written(given, known, inputs, force)
     check_plot(algorithm, given["plot"], force)
     link.tell("checked")
 
@@ -96,7 +101,7 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
     with ProgressBar() as bar, tracing(trace) as spans, stops_when_kept(given["checkpoint"] is not None) as stop:
         options |= {"trace": spans, "progress": StepLine(bar, link), "stop": stop}
         with gstream.open(store, **options) as graph:
-            check_columns(graph, algorithm, output, given["ldbc"])
+            check_columns(graph, known, output, given["ldbc"])
             graph.engine().measure()  # its own kernels are not the run's
             began = time.perf_counter()
             with compile_time() as compiled:
@@ -113,16 +118,13 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
     show(summary, result, output, given["json"], given["resume"])
 
 
-def check_kept(algorithm: str, options: dict[str, Any]) -> None:
+def check_kept(known: Algorithm | None, options: dict[str, Any]) -> None:
     """Raise, before anything is read, where options about checkpoints contradict each other or the algorithm."""
-    from gstream.algorithms.execute import check_checkpoint
-    from gstream.algorithms.registry import find_algorithm
-    from gstream.language.loading import is_program_path
     from gstream.options.run_options import RunOptions
 
     checked = RunOptions(**options)
-    if checked.checkpoint is not None and not is_program_path(algorithm):
-        check_checkpoint(find_algorithm(algorithm), {})
+    if checked.checkpoint is not None and known is not None:
+        check_checkpoint(known, {})
 
 
 def gpus_of(options: dict[str, Any]) -> list[int]:
@@ -133,23 +135,17 @@ def gpus_of(options: dict[str, Any]) -> list[int]:
     return [spec.seed for spec in specs if spec.kind == "cuda"]
 
 
-def check_written(
-    store: Path, algorithm: str, inputs: Sequence[Path | None], output: Path | None, trace: Path | None,
-    plot: Path | None, ldbc: bool, force: bool,
-) -> None:  # fmt: skip
+def check_written(given: dict[str, Any], known: Algorithm | None, inputs: list[Path], force: bool) -> None:
     """Raise, before anything is computed, where a file of the run can't be written or is one that the run reads."""
-    from gstream.algorithms.declaration import EDGE, STORED_EDGE, VERTEX
-    from gstream.algorithms.registry import find_algorithm
-    from gstream.language.loading import is_program_path
     from gstream.results.files import check_output
 
-    program = Path(algorithm.rpartition(":")[0] or algorithm)
-    read = [path for path in (store, program, *inputs) if path is not None]
-    written = [path for path in (output, trace, plot) if path not in (None, TO_STDOUT)]
+    algorithm, output, trace, ldbc = given["algorithm"], given["output"], given["trace"], given["ldbc"]
+    read = [given["store"], Path(algorithm.rpartition(":")[0] or algorithm), *inputs]
+    written = [path for path in (output, trace, given["plot"]) if path not in (None, TO_STDOUT)]
     refuse_overwriting(written, read)
     refuse_twice(written)
     if output is not None:
-        rows = VERTEX if is_program_path(algorithm) else find_algorithm(algorithm).rows
+        rows = VERTEX if known is None else known.rows
         check_output(output, ldbc, rows in (EDGE, STORED_EDGE))
         if ldbc and rows != VERTEX:
             raise UsageError(f"--ldbc: is for answers with a row a vertex, which {algorithm}'s are not. Leave it out.")
@@ -161,16 +157,13 @@ def check_written(
         refuse_existing(trace, force, example="run.json")
 
 
-def check_columns(graph: Graph, algorithm: str, output: Path | None, ldbc: bool) -> None:
+def check_columns(graph: Graph, known: Algorithm | None, output: Path | None, ldbc: bool) -> None:
     """Raise, before anything is computed, where the output's format has weights and the answer's edges have none."""
-    from gstream.algorithms.declaration import STORED_EDGE
-    from gstream.algorithms.registry import find_algorithm
-    from gstream.language.loading import is_program_path
-    from gstream.results.files import check_edge_columns
-
-    if output is None or ldbc or is_program_path(algorithm):
+    if output is None or ldbc or known is None:
         return
-    if find_algorithm(algorithm).rows == STORED_EDGE and not graph.info["weighted"]:
+    if known.rows == STORED_EDGE and not graph.info["weighted"]:
+        from gstream.results.files import check_edge_columns
+
         check_edge_columns(output, ("source", "target"))
 
 
@@ -178,8 +171,6 @@ def check_plot(algorithm: str, plot: Path | None, force: bool) -> None:
     """Raise, before anything is computed, where no plot can be drawn."""
     if plot is None:
         return
-    from gstream.algorithms.registry import ALGORITHMS
-
     plotted = [one.name for one in ALGORITHMS.values() if one.plotted]
     if algorithm not in plotted:
         raise UsageError(f"--plot: draws what {', '.join(plotted)} counts; {algorithm} has no plot. Leave it out.")
@@ -216,8 +207,6 @@ class StepLine:
 
 def start(graph: Graph, algorithm: str, own: dict[str, Any], parameters: dict[str, str], certify: bool) -> Result:
     """Run an algorithm by its name, or a program by its path."""
-    from gstream.language.loading import is_program_path
-
     if is_program_path(algorithm):
         return graph.run(algorithm, **parameters)
     return graph.execute(algorithm, own, certify)

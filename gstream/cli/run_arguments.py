@@ -13,6 +13,7 @@ import typer
 
 from gstream.algorithms.declaration import NUMBER, SWITCH, VERTEX_SET, VERTICES, WHOLE, Algorithm, Option, flag
 from gstream.algorithms.registry import ALGORITHMS, OPTIONS, find_algorithm
+from gstream.language.loading import is_program_path
 from pagestore.errors import UsageError
 
 MOST_GPUS = 1024  # no machine has more
@@ -210,7 +211,6 @@ def checkpoint_options(given: dict[str, Any]) -> dict[str, Any]:
 def check_asked(given: dict[str, Any], own: dict[str, Any], parameters: dict[str, str]) -> None:
     """UsageError, in the command line's words, for an option that the algorithm does not have."""
     from gstream.algorithms.execute import check_certificate
-    from gstream.language.loading import is_program_path
 
     algorithm, certify, store = given["algorithm"], given["certify"], str(given["store"])
     if store in ALGORITHMS and algorithm not in ALGORITHMS:

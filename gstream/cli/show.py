@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gstream.algorithms.registry import find_algorithm
+from gstream.language.loading import is_program_path, load_program
 from pagestore.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,9 +61,7 @@ def cuda_text(algorithm: str, id_bytes: int, weight: np.dtype) -> str:
     import numpy as np
 
     from gstream.algorithms.cuda_units import units_of
-    from gstream.algorithms.registry import find_algorithm
     from gstream.cudacode.generate import UnitShape, unit_of
-    from gstream.language.loading import is_program_path, load_program
 
     ids = np.dtype(f"<u{id_bytes}")
     if is_program_path(algorithm):
@@ -71,9 +71,6 @@ def cuda_text(algorithm: str, id_bytes: int, weight: np.dtype) -> str:
 
 
 def _program_class(algorithm: str) -> type[Program]:
-    from gstream.algorithms.registry import find_algorithm
-    from gstream.language.loading import is_program_path, load_program
-
     if is_program_path(algorithm):
         return load_program(algorithm)
     found = find_algorithm(algorithm)

@@ -10,9 +10,12 @@ import threading
 import traceback
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-from gstream.language.program import Program
 from pagestore.errors import GstreamError, InputError, UsageError
+
+if TYPE_CHECKING:
+    from gstream.language.program import Program
 
 # One thread runs a file of a user's at a time: its module is looked up by its name until it has run. A fork does not
 # wait for the file, whose end is the user's matter: the child begins with a lock of its own.
@@ -32,6 +35,8 @@ def load_program(name: str) -> type[Program]:
     The file is run as a module of its own. Raises InputError when there is no such file, UsageError when it fails or
     the class is not in it, ProgramError (a UsageError) when the program is outside the accepted subset.
     """
+    from gstream.language.program import Program  # which loads NumPy; `gstream --help` loads this file
+
     path, _, wanted = name.partition(":") if name.endswith(".py") else name.rpartition(":")
     module = _run_file(Path(path))
     found = {
