@@ -78,20 +78,11 @@ def generate(
         write_list(source, out, threads, json)
         return
     options = ConvertOptions(
-        memory_bytes=memory_bytes(memory),
-        threads=threads,
-        directed=False if undirected else None,
-        dedupe=dedupe,
-        drop_self_loops=drop_self_loops,
-        topology=topology,
-        order=order,
-        page_bytes=parse_size(page_size, "--page-size") or 0,
-        id_bytes=id_bytes,
-        workdir=workdir,
-        resume=resume,
+        memory_bytes=memory_bytes(memory), threads=threads, directed=False if undirected else None, dedupe=dedupe,
+        drop_self_loops=drop_self_loops, topology=topology, order=order, columns=columns,
+        page_bytes=parse_size(page_size, "--page-size") or 0, id_bytes=id_bytes, workdir=workdir, resume=resume,
         replace=force,
-        columns=columns,
-    )
+    )  # fmt: skip
     with compile_time() as compiled:
         build(source, out, options, dry_run, verify, json, compiled)
 

@@ -1,31 +1,27 @@
 """The GPU's back end: a program printed as CUDA C++ around the kernels of cuda/, compiled once and kept on disk.
 
     unit = unit_of(type(program), UnitShape(id_dtype, weight_dtype, degree_dtype))
-    cubin = unit.compile("sm_90")                  # a path; DeviceMissingError where nvcc is needed and missing
-    unit.kernels["push_kernel"].packing(unit.context_bytes)      # "PPQP...40s", what PyCUDA's `prepare` wants
+    cubin = unit.compile("sm_90")                  # a path; DeviceMissingError if nvcc is needed and missing
+    unit.kernels["push_kernel"].packing(unit.context_bytes)      # "PPQP...40s", as PyCUDA's `prepare` wants it
     unit.context(code)                             # bytes: the last argument of a program's kernels; code: HostCode
 
-Parameters, members, own and totals stay HostCode's (gstream.hostcode): its ints and floats are the context, so
-code.set_superstep, set_totals and halt serve both back ends.
+Parameters, members, own and totals are HostCode's (gstream.hostcode), and so are the arrays, on the device. Every
+argument is 8 bytes wide. What differs:
 
-Arrays are those of gstream.hostcode, on the device; every argument is 8 bytes wide. What differs
-    parts    uint32[m, 4]  (page, first, end, group), by gstream.paging.gpu_parts.make_parts; a launch does
-             part_count of them from part_first on
-    entries  of pages that lie scattered, ENTRY[base] as gstream.devices.gpu.stream_lane has it; null: page p in row p
-    - base claims   uint64[2], zero before and after a launch, which must not share them with another under way
-    course   struct Course of cuda/ahead.cu (gstream.devices.gpu.autonomous): what supersteps that the GPU makes by
-    itself go
-             by, claims among it; told: struct Told, in pinned host memory
-    source   messages where `premessage`, else values, of push as of pull (the host's push takes values always)
-    carry    a sum for each part that has a piece of a list, of a pull of sums, at place_of[part]; hot: so many sources
+    parts    uint32[m, 4]  (page, first, end, group), of gstream.paging.gpu_parts.make_parts; a launch takes part_count
+             of them from part_first on
+    entries  of pages that lie scattered: ENTRY[base], see gstream.devices.gpu.stream_lane; null: page p is in row p
+    - base claims   uint64[2], zero before and after a launch; two launches that overlap have two
+    course   struct Course of cuda/ahead.cu: what autonomous supersteps go by; told: struct Told, in pinned host memory
+    source   messages if `premessage`, else values, of push as of pull (the host's push takes values always)
+    carry    of a pull of sums: a sum for each part that has a piece of a list, at place_of[part]; hot: so many sources
              come from shared memory
-    edges    uint64[1], counted up
-    copies   uint64[peers], device addresses of the peers' slices, the own one among them, in order of devices
-Edge counts of a pull that stops early may be up to 4 a lane more than the host's.
+    edges    uint64[1], counted up; of a pull that stops early up to 4 a lane more than the host's
+    copies   uint64[peers], device addresses of all devices' slices, in order of devices
 
-Launches: blocks of kernel.threads threads. start, apply, totals, reopen: one block for each BLOCK = 8,192 vertices of
-[first, last); first is a multiple of BLOCK. All others take any number of blocks. Push and pull: a warp takes one part
-after the other, so as many blocks as have a part for each warp are right, and no more than run at once.
+A launch has blocks of kernel.threads threads. start, apply, totals and reopen have one block for each BLOCK = 8,192
+vertices of [first, last); first is a multiple of BLOCK. All others take any number of blocks. In push and pull a warp
+takes one part after the other, so the best number is one part a warp, and no more blocks than run at once.
 """
 
 from gstream.cudacode.generate import Kernel, Unit, UnitShape, unit_of
