@@ -86,14 +86,13 @@ def run_betweenness(
         )
     elif source is not None:
         found["definition"] = "of paths from the named sources alone, not scaled up"
-    found |= session.finish(levels, True)
+    note = ""
     if sampled and len(sources) == 1 and np.isnan(drawn).any():
-        said = (
+        note = (
             f"vertex {found['sampled'][0]} has no betweenness (NaN): it is the only source, and paths from a vertex "
             "say nothing about the vertex itself. Draw 2 or more (--k 2)"
         )
-        found["note"] = f"{found['note']}; {said}" if "note" in found else said
-    return [Column("betweenness", walk.between)], found
+    return [Column("betweenness", walk.between)], found | session.finish(levels, True, note)
 
 
 def drawn_sources(session: Session, k: int | None, seed: int | None, source: Any) -> np.ndarray:

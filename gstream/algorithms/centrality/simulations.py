@@ -11,6 +11,7 @@ values; others have 0.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -83,27 +84,24 @@ def run_heat(session: Session, initial: Any, iterations: int = 10, rate: float |
         rate = 1 / (float(inflow.max(initial=0.0)) or 1.0)
     if not (rate >= 0 and math.isfinite(rate)):
         raise UsageError(f"--rate {rate}: must be a number of at least 0. Leave it out for one that is stable.")
-    answer, found = _simulate(session, Heat(initial=values, inflow=inflow, rate=rate), iterations, "temperature")
-    return answer, found | _outside(values, answer[0].values, rate, inflow, found)
+    program = Heat(initial=values, inflow=inflow, rate=rate)
+    return _simulate(session, program, iterations, "temperature", lambda after: _outside(values, after, rate, inflow))
 
 
-def _outside(
-    before: np.ndarray, after: np.ndarray, rate: float, inflow: np.ndarray, found: dict[str, Any]
-) -> dict[str, str]:
-    """A note where temperatures left the range of the initial ones, which no stable rate lets them."""
+def _outside(before: np.ndarray, after: np.ndarray, rate: float, inflow: np.ndarray) -> str:
+    """A note if temperatures left the range of the initial ones, which no stable rate lets them; else ""."""
     if len(before) == 0:
-        return {}
+        return ""
     low, high = float(before.min()), float(before.max())
     slack = ROUNDING * max(abs(low), abs(high))
     inside = (after >= low - slack) & (after <= high + slack)  # False of NaN
     if inside.all():
-        return {}
+        return ""
     count, stable = int(np.count_nonzero(~inside)), 1 / float(inflow.max())
-    said = (
+    return (
         f"unstable: {count} of {len(after)} temperatures are outside the initial ones, {low:g} to {high:g}. --rate "
         f"{rate:g} is more than {stable:g}, to which heat is stable; pass less, or leave it out"
     )
-    return {"note": f"{found['note']}; {said}" if "note" in found else said}
 
 
 def run_circuit(session: Session, initial: Any, iterations: int = 10) -> Answer:
@@ -125,10 +123,12 @@ def run_neural(session: Session, initial: Any, iterations: int = 10) -> Answer:
     return _simulate(session, Neural(initial=values), iterations, "activation")
 
 
-def _simulate(session: Session, program: Program, iterations: int, name: str) -> Answer:
+def _simulate(
+    session: Session, program: Program, iterations: int, name: str, noted: Callable[[np.ndarray], str] = lambda _: ""
+) -> Answer:
     outcome = session.run(program, max_supersteps=iterations, exactly=True)
     wild = count_not_finite(outcome.value, 0)
-    found = session.finish(outcome.supersteps, True) | ({"not_finite": wild} if wild else {})
+    found = session.finish(outcome.supersteps, True, noted(outcome.value)) | ({"not_finite": wild} if wild else {})
     return [Column(name, outcome.value)], found
 
 
