@@ -16,7 +16,7 @@
     record.note_end(hubs, ends)              ends: the last neighbour of every large page, as a statement
 The other parameters are arrays and numbers. A kernel returns nothing; `return` leaves the record. Arrays that it writes
 are named with how copies of several GPUs become one: "or", "min", "max", "sum" (of what each added), "one" (a copy that
-changed an element is right), "note" (gstream.algorithms.traversal.distance_proof_kernels), "own" (the caller of the
+changed an element is right), "note" (gstream.algorithms.support.shared), "own" (the caller of the
 sweep merges them). A test at its beginning that leaves the record lets GPUs pass over a list before they read it.
 `gstream show --cuda` prints kernels for arrays of usual types. Those follow from their names, or are said beside how
 copies become one: "float64[]", "float64[] sum" (gstream.records.usual).

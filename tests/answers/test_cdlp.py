@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms.labelling.labels import DISTINCT, gather_labels
+from gstream.algorithms.labelling.cdlp import DISTINCT, gather_labels
 from gstream.algorithms.support.blocks import Range, gather
 from gstream.algorithms.support.session import Session
 from pagestore.errors import ResourceError, UsageError

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 
 import gstream
 from gstream.algorithms.centrality import reach, simulations
-from gstream.algorithms.centrality import step_proofs as stepproof
 from gstream.algorithms.centrality.search_proofs import SEARCHES, certify_closeness, certify_harmonic
 from gstream.algorithms.density import triangle_proofs as spots
 from gstream.algorithms.density import triangles
@@ -28,9 +27,9 @@ COUNTED = {
     "harmonic": (reach.run_harmonic, certify_harmonic),
 }
 STEPPED = {
-    "heat": (simulations.run_heat, stepproof.certify_heat),
-    "circuit": (simulations.run_circuit, stepproof.certify_circuit),
-    "neural": (simulations.run_neural, stepproof.certify_neural),
+    "heat": (simulations.run_heat, simulations.certify_heat),
+    "circuit": (simulations.run_circuit, simulations.certify_circuit),
+    "neural": (simulations.run_neural, simulations.certify_neural),
 }
 SAMPLED = {"closeness": [{}, {"wf_improved": False}, {"k": 9, "seed": 4}], "harmonic": [{}, {"k": 9, "seed": 4}]}
 STEPS = [{}, {"iterations": 0}, {"iterations": 3}]

@@ -1,5 +1,5 @@
 """Certificates of centralities: one more iteration, by code of its own
-(gstream.algorithms.traversal.distance_proof_kernels), and what it moves.
+(gstream.algorithms.traversal.distance_proofs), and what it moves.
 
 An iteration makes a difference by so much larger at most, so the residual must be what the run's last change promises,
 beside rounding. Katz: alpha * D in L1, D the greatest out-degree; x is within residual / (1 - alpha * D) of the fixed
@@ -21,7 +21,6 @@ from gstream.algorithms.centrality.centralities import length_of, restarts
 from gstream.algorithms.centrality.pagerank import preference_of
 from gstream.algorithms.support.refusal import refuse
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.traversal.distance_proofs import check_change
 from gstream.hostcode.generate import BLOCK
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.records import record_kernel
@@ -149,6 +148,13 @@ def _not_negative(column: Column) -> np.ndarray:
     if (values < 0).any():  # sums of what is not negative can't be
         raise refuse(f"column {column.name} has a negative value")
     return values
+
+
+def check_change(found: dict[str, Any], tol: float, ends: bool = True) -> None:
+    """Raise CertificateError where the last change is not what a run that says it converged ends at. ends: at `tol`."""
+    change = found["l1_change"]
+    if not change >= 0 or (ends and found["converged"] and found["supersteps"] and not change <= tol):
+        raise refuse(f"the summary says that the last change was {change:.3g}, and the run ends at {tol:.3g}")
 
 
 def _check_leading(x: np.ndarray, growth: float, step: Callable[[np.ndarray], np.ndarray]) -> None:

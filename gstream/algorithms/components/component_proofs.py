@@ -1,4 +1,5 @@
-"""Certificates of components: a forest that spans each, and labels that no edge crosses."""
+"""Certificate of components: no edge joins two labels, there are as many labels as trees of an independent union-find
+over all edges, and each label is the least member of its class."""
 
 from __future__ import annotations
 
@@ -36,33 +37,6 @@ def certify_wcc(session: Session, columns: list[Column], options: dict[str, Any]
         raise refuse(f"there are {np.count_nonzero(used)} labels and {trees} components")
     check_said(found, components=trees)
     return {"holds": True, "proves": f"{show_things(trees, 'component')}, each connected and named by its least vertex"}
-
-
-@kernel
-def find_cycle(predecessor, distance, seen):
-    """A vertex on a cycle of predecessors of equal distance, or V. seen: u1[V], zero.
-
-    Predecessors that are nearer end a walk: no cycle leads through them.
-    """
-    none, count = ~predecessor.dtype.type(0), u64(len(predecessor))
-    for start in range(count):
-        v = start
-        while seen[v] == 0:
-            seen[v] = 1
-            above = predecessor[v]
-            if above == none or distance[above] != distance[v]:
-                break
-            v = u64(above)
-            if seen[v] == 1:
-                return v
-        v = start
-        while seen[v] == 1:
-            seen[v] = 2
-            above = predecessor[v]
-            if above == none or distance[above] != distance[v]:
-                break
-            v = u64(above)
-    return count
 
 
 @helper

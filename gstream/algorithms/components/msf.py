@@ -8,6 +8,11 @@ and work.
 Certificate: (1) the forest's edges close no cycle; (2) no edge of the graph joins two of its trees; (3) every edge of
 the graph is in the forest, or comes after the greatest edge on the forest's path between its ends (Tarjan 1983, Data
 Structures and Network Algorithms, chapter 6).
+
+Its kernels take vertices by natural index. The forest's edges are joined in ascending order, the smaller tree under the
+larger one, never shortened, so ways up have at most log2(V) steps. up: id[V], a root is its own; link: id[V], the place
+in the order of the edge that joined v to up[v], all bits set at a root. Links ascend on the way up. So the greatest
+edge on the path between two vertices is the last one climbed until the ways from both meet.
 """
 
 from __future__ import annotations
@@ -16,13 +21,17 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.components import boruvka, spanning_proof
+from gstream.algorithms.components import boruvka
 from gstream.algorithms.declaration import EDGE, Algorithm
 from gstream.algorithms.support.arguments import need_weights
 from gstream.algorithms.support.edgerows import check_ascending, edge_columns, natural_names
 from gstream.algorithms.support.refusal import check_said, refuse, refuse_edge
 from gstream.algorithms.support.session import Session
+from gstream.algorithms.support.shared import named, note, set_bit
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits
+from gstream.hostcode.casts import u64
+from gstream.hostcode.jit import kernel
+from gstream.records import record_kernel
 from gstream.results.column import Column
 from pagestore.errors import UsageError
 from pagestore.sizes import show_things
@@ -34,11 +43,62 @@ ALGORITHM = Algorithm(
     columns=("source", "target", "weight"), rows=EDGE,
     proof="certify_msf", proof_bytes=37, certificate="exact", needs="an undirected store with weights", weights=True,
     holds="26 to 32, reordered 4 more; of the answer 22 to 28 an edge",
-    units=(".boruvka:scan_lists settle_shared",), proof_units=(".spanning_proof:check_edges",),
+    units=(".boruvka:scan_lists settle_shared",), proof_units=("check_edges",),
 )  # fmt: skip
 
 WAYS = 64  # times that ways to roots are halved: as many as bits of their lengths
 SUMMED = 1 << 20  # weights whose sum is taken at once: no sum of so many 4-byte integers leaves 64 bits
+
+
+@kernel
+def join_trees(source, target, up, link, size):
+    """Join the forest's edges in their order, by one thread; returns how many came before the first that closes a
+    cycle. size: id[V] of ones."""
+    for place in range(u64(len(source))):
+        a, b = u64(source[place]), u64(target[place])
+        while up[a] != a:
+            a = u64(up[a])
+        while up[b] != b:
+            b = u64(up[b])
+        if a == b:
+            return place
+        if size[a] > size[b]:
+            a, b = b, a
+        up[a], link[a] = b, place
+        size[b] += size[a]
+    return u64(len(source))
+
+
+@record_kernel(met="or", across="note", less="note")
+def check_edges(record, natural, up, link, source, target, weight, met, across, less):
+    """Hold every edge against the greatest one on the forest's path between its ends.
+
+    across, less: failure as in proofs, of edges that join two trees, and of edges that come before that one in the
+    order of (weight, lesser end, greater end). met: bits of the forest's edges that are there.
+    """
+    v, none = record.vertex, ~link.dtype.type(0)
+    mine = named(natural, v)
+    for u in record.neighbours():
+        theirs, heavy = named(natural, u), record.weight()
+        if theirs <= mine:  # the other end's list has it
+            continue
+        a, b, last = mine, theirs, none
+        while a != b and (link[a] != none or link[b] != none):
+            if link[a] < link[b]:
+                last, a = link[a], u64(up[a])
+            else:
+                last, b = link[b], u64(up[b])
+        if a != b:
+            note(across, v, u)
+            continue
+        place = u64(last)
+        if heavy != weight[place]:
+            if heavy < weight[place]:
+                note(less, v, u)
+        elif (mine, theirs) < (u64(source[place]), u64(target[place])):
+            note(less, v, u)
+        elif mine == source[place] and theirs == target[place]:
+            set_bit(met, place)
 
 
 def run_msf(session: Session) -> tuple[list[Column], dict[str, Any]]:
@@ -144,14 +204,14 @@ def certify_msf(session: Session, columns: list[Column], options: dict[str, Any]
     up, size = np.arange(vertices, dtype=session.id_dtype), np.ones(vertices, session.id_dtype)
     link, met = np.full(vertices, session.none, session.id_dtype), bitmap(edges)
     session.reserve(order, source, target, weight, up, size, link, met)
-    closing = int(spanning_proof.join_trees(source, target, up, link, size))
+    closing = int(join_trees(source, target, up, link, size))
     if closing < edges:
         names = session.store.user_ids
         ends = [names(int(v), int(v) + 1)[0] for v in (source[closing], target[closing])]
         raise refuse(f"the edge between {ends[0]} and {ends[1]} closes a cycle")
     across, less = np.zeros(3, np.int64), np.zeros(3, np.int64)
     arrays = (natural_names(session), up, link, source, target, weight, met, across, less)
-    session.sweep(session.meta.topologies[0], spanning_proof.check_edges, arrays)
+    session.sweep(session.meta.topologies[0], check_edges, arrays)
     refuse_edge(session, across, "the edge between {u} and {v} joins two trees")
     refuse_edge(session, less, "the edge between {u} and {v} is less than one on the forest's path between them")
     if count_bits(met) != edges:

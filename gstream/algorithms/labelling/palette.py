@@ -209,7 +209,7 @@ def color_alone(words, places, words_in, places_in, ways, color, window, left, m
 
 @record_kernel(color="uint32[]", met="or", failure="note")
 def check_colors(record, color, first, met, failure):
-    """failure (gstream.algorithms.traversal.distance_proof_kernels): edges between vertices of one color. met: u64[V],
+    """failure (gstream.algorithms.traversal.distance_proofs): edges between vertices of one color. met: u64[V],
     bit i: some neighbour has the colour first + i, which is less than the vertex's own."""
     v = record.vertex
     mine, mets = color[v], u64(0)

@@ -70,7 +70,7 @@ ALGORITHMS = (
         needs="any topology", holds="as bfs, and 2",
         units=("gstream.programs.bfs:BFS", "..traversal.bothways:step_both", ".extract:count_edges"),
         proof_units=(
-            "..traversal.nearest:nearest_by_hops", "..traversal.distance_proof_kernels:check_hops",
+            "..traversal.nearest:nearest_by_hops", "..traversal.distance_proofs:check_hops",
             "..traversal.bothways:check_both", ".extract:sum_edges sum_plain_edges",
         ),
     ),

@@ -34,7 +34,7 @@ ALGORITHMS = (
         plan="program_of_bfs", proof=".distance_proofs:certify_bfs", proof_bytes=8, certificate="exact", kept=True,
         needs="any topology", holds="8, heads 16, predecessors 4",
         program="gstream.programs.bfs:BFS", units=(".nearest:nearest_by_hops",),
-        proof_units=(".distance_proof_kernels:check_hops",),
+        proof_units=(".distance_proofs:check_hops",),
     ),
     Algorithm(
         "khop", "vertices within some edges of a source",
@@ -44,7 +44,7 @@ ALGORITHMS = (
         needs="any topology", holds="8, heads 16",
         program="gstream.programs.bfs:BFS", units=(".bothways:step_both",),
         proof_units=(
-            ".nearest:nearest_by_hops", ".distance_proof_kernels:check_hops", ".bothways:check_both",
+            ".nearest:nearest_by_hops", ".distance_proofs:check_hops", ".bothways:check_both",
         ),
     ),
 )  # fmt: skip

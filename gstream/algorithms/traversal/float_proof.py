@@ -19,11 +19,21 @@ import numpy as np
 
 from gstream.algorithms.support.refusal import check_edges, refuse, refuse_vertices
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.traversal import distance_proof_kernels
+from gstream.algorithms.support.shared import note, onward
 from gstream.algorithms.traversal.float_sums import DEEP, is_deep
 from gstream.programs.sssp import SSSP64
+from gstream.records import record_kernel
 
 ROUNDING = {np.dtype(np.float32): 2.0**-24, np.dtype(np.float64): 2.0**-53}  # of one addition, relative
+
+
+@record_kernel(failure="note")
+def check_lengths(record, score, pull, failure):
+    """No edge u -> v has score[v] > score[u] + weight; score: float64[V], inf where there is no path."""
+    for other in record.neighbours():
+        u, v = (other, record.vertex) if pull else (record.vertex, other)
+        if onward(score, u, record.weight()) < score[v]:
+            note(failure, u, v)
 
 
 def distance_error(
@@ -58,5 +68,5 @@ def _float64_distances(session: Session, sources: np.ndarray) -> np.ndarray:
     name, pull = session.gathers()
     session.reserve(wide)
     said = "vertex {v} is at {at_v} in float64, but there is an edge from {u}"
-    check_edges(session, name, distance_proof_kernels.check_lengths, (wide, pull), said, wide)
+    check_edges(session, name, check_lengths, (wide, pull), said, wide)
     return wide

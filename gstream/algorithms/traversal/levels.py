@@ -8,6 +8,8 @@ A page is read for each level that it has a vertex of, every edge once. If few v
 paths, one host thread goes on from level to level; after many levels it does so instead of a GPU. Vertices that are
 left over hold a cycle, which the error names. This is a page kernel and no program, as a program of SUM would sweep all
 pages for each level.
+
+Kernels walk out-pages: a list's vertex is the source of its edges.
 """
 
 from __future__ import annotations
@@ -24,8 +26,14 @@ from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.refusal import check_said, refuse_vertices
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.traversal import dag
+from gstream.algorithms.support.shared import is_set, raise_to, set_bit
+from gstream.hostcode.adjacency import stretch
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
+from gstream.hostcode.casts import u64
+from gstream.hostcode.claims import is_stopped
+from gstream.hostcode.intrinsics import atomic_add, trailing_zeros
+from gstream.hostcode.jit import kernel
+from gstream.records import item_kernel, record_kernel
 from gstream.results.column import Column
 from pagestore.errors import InputError, UsageError
 
@@ -37,10 +45,104 @@ ALGORITHM = Algorithm(
     options=(Option("weighted", SWITCH, False, "longest paths by weight, too"),),
     proof="certify_levels", proof_bytes=32, certificate="exact",
     needs="a directed store with out-pages", holds="16, weighted 24",
-    units=(".dag:take_level peel reach_out find_above",), proof_units=(".dag:levels_again distances_again",),
+    units=("take_level peel reach_out find_above",), proof_units=("levels_again distances_again",),
 )  # fmt: skip
 
 SHOWN = 10  # vertices of a cycle in a message, at most
+
+ROW = 32  # words of bitmaps that are an item: one for each lane
+
+
+@item_kernel(following="own", bits="own", level="int64[] own", last="own")
+def take_level(item, number, passed, following, bits, level, last):
+    """The vertices of `following` are those of `bits` now, and their level is number - 1 + passed, counted from 0.
+    last: u64[1], the last round that had any. An item is ROW words of bits."""
+    begin, end = item.part(item.number * u64(ROW), min((item.number + u64(1)) * u64(ROW), u64(len(bits))))
+    for index in range(begin, end):
+        word = following[index]
+        following[index] = u64(0)
+        bits[index] = word
+        if word != u64(0):
+            last[0] = u64(number)
+        while word != u64(0):
+            level[(index << u64(6)) + trailing_zeros(word)] = number - 1 + passed
+            word &= word - u64(1)
+
+
+@record_kernel(left="own", following="own")
+def peel(record, bits, left, following):
+    """Take the vertices of `bits` away: left[v] of each edge's target falls by 1, and at 0 it is in `following`."""
+    if not is_set(bits, record.vertex):
+        return
+    for v in record.neighbours():
+        if atomic_add(left, v, left.dtype.type(-1)) == 1:
+            set_bit(following, v)
+
+
+@kernel
+def peel_alone(words, weights, places, left, level, distance, queue, ends, most, counter):
+    """Whole levels by one thread: peel and reach_out of the queued vertices, then of those that fall to 0.
+
+    words, places: gstream.hostcode.adjacency; weights: those of words, or of no rows: distance (float64[V]) stays.
+    queue: id[V]; ends: int64[3], where the vertices that are due begin in it, where they end, and their level; they may
+    be more than `most` in the end. Returns the edges looked at.
+    """
+    begin, end, number, edges = u64(ends[0]), u64(ends[1]), ends[2], u64(0)
+    weighted = len(weights) > 0
+    while begin != end and end - begin <= u64(most) and not is_stopped(counter):
+        after = end
+        for index in range(begin, end):
+            u, k = u64(queue[index]), u64(0)
+            level[u] = number
+            while True:
+                row, word, more, stride = stretch(words, places, u, k)
+                if more == u64(0):
+                    break
+                for step in range(more):
+                    place = word + step * stride
+                    v = u64(words[row, place])
+                    if weighted:
+                        distance[v] = max(distance[v], distance[u] + weights[row, place])
+                    left[v] -= left.dtype.type(1)
+                    if left[v] == 0:
+                        queue[after] = v
+                        after += u64(1)
+                k += more
+            edges += k
+        begin, end, number = end, after, number + 1
+    ends[0], ends[1], ends[2] = begin, end, number
+    return edges
+
+
+@record_kernel(distance="float64[] max")
+def reach_out(record, bits, distance):
+    """distance[v] of each edge's target, float64[V], grows to distance[u] + weight; for u in `bits`."""
+    u = record.vertex
+    if not is_set(bits, u):
+        return
+    for v in record.neighbours():
+        raise_to(distance, v, distance[u] + record.weight())
+
+
+@record_kernel(above="one")
+def find_above(record, left, above):
+    """above[v] = some u -> v, of vertices that peeling left over."""
+    u = record.vertex
+    if left[u] == 0:
+        return
+    for v in record.neighbours():
+        if left[v] != 0:
+            above[v] = u
+
+
+@record_kernel(longest="float64[]", again="float64[] max")
+def distances_again(record, longest, again):
+    """again[v] (float64[V], 0 at first) = the greatest longest[u] + weight over u -> v, of all edges."""
+    for v in record.neighbours():
+        raise_to(again, v, longest[record.vertex] + record.weight())
+
+
+levels_again = distances_again.of_unit_weights("levels_again", longest="int64[]", again="int64[]")  # of levels
 
 
 def run_levels(session: Session, weighted: bool = False) -> tuple[list[Column], dict[str, Any]]:
@@ -84,16 +186,16 @@ def _peel(
     arrays: left, level, distance, bits, following, of which a GPU may have copies meanwhile.
     """
     left, level, distance, bits, following = arrays
-    last, items = np.zeros(1, np.uint64), -(-len(bits) // dag.ROW)
+    last, items = np.zeros(1, np.uint64), -(-len(bits) // ROW)
     with Resident(session, *((*arrays, last) if gpu else ())) as resident:
         for number in resident.rounds(last, alone.rounds_before() if resident.on_gpu else None):
-            resident.each(dag.take_level, items, number, done, following, bits, level, last, items=len(bits))
+            resident.each(take_level, items, number, done, following, bits, level, last, items=len(bits))
             if weighted:
-                resident.sweep("out", dag.reach_out, (bits, distance), bits)
-            resident.sweep("out", dag.peel, (bits, left, following), bits, join=join_falls)
+                resident.sweep("out", reach_out, (bits, distance), bits)
+            resident.sweep("out", peel, (bits, left, following), bits, join=join_falls)
             if not resident.on_gpu and (due := alone.take(following)) is not None:
                 fallen = (left, level, distance)
-                done = alone.go_on(dag.peel_alone, due, alone.of_first, fallen, following, number + done) - number
+                done = alone.go_on(peel_alone, due, alone.of_first, fallen, following, number + done) - number
         resident.forget(bits)
     return int(last[0]) + done
 
@@ -101,7 +203,7 @@ def _peel(
 def _cycle(session: Session, left: np.ndarray) -> InputError:
     """The error that names a cycle among the vertices with in-edges left: each has one from another such vertex."""
     above = np.zeros(len(left), session.id_dtype)
-    session.sweep("out", dag.find_above, (left, above))
+    session.sweep("out", find_above, (left, above))
     v, seen = int(np.flatnonzero(left)[0]), dict[int, int]()
     while v not in seen:
         seen[v] = len(seen)
@@ -120,7 +222,7 @@ def certify_levels(session: Session, columns: list[Column], options: dict[str, A
     level = columns[0].values
     again = np.zeros_like(level)
     session.reserve(level, again)
-    session.sweep("out", dag.levels_again, (level, again))
+    session.sweep("out", levels_again, (level, again))
     said = "vertex {} is at level {}, but its in-edges say {}"
     refuse_vertices(session, again != level, said, level, again)
     levels, proof = int(level.max(initial=-1)) + 1, "every level is one more than the greatest before it"
@@ -131,7 +233,7 @@ def certify_levels(session: Session, columns: list[Column], options: dict[str, A
         check_said(found, longest=float(distance.max(initial=0.0)))
         reached = np.zeros_like(distance)
         session.reserve(distance, reached)
-        session.sweep("out", dag.distances_again, (distance, reached))
+        session.sweep("out", distances_again, (distance, reached))
         said = "vertex {} is at {}, its in-edges say otherwise"
         refuse_vertices(session, reached != distance, said, distance)
         # An addition is off by at most 2^-53 of its sum, which is no more than the longest; a path has levels - 1.

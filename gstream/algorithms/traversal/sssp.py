@@ -45,7 +45,7 @@ ALGORITHM = Algorithm(
     program="gstream.programs.sssp:SSSP",
     units=(".nearest:nearest_by_weight spread_hops",),
     proof_units=(
-        ".distance_proof_kernels:check_paths", "gstream.programs.sssp:SSSP64", ".distance_proof_kernels:check_lengths",
+        ".distance_proofs:check_paths", "gstream.programs.sssp:SSSP64", ".float_proof:check_lengths",
     ),
 )  # fmt: skip
 

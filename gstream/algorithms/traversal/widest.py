@@ -2,6 +2,8 @@
 
 In undirected graphs the widest paths are those of a maximum spanning tree. Float weights are compared as float32, whole
 numbers as 64 bits.
+
+Kernels of the certificate: `pull` says that pages have in-lists. width: f4[V] or f8[V], -inf where there is no path.
 """
 
 from __future__ import annotations
@@ -15,9 +17,14 @@ from gstream.algorithms.support.arguments import check_weights, source_ids
 from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.traversal import width_proof
+from gstream.algorithms.support.shared import is_set, note, set_bit
+from gstream.hostcode.adjacency import stretch
 from gstream.hostcode.bitmaps import bitmap, set_bits
+from gstream.hostcode.casts import u64
+from gstream.hostcode.claims import is_stopped
+from gstream.hostcode.jit import kernel
 from gstream.programs.widest import Widest, WidestInteger
+from gstream.records import record_kernel
 from gstream.results.column import Column
 
 ALGORITHM = Algorithm(
@@ -27,8 +34,60 @@ ALGORITHM = Algorithm(
     plan="program_of_widest", proof="certify_widest", proof_bytes=9, certificate="exact", kept=True,
     needs="weights of 0 or more", holds="8, integer weights 20", weights=True,
     program="gstream.programs.widest:Widest",
-    proof_units=(".width_proof:check_widths bear_widths",),
+    proof_units=("check_widths bear_widths",),
 )  # fmt: skip
+
+
+@record_kernel(failure="note")
+def check_widths(record, width, pull, failure):
+    """No edge u -> v leads to a wider path: min(width[u], weight) <= width[v]. failure: as in proofs."""
+    for other in record.neighbours():
+        u, v = (other, record.vertex) if pull else (record.vertex, other)
+        if min(width[u], width.dtype.type(record.weight())) > width[v]:
+            note(failure, u, v)
+
+
+@record_kernel(reached="uint64[]", following="or")
+def bear_widths(record, width, here, reached, following, pull):
+    """Set v's bit in `following` where u's is set in `here` and u -> v bears v's width: min(width[u], weight) ==
+    width[v]; but not where it is set in `reached`. By in-lists one sweep may lead on from there."""
+    if not pull and not is_set(here, record.vertex):
+        return
+    for other in record.neighbours():
+        u, v = (other, record.vertex) if pull else (record.vertex, other)
+        there = is_set(here, u) or (pull and is_set(following, u))
+        fresh = not is_set(reached, v)
+        if there and fresh and min(width[u], width.dtype.type(record.weight())) == width[v]:
+            set_bit(following, v)
+
+
+@kernel
+def bear_alone(words, weights, places, width, reached, queue, ends, most, counter):
+    """bear_widths by one thread, for the queued vertices and those that they reach, whose bits are set in `reached`.
+
+    words, weights, places: gstream.hostcode.adjacency, of out-lists. queue: id[V]; ends: int64[2], where the vertices
+    that are due begin in it, and where they end; they may be more than `most` in the end. Returns the edges looked at.
+    """
+    begin, end, edges = u64(ends[0]), u64(ends[1]), u64(0)
+    while begin != end and end - begin <= u64(most) and not is_stopped(counter):
+        u, k = u64(queue[begin]), u64(0)
+        begin += u64(1)
+        while True:
+            row, word, more, stride = stretch(words, places, u, k)
+            if more == u64(0):
+                break
+            for step in range(more):
+                place = word + step * stride
+                v = u64(words[row, place])
+                if is_set(reached, v) or min(width[u], width.dtype.type(weights[row, place])) != width[v]:
+                    continue
+                reached[v >> u64(6)] |= u64(1) << (v & u64(63))
+                queue[end] = v
+                end += u64(1)
+            k += more
+        edges += k
+    ends[0], ends[1] = begin, end
+    return edges
 
 
 def run_widest(session: Session, source: Any) -> tuple[list[Column], dict[str, Any]]:
@@ -68,7 +127,7 @@ def certify_widest(session: Session, columns: list[Column], options: dict[str, A
     name, pull = session.gathers()
     session.reserve(width)
     said = "the edge from {u} makes vertex {v} wider than {at_v}"
-    check_edges(session, name, width_proof.check_widths, (width, pull), said, width)
+    check_edges(session, name, check_widths, (width, pull), said, width)
     reached = _bear(session, width, sources)
     bits = np.unpackbits(reached.view(np.uint8), bitorder="little")[: len(width)].view(np.bool_)
     refuse_vertices(session, bits != (width != -np.inf), "vertex {} has width {} without a path so wide", width)
@@ -86,9 +145,9 @@ def _bear(session: Session, width: np.ndarray, sources: np.ndarray) -> np.ndarra
         while following.any():
             reached |= following
             if not pull and (due := alone.take(following)) is not None:
-                alone.go_on(width_proof.bear_alone, due, alone.of_first, (width, reached), following)
+                alone.go_on(bear_alone, due, alone.of_first, (width, reached), following)
                 continue
             here[:], following[:] = following, 0
             arrays = (width, here, reached, following, pull)
-            session.sweep_among(name, width_proof.bear_widths, arrays, None if pull else here)
+            session.sweep_among(name, bear_widths, arrays, None if pull else here)
     return reached
