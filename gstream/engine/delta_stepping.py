@@ -23,7 +23,7 @@ GROWTH = 1.5
 
 def first_step(plan: Plan) -> float:
     """How far above the least value vertices may send at first."""
-    table = plan.table("push")
+    table = plan.graph.tables.get("out") or plan.table("pull")  # lists are about as long the other way round
     mean = plan.graph.edges / max(1, int(table.records[: table.small_pages].sum()))
     return plan.graph.max_weight / (4 * max(1.0, mean))
 

@@ -21,8 +21,9 @@ from gstream.engine.direction import Frontier
 from gstream.engine.run_state import RunState
 from gstream.engine.small_frontier import most_edges
 from gstream.engine.told import NO_LIMIT, WORK, note_told, room_to_tell
-from gstream.hostcode.transposed import transpose, transposed_bytes
+from gstream.engine.whole_lists import WholeLists, stored_lists, turned_lists
 from gstream.language.python_printer import FIXED_INTS
+from gstream.paging.page_table import NO_PAGES
 
 # Supersteps in a row with small frontiers, before one thread goes on; out-lists cost as much to make as some of them.
 PATIENCE = 8
@@ -30,7 +31,6 @@ TELL = 16  # one thread tells over a part of the edges, so that it is through be
 APPLY_NS, EDGE_NS = 3, 8  # that a thread takes to apply a vertex, and to apply it and pull over an edge
 A_VERTEX = 9  # edges of a list that one thread pulls over in the time of a vertex: 1.5 ns each
 A_MOST = 8  # as many in the time that MOST_EDGES has for one of a push
-Lists = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]  # words, rows, first and last vertex, small pages
 
 
 class SettledSums:
@@ -53,8 +53,8 @@ class SettledSums:
         graph, threads = state.plan.graph, state.engine.options.host_threads
         self._table = state.plan.table("pull")
         self._everything = Demand.whole(self._table)
-        self._lists: Lists | None = None  # of in-neighbours, once they were read,
-        self._out: Lists | None = None  # and of out-neighbours, once they were made
+        self._lists: WholeLists | None = None  # of in-neighbours, once they were read,
+        self._out: WholeLists | None = None  # and of out-neighbours, once they were made
         self._has_room = not state.code.sends_anew  # for them, as far as is known
         self._small = A_VERTEX * graph.vertices + graph.edges <= A_MOST * most_edges(threads)
         self._most_told = graph.edges // (TELL if self._small else TELL * threads)
@@ -87,7 +87,7 @@ class SettledSums:
             state.sum_totals()
             told[0, 1:3] += after[0] - before[0], after[2] - before[2]
             self._few = self._few + made - 1 if following.listed else 0
-            page_bytes = self._table.bytes_of(1, state.plan.weights)
+            page_bytes = self._table.stored_bytes(1, state.plan.weights)
             note_told(state, "pull", told[: min(made, len(told))], made, page_bytes, after[3] - before[3], began)
         if stopped:
             self._leave()
@@ -102,10 +102,7 @@ class SettledSums:
         state.code.set_superstep(supersteps)
         device.state.partial_sums[:] = state.partials
         self._moved[:], self._applied[:], self._inside = 1, np.nan, True
-        there = state.engine.in_memory(self._table, state.plan.weights)
-        table = self._table
-        self._words, self._weights = there.words, state.code.no_weights if there.weights is None else there.weights
-        self._lists = there.words, table.all_pages(), table.first_vertex, table.last_vertex, table.small_pages
+        self._lists = stored_lists(state, self._table, NO_PAGES)
 
     def _leave(self) -> None:
         """The driver goes on, for twice as long as before."""
@@ -115,44 +112,28 @@ class SettledSums:
 
     def _tells(self) -> bool:
         """Whether there are out-lists: those of the store, or the in-lists turned round."""
-        if self._out is not None or not self._has_room:
-            return self._out is not None
-        state, table, graph = self._state, self._table, self._state.plan.graph
-        there = state.engine.in_memory(table, state.plan.weights)
-        if graph.tables.get("out") is table:
-            self._out = there.words, table.all_pages(), table.first_vertex, table.last_vertex, table.small_pages
-            return True
-        taken = transposed_bytes(graph.vertices, graph.edges, graph.id_bytes)
-        self._has_room = taken <= state.plan.spare_bytes
-        if not self._has_room:
-            return False
-        state.engine.note_peak(taken)
-        made = transpose(there.words, table.small_pages, table.first_vertex, graph.vertices)
-        if made is None:
-            self._has_room = False
-            return False
-        self._out = made.words, np.zeros(1, np.int64), made.first_vertex, made.last_vertex, 1
-        return True
+        if self._out is None and self._has_room:
+            undirected = self._state.plan.graph.tables.get("out") is self._table
+            lists_of = stored_lists if undirected else turned_lists
+            self._out = lists_of(self._state, self._table)
+            self._has_room = self._out is not None
+        return self._out is not None
 
     def _onward(self, told: np.ndarray, most: int, frontier: Frontier, pulled: bool) -> tuple[int, int, bool]:
         """(supersteps made, vertices active then, whether too many change to go on)."""
         state, held, host = self._state, self._device.state, self._state.job.host
         code = state.code
         assert self._lists is not None
-        words, rows, first, last, small = self._lists
-        out = self._out or (words[:0], rows[:0], first[:0], last[:0], 0)
+        lists, out = self._lists, self._out or self._lists.nothing
         numbers = np.array([
             most, WORK, frontier.vertices, self._most_told, pulled, self._applies_all, self._small, self._exactly,
         ])  # fmt: skip
         looked = code.sum_onward(
-            words, self._weights, rows, first, last, small, *out, NOTHING, held.value,
+            lists.words, lists.weights, *lists.places[1:], *out.places, lists.read, held.value,
             held.value if held.source is None else held.source, held.got, host.degree, host.in_degree, code.own,
             held.active, held.next, held.partial_sums, self._moved, self._applied, numbers, told,
             FIXED_INTS.index("superstep"), code.ints, code.floats,
         )  # fmt: skip
         made, pages = int(numbers[0]), int(told[:, 1].sum())
-        self._device.count(int(looked), pages, pages * self._table.bytes_of(1, state.plan.weights))
+        self._device.count(int(looked), pages, pages * self._table.stored_bytes(1, state.plan.weights))
         return made, int(numbers[2]), bool(numbers[7])
-
-
-NOTHING = np.zeros(0, np.bool_)  # all pages were read

@@ -5,6 +5,9 @@ path in as many as it has vertices. The driver takes 0.2 to 0.4 ms for one: it l
 work into parts and wakes threads. One thread pushes along thousands of edges in that time, and goes on from superstep
 to superstep in compiled code as long as frontiers stay small (hostcode/templates/onward.py). The values are the same,
 and directions but where the driver estimates a frontier's edges from a part of it, of 4 Mi vertices and more.
+
+A store that has in-lists alone is searched by pulls, which look at all lists of open vertices in every superstep. After
+some of these, with few active vertices, the thread turns the lists round, where the plan leaves room, and pushes.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from gstream.engine.delta_stepping import first_step
 from gstream.engine.direction import ALPHA, Frontier
 from gstream.engine.run_state import Order, RunState
 from gstream.engine.told import NO_LIMIT, WORK, note_told, room_to_tell
+from gstream.engine.whole_lists import WholeLists, stored_lists, turned_lists
 from gstream.hostcode.bitmaps import list_bits
 from gstream.hostcode.parts import RECORD_STRETCH
 from gstream.hostcode.small_frontier import list_active
@@ -26,6 +30,7 @@ from gstream.language.python_printer import FIXED_INTS
 
 MOST_EDGES = 16384  # of a frontier, where many threads share other ones: at 20 ns an edge the driver is through, too
 MOST_WAITING = 1 << 20  # vertices, 8 bytes each
+PULLS = 8  # in a row with small frontiers, before lists are turned round: that takes as long as some of them
 # Widest paths do not get narrower with every edge, so that near ones improve each other on and on: on a grid of 500,000
 # vertices 23 times the edges were looked at, and twice with so much finer steps.
 FINER = 64
@@ -56,8 +61,8 @@ class SmallFrontier:
         leaves no room for the lists."""
         device, code = state.devices[0], state.code
         here = len(state.devices) == 1 and state.plan.device.resident and not state.chooser.streamed
-        simple = code.push_onward is not None and "push" in state.plan.directions
-        if not (here and simple and isinstance(device, HostDevice)):
+        pushes = "push" in state.plan.directions or state.engine.options.direction == "auto"
+        if not (here and pushes and code.push_onward is not None and isinstance(device, HostDevice)):
             return None
         made = cls(state, device)
         lists = (made._lists, made._waiting, made._sent, made._records, made._stamps)
@@ -68,9 +73,11 @@ class SmallFrontier:
         return made
 
     def __init__(self, state: RunState, device: HostDevice) -> None:
-        self._state, self._device, self._table = state, device, state.plan.table("push")
-        self._there = state.engine.in_memory(self._table, state.plan.weights)
-        self._rows, self._degree = self._table.all_pages(), state.job.host.degree
+        self._state, self._device, self._degree = state, device, state.job.host.degree
+        self._turns = "push" not in state.plan.directions
+        self._table = state.plan.table("pull" if self._turns else "push")
+        self._there: WholeLists | None = None if self._turns else stored_lists(state, self._table)
+        self._pulls = 0  # in a row with small frontiers
         self._most = most_edges(state.engine.options.host_threads)
         vertices, code = state.plan.graph.vertices, state.code
         ordered = code.in_place and code.uses_edge and not code.has_done
@@ -81,7 +88,7 @@ class SmallFrontier:
         self._waiting = np.empty(self._most_waiting + self._most if self._most_waiting else 0, np.uint64)
         self._sent = np.empty(len(self._listed), state.code.value_dtype)
         self._records = np.empty((len(self._listed) + self._most // RECORD_STRETCH + 1, 5), np.int64)
-        self._stamps, self._stamp = np.zeros(len(self._rows), np.int64), 1
+        self._stamps, self._stamp = np.zeros(1 if self._turns else self._table.pages, np.int64), 1
         step = first_step(state.plan) if ordered else math.inf
         step /= FINER if state.code.program.combine.name == "MAX" else 1
         self._steps = np.array([step, step, math.inf])  # as the kernel has it
@@ -93,18 +100,21 @@ class SmallFrontier:
     def step(self, frontier: Frontier, supersteps: int, limit: int | None) -> tuple[int, Frontier]:
         """Make supersteps while frontiers are small, as gstream.engine.run_state.FastPath."""
         began = time.perf_counter()
-        if frontier.held or frontier.vertices == 0 or self._state.chooser.pulls(frontier) or not self._list(frontier):
+        pulls = self._pulls_on(frontier) if self._turns else self._state.chooser.pulls(frontier)
+        if frontier.held or frontier.vertices == 0 or pulls or not self._list(frontier):
             return 0, frontier
         told, at_most = room_to_tell(self._state, supersteps, limit, self._at_once)
         read = 0
         made, looked = self._push(at_most, told)
-        if made == 0 and self._most_waiting and (read := self._read()):
+        if made == 0 and self._most_waiting and not self._turns and (read := self._read()):
             made, looked = self._push(at_most, told)
         if made == 0:
             return 0, frontier
         self._state.stale = True
+        if self._turns:
+            told[:, 1] = 0  # no page of the store
         pages = int(told[:, 1].sum())
-        moved = self._table.stored_bytes(1, self._there.weights is not None)
+        moved = self._table.stored_bytes(1, self._state.plan.weights)
         self._device.count(looked, pages, pages * moved)
         self._frontier = self._look()
         if self._most_waiting:
@@ -112,11 +122,22 @@ class SmallFrontier:
         note_told(self._state, "push", told[:made], made, moved, read, began)
         return made, self._frontier
 
+    def _pulls_on(self, frontier: Frontier) -> bool:
+        """Whether a superstep over in-lists is left to the driver: until lists were turned round, or for good."""
+        if self._there is None and self._turns:
+            self._pulls = self._pulls + 1 if frontier.listed else 0
+            if self._pulls > PULLS:
+                self._there = turned_lists(self._state, self._table)
+                self._pulls = 0 if self._there is not None else -NO_LIMIT
+        return self._there is None
+
     def take_up(self, frontier: Frontier, order: Order) -> Frontier:
         """The frontier that was kept with this order, of which `frontier` has the vertices; the run goes on from it as
         if it had not been kept."""
         if not self._most_waiting:
             return frontier
+        if self._turns:
+            self._there = turned_lists(self._state, self._table)
         active = list_bits(self._device.state.active, 0, self._state.plan.graph.vertices)
         first = keys_of(self._device.state.value[active], self._state.code.program.combine.name) <= order[1]
         sending, held = active[first], active[~first]
@@ -147,9 +168,9 @@ class SmallFrontier:
 
     def _push(self, most: int, told: np.ndarray) -> tuple[int, int]:
         """(supersteps made, edges looked at)."""
-        state, table, there, held = self._state, self._table, self._there, self._device.state
+        state, there, held = self._state, self._there, self._device.state
+        assert there is not None
         code, chooser, (vertices, edges, *waiting) = state.code, state.chooser, self._found
-        weights = code.no_weights if there.weights is None else there.weights
         share = ALPHA if chooser.has_done and chooser.chooses else 0
         numbers = np.array(
             [
@@ -166,7 +187,7 @@ class SmallFrontier:
             ]
         )
         looked = code.push_onward(
-            there.words, weights, self._rows, table.first_vertex, table.last_vertex, table.small_pages, there.read,
+            there.words, there.weights, *there.places[1:], there.read,
             self._degree, held.value, held.active, self._lists, self._waiting, self._sent, self._records,
             self._stamps, RECORD_STRETCH, self._steps, numbers, told, FIXED_INTS.index("superstep"), code.ints,
             code.floats,
@@ -182,6 +203,7 @@ class SmallFrontier:
         """Read the frontier's pages that are not in memory, if it waits for one; bytes. A superstep by the driver would
         send what waits, too: as many supersteps are made whatever was in memory."""
         engine, table = self._state.engine, self._table
+        assert self._there is not None
         wanted = np.flatnonzero(self._device.state.lists_of("active", table))
         before = engine.counts()[3]
         engine.in_memory(table, self._state.plan.weights, wanted[~self._there.read[wanted]])

@@ -23,20 +23,26 @@ RECORD_WORDS = 1 + SLOT_WORDS  # of a list beside its neighbours
 
 @dataclass(frozen=True)
 class Transposed:
-    """words: id[1, W], one small page. first_vertex, last_vertex: uint64[1], the least and greatest that have lists."""
+    """words: id[1, W], one small page; weights: weight[1, W] of the same places, or as none were given. first_vertex,
+    last_vertex: uint64[1], the least and greatest that have lists."""
 
     words: np.ndarray
+    weights: np.ndarray
     first_vertex: np.ndarray
     last_vertex: np.ndarray
 
 
-def transposed_bytes(vertices: int, edges: int, id_bytes: int) -> int:
+def transposed_bytes(vertices: int, edges: int, id_bytes: int, weight_bytes: int = 0) -> int:
     """Bytes that `transpose` takes at most, its own arrays included."""
-    return id_bytes * (HEADER_BYTES // id_bytes + edges + RECORD_WORDS * vertices) + 8 * vertices
+    words = HEADER_BYTES // id_bytes + edges + RECORD_WORDS * vertices
+    return (id_bytes + weight_bytes) * words + 8 * vertices
 
 
-def transpose(words: np.ndarray, small: int, first_vertex: np.ndarray, vertices: int) -> Transposed | None:
-    """The lists of who names a vertex, from pages (words: id[pages, W], the first `small` of them small ones).
+def transpose(
+    words: np.ndarray, weights: np.ndarray, small: int, first_vertex: np.ndarray, vertices: int
+) -> Transposed | None:
+    """The lists of who names a vertex, from pages (words: id[pages, W], the first `small` of them small ones; weights:
+    weight[pages, W], or of no pages).
 
     None where a word can't tell where each list begins (more than 2^32 words), and for a graph without edges.
     """
@@ -44,12 +50,13 @@ def transpose(words: np.ndarray, small: int, first_vertex: np.ndarray, vertices:
     edges = int(_count_named(words, ends))
     named = np.flatnonzero(ends)
     width = HEADER_BYTES // words.itemsize + edges + RECORD_WORDS * len(named)
-    if edges == 0 or width >= 1 << 8 * min(words.itemsize, 4):
+    if edges == 0 or width >= 1 << 32:
         return None
     page = np.empty((1, width), words.dtype)
+    weighed = np.empty((1, width) if len(weights) else (0, 0), weights.dtype)
     _lay_out(page, ends, len(named))
-    _fill(words, small, first_vertex, page, ends)
-    return Transposed(page, named[:1].astype(np.uint64), named[-1:].astype(np.uint64))
+    _fill(words, weights, small, first_vertex, page, weighed, ends)
+    return Transposed(page, weighed, named[:1].astype(np.uint64), named[-1:].astype(np.uint64))
 
 
 @helper
@@ -97,27 +104,30 @@ def _lay_out(page: Any, ends: Any, named: Any) -> Any:
 
 
 @helper
-def _name_back(words: Any, row: Any, slot: Any, page: Any, ends: Any, v: Any) -> Any:
+def _name_back(words: Any, weights: Any, row: Any, slot: Any, page: Any, weighed: Any, ends: Any, v: Any) -> Any:
     """Add v to the lists of the neighbours of one record."""
     head = u64(words[row, u64(words.shape[1]) - u64(2) * slot - u64(1)])
     stride = stride_of(words, row)
     for k in range(u64(words[row, head])):
-        u = u64(words[row, head + (k + u64(1)) * stride])
+        word = head + (k + u64(1)) * stride
+        u = u64(words[row, word])
         ends[u] += u64(1)
         page[0, ends[u]] = v
+        if len(weights) > 0:
+            weighed[0, ends[u]] = weights[row, word]
 
 
 @kernel
-def _fill(words: Any, small: Any, first_vertex: Any, page: Any, ends: Any) -> Any:
+def _fill(words: Any, weights: Any, small: Any, first_vertex: Any, page: Any, weighed: Any, ends: Any) -> Any:
     """The neighbours, hubs of large pages between the vertices of small ones: so lists ascend."""
     width, pages, large = u64(words.shape[1]), u64(words.shape[0]), u64(small)
     for row in range(u64(small)):
         for slot in range(_records(words, row)):
             v = u64(words[row, width - u64(2) * slot - u64(2)])
             while large < pages and u64(first_vertex[large]) < v:
-                _name_back(words, large, u64(0), page, ends, u64(first_vertex[large]))
+                _name_back(words, weights, large, u64(0), page, weighed, ends, u64(first_vertex[large]))
                 large += u64(1)
-            _name_back(words, row, slot, page, ends, v)
+            _name_back(words, weights, row, slot, page, weighed, ends, v)
     while large < pages:
-        _name_back(words, large, u64(0), page, ends, u64(first_vertex[large]))
+        _name_back(words, weights, large, u64(0), page, weighed, ends, u64(first_vertex[large]))
         large += u64(1)

@@ -162,7 +162,7 @@ def test_exactly_so_many(store, way):
 def test_out_lists_need_room(store, monkeypatch):
     """Where host memory has no room for them, all lists are summed in every superstep of a directed graph."""
     monkeypatch.setattr(small, "MOST_EDGES", 0)
-    monkeypatch.setattr("gstream.engine.settled_sums.transposed_bytes", lambda *given: 1 << 60)
+    monkeypatch.setattr("gstream.engine.whole_lists.turned_bytes", lambda *given: 1 << 60)
     with Engine(store) as engine:
         found = walk(engine, max_supersteps=40)
     least = min(step.edges_visited for step in found.stats.per_superstep)
@@ -174,26 +174,33 @@ def test_out_lists_need_room(store, monkeypatch):
 def test_transposed(tmp_path, kind, wide):
     """Slots and lists ascend, of wide IDs, too, and hubs of large pages come between others."""
     source, target = skewed_edges(700, 9000, 3)
-    convert_arrays(tmp_path / "graph.gs", source, target, vertices=700, page_bytes=4096, **KINDS[kind],
+    weight = np.random.default_rng(6).integers(1, 100, len(source)).astype(np.float64)
+    convert_arrays(tmp_path / "graph.gs", source, target, weight, vertices=700, page_bytes=4096, **KINDS[kind],
                    **({"id_bytes": 8} if wide else {}))  # fmt: skip
     with open_store(tmp_path / "graph.gs") as store, Engine(store) as engine:
-        engine.run(PageRank(), 1)
+        weighing = program(tmp_path, "SUM", "f64", "1", "e.weight")()
+        engine.run(weighing, 1)
         table = engine.graph.tables["in"]
-        words = engine.in_memory(table, False).words
-        made = transpose(words, table.small_pages, table.first_vertex, 700)
-        lists: dict[int, list[int]] = {}
+        there = engine.in_memory(table, True)
+        words, weights = there.words, there.weights
+        made = transpose(words, weights, table.small_pages, table.first_vertex, 700)
+        lists: dict[int, list[tuple[int, int]]] = {}
         for row in range(table.pages):
             records = int(words[row, :8].view(np.uint32)[1])
             for slot in range(records):
                 v, head = (int(word) for word in words[row, len(words[row]) - 2 * slot - 2 :][:2])
                 stride = max(1, int(words[row, :1].view(np.uint16)[1]))
-                for u in words[row, head + stride :][: int(words[row, head]) * stride : stride]:
-                    lists.setdefault(int(u), []).append(v)
-    assert made.words.nbytes <= transposed_bytes(700, sum(map(len, lists.values())), words.itemsize)
+                for word in range(head + stride, head + stride * (int(words[row, head]) + 1), stride):
+                    lists.setdefault(int(words[row, word]), []).append((v, int(weights[row, word])))
+        taken = transposed_bytes(700, sum(map(len, lists.values())), words.itemsize, weights.itemsize)
+        assert made.words.nbytes + made.weights.nbytes <= taken
     page, found = made.words[0], {}
     slots = int(page[:8].view(np.uint32)[1])
     for slot in range(slots):
         u, head = (int(word) for word in page[len(page) - 2 * slot - 2 :][:2])
-        found[u] = page[head + 1 : head + 1 + int(page[head])].tolist()
-    assert list(found) == sorted(lists) and found == {u: sorted(listed) for u, listed in lists.items()}
+        inside = slice(head + 1, head + 1 + int(page[head]))
+        found[u] = list(zip(page[inside].tolist(), made.weights[0][inside].tolist(), strict=True))
+    assert list(found) == sorted(lists)
+    for u, listed in lists.items():
+        assert [v for v, _ in found[u]] == sorted(v for v, _ in listed) and sorted(found[u]) == sorted(listed)
     assert (int(made.first_vertex[0]), int(made.last_vertex[0])) == (min(lists), max(lists))
