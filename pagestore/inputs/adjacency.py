@@ -13,42 +13,114 @@ from pathlib import Path
 
 import numpy as np
 
+from pagestore.errors import InputError
 from pagestore.inputs.badlines import BadLines, LineProblem, shown
 from pagestore.inputs.base import EdgeChunk, InputOptions
-from pagestore.inputs.blocks import Block, LongLineError, line_blocks, parse_in_order
+from pagestore.inputs.blocks import Block
 from pagestore.inputs.columns import option_range
 from pagestore.inputs.countedlists import refuse_counted
-from pagestore.inputs.headers import header_error, integers, promised_vertices
+from pagestore.inputs.headers import CUT, REMEDY, Head, HeadReader, header_error, numbered_to
 from pagestore.inputs.judge import BLANK_FIELD, LineRules, parse_vertex, parse_weight
 from pagestore.inputs.linefile import LineFile
-from pagestore.inputs.linesource import handed_on, read_line
-from pagestore.inputs.listlines import SHORTEST_ENTRY, parse_lists
+from pagestore.inputs.lines import MAX_ID, MINUS, NEW, PLUS, U0, U1, U9, digits_at, ends_line, is_blank, number_at
+from pagestore.inputs.linesource import Parsed, handed_on
 from pagestore.inputs.streams import ByteStream
+from pagestore.jit import compiled
 
 MOST_CONSTRAINTS = 1 << 20  # weights of a vertex
 FIX = "Fix the line."
+MOST_DIGITS = np.uint64(19)
+ZERO = 48
+SHORTEST_ENTRY = 2  # "1 ": bounds the entries of a block
 MIX = [np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)]  # odd constants of xxHash
 
 
+@compiled
+def parse_lists(
+    buf: np.ndarray, size: np.uint64, headed: bool, skipped: int, weighted: bool, low: np.uint64, high: np.uint64,
+    source: np.ndarray, target: np.ndarray, weight: np.ndarray, heads: np.ndarray, odd: np.ndarray,
+) -> tuple:  # fmt: skip
+    """Read the lists of buf[:size] (uint8, ends in a line feed; `%` and, when headed, `#` begin comments).
+
+    headed: a line begins with its vertex, blank lines are nothing; else line k is vertex k (from 0, within this block)
+    and a blank line a vertex without neighbours. skipped: numbers before the neighbours (vertex sizes and weights).
+    Returns (entries, lines, lists, odd lists). source, target: uint64[]; weight: float64[] when weighted; heads:
+    uint64[] the vertex of each list without entries, when headed; odd: int64[, 2], offset and number of each odd line.
+    Numbers that need more than float64's exact digits make a line odd.
+    """
+    entries, lines, lists, odd_count, lonely = U0, 0, U0, U0, U0
+    i = U0
+    while i < size:
+        start, first_entry = i, entries
+        while is_blank(buf[i], 0):
+            i += U1
+        comment = buf[i] == 37 or (headed and buf[i] == 35)
+        if comment or (headed and ends_line(buf, i)):
+            while buf[i] != NEW:
+                i += U1
+            i += U1
+            lines += 1
+            continue
+        field, good, vertex = 0, True, lists
+        before = skipped + (1 if headed else 0)
+        while good and not ends_line(buf, i):
+            begin = i
+            if weighted and field >= before and (field - before) % 2 == 1:
+                i, value, hard = number_at(buf, i)
+                good = i != begin and not hard
+                weight[entries - U1] = value
+            else:
+                minus = buf[i] == MINUS
+                if minus or buf[i] == PLUS:
+                    i += U1
+                while buf[i] == ZERO and np.uint64(buf[i + U1]) - np.uint64(ZERO) <= U9:
+                    i += U1
+                begin = i
+                i, number = digits_at(buf, i)
+                good = i != begin and i - begin <= MOST_DIGITS and number <= MAX_ID and (not minus or number == U0)
+                if field >= before:
+                    good = good and low <= number and number <= high
+                    source[entries], target[entries] = vertex, number
+                    entries += U1
+                elif headed and field == 0:
+                    good = good and low <= number and number <= high
+                    vertex = number
+            good = good and (is_blank(buf[i], 0) or ends_line(buf, i))
+            while is_blank(buf[i], 0):
+                i += U1
+            field += 1
+        good = good and field >= before and (not weighted or (field - before) % 2 == 0)
+        if not good:
+            entries = first_entry
+            odd[odd_count, 0], odd[odd_count, 1] = start, lines
+            odd_count += U1
+        elif headed and entries == first_entry:
+            heads[lonely] = vertex
+            lonely += U1
+        while buf[i] != NEW:
+            i += U1
+        i += U1
+        lines += 1
+        lists += U1
+    return entries, lines, lists, odd_count, lonely
+
+
 @dataclass
-class Lists:
+class Lists(Parsed):
     """What a block of lists holds; sources of unheaded lists count from 0 within the block.
 
-    end: `Block.end`.
+    lonely: vertices whose lists are empty. lists: how many there are.
     """
 
-    chunk: EdgeChunk
-    lonely: np.ndarray
-    lines: int
-    lists: int
-    problems: list[tuple[int, LineProblem, bytes]] = field(default_factory=list)
-    end: int = 0
+    lonely: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint64))
+    lists: int = 0
 
 
 class AdjacencySource(LineFile):
     """Plain adjacency lists. A vertex alone on its line is a vertex too: see `vertex_ids`."""
 
     headed = True
+    quoting = False
     skipped_numbers = 0
     weighted_lists = False
 
@@ -59,11 +131,11 @@ class AdjacencySource(LineFile):
         if self.headed and options.num_vertices is not None:
             self.vertices, self.id_base = options.num_vertices, options.id_base or 0
 
-    def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
+    def begin(self, stream: ByteStream) -> Head:
         if self.options.format is None:
             refuse_counted(stream)
         ids = option_range(self.options)
-        return LineRules(fields=0, low=ids.low, high_source=ids.high, limit=ids.limit), 1
+        return Head(LineRules(fields=0, low=ids.low, high_source=ids.high, limit=ids.limit), 1)
 
     def parse(self, block: Block) -> Lists:
         """Read the lists of a block, odd ones again by `judge_list`."""
@@ -81,7 +153,8 @@ class AdjacencySource(LineFile):
             )
         )  # fmt: skip
         weights = weight[:entries] if self.weighted_lists else None
-        found = Lists(EdgeChunk(source[:entries], target[:entries], weights), lonely[:alone], lines, lists)
+        chunk = EdgeChunk(source[:entries], target[:entries], weights)
+        found = Lists(chunk, lines, 0, lonely=lonely[:alone], lists=lists)
         for begin, number in odd[:odd_count].tolist():
             line = block.data[begin : block.size].tobytes().split(b"\n", 1)[0]
             found.problems.append((number, self.judge_list(line), line))
@@ -112,39 +185,21 @@ class AdjacencySource(LineFile):
             return LineProblem(len(line) + 1, "the last neighbour has no weight; the header promises weights", FIX)
         return LineProblem(1, f"{shown(line)!r} holds a number of more digits than can be read exactly", FIX)
 
-    def lists(self) -> Iterator[Lists]:
-        """All blocks in order; bad lines go to `bad`."""
-        stream = self.open_lines()
-        line = self.first_line
-        try:
-            for block, found in parse_in_order(line_blocks(stream, self.block_bytes), self.parse, self.options.threads):
-                for number, problem, text in found.problems:
-                    self.bad.report(stream.name, line + number, problem, text)
-                line += found.lines
-                found.end = block.end
-                yield found
-        except LongLineError as error:
-            raise error.located(stream.name, line) from None
-        finally:
-            stream.close()
-            if self.owns_bad:
-                self.bad.close()
-
     def chunks(self) -> Iterator[EdgeChunk]:
         self._lonely = []
         edges = 0
-        for found in self.lists():
+        for block, found in self.blocks():
             if not self.replayable:
                 self._lonely.append(found.lonely.copy())
             edges += len(found.chunk) + len(found.lonely)
-            yield from handed_on(self._stream, found.end, found.chunk, self.options.chunk_edges)
-        self.check_some(edges)
+            yield from handed_on(self._stream, block.end, found.chunk, self.options.chunk_edges)
+        self.check(edges)
 
     def vertex_ids(self) -> Iterator[np.ndarray] | None:
         """Vertices without neighbours; of a pipe only after `chunks()`."""
         if not self.replayable:
             return (ids.view(np.int64) for ids in self._lonely)
-        return (found.lonely.view(np.int64) for found in self.lists())
+        return (found.lonely.view(np.int64) for _, found in self.blocks())
 
 
 class MetisSource(AdjacencySource):
@@ -153,45 +208,36 @@ class MetisSource(AdjacencySource):
     headed = False
 
     def __init__(self, path: str | Path | ByteStream, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
-        self.id_base = 1
         super().__init__(path, options, workdir, memory_bytes)
-        self.vertices, self.directed = promised_vertices(self.name, self._count, options), False
-        self.weighted = self.weighted_lists and options.weights
+        self.directed, self.weighted = False, self.weighted_lists and options.weights
         # a list left out would break the count of vertices and the symmetry, so bad lines always stop the reading
         self.bad = BadLines("fail", workdir / "skipped_lines.txt", self.skipped)
 
-    def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
-        number, line = 0, b"%"
+    def begin(self, stream: ByteStream) -> Head:
+        head, line = HeadReader(stream), b"%"
         while line.lstrip().startswith(b"%") or not line.strip():
-            number += 1
-            following = read_line(stream)
-            if following is None:
-                raise header_error(stream.name, number, "the file ends before its header, 'vertices edges [format]'")
-            line = following
-        numbers = integers(stream.name, number, line, 2, "vertices, edges, format", most=4)
-        self._count, self._edges, self._line = numbers[0], numbers[1], number
+            line = head.next("its header, 'vertices edges [format]'")
+        numbers = head.integers(line, 2, "vertices, edges, format", most=4)
+        self._count, self._edges = numbers[:2]
         kind = line.decode().split()[2].zfill(3) if len(numbers) > 2 else "000"  # integers() found numbers alone
         if len(kind) != 3 or set(kind) - {"0", "1"}:
-            raise header_error(stream.name, number, f"format {kind!r} is unknown; it is three digits of 0 and 1")
+            raise head.error(f"format {kind!r} is unknown; it is three digits of 0 and 1")
         sized, valued, self.weighted_lists = (digit == "1" for digit in kind)
         constraints = numbers[3] if len(numbers) > 3 else 1
         if constraints > MOST_CONSTRAINTS:
-            raise header_error(stream.name, number, f"{constraints} weights a vertex are more than {MOST_CONSTRAINTS}")
+            raise head.error(f"{constraints} weights a vertex are more than {MOST_CONSTRAINTS}")
         self.skipped_numbers = sized + (constraints if valued else 0)
-        limit = f"the header lets IDs run from 1 to {self._count}"
-        return LineRules(fields=0, low=1, high_source=self._count, limit=limit), number + 1
+        return Head(LineRules(fields=0, **numbered_to(self._count)), head.number + 1, self._count, line=head.number)
 
     def chunks(self) -> Iterator[EdgeChunk]:
         lists = entries = loops = 0
         balance = np.uint64(0)  # hashes of edges seen from below, less those seen from above
         upward = downward = 0
-        for found in self.lists():
+        for block, found in self.blocks():
             source, target = found.chunk.source + np.uint64(lists + 1), found.chunk.target
             weight = found.chunk.weight
             if found.lists and lists + found.lists > self._count and len(source) and source[-1] > self._count:
-                raise header_error(
-                    self.name, self._line, f"the header promises {self._count} vertices; more lines follow"
-                )
+                raise self._disagrees(f"the header promises {self._count} vertices; more lines follow")
             lists += found.lists
             entries += len(source)
             up, down = source < target, source > target
@@ -203,28 +249,24 @@ class MetisSource(AdjacencySource):
             once = ~down
             kept = None if weight is None or not self.weighted else weight[once]
             chunk = EdgeChunk(source[once], target[once], kept)
-            yield from handed_on(self._stream, found.end, chunk, self.options.chunk_edges)
-        self._check(lists, upward, downward, loops, int(balance))
+            yield from handed_on(self._stream, block.end, chunk, self.options.chunk_edges)
+        self._check_lists(lists, upward, downward, loops, int(balance))
 
-    def _check(self, lists: int, upward: int, downward: int, loops: int, balance: int) -> None:
-        cut = "The file was cut or damaged: get it again."
+    def _check_lists(self, lists: int, upward: int, downward: int, loops: int, balance: int) -> None:
         if lists < self._count:
-            found = f"the header promises {self._count} vertices; {lists} lines follow"
-            raise header_error(self.name, self._line, found, cut)
+            raise self._disagrees(f"the header promises {self._count} vertices; {lists} lines follow", CUT)
         if upward != downward or balance:
             reason = f"{upward} edges stand at their lower ends, {downward} at their upper ends"
             if upward == downward:
                 reason = "an edge stands at one of its ends only, or with two weights"
-            raise header_error(
-                self.name,
-                self._line,
-                f"the lists disagree: {reason}",
-                "Repeat every edge in the lists of both its ends.",
-            )
+            raise self._disagrees(f"the lists disagree: {reason}", "Repeat every edge in the lists of both its ends.")
         # self-loops are not of METIS; files that have them count them in one way or the other
         if self._edges not in (upward + loops, upward + (loops + 1) // 2):
             found = f"the header promises {self._edges} edges; the lists hold {upward + loops}"
-            raise header_error(self.name, self._line, found, cut)
+            raise self._disagrees(found, CUT)
+
+    def _disagrees(self, reason: str, remedy: str = REMEDY) -> InputError:
+        return header_error(self.name, self.head.line, reason, remedy)
 
     def vertex_ids(self) -> Iterator[np.ndarray] | None:
         return None

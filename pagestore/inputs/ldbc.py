@@ -13,6 +13,7 @@ import numpy as np
 
 from pagestore.errors import InputError
 from pagestore.inputs.base import InputOptions
+from pagestore.inputs.headers import Head
 from pagestore.inputs.judge import LineRules
 from pagestore.inputs.ldbcfiles import ldbc_file, ldbc_stem
 from pagestore.inputs.linefile import LineFile
@@ -23,8 +24,8 @@ from pagestore.inputs.text import TextSource
 class VertexFile(LineFile):
     """A file of vertex IDs, one a line: they are the sources of its chunks."""
 
-    def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
-        return LineRules(fields=1, target=-1, due="a vertex ID"), 1
+    def begin(self, stream: ByteStream) -> Head:
+        return Head(LineRules(fields=1, target=-1, due="a vertex ID"), 1)
 
 
 class LdbcSource(TextSource):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -29,6 +28,9 @@ class NameChunk:
     target: pyarrow.Array
     weight: np.ndarray | None
 
+    def __len__(self) -> int:
+        return len(self.source)
+
 
 @dataclass
 class Parsed:
@@ -38,6 +40,9 @@ class Parsed:
     lines: int
     comments: int
     problems: list[tuple[int, LineProblem, bytes]] = field(default_factory=list)
+
+
+Found = TypeVar("Found", bound=Parsed)
 
 
 def parse_block(block: Block, rules: LineRules, first_problem_only: bool) -> Parsed:
@@ -138,7 +143,7 @@ def _judge_some(block: Block, rules: LineRules, odd: np.ndarray, parsed: Parsed,
         if edge is not None:
             edges.append(edge)
     if edges:
-        parsed.chunk = _joined(parsed.chunk, edges, rules)
+        parsed.chunk = _joined(parsed.chunk, _chunk_of(edges, rules))
 
 
 def _judge_all(block: Block, rules: LineRules, lines: int, comments: int, first_problem_only: bool) -> Parsed:
@@ -172,35 +177,30 @@ def _chunk_of(edges: list[Edge], rules: LineRules) -> EdgeChunk | NameChunk:
     return EdgeChunk(np.array(source, dtype=np.uint64), np.array(target, dtype=np.uint64), weight)
 
 
-def _joined(chunk: EdgeChunk | NameChunk, edges: list[Edge], rules: LineRules) -> EdgeChunk | NameChunk:
-    more = _chunk_of(edges, rules)
-    weight = None
-    if chunk.weight is not None and more.weight is not None:
-        weight = np.concatenate([chunk.weight, more.weight])
-    if isinstance(chunk, NameChunk):
-        import pyarrow
+def _joined(chunk: EdgeChunk | NameChunk, more: EdgeChunk | NameChunk) -> EdgeChunk | NameChunk:
+    if isinstance(chunk, EdgeChunk) and isinstance(more, EdgeChunk):
+        return EdgeChunk.joined([chunk, more])
+    import pyarrow
 
-        source = pyarrow.concat_arrays([chunk.source, more.source])
-        return NameChunk(source, pyarrow.concat_arrays([chunk.target, more.target]), weight)
-    return EdgeChunk(np.concatenate([chunk.source, more.source]), np.concatenate([chunk.target, more.target]), weight)
+    source = pyarrow.concat_arrays([chunk.source, more.source])
+    target = pyarrow.concat_arrays([chunk.target, more.target])
+    weights = [part.weight for part in (chunk, more) if part.weight is not None]
+    return NameChunk(source, target, np.concatenate(weights) if weights else None)
 
 
 def parsed_blocks(
-    stream: ByteStream,
-    parse: Callable[[Block], Parsed],
-    rules: LineRules,
-    first_line: int,
-    bad: BadLines,
-    threads: int,
-    size: int,
-) -> Iterator[tuple[Block, Parsed]]:
+    stream: ByteStream, parse: Callable[[Block], Found], quoting: LineRules | None, first_line: int, bad: BadLines,
+    threads: int, size: int,
+) -> Iterator[tuple[Block, Found]]:  # fmt: skip
     """Parse what is left of `stream` in blocks of `size` bytes; `first_line` numbers its first line.
 
-    Bad lines go to `bad` in order, which raises InputError unless they are to be skipped.
+    quoting: the rules of lines whose fields may be quoted. Bad lines go to `bad` in order, which raises InputError
+    unless they are to be skipped.
     """
     line = first_line
+    rules = None if quoting is None else quoting.array()
     try:
-        for block, parsed in parse_in_order(line_blocks(stream, size, rules.array()), parse, threads):
+        for block, parsed in parse_in_order(line_blocks(stream, size, rules), parse, threads):
             for number, problem, text in parsed.problems:
                 bad.report(stream.name, line + number, problem, text)
             line += parsed.lines + len(block.breaks)
@@ -208,22 +208,6 @@ def parsed_blocks(
             yield block, parsed
     except LongLineError as error:
         raise error.located(stream.name, line) from None
-
-
-def edge_chunks(
-    stream: ByteStream,
-    rules: LineRules,
-    first_line: int,
-    bad: BadLines,
-    threads: int,
-    size: int,
-    chunk_edges: int,
-) -> Iterator[EdgeChunk]:
-    """The edges of the lines left in `stream`, whose IDs are integers, at most `chunk_edges` a chunk."""
-    parse = partial(parse_block, rules=rules, first_problem_only=not bad.skips)
-    for block, parsed in parsed_blocks(stream, parse, rules, first_line, bad, threads, size):
-        assert isinstance(parsed.chunk, EdgeChunk)
-        yield from handed_on(stream, block.end, parsed.chunk, chunk_edges)
 
 
 def handed_on(stream: ByteStream, end: int, chunk: EdgeChunk, chunk_edges: int) -> Iterator[EdgeChunk]:
@@ -234,32 +218,3 @@ def handed_on(stream: ByteStream, end: int, chunk: EdgeChunk, chunk_edges: int) 
         stream.reached = begin + (end - begin) * edges // len(chunk)
         yield part
     stream.reached = end
-
-
-def name_chunks(
-    stream: ByteStream, rules: LineRules, first_line: int, bad: BadLines, threads: int, size: int
-) -> Iterator[NameChunk]:
-    """The same for IDs that are text."""
-    parse = partial(parse_block, rules=rules, first_problem_only=not bad.skips)
-    for block, parsed in parsed_blocks(stream, parse, rules, first_line, bad, threads, size):
-        assert isinstance(parsed.chunk, NameChunk)
-        stream.reached = block.end
-        if len(parsed.chunk.source):
-            yield parsed.chunk
-
-
-def read_line(stream: ByteStream, longest: int = 1 << 20) -> bytes | None:
-    """The next line of `stream` without its line end, None at the end of the input."""
-    if line := stream.line_ahead():
-        return line.rstrip(b"\r\n")
-    size = 1 << 10
-    while True:
-        head = stream.peek(size)
-        end = head.find(b"\n")
-        if end >= 0 or len(head) < size or size > longest:
-            break
-        size *= 4
-    if not head:
-        return None
-    line = stream.read(end + 1 if end >= 0 else len(head))
-    return line.rstrip(b"\r\n")

@@ -213,13 +213,21 @@ class ByteStream:
         self._given += len(part)
         return part
 
-    def line_ahead(self) -> bytes:
-        """The next line with its line feed if all of it was looked at, else b"" and nothing is consumed."""
-        end = self._ahead.find(b"\n", self._taken) + 1
-        line = self._ahead[self._taken : end] if end else b""
-        self._take(len(line))
-        self._given += len(line)
-        return line
+    def read_line(self, longest: int = 1 << 20) -> bytes | None:
+        """The next line without its line end, None at the end of the input."""
+        end, size = self._ahead.find(b"\n", self._taken) + 1 - self._taken, 1 << 10
+        while end <= 0:
+            head = self.peek(size)
+            end = head.find(b"\n") + 1
+            if not head:
+                return None
+            if end <= 0 and (len(head) < size or size > longest):
+                end = len(head)
+            size *= 4
+        line = self._ahead[self._taken : self._taken + end]
+        self._take(end)
+        self._given += end
+        return line.rstrip(b"\r\n")
 
     def _take(self, size: int) -> None:
         self._taken += size

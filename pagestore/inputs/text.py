@@ -16,7 +16,7 @@ from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columns import option_range
 from pagestore.inputs.direction import WORDS, Direction
 from pagestore.inputs.endnames import named_ends
-from pagestore.inputs.judge import LineRules
+from pagestore.inputs.headers import Head
 from pagestore.inputs.linefile import LineFile
 from pagestore.inputs.sniff import TextLayout, sniff
 from pagestore.inputs.streams import ByteStream
@@ -83,7 +83,7 @@ class TextSource(LineFile):
         doubt = f"line {line} may be a header; pass --header if it is" if line else self.layout.doubt
         return "" if self.options.directed is not None and doubt == self.layout.direction.doubt else doubt
 
-    def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
+    def begin(self, stream: ByteStream) -> Head:
         layout = sniff(stream, self.options, "\t" if self._kind == "tsv" else None)
         due = GAP_FIELDS.get(self._kind, layout.rules.fields)
         if layout.rules.fields != due:
@@ -100,10 +100,6 @@ class TextSource(LineFile):
             stream.peek(layout.skip_bytes)
             stream.read(layout.skip_bytes)
         self.layout, self.comments_above = layout, layout.skip_comments
-        return with_limits(layout.rules, self.options), layout.skip_lines + 1
-
-
-def with_limits(rules: LineRules, options: InputOptions) -> LineRules:
-    """`rules` with the IDs bounded by --num-vertices, when given."""
-    ids = option_range(options)
-    return replace(rules, low=ids.low, high_source=ids.high, high_target=ids.high, limit=ids.limit)
+        ids = option_range(self.options)
+        rules = replace(layout.rules, low=ids.low, high_source=ids.high, high_target=ids.high, limit=ids.limit)
+        return Head(rules, layout.skip_lines + 1)

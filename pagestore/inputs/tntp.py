@@ -12,20 +12,17 @@ those of COLUMNS, whatever the comment calls them. https://github.com/bstabler/T
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pagestore.errors import UsageError
 from pagestore.inputs.badlines import shown
-from pagestore.inputs.base import InputOptions
-from pagestore.inputs.headers import header_error, integers, promised_vertices
+from pagestore.inputs.headers import Head, HeadReader, numbered_to
 from pagestore.inputs.judge import LineRules
 from pagestore.inputs.linefile import LineFile
-from pagestore.inputs.linesource import read_line
 from pagestore.inputs.streams import ByteStream
 
 COLUMNS = (
     "init_node", "term_node", "capacity", "length", "free_flow_time", "b", "power", "speed", "toll", "link_type",
 )  # fmt: skip
+COUNTS = ("NUMBER OF NODES", "NUMBER OF LINKS")
 END_MARK = ";"  # a field of its own at the end of each line
 NO_NETWORK = "Is this a TNTP network (NAME_net.tntp)? Other edge lists are read with --format text."
 
@@ -33,49 +30,32 @@ NO_NETWORK = "Is this a TNTP network (NAME_net.tntp)? Other edge lists are read 
 class TntpSource(LineFile):
     """A _net.tntp file; `vertices` as its header says, `id_base` 1."""
 
-    def __init__(self, path: str | Path | ByteStream, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
-        self.id_base = 1
-        super().__init__(path, options, workdir, memory_bytes)
-        self.vertices = promised_vertices(self.name, self._count, options)
-
-    def begin(self, stream: ByteStream) -> tuple[LineRules, int]:
+    def begin(self, stream: ByteStream) -> Head:
+        head, tag = HeadReader(stream), ""
         found: dict[str, tuple[int, int]] = {}  # tag: its number, its line
-        number, tag = 0, ""
         while tag != "END OF METADATA":
-            line = read_line(stream)
-            number += 1
-            if line is None:
-                raise header_error(stream.name, number, "the file ends before <END OF METADATA>", NO_NETWORK)
+            line = head.next("<END OF METADATA>", NO_NETWORK)
             text = line.decode("utf-8", "replace").strip()
             if not text or text.startswith("~"):
                 continue
             tag, bracket, value = text.removeprefix("<").partition(">")
             if not text.startswith("<") or not bracket:
-                raise header_error(
-                    stream.name,
-                    number,
-                    f"{shown(line)!r} is no line of the header, as <NUMBER OF NODES> 24",
-                    NO_NETWORK,
-                )
+                raise head.error(f"{shown(line)!r} is no line of the header, as <NUMBER OF NODES> 24", NO_NETWORK)
             tag = tag.strip().upper()
-            if tag in ("NUMBER OF NODES", "NUMBER OF LINKS"):
-                found[tag] = integers(stream.name, number, value.encode(), 1, tag.lower())[0], number
-        for tag in ("NUMBER OF NODES", "NUMBER OF LINKS"):
+            if tag in COUNTS:
+                found[tag] = head.integers(value.encode(), 1, tag.lower())[0], head.number
+        for tag in COUNTS:
             if tag not in found:
-                raise header_error(stream.name, number, f"the header lacks <{tag}>", NO_NETWORK)
-        self._count = found["NUMBER OF NODES"][0]
-        self._links, self._line = found["NUMBER OF LINKS"]
+                raise head.error(f"the header lacks <{tag}>", NO_NETWORK)
+        (vertices, _), (links, at) = (found[tag] for tag in COUNTS)
         rules = LineRules(
             fields=len(COLUMNS) + 1,
             weight=self._weight() if self.options.weights else None,
             comments="~",
-            low=1,
-            high_source=self._count,
-            high_target=self._count,
-            limit=f"the header lets IDs run from 1 to {self._count}",
             due=f"{', '.join(COLUMNS)} and {END_MARK}",
+            **numbered_to(vertices),
         )
-        return rules, number + 1
+        return Head(rules, head.number + 1, vertices, links, "links", at)
 
     def _weight(self) -> int:
         asked = self.options.weight_column
@@ -88,13 +68,3 @@ class TntpSource(LineFile):
                 f"3 to {len(COLUMNS)}. Name one of them."
             )
         return column
-
-    def finish(self, edges: int) -> None:
-        found = edges + self.skipped_here
-        if found != self._links:
-            raise header_error(
-                self.name,
-                self._line,
-                f"the header promises {self._links} links; the file holds {found}",
-                "The file was cut or damaged: get it again.",
-            )

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import zstandard
 
-from pagestore.inputs import InputOptions, adjacency, linesource
+from pagestore.inputs import InputOptions, linesource
 from pagestore.inputs.base import MAX_ID
 from pagestore.inputs.detect import FORMATS, _open_one, open_source
 from tests.fuzz.targets import Drawn, MemoryStream, Target, Wrong, refusal, work_folder, written
@@ -145,7 +145,7 @@ def read_any(data: bytes) -> str:
     suffix = SUFFIXES[drawn.byte() % len(SUFFIXES)]
     ending, pack = PACKINGS[drawn.byte() % len(PACKINGS)]
     folder = any_folder()
-    linesource.parse_in_order = adjacency.parse_in_order = in_order  # type: ignore[assignment]
+    linesource.parse_in_order = in_order  # type: ignore[assignment]
     try:
         with refusal() as refused:
             options = drawn_options(drawn, True)
@@ -157,7 +157,7 @@ def read_any(data: bytes) -> str:
                 source.close()
         return refused.word
     finally:
-        linesource.parse_in_order = adjacency.parse_in_order = IN_THREADS
+        linesource.parse_in_order = IN_THREADS
         for left in os.scandir(folder):
             shutil.rmtree(left.path) if left.is_dir() else os.unlink(left.path)
 

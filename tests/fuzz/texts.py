@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pagestore.inputs import InputOptions, adjacency, linesource
+from pagestore.inputs import InputOptions, linesource
 from pagestore.inputs.adjacency import AdjacencySource, MetisSource
 from pagestore.inputs.badlines import LineProblem
 from pagestore.inputs.blocks import PAD, Block
@@ -186,8 +186,8 @@ def read_lists(make: Callable[..., AdjacencySource]) -> Callable[[bytes], str]:
     """A target: adjacency lists against Python's own reading of those that are plain numbers."""
 
     def run(data: bytes) -> str:
-        kept = adjacency.parse_in_order
-        adjacency.parse_in_order = in_order  # type: ignore[assignment]
+        kept = linesource.parse_in_order
+        linesource.parse_in_order = in_order  # type: ignore[assignment]
         try:
             with refusal() as refused:
                 source = opened(make, Drawn(data))
@@ -207,7 +207,7 @@ def read_lists(make: Callable[..., AdjacencySource]) -> Callable[[bytes], str]:
                     raise stopped.error
             return refused.word
         finally:
-            adjacency.parse_in_order = kept
+            linesource.parse_in_order = kept
 
     return run
 

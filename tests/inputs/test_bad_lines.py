@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from pagestore.inputs.badlines import BadLines
 from pagestore.inputs.base import InputOptions, SkippedLines
 from pagestore.inputs.blocks import PAD, line_blocks
 from pagestore.inputs.judge import LineRules
-from pagestore.inputs.linesource import edge_chunks, name_chunks
+from pagestore.inputs.linesource import parse_block, parsed_blocks
 from pagestore.inputs.streams import ByteStream
 from pagestore.inputs.text import TextSource
 
@@ -76,8 +77,10 @@ def collect(path, size, bad_lines="fail", threads=3):
     stream = ByteStream(path)
     bad = BadLines(bad_lines, path.with_suffix(".skipped"), skipped)
     found = []
-    for chunk in edge_chunks(stream, LineRules(fields=2), 1, bad, threads, size, 1 << 20):
-        found += zip(chunk.source.tolist(), chunk.target.tolist(), strict=True)
+    rules = LineRules(fields=2)
+    for _, parsed in parsed_blocks(stream, partial(parse_block, rules=rules, first_problem_only=not bad.skips), rules, 1,
+                                   bad, threads, size):  # fmt: skip
+        found += zip(parsed.chunk.source.tolist(), parsed.chunk.target.tolist(), strict=True)
     stream.close()
     bad.close()
     return found, skipped
@@ -118,8 +121,9 @@ def test_blocks_hold_whole_lines(tmp_path):
 
 def test_blocks_of_comments_give_no_names(tmp_path):
     path = write(tmp_path, "a.txt", "a b\n" + "# no edge\n" * 50 + "b c\n")
-    rules = LineRules(fields=2, strings=True)
-    chunks = list(name_chunks(ByteStream(path), rules, 1, BadLines("fail", tmp_path / "s", SkippedLines()), 2, 64))
+    source = TextSource(path, InputOptions(header=False), tmp_path, 1 << 20)
+    source.block_bytes = 64
+    chunks = list(source.names_of_edges())
     assert [(chunk.source.to_pylist(), chunk.target.to_pylist()) for chunk in chunks] == [
         (["a"], ["b"]),
         (["b"], ["c"]),

@@ -14,7 +14,7 @@ from pagestore.errors import GstreamError
 from pagestore.inputs.badlines import LineProblem
 from pagestore.inputs.blocks import PAD, Block
 from pagestore.inputs.judge import LineRules, _split_quoted, judge, split_fields
-from pagestore.inputs.linesource import parse_block, read_line
+from pagestore.inputs.linesource import parse_block
 from pagestore.inputs.streams import MAGIC, ByteStream
 
 IDS = st.one_of(st.integers(0, 30), st.integers(0, (1 << 63) - 1))
@@ -140,7 +140,7 @@ def test_lines_of_a_header(lines, looked_at):
         stream = ByteStream(path)
         for line in lines:
             stream.peek(looked_at)
-            assert read_line(stream) == line.rstrip(b"\r")
+            assert stream.read_line() == line.rstrip(b"\r")
         assert stream.peek(9) == b"last" and stream.read(2) == b"la" and stream.peek(9) == b"st"
-        assert (read_line(stream), read_line(stream)) == (b"st", None)
+        assert (stream.read_line(), stream.read_line()) == (b"st", None)
         stream.close()
