@@ -22,7 +22,7 @@ PIECE_EDGES = 1 << 18  # edges packed at a time: 2 MiB of keys stay near the cor
 BUCKET_PIECE = 1 << 12  # edges a bucket gets of a piece: handing over costs 3 us of Python, or a write of 32 KiB
 LEAST_PIECE_EDGES = 1 << 10
 RANGE_EDGES = 1 << 20  # edges packed into pages at a time: 4 MiB of pages
-PACK_BYTES_PER_EDGE = 32
+PACK_BYTES_PER_EDGE = 64
 CHUNK_EDGES = 1 << 20
 MOST_BUCKETS = 1 << 10  # where vertices without edges are many
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.storage import WINDOW, Vector
 from pagestore.io import Buffers
 from pagestore.layout import HEAD_NEIGHBOURS, PageLayout
-from pagestore.pack import ALL_BITS, pack_heads, pack_large, pack_small
+from pagestore.pack import Lists, pack_heads, pack_large, pack_small
 from pagestore.planning import PagePlan, PagePlanner, PageRange
 from pagestore.writer import StoreWriter
 
@@ -28,18 +27,6 @@ def plan_topology(edges: SortedEdges, layout: PageLayout, columns: int) -> PageP
     return planner.finish()
 
 
-@dataclass
-class _Lists:
-    """The short lists (and hubs) of a window of vertices."""
-
-    first: int
-    last: int
-    short: np.ndarray  # degrees of vertices that go to small pages, 0 for the others; u8[last - first]
-    hubs: list[tuple[int, int, int]]  # vertex, number of its first edge, degree
-    keys: np.ndarray  # targets of the short lists
-    weights: np.ndarray | None
-
-
 class TopologyPacker:
     """Packs one topology into `writer`. `pack` may be called for different ranges from different threads."""
 
@@ -47,78 +34,56 @@ class TopologyPacker:
         self.name, self.edges, self.plan, self.writer, self.range_edges = name, edges, plan, writer, range_edges
         self.head_rows = writer.datasets[f"topology/{name}/heads"][1][0] if writer.meta.heads else 0
 
-    def ranges(self) -> Iterator[tuple[TopologyPacker, PageRange, int]]:
+    def ranges(self) -> Iterator[tuple[PageRange, int]]:
         """Work items: vertex ranges that share no page, with the number of their first edge."""
         edge = 0
         for part in self.plan.split(max(self.range_edges, self.plan.layout.longest_list)):
-            yield self, part, edge
+            yield part, edge
             edge += part.edges
 
     def pack(self, part: PageRange, edge: int, buffers: Buffers) -> None:
         """Pack and write all pages and heads of a range whose first edge has number `edge`."""
-        plan = self.plan
-        dtype = None if self.edges.weights is None else self.edges.weights.dtype
+        vertex, size = self._sizes(part)
+        short = size <= self.plan.layout.longest_list
+        begins = edge + np.cumsum(size, dtype=np.int64) - size
+        hubs = [(int(vertex[at]), int(begins[at]), int(size[at])) for at in np.flatnonzero(~short)]
+        targets, weights = self._read(edge, edge + part.edges, hubs)
+        lists = Lists(vertex[short], size[short], targets, weights) if hubs else Lists(vertex, size, targets, weights)
         pages = self._pages("small", *part.small, buffers)
-        weight_pages = None if dtype is None else self._pages("small", *part.small, buffers, dtype)
-        open_vertices = np.empty(0, np.int64)  # short lists so far, to know how full the open page is
-        open_degrees = np.empty(0, np.uint64)
-        for first in range(part.first, part.last, WINDOW):
-            last = min(first + WINDOW, part.last)
-            lists = self._read(first, last, edge)
-            begin, end = plan.small_range(first, last)
-            page_first = int(plan.directory["first_vertex"][begin]) if begin < end else first
-            inside = open_vertices >= page_first
-            open_vertices, open_degrees = open_vertices[inside], open_degrees[inside]
-            rows = slice(begin - part.small[0], end - part.small[0])
-            if begin < end:
-                pack_small(
-                    plan, first, last, lists.short, lists.keys, ALL_BITS, pages[rows], lists.weights,
-                    None if weight_pages is None else weight_pages[rows], open_degrees,
-                )  # fmt: skip
-            used = np.flatnonzero(lists.short)
-            open_vertices = np.concatenate([open_vertices, used + first])
-            open_degrees = np.concatenate([open_degrees, lists.short[used]])
-            heads = self._heads(lists)
-            for hub in lists.hubs:
-                self._pack_hub(*hub, buffers)
-            if heads is not None:
-                self.writer.write_array(f"topology/{self.name}/heads", first, heads)
-            edge += int(lists.short.sum()) + sum(hub[2] for hub in lists.hubs)
+        weight_pages = None if weights is None else self._pages("small", *part.small, buffers, weights.dtype)
+        pack_small(self.plan, *part.small, lists, pages, weight_pages)
         self.writer.write_pages(self.name, part.small[0], pages, weight_pages)
+        for hub in hubs:
+            self._pack_hub(*hub, buffers)
+        last = min(part.last, self.head_rows)
+        for first in range(part.first, last, WINDOW):
+            heads = np.empty((min(WINDOW, last - first), HEAD_NEIGHBOURS), self.plan.layout.id_dtype)
+            pack_heads(lists, first, heads)
+            for owner, begin, _ in hubs:
+                if first <= owner < first + len(heads):
+                    heads[owner - first] = self.edges.read_targets(begin, begin + HEAD_NEIGHBOURS)
+            self.writer.write_array(f"topology/{self.name}/heads", first, heads)
 
-    def _read(self, first: int, last: int, edge: int) -> _Lists:
-        """The lists of vertices [first, last); hubs are left where they are."""
-        degrees = self.edges.degrees.read(first, last).astype(np.uint64)
-        hub_at = np.flatnonzero(degrees > self.plan.layout.longest_list)
-        if not len(hub_at):
-            end = edge + int(degrees.sum())
-            return _Lists(
-                first, last, degrees, [], self.edges.read_targets(edge, end), self.edges.read_weights(edge, end)
-            )
-        ends = edge + np.cumsum(degrees).astype(np.int64)
-        hubs, targets, weights = [], [], []
-        for at in hub_at.tolist():
-            degree = int(degrees[at])
-            begin = int(ends[at]) - degree
-            hubs.append((first + at, begin, degree))
+    def _sizes(self, part: PageRange) -> tuple[np.ndarray, np.ndarray]:
+        """Vertices of a range that have edges, i8[n], and their degrees."""
+        vertices, sizes = [], []
+        for first in range(part.first, part.last, WINDOW):
+            degrees = self.edges.degrees.read(first, min(first + WINDOW, part.last))
+            used = np.flatnonzero(degrees)
+            vertices.append(first + used)
+            sizes.append(degrees[used] if len(used) < len(degrees) else degrees)
+        return (vertices[0], sizes[0]) if len(sizes) == 1 else (np.concatenate(vertices), np.concatenate(sizes))
+
+    def _read(self, edge: int, end: int, hubs: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray | None]:
+        """Targets and weights of edges edge..end-1, without those of the hubs, which are left where they are."""
+        targets, weights = [], []
+        for begin, after in [*((begin, begin + size) for _, begin, size in hubs), (end, end)]:
             targets.append(self.edges.read_targets(edge, begin))
             weights.append(self.edges.read_weights(edge, begin))
-            edge = begin + degree
-        targets.append(self.edges.read_targets(edge, int(ends[-1])))
-        weights.append(self.edges.read_weights(edge, int(ends[-1])))
-        degrees[hub_at] = 0
-        joined = None if self.edges.weights is None else np.concatenate([w for w in weights if w is not None])
-        return _Lists(first, last, degrees, hubs, np.concatenate(targets), joined)
-
-    def _heads(self, lists: _Lists) -> np.ndarray | None:
-        rows = min(lists.last, self.head_rows) - lists.first
-        if rows <= 0:
-            return None
-        heads = np.empty((lists.last - lists.first, HEAD_NEIGHBOURS), self.plan.layout.id_dtype)
-        pack_heads(lists.short, lists.keys, ALL_BITS, heads)
-        for vertex, edge, _ in lists.hubs:
-            heads[vertex - lists.first] = self.edges.read_targets(edge, edge + HEAD_NEIGHBOURS)
-        return heads[:rows]
+            edge = after
+        if not hubs:
+            return targets[0], weights[0]
+        return np.concatenate(targets), None if weights[0] is None else np.concatenate(weights)  # type: ignore[arg-type]
 
     def _pages(self, kind: str, begin: int, end: int, buffers: Buffers, dtype: np.dtype | None = None) -> np.ndarray:
         """Zeroed buffer for the pages begin..end-1, or for their weights of `dtype`."""
@@ -141,7 +106,7 @@ class TopologyPacker:
             count = -(-(end - position) // longest)
             pages = self._pages("large", page, page + count, buffers)
             weight_pages = None if weights is None else self._pages("large", page, page + count, buffers, weights.dtype)
-            pack_large(plan, vertex, position, targets, ALL_BITS, pages, page, weights, weight_pages)
+            pack_large(plan, vertex, position, targets, pages, page, weights, weight_pages)
             self.writer.write_pages(self.name, page, pages, weight_pages)
 
 
@@ -152,14 +117,13 @@ def pack_topologies(
     """Pack every topology of the store."""
     buffers: dict[int, Buffers] = {}
     ticker = Ticker(hook, "pack", sum(edges.edges for edges in topologies.values()), "edges")
-
-    def work(thread: int, item: tuple[TopologyPacker, PageRange, int]) -> None:
-        packer, part, edge = item
-        packer.pack(part, edge, buffers.setdefault(thread, Buffers()))
-        ticker.add(part.edges)
-
     for name, edges in topologies.items():
         packer = TopologyPacker(name, edges, plans[name], writer, range_edges)
+
+        def work(thread: int, item: tuple[PageRange, int], packer: TopologyPacker = packer) -> None:
+            packer.pack(*item, buffers.setdefault(thread, Buffers()))
+            ticker.add(item[0].edges)
+
         run_crew(threads, packer.ranges(), work)
     ticker.finish()
 

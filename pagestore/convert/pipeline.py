@@ -38,7 +38,7 @@ from pagestore.convert.storage import Vector, allow_many_files
 from pagestore.convert.workfolder import WorkFolder
 from pagestore.errors import UsageError
 from pagestore.heap import returning_freed_memory
-from pagestore.inputs.promises import Promise, broken
+from pagestore.inputs.said import Promise, broken
 from pagestore.replacing import refuse_replacing
 from pagestore.sizes import show_things
 

@@ -3,11 +3,15 @@
 METIS: a line `vertices edges [format [weights]]`, then line k lists the neighbours of vertex k, from 1; format is three
 digits, whether vertices have sizes, weights, and edges weights; `%` begins a comment, a blank line is a vertex without
 neighbours. The graph is undirected, each edge stands at both ends and is yielded once, from its lower end.
+
+Refused are lists that hold the number of their neighbours, which is no neighbour: GraphChi's, `vertex count neighbour
+neighbour ...`, and NetworkX's multiline lists, `vertex count`, then a neighbour a line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,15 +22,18 @@ from pagestore.inputs.badlines import BadLines, LineProblem, shown
 from pagestore.inputs.base import EdgeChunk, InputOptions
 from pagestore.inputs.blocks import Block
 from pagestore.inputs.columns import option_range
-from pagestore.inputs.countedlists import refuse_counted
 from pagestore.inputs.headers import CUT, REMEDY, Head, HeadReader, header_error, numbered_to
 from pagestore.inputs.judge import BLANK_FIELD, LineRules, parse_vertex, parse_weight
 from pagestore.inputs.linefile import LineFile
 from pagestore.inputs.lines import MAX_ID, MINUS, NEW, PLUS, U0, U1, U9, digits_at, ends_line, is_blank, number_at
 from pagestore.inputs.linesource import Parsed, handed_on
+from pagestore.inputs.signatures import COUNT
 from pagestore.inputs.streams import ByteStream
 from pagestore.jit import compiled
 
+SAMPLE_BYTES = 1 << 16
+LEAST_LISTS = 3  # fewer may be so by chance
+OVERRIDE = "If these numbers are vertices, pass --format adjacency."
 MOST_CONSTRAINTS = 1 << 20  # weights of a vertex
 FIX = "Fix the line."
 MOST_DIGITS = np.uint64(19)
@@ -279,3 +286,39 @@ def _hashes(low: np.ndarray, high: np.ndarray, weight: np.ndarray | None) -> np.
         mixed ^= np.ascontiguousarray(weight).view(np.uint64) * MIX[2]
     mixed ^= mixed >> np.uint64(29)
     return np.uint64((mixed * MIX[2]).sum(dtype=np.uint64))
+
+
+def refuse_counted(stream: ByteStream) -> None:
+    """InputError where the first lists of `stream`, of which nothing is consumed, count their neighbours."""
+    head = stream.peek(SAMPLE_BYTES)
+    lines = head.split(b"\n")
+    whole = len(head) < SAMPLE_BYTES
+    rows = [line.split() for line in (lines if whole else lines[:-1]) if line.strip() and not line.startswith(b"#")]
+    if not all(COUNT.match(row[1].decode("latin-1")) for row in rows if len(row) > 1):
+        return
+    path = shlex.quote(stream.name)
+    if len(rows) >= LEAST_LISTS and all(len(row) > 1 and int(row[1]) == len(row) - 2 for row in rows):
+        raise InputError(
+            f"{stream.name}: number 2 of each line counts the neighbours behind it, as GraphChi writes lists. Leave it "
+            f"out: awk '{{$2 = \"\"; print}}' {path} > lists.adj. {OVERRIDE}"
+        )
+    if _in_lines(rows, whole):
+        raise InputError(
+            f"{stream.name}: lines of two numbers count the neighbours below them, as NetworkX writes multiline lists. "
+            f"Make an edge list of it first: python3 -c 'import networkx as nx; nx.write_edgelist("
+            f'nx.read_multiline_adjlist("{stream.name}"), "edges.tsv", delimiter="\\t")\'. {OVERRIDE}'
+        )
+
+
+def _in_lines(rows: Sequence[Sequence[bytes]], whole: bool) -> bool:
+    """Whether rows are `vertex count`, each above as many rows of a neighbour (and of its data)."""
+    at = lists = neighbours = 0
+    while at < len(rows):
+        if len(rows[at]) != 2:
+            return False
+        count = int(rows[at][1])
+        below = rows[at + 1 : at + 1 + count]
+        if any(len(row) != 1 for row in below) or (len(below) < count and whole):
+            return False
+        lists, neighbours, at = lists + 1, neighbours + count, at + 1 + count
+    return lists >= LEAST_LISTS and neighbours > 0

@@ -18,10 +18,9 @@ from pagestore.convert.options import ProgressHook
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.base import EdgeSource, InputOptions
 from pagestore.inputs.foreign import refuse_archives, refuse_foreign
-from pagestore.inputs.identify import fingerprint
-from pagestore.inputs.ldbcfiles import ldbc_file, ldbc_stem
-from pagestore.inputs.promises import Promise, of_all
-from pagestore.inputs.signatures import CONTENT, DIMACS_LINE, FORMATS, MAGIC, SEEKING, SUFFIXES, TEXTS
+from pagestore.inputs.identify import fingerprint, ldbc_file, ldbc_stem
+from pagestore.inputs.said import Promise, of_all
+from pagestore.inputs.signatures import DIMACS_LINE, FORMATS, LIMITED_OPTIONS, MAGIC, SUFFIXES, TEXTS
 from pagestore.inputs.streams import STDIN, ByteStream, check_file
 
 HEAD_BYTES = 1 << 12
@@ -31,15 +30,15 @@ def detect_format(stream: ByteStream) -> str:
     """Name of the format of what `stream` is about to give; consumes nothing. InputError for what is no edge list."""
     name, head = stream.name, stream.peek(HEAD_BYTES)
     refuse_archives(stream, head)
-    for magic, kind in CONTENT.items():
-        if head.startswith(magic) or head[: len(magic)].lower() == magic:
+    for kind, known in FORMATS.items():
+        if head[: max(map(len, known.magic), default=0)].lower() in known.magic:
             return kind
     if head.startswith(b"\xff\xff\xff\xff") and 0 < int.from_bytes(head[4:8], "little", signed=True):
         return "arrow"  # a stream: continuation mark and the schema's size
     bare, suffix = os.path.splitext(name)
     if suffix.lower() in SUFFIXES:
         suffix = os.path.splitext(bare)[1]
-    by_name = next((kind for kind, (suffixes, _) in FORMATS.items() if suffix.lower() in suffixes), None)
+    by_name = next((kind for kind, known in FORMATS.items() if suffix.lower() in known.suffixes), None)
     refuse_foreign(stream, head, suffix.lower(), by_name)
     if by_name is not None and by_name != "text":
         return by_name
@@ -50,15 +49,16 @@ def _identify(path: str | Path, options: InputOptions) -> tuple[str | Path | Byt
     """What to open and its format. A pipe is opened here: its first bytes, once read, are in the stream."""
     if options.format is None and not os.path.exists(path) and ldbc_file(str(path), ".e") is not None:
         return path, "ldbc"
-    if options.format in (*SEEKING, "ldbc") or (options.format is not None and os.path.isfile(path)):
-        return path, options.format
+    asked = options.format
+    if asked is not None and (asked == "ldbc" or FORMATS[asked].seeking or os.path.isfile(path)):
+        return path, asked
     stream = ByteStream(path)
     try:
-        kind = options.format or detect_format(stream)
+        kind = asked or detect_format(stream)
     except InputError:
         stream.close()
         raise
-    if stream.replayable or kind in SEEKING:
+    if stream.replayable or FORMATS[kind].seeking:
         stream.close()
         return path, kind
     return stream, kind
@@ -71,24 +71,6 @@ def _looks_like_dimacs(head: bytes) -> bool:
         if line[:2] not in (b"c", b"c ", b""):
             return False
     return False
-
-
-READERS = {  # module and class; imported when first needed, since each pulls in a library or compiled code of its own
-    "mtx": ("mtx", "MatrixMarketSource"),
-    "gr": ("dimacs", "DimacsSource"),
-    "tntp": ("tntp", "TntpSource"),
-    "metis": ("adjacency", "MetisSource"),
-    "adjacency": ("adjacency", "AdjacencySource"),
-    "ldbc": ("ldbc", "LdbcSource"),
-    "sg": ("gap", "GapSource"),
-    "wsg": ("gap", "WeightedGapSource"),
-    "graph500": ("graph500", "PackedEdgeSource"),
-    "graph500-int64": ("graph500", "Int64PairSource"),
-    "parquet": ("arrow", "ParquetSource"),
-    "arrow": ("arrow", "ArrowSource"),
-    "npy": ("npy", "NpySource"),
-    "npz": ("npy", "NpzSource"),
-}
 
 
 def open_source(
@@ -114,7 +96,7 @@ def open_source(
     inputs = _pair_ldbc(inputs, options)
     found = [_identify(path, options) for path in inputs]
     for path, (_, kind) in zip(inputs, found, strict=True):
-        if kind in SEEKING:
+        if FORMATS[kind].seeking:
             _check_plain(path, kind)
     identity = fingerprint(inputs, [path for path, _ in found], options)
     opened = [_open_one(path, kind, options, workdir, memory_bytes) for path, kind in found]
@@ -207,25 +189,12 @@ def _check_plain(path: str | Path, kind: str) -> None:
 def _open_one(
     path: str | Path | ByteStream, kind: str, options: InputOptions, workdir: Path, memory_bytes: int
 ) -> EdgeSource:
-    if kind in TEXTS:
-        from pagestore.inputs.text import TextSource
-
-        return TextSource(path, options, workdir, memory_bytes, kind)
-    module, reader = READERS[kind]
+    module, _, reader = FORMATS[kind].reader.partition(".")
     opener = getattr(importlib.import_module(f"pagestore.inputs.{module}"), reader)
-    name = path.name if isinstance(path, ByteStream) else path
-    if options.string_ids and kind not in ("parquet", "arrow"):
-        raise UsageError(f"{name}: --string-ids is for text, Parquet and Arrow; {kind} has numbers. Drop the option.")
-    if options.header is not None:
-        raise UsageError(f"{name}: --header and --no-header are for text, not for {kind}. Drop the option.")
-    if options.comments is not None:
-        raise UsageError(f"{name}: --comments is for text, not for {kind}. Drop the option.")
-    if options.source_column is not None and kind not in ("parquet", "arrow"):
-        raise UsageError(
-            f"{name}: --source-column and --target-column are for text, Parquet and Arrow, not for {kind}. Drop them."
-        )
-    if options.weight_column is not None and kind not in ("parquet", "arrow", "tntp"):
-        raise UsageError(
-            f"{name}: --weight-column is for text, TNTP, Parquet and Arrow, not for {kind}. Drop the option."
-        )
+    if kind in TEXTS:
+        return opener(path, options, workdir, memory_bytes, kind)
+    for field, taken, formats in LIMITED_OPTIONS:
+        if getattr(options, field) != getattr(InputOptions, field) and kind not in formats:
+            name = path.name if isinstance(path, ByteStream) else path
+            raise UsageError(f"{name}: {taken}, not for {kind}. Drop the option.")
     return opener(path, options, workdir, memory_bytes)

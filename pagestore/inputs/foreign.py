@@ -12,6 +12,7 @@ from pagestore.inputs.signatures import (
     BZIP2_BLOCK,
     EXCEL,
     FOREIGN,
+    FORMATS,
     GALOIS,
     HDF5,
     MAGIC,
@@ -19,7 +20,6 @@ from pagestore.inputs.signatures import (
     OFFICE_MEMBERS,
     TAR_MARK,
     TEXTS,
-    UNMARKED,
     WEBGRAPH,
     WIDE,
     ZIP_NAME,
@@ -114,7 +114,7 @@ def refuse_archives(stream: ByteStream, head: bytes) -> None:
 
 def refuse_foreign(stream: ByteStream, head: bytes, suffix: str, kind: str | None) -> None:
     """InputError for a kind of the table. `suffix`: of the name, in small letters; `kind`: the format that it says."""
-    if kind in UNMARKED:
+    if kind is not None and not FORMATS[kind].marked:
         return
     name = stream.name
     for other in FOREIGN:

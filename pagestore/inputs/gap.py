@@ -15,8 +15,7 @@ import numpy as np
 
 from pagestore.errors import InputError
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions
-from pagestore.inputs.columns import IdRange, checked_ids
-from pagestore.inputs.csr import csr_rows
+from pagestore.inputs.columns import IdRange, checked_ids, csr_rows
 from pagestore.inputs.headers import promised_vertices
 
 HEADER_BYTES = 17

@@ -1,6 +1,7 @@
 """What identifies an input: its files, with size and time of change, and the options that decide which edges it gives.
 
---resume goes on only with the same input. Of a pipe no more than its first bytes can be known before it is read.
+--resume goes on only with the same input. Of a pipe no more than its first bytes can be known before it is read. A
+Graphalytics dataset is the files NAME.v and NAME.e, each perhaps compressed.
 """
 
 from __future__ import annotations
@@ -12,8 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from pagestore.inputs.base import InputOptions
-from pagestore.inputs.ldbcfiles import ldbc_file, ldbc_stem
+from pagestore.inputs.signatures import SUFFIXES
 from pagestore.inputs.streams import STDIN, ByteStream
+
+
+def ldbc_file(stem: str, kind: str) -> str | None:
+    """Path of STEM.kind, perhaps compressed; None when there is none."""
+    return next((f"{stem}{kind}{end}" for end in ("", *SUFFIXES) if os.path.exists(f"{stem}{kind}{end}")), None)
+
+
+def ldbc_stem(path: str | Path) -> str:
+    """`path` without .e or .v and without a compression's suffix."""
+    bare = Path(path)
+    bare = bare.with_suffix("") if bare.suffix.lower() in SUFFIXES else bare
+    return str(bare.with_suffix("") if bare.suffix in (".e", ".v") else bare)
+
 
 HEAD_BYTES = 1 << 12
 

@@ -14,8 +14,8 @@ import numpy as np
 from pagestore.errors import InputError
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.headers import Head
+from pagestore.inputs.identify import ldbc_file, ldbc_stem
 from pagestore.inputs.judge import LineRules
-from pagestore.inputs.ldbcfiles import ldbc_file, ldbc_stem
 from pagestore.inputs.linefile import LineFile
 from pagestore.inputs.streams import ByteStream
 from pagestore.inputs.text import TextSource

@@ -31,8 +31,7 @@ from pagestore.inputs.base import EdgeSource, StringNames
 from pagestore.inputs.dictionary_parts import ROUNDS, rewrite_by_parts
 from pagestore.inputs.idtable import EMPTY, RankTable
 from pagestore.inputs.namefile import NameParts
-from pagestore.inputs.namehash import hash_names, new_names
-from pagestore.inputs.namesort import NameBatch
+from pagestore.inputs.namesort import NameBatch, hash_names, new_names
 from pagestore.inputs.several import SeveralSources
 
 CACHE_SHARE, SORT_SHARE, TABLE_SHARE = 8, 4, 2  # parts of the memory: names seen lately, one part, all ranks

@@ -1,7 +1,9 @@
-"""Names in memory: their order by bytes, which of them are equal, and into which range of names each falls.
+"""Names in memory: hashes, order by bytes, which of them are equal, and into which range of names each falls.
 
 A batch of names is offsets int64[n + 1] into data uint8[]. Sorting takes eight bytes at a time: names are ordered by
-their first word, then, as long as some agree so far, those by their next one.
+their first word, then, as long as some agree so far, those by their next one. A name stands for its 64-bit hash until
+its rank is known; a second hash guards the cache of names seen lately. Two names with one hash are found when the ranks
+are tabled (names.py) and then another seed is taken: 1.4 in 100,000 for 2^24 names.
 """
 
 from __future__ import annotations
@@ -10,11 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pagestore.inputs.idtable import EMPTY, slot_of
 from pagestore.inputs.lines import gather_fields
 from pagestore.jit import compiled
 
 U0, U1, U8 = np.uint64(0), np.uint64(1), np.uint64(8)
 WORD_BYTES = 8
+ODD_1, ODD_2, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(29)
 
 
 @dataclass(frozen=True)
@@ -120,3 +124,46 @@ def pick_splitters(names: NameBatch, parts: int) -> NameBatch:
     order = order[~equal]
     picked = np.linspace(0, len(order), parts, endpoint=False).astype(np.int64)[1:]
     return names.take(order[np.flatnonzero(np.bincount(picked, minlength=max(len(order), 1)))])
+
+
+@compiled
+def hash_names(data: np.ndarray, offsets: np.ndarray, seed: np.uint64, first: np.ndarray, second: np.ndarray) -> None:
+    """Hashes uint64[n] of the names data[offsets[k]:offsets[k + 1]] (uint8, int64[n + 1]); `first` is never EMPTY."""
+    for k in range(np.uint64(len(first))):
+        a, b = seed * ODD_1 + U1, seed ^ ODD_2
+        i, end = np.uint64(offsets[k]), np.uint64(offsets[k + U1])
+        length = end - i
+        while i < end:
+            word = U0
+            shift = U0
+            stop = min(i + U8, end)
+            while i < stop:
+                word |= np.uint64(data[i]) << shift
+                shift += U8
+                i += U1
+            a = (a ^ word) * ODD_1
+            a ^= a >> SHIFT
+            b = (b + word) * ODD_2
+            b ^= b >> SHIFT
+        a = (a ^ length) * ODD_2
+        a ^= a >> SHIFT
+        a *= ODD_1
+        first[k] = a if a != EMPTY else U0
+        second[k] = (b ^ length) * ODD_1
+
+
+@compiled
+def new_names(first: np.ndarray, second: np.ndarray, cache: np.ndarray, new: np.ndarray) -> int:
+    """Indices of names that the cache (uint64[slots, 2], EMPTY at first) does not hold, into new[:returned].
+
+    One name a slot, the latest: a name that lost its slot is taken for new again.
+    """
+    slots = np.uint64(len(cache))
+    count = U0
+    for k in range(np.uint64(len(first))):
+        slot = slot_of(first[k], slots)
+        if cache[slot, 0] != first[k] or cache[slot, 1] != second[k]:
+            cache[slot, 0], cache[slot, 1] = first[k], second[k]
+            new[count] = k
+            count += U1
+    return int(count)

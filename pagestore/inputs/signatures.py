@@ -33,38 +33,51 @@ HDF5 = b"\x89HDF\r\n\x1a\n"
 ARCHIVES = {b"PK\x03\x04": "zip", b"PK\x05\x06": "zip", b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar"}
 ZIP_NAME, TAR_MARK = 30, 257  # bytes before the first member's name, and before "ustar"
 
-FORMATS = {  # name: (suffixes, what it is)
-    "text": ((".txt", ".edges", ".edgelist", ".snap", ".dat", ".ncol"), "source and target a line"),
-    "csv": ((".csv",), "text with commas or semicolons, header or none"),
-    "tsv": ((".tsv", ".tab"), "text with tabs"),
-    "el": ((".el",), "GAP edge list, 2 columns"),
-    "wel": ((".wel",), "GAP weighted edge list, 3 columns"),
-    "sg": ((".sg",), "GAP serialized graph"),
-    "wsg": ((".wsg",), "GAP serialized weighted graph"),
-    "mtx": ((".mtx", ".mm"), "Matrix Market, coordinate"),
-    "gr": ((".gr", ".col", ".dimacs"), "DIMACS"),
-    "tntp": ((".tntp",), "road networks; the weight is the length"),
-    "metis": ((".graph", ".metis", ".chaco"), "METIS"),
-    "adjacency": ((".adj", ".adjlist"), "a vertex and its neighbours a line"),
-    "ldbc": ((".e", ".v"), "LDBC Graphalytics, .v and .e"),
-    "graph500": ((".packed", ".g500"), "Graph500 packed edges, 12 bytes each"),
-    "graph500-int64": ((".int64",), "Graph500 edges, two int64 each"),
-    "parquet": ((".parquet", ".pq"), "Parquet"),
-    "arrow": ((".arrow", ".feather", ".ipc", ".arrows"), "Arrow IPC file or stream, Feather"),
-    "npy": ((".npy",), "NumPy array [n, 2], [n, 3] or with fields"),
-    "npz": ((".npz",), "NumPy archive: source and target, or a scipy.sparse matrix"),
+
+class Format(NamedTuple):
+    """A format that convert reads. reader: module and class in pagestore.inputs, imported at first use.
+
+    magic: first bytes, compared without case. seeking: its reader needs a plain file. marked: False where any bytes may
+    begin it.
+    """
+
+    suffixes: tuple[str, ...]
+    reader: str
+    magic: tuple[bytes, ...] = ()
+    seeking: bool = False
+    marked: bool = True
+
+
+FORMATS = {
+    "text": Format((".txt", ".edges", ".edgelist", ".snap", ".dat", ".ncol"), "text.TextSource"),
+    "csv": Format((".csv",), "text.TextSource"),
+    "tsv": Format((".tsv", ".tab"), "text.TextSource"),
+    "el": Format((".el",), "text.TextSource"),  # GAP's edge lists, of 2 and 3 columns
+    "wel": Format((".wel",), "text.TextSource"),
+    "sg": Format((".sg",), "gap.GapSource", (), True, False),  # and its serialized graphs
+    "wsg": Format((".wsg",), "gap.WeightedGapSource", (), True, False),
+    "mtx": Format((".mtx", ".mm"), "mtx.MatrixMarketSource", (b"%%matrixmarket",)),
+    "gr": Format((".gr", ".col", ".dimacs"), "dimacs.DimacsSource"),
+    "tntp": Format((".tntp",), "tntp.TntpSource", (b"<number of zones>",)),
+    "metis": Format((".graph", ".metis", ".chaco"), "adjacency.MetisSource"),
+    "adjacency": Format((".adj", ".adjlist"), "adjacency.AdjacencySource"),
+    "ldbc": Format((".e", ".v"), "ldbc.LdbcSource"),
+    "graph500": Format((".packed", ".g500"), "records.PackedEdgeSource", (), True, False),
+    "graph500-int64": Format((".int64",), "records.Int64PairSource", (), True, False),
+    "parquet": Format((".parquet", ".pq"), "arrow.ParquetSource", (b"par1",), True),
+    "arrow": Format((".arrow", ".feather", ".ipc", ".arrows"), "arrow.ArrowSource", (b"arrow1",), True),
+    "npy": Format((".npy",), "npy.NpySource", (b"\x93numpy",), True),
+    "npz": Format((".npz",), "npy.NpzSource", (b"pk\x03\x04",), True),
 }
 TEXTS = ("text", "csv", "tsv", "el", "wel")
-SEEKING = ("sg", "wsg", "graph500", "graph500-int64", "parquet", "arrow", "npy", "npz")  # mapped, so plain files
-UNMARKED = ("sg", "wsg", "graph500", "graph500-int64")  # any bytes may begin these
-CONTENT = {
-    b"%%matrixmarket": "mtx",  # compared without case
-    b"<number of zones>": "tntp",
-    b"PAR1": "parquet",
-    b"ARROW1": "arrow",
-    b"\x93NUMPY": "npy",
-    b"PK\x03\x04": "npz",
-}
+TABLES = ("parquet", "arrow")
+LIMITED_OPTIONS = (  # of InputOptions: the field, who takes it in words, and the formats that do beside texts
+    ("string_ids", "--string-ids is for text, Parquet and Arrow", TABLES),
+    ("header", "--header and --no-header are for text", ()),
+    ("comments", "--comments is for text", ()),
+    ("source_column", "--source-column and --target-column are for text, Parquet and Arrow", TABLES),
+    ("weight_column", "--weight-column is for text, TNTP, Parquet and Arrow", (*TABLES, "tntp")),
+)
 DIMACS_LINE = re.compile(rb"p[ \t]+[a-z]+[ \t]+[0-9]+[ \t]+[0-9]+[ \t]*\r?\Z")
 DIMACS_EDGES = {"sp": "a", "edge": "e", "col": "e"}  # problem: the letter of its edges' lines
 DIMACS_VALUES = {"a": "", "e": "ndvx"}  # by that letter: lines about vertices, which edges do without

@@ -14,10 +14,9 @@ from pagestore.errors import InputError
 from pagestore.inputs.badlines import LineProblem, shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columnnames import asked_ends, is_header, is_number, may_be_header
-from pagestore.inputs.direction import Direction, said_in_column, said_in_comments
 from pagestore.inputs.judge import SLASHES, LineRules, split_fields
-from pagestore.inputs.promises import Promise, promised_in
 from pagestore.inputs.quotes import ANY, HIDDEN, find_breaks
+from pagestore.inputs.said import Direction, Promise, promised_in, said_in_column, said_in_comments
 from pagestore.inputs.shapes import Shape, refuse_shape
 from pagestore.inputs.signatures import KONECT
 from pagestore.inputs.streams import ByteStream

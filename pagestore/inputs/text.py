@@ -14,10 +14,10 @@ from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columns import option_range
-from pagestore.inputs.direction import WORDS, Direction
 from pagestore.inputs.endnames import named_ends
 from pagestore.inputs.headers import Head
 from pagestore.inputs.linefile import LineFile
+from pagestore.inputs.said import WORDS, Direction
 from pagestore.inputs.sniff import TextLayout, sniff
 from pagestore.inputs.streams import ByteStream
 

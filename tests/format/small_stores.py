@@ -8,8 +8,8 @@ import numpy as np
 
 from pagestore.layout import PageLayout
 from pagestore.meta import Meta
-from pagestore.pack import pack_range
-from pagestore.planning import plan_pages
+from pagestore.pack import Lists, pack_heads, pack_large, pack_small
+from pagestore.planning import PagePlan, plan_pages
 from pagestore.writer import StoreWriter, column_facts
 
 
@@ -47,6 +47,55 @@ def random_edges(
     target = rng.integers(0, vertices, edges + hub).astype(np.uint64)
     values = None if weight is None else rng.integers(0, 200, edges + hub).astype(weight)
     return Edges(source, target, vertices, values)
+
+
+@dataclass
+class Packed:
+    """Pages of a vertex range, their weights, and its heads."""
+
+    small: np.ndarray
+    large: np.ndarray
+    small_weights: np.ndarray | None
+    large_weights: np.ndarray | None
+    heads: np.ndarray
+
+
+def new_pages(plan: PagePlan, begin: int, end: int, weight_dtype: np.dtype | None = None) -> np.ndarray:
+    """Zeroed pages begin..end-1, or those of their weights."""
+    layout = plan.layout
+    width = layout.page_bytes if weight_dtype is None else layout.weight_page_bytes(weight_dtype.itemsize)
+    return np.zeros((end - begin, width), np.uint8)
+
+
+def short_lists(
+    plan: PagePlan, first: int, degrees: np.ndarray, target: np.ndarray, weight: np.ndarray | None
+) -> Lists:
+    """The lists of vertices from `first` on that go to small pages."""
+    short = (degrees > 0) & (degrees <= plan.layout.longest_list)
+    kept = np.repeat(short, degrees)
+    return Lists(first + np.flatnonzero(short), degrees[short], target[kept], None if weight is None else weight[kept])
+
+
+def pack_range(
+    plan: PagePlan, first: int, last: int, degrees: np.ndarray, target: np.ndarray, weight: np.ndarray | None = None
+) -> Packed:
+    """Pack vertices [first, last), which share no page with others, into new buffers."""
+    small, large = plan.small_range(first, last), plan.large_range(first, last)
+    dtype = None if weight is None else weight.dtype
+    pages = [new_pages(plan, *small), new_pages(plan, *large)]
+    weights = [None, None] if dtype is None else [new_pages(plan, *small, dtype), new_pages(plan, *large, dtype)]
+    lists = short_lists(plan, first, degrees, target, weight)
+    pack_small(plan, *small, lists, pages[0], weights[0])
+    ends = np.cumsum(degrees, dtype=np.int64)
+    heads = np.empty((last - first, 4), plan.layout.id_dtype)
+    pack_heads(lists, first, heads)
+    for vertex in np.unique(plan.directory["first_vertex"][slice(*large)]).astype(np.int64).tolist():
+        part = slice(int(ends[vertex - first]) - int(degrees[vertex - first]), int(ends[vertex - first]))
+        pack_large(
+            plan, vertex, 0, target[part], pages[1], large[0], None if weight is None else weight[part], weights[1]
+        )
+        heads[vertex - first] = target[part][:4]
+    return Packed(pages[0], pages[1], weights[0], weights[1], heads)
 
 
 def write_store(
@@ -92,12 +141,10 @@ def write_store(
         for piece in plan.split(split or len(edges.source) + 1):
             a, b = piece.first, piece.last
             weight = None if part.weight is None else part.weight[ends[a] : ends[b]]
-            packed = pack_range(
-                plan, a, b, degrees[name][a:b], part.target[ends[a] : ends[b]], weights=weight, heads=heads
-            )
+            packed = pack_range(plan, a, b, degrees[name][a:b], part.target[ends[a] : ends[b]], weight)
             writer.write_pages(name, piece.small[0], packed.small, packed.small_weights)
             writer.write_pages(name, piece.large[0], packed.large, packed.large_weights)
-            if packed.heads is not None:
+            if heads:
                 writer.write_array(f"topology/{name}/heads", a, packed.heads[: max(0, min(b, rows) - a)])
     writer.write_array("vertices/out_degree", 0, degrees["out"])
     if directed:

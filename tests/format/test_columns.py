@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_stores import Edges, random_edges, write_store
+from small_stores import Edges, pack_range, random_edges, write_store
 
 from pagestore import open_store
 from pagestore.convert.options import ConvertOptions
@@ -19,7 +19,6 @@ from pagestore.errors import StoreError, UsageError
 from pagestore.info import store_info
 from pagestore.layout import PageLayout
 from pagestore.meta import Meta
-from pagestore.pack import new_pages, pack_range, pack_small
 from pagestore.planning import COLUMN_LONGEST, COLUMN_WASTE, PagePlanner, plan_pages
 from pagestore.topology import check_directory
 from pagestore.verify import verify
@@ -125,31 +124,27 @@ def regular(loose) -> Edges:
     return Edges(source.astype(np.uint64), target.astype(np.uint64), 900, (target % 200 + 1).astype("u1"))
 
 
-@pytest.mark.parametrize("width", [1, 7, 90])
-def test_ranges_that_share_pages_add_up(regular, width):
+@pytest.mark.parametrize("most", [1, 700, 3000])
+def test_ranges_give_the_pages_of_the_whole(regular, most):
     edges = regular.sorted()
     degrees = np.bincount(edges.source.astype(np.int64), minlength=900).astype(np.uint32)
-    degrees[100:130], degrees[400] = 300, 0  # pages of rows, too; keys are only moved
+    degrees[100:130], degrees[400] = 300, 0  # pages of rows, too; targets are only moved
     ends = np.concatenate([[0], np.cumsum(degrees.astype(np.int64))])
-    keys = np.random.default_rng(1).integers(1, 900, ends[-1]).astype(np.uint64)
-    weight = keys.astype("i4")
+    target = np.random.default_rng(1).integers(1, 900, ends[-1]).astype(np.uint64)
+    weight = target.astype("i4")
     plan = plan_pages(PageLayout(4096, 4), degrees, 8)
     assert {0, 8} == set(plan.directory["layout"].tolist())
-    whole = pack_range(plan, 0, 900, degrees, keys, weights=weight)
-    total, total_weights = np.zeros_like(whole.small), np.zeros_like(whole.small_weights)
-    for a in range(0, 900, width):
-        b = min(a + width, 900)
-        p, q = plan.small_range(a, b)
-        pages, weights = new_pages(plan, p, q), new_pages(plan, p, q, weight.dtype)
-        start = min(a, int(plan.directory["first_vertex"][p])) if p < q else a
-        part = slice(ends[a], ends[b])
-        pack_small(plan, a, b, degrees[a:b], keys[part], (1 << 64) - 1, pages, weight[part], weights, degrees[start:a])
-        total[p:q] |= pages
-        total_weights[p:q] |= weights
-    np.testing.assert_array_equal(total, whole.small)
-    np.testing.assert_array_equal(total_weights, whole.small_weights)
+    whole = pack_range(plan, 0, 900, degrees, target, weight)
+    parts = []
+    for part in plan.split(most):
+        edges = slice(ends[part.first], ends[part.last])
+        parts.append(
+            pack_range(plan, part.first, part.last, degrees[part.first : part.last], target[edges], weight[edges])
+        )
+    np.testing.assert_array_equal(np.concatenate([part.small for part in parts]), whole.small)
+    np.testing.assert_array_equal(np.concatenate([part.small_weights for part in parts]), whole.small_weights)
     with pytest.raises(ValueError, match="not those of the plan"):
-        pack_range(plan, 0, 900, degrees[::-1], keys)
+        pack_range(plan, 0, 900, degrees[::-1], target)
 
 
 def test_a_store_says_what_its_columns_take(regular, tmp_path):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_stores import Edges, random_edges, write_store
+from small_stores import Edges, new_pages, pack_range, random_edges, short_lists, write_store
 
 from pagestore import open_store
 from pagestore.layout import PageLayout
-from pagestore.pack import new_pages, pack_heads, pack_large, pack_range, pack_small
+from pagestore.pack import Lists, pack_heads, pack_large, pack_small
 from pagestore.planning import plan_pages
 from pagestore.verify import verify
 from tests.decoded import decode_edges
@@ -60,7 +60,7 @@ def test_the_cut_does_not_change_a_byte(tmp_path):
 
 @pytest.fixture(scope="module")
 def prepared():
-    """Plan, degrees, ends, and sorted keys (source << 32 | target) of a graph with hubs next to and inside pages."""
+    """Plan, degrees, ends, and sorted targets of a graph with hubs next to and inside pages."""
     edges = random_edges(seed=9, vertices=400, edges=6000, hub=2500, weight="i4")
     extra = np.full(1500, 17, np.uint64)
     edges = Edges(
@@ -70,55 +70,34 @@ def prepared():
     degrees = np.bincount(edges.source.astype(np.int64), minlength=400).astype(np.uint32)
     plan = plan_pages(PageLayout(4096, 4), degrees)
     ends = np.concatenate([[0], np.cumsum(degrees.astype(np.int64))])
-    keys = edges.source << np.uint64(32) | edges.target
-    whole = pack_range(plan, 0, 400, degrees, keys, (1 << 32) - 1, edges.weight)
-    return plan, degrees, ends, keys, edges.weight, whole
-
-
-@pytest.mark.parametrize("width", [1, 7, 90])
-def test_ranges_that_share_pages_add_up(prepared, width):
-    """Each range writes its own words: zeroed buffers of neighbours can be added."""
-    plan, degrees, ends, keys, weight, whole = prepared
-    total = np.zeros_like(whole.small)
-    total_weights = np.zeros_like(whole.small_weights)
-    for a in range(0, 400, width):
-        b = min(a + width, 400)
-        p, q = plan.small_range(a, b)
-        pages, weights = new_pages(plan, p, q), new_pages(plan, p, q, weight.dtype)
-        start = min(a, int(plan.directory["first_vertex"][p])) if p < q else a
-        pack_small(
-            plan, a, b, degrees[a:b], keys[ends[a] : ends[b]], (1 << 32) - 1, pages,
-            weight[ends[a] : ends[b]], weights, before=degrees[start:a],
-        )  # fmt: skip
-        total[p:q] |= pages
-        total_weights[p:q] |= weights
-    np.testing.assert_array_equal(total, whole.small)
-    np.testing.assert_array_equal(total_weights, whole.small_weights)
+    whole = pack_range(plan, 0, 400, degrees, edges.target, edges.weight)
+    return plan, degrees, ends, edges.target, edges.weight, whole
 
 
 @pytest.mark.parametrize("step", [1, 500, 1013, 1100, 9000])
 def test_a_hub_can_be_packed_in_pieces(prepared, step):
-    plan, degrees, ends, keys, weight, whole = prepared
+    plan, _, ends, target, weight, whole = prepared
     pages = new_pages(plan, plan.small_pages, plan.pages)
     weights = new_pages(plan, plan.small_pages, plan.pages, weight.dtype)
     for hub in np.unique(plan.directory["first_vertex"][plan.small_pages :]).tolist():
         low, high = int(ends[hub]), int(ends[hub + 1])
         for at in reversed(range(low, high, step)):
             to = min(at + step, high)
-            pack_large(plan, hub, at - low, keys[at:to], (1 << 32) - 1, pages, plan.small_pages, weight[at:to], weights)
+            pack_large(plan, hub, at - low, target[at:to], pages, plan.small_pages, weight[at:to], weights)
     np.testing.assert_array_equal(pages, whole.large)
     np.testing.assert_array_equal(weights, whole.large_weights)
 
 
-def test_targets_alone_and_threads_give_the_same_pages(prepared):
-    """4-byte targets instead of keys, one thread for each part, straight into one buffer."""
-    plan, degrees, ends, keys, weight, whole = prepared
-    targets = (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+def test_narrow_targets_and_threads_give_the_same_pages(prepared):
+    """4-byte targets, one thread for each part, straight into one buffer."""
+    plan, degrees, ends, target, _, whole = prepared
+    targets = target.astype(np.uint32)
     pages = new_pages(plan, 0, plan.small_pages)
 
     def work(part):
         a, b = part.first, part.last
-        pack_small(plan, a, b, degrees[a:b], targets[ends[a] : ends[b]], (1 << 64) - 1, pages[slice(*part.small)])
+        lists = short_lists(plan, a, degrees[a:b], targets[ends[a] : ends[b]], None)
+        pack_small(plan, *part.small, lists, pages[slice(*part.small)])
 
     threads = [threading.Thread(target=work, args=(part,)) for part in plan.split(900)]
     for thread in threads:
@@ -129,30 +108,34 @@ def test_targets_alone_and_threads_give_the_same_pages(prepared):
 
 
 def test_heads_are_the_first_neighbours(prepared):
-    plan, degrees, ends, keys, _, _ = prepared
-    heads = np.zeros((400, 4), np.uint32)
-    pack_heads(degrees, keys, (1 << 32) - 1, heads)
+    plan, degrees, ends, target, _, _ = prepared
+    lists = Lists(np.flatnonzero(degrees), degrees[degrees > 0], target)
+    heads = np.concatenate([np.zeros((part, 4), np.uint32) for part in (150, 250)])
+    pack_heads(lists, 0, heads[:150])
+    pack_heads(lists, 150, heads[150:])
     for vertex in range(400):
-        row = (keys[ends[vertex] : ends[vertex + 1]][:4] & np.uint64(0xFFFFFFFF)).tolist()
+        row = target[ends[vertex] : ends[vertex + 1]][:4].tolist()
         assert heads[vertex].tolist() == row + [0xFFFFFFFF] * (4 - len(row))
 
 
 def test_contradictions_are_refused_before_anything_is_written(prepared):
-    plan, degrees, ends, keys, _, _ = prepared
-    with pytest.raises(ValueError, match="degrees with sum"):
-        pack_range(plan, 0, 400, degrees, keys[:-1])
-    with pytest.raises(ValueError, match="not those of the plan"):
-        pack_range(plan, 0, 400, degrees[::-1], keys)
-    with pytest.raises(ValueError, match="no large pages"):
-        pack_large(plan, 0, 0, keys[:5], 1, new_pages(plan, 0, 1), 0)
+    plan, degrees, _, target, _, _ = prepared
     small = plan.small_range(0, 400)
-    pages, weights = new_pages(plan, *small), np.zeros(len(keys), np.uint8)
-    for wrong in (pages[1:], np.zeros((len(pages), 8192), np.uint8)[:, ::2]):
+    pages, lists = new_pages(plan, *small), short_lists(plan, 0, degrees, target, None)
+    swapped = Lists(lists.vertex, lists.size[::-1], lists.target)
+    for wrong in (Lists(lists.vertex, lists.size, lists.target[:-1]), swapped, short_lists(plan, 1, degrees, target, None),
+                  Lists(lists.vertex[:-1], lists.size[:-1], lists.target[: -int(lists.size[-1])])):  # fmt: skip
+        with pytest.raises(ValueError, match="not those of the plan"):
+            pack_small(plan, *small, wrong, new_pages(plan, *small))
+    with pytest.raises(ValueError, match="no large pages"):
+        pack_large(plan, 0, 0, target[:5], new_pages(plan, 0, 1), 0)
+    for buffer in (pages[1:], np.zeros((len(pages), 8192), np.uint8)[:, ::2]):
         with pytest.raises(ValueError, match="page buffer has shape"):
-            pack_small(plan, 0, 400, degrees, keys, 1, wrong)
+            pack_small(plan, *small, lists, buffer)
+    weighted = Lists(lists.vertex, lists.size, lists.target, np.zeros(len(lists.target), np.uint8))
     for other in (None, pages):
         with pytest.raises(ValueError, match=f"weights need {len(pages)} pages of 1024 bytes"):
-            pack_small(plan, 0, 400, degrees, keys, 1, pages, weights, other)
+            pack_small(plan, *small, weighted, pages, other)
     assert not pages.any()
 
 
@@ -172,7 +155,7 @@ def test_a_hub_is_written_to_its_own_pages_only():
     plan = plan_pages(layout, np.array([longest + 1, longest + 1], np.int64))
     keys = np.arange(longest + 1, dtype=np.uint64)
     assert (plan.small_pages, plan.pages) == (0, 4)
-    pack_large(plan, 0, 0, keys, (1 << 32) - 1, new_pages(plan, 0, 2), 0)
+    pack_large(plan, 0, 0, keys, new_pages(plan, 0, 2), 0)
     for vertex, position, begin, end in ((0, longest, 0, 4), (0, 2 * longest, 0, 4), (1, 0, 2, 3), (1, 0, 3, 4)):
         with pytest.raises(ValueError, match=f"of vertex {vertex} lie outside the buffer or the plan"):
-            pack_large(plan, vertex, position, keys, (1 << 32) - 1, new_pages(plan, begin, end), begin)
+            pack_large(plan, vertex, position, keys, new_pages(plan, begin, end), begin)

@@ -176,7 +176,7 @@ def without_header(options: InputOptions) -> InputOptions:
 
 
 IN_THREADS = linesource.parse_in_order
-SUFFIXES = [suffix for endings, _ in FORMATS.values() for suffix in endings]
+SUFFIXES = [suffix for known in FORMATS.values() for suffix in known.suffixes]
 PACKINGS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
     ("", bytes), (".gz", lambda data: gzip.compress(data, 1)), (".zst", zstandard.ZstdCompressor().compress),
 )  # fmt: skip
@@ -250,7 +250,7 @@ def graph_seeds() -> list[bytes]:
 
 
 def any_seeds() -> list[bytes]:
-    suffixes = [suffix for endings, _ in FORMATS.values() for suffix in endings]
+    suffixes = [suffix for known in FORMATS.values() for suffix in known.suffixes]
     texts = [bytes([suffixes.index(name[1:]), pack, bits, 0]) + text.encode()[:300]
              for name, text in TEXTS.items() for pack in (0, 1, 2) for bits in (0, 4)]  # fmt: skip
     binary = [bytes([suffixes.index(suffix), 0, 0, 0]) + seed[3:]

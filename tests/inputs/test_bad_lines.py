@@ -78,8 +78,8 @@ def collect(path, size, bad_lines="fail", threads=3):
     bad = BadLines(bad_lines, path.with_suffix(".skipped"), skipped)
     found = []
     rules = LineRules(fields=2)
-    for _, parsed in parsed_blocks(stream, partial(parse_block, rules=rules, first_problem_only=not bad.skips), rules, 1,
-                                   bad, threads, size):  # fmt: skip
+    parse = partial(parse_block, rules=rules, first_problem_only=not bad.skips)
+    for _, parsed in parsed_blocks(stream, parse, rules, 1, bad, threads, size):
         found += zip(parsed.chunk.source.tolist(), parsed.chunk.target.tolist(), strict=True)
     stream.close()
     bad.close()
