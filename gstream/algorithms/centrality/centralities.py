@@ -108,10 +108,7 @@ def program_of_katz(
 
 
 def run_eigenvector(session: Session, max_iter: int = 100, tol: float = 1e-6) -> Answer:
-    """Column eigenvector (length 1: L2), and the summary: `eigenvalue` (Rayleigh's), l1_change.
-
-    Raises UsageError on numbers outside their limits.
-    """
+    """Column eigenvector (length 1: L2), and the summary: `eigenvalue` (Rayleigh's), l1_change. Raises UsageError."""
     outcome = session.run(program_of_eigenvector(session, max_iter, tol), max_supersteps=max_iter)
     length = length_of(outcome.value)
     found = session.finish(outcome.supersteps, outcome.converged)
@@ -161,11 +158,9 @@ def program_of_hits(session: Session, max_iter: int, tol: float, normalized: boo
 def run_rwr(
     session: Session, source: Any, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 100, float64: bool = False
 ) -> Answer:
-    """Column proximity (sum 1): where a walk is found that follows an edge with probability `alpha`, and otherwise, or
-    where no edge leaves, begins again at one of the sources (PageRank, personalised; GStream thesis, chapter 2).
-
-    Raises UsageError (no source, or one that is not in the graph; numbers outside their limits).
-    """
+    """Column proximity (sum 1): where a walk is found that follows an edge with probability `alpha`, and else, or where
+    no edge leaves, begins again at a source (GStream thesis, chapter 2). Raises UsageError (no or unknown source; wrong
+    numbers)."""
     columns, found = run_pagerank(
         session, alpha, tol, max_iter, personalization=restarts(session, source), float64=float64
     )

@@ -28,8 +28,8 @@ BLOCK = 1 << 20  # vertices whose degrees are in memory at once
 
 
 def run_degrees(session: Session) -> tuple[list[Column], dict[str, Any]]:
-    """Columns degree and vertices, of directed graphs also out and in: how many vertices have that degree, out-degree
-    and in-degree; one row for each degree that occurs. Summary: mean degrees, the greatest."""
+    """Columns degree and vertices, of directed graphs also out and in: vertices of that degree, out-degree and
+    in-degree. A row for each degree that occurs. Summary: the mean and the greatest degree."""
     store, meta = session.store, session.meta
     counts: dict[str, dict[int, int]] = {name: {} for name in ("vertices", "out", "in")[: 3 if meta.directed else 1]}
     for first in range(0, meta.vertices, BLOCK):
@@ -57,8 +57,8 @@ def _count(into: dict[int, int], degrees: np.ndarray) -> None:
 
 
 def certify_degrees(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
-    """Count each vertex's edges in the pages, both ways, which `run_degrees` never looks at, and the vertices of each
-    degree from that. Raises CertificateError where a row is another, too many or missing; ResourceError."""
+    """Count each vertex's edges in the pages, both ways, and the vertices of each degree from that; `run_degrees` reads
+    no page. Raises CertificateError for a row that is wrong, too many or missing; ResourceError."""
     from gstream.algorithms.centrality.residual_proofs import spread
     from gstream.algorithms.support.refusal import check_said, refuse
 

@@ -1,5 +1,4 @@
-"""Kernels of gstream.algorithms.centrality.reach: over all vertices between supersteps of a program, where threads
-claim blocks from a counter; and 64 searches by rounds of their own.
+"""Kernels of reach.py and radius.py: over all vertices between supersteps of a program; and 64 searches by rounds.
 
 front, fresh, seen: uint64[V], bit i: search i reached the vertex in the round before; in this one; ever.
 """
@@ -44,11 +43,12 @@ def add_lowest_zeros(value, sums, counter):
 
 @kernel
 def search_alone(words, places, due, front, fresh, seen, score, reached, amounts, ends, most, counter):
-    """Rounds by one thread over lists of out-neighbours (gstream.hostcode.adjacency), as pass_on and count_fresh.
+    """Rounds by one thread over out-lists (gstream.hostcode.adjacency), as pass_on and count_fresh. Returns the edges
+    looked at.
 
-    due: id[2, V], in row ends[2] the ends[0] vertices whose `front` is not 0; ends[1]: the round in which they were
-    reached (int64[3], changed). Rounds go on while `most` vertices or fewer are due, as far as amounts (float64[n], by
-    the round) say what a search that arrives counts. Returns the edges looked at.
+    due: id[2, V]; row ends[2] has the ends[0] vertices whose `front` is not 0. ends[1]: the round in which they were
+    reached. Rounds go on while `most` vertices or fewer are due. amounts: float64[n], what an arrival counts, by the
+    round.
     """
     count, number, row, edges = u64(ends[0]), ends[1], u64(ends[2]), u64(0)
     while count != 0 and count <= u64(most) and number + 1 < len(amounts) and not is_stopped(counter):
@@ -98,7 +98,7 @@ def begin_searches(item, sources, first, searches, fresh, seen):
 
 @item_kernel(front="own", fresh="own", seen="own", score="own", reached="float64[] own", last="own")
 def count_fresh(item, number, front, fresh, seen, score, reached, amount, each, last):
-    """For every bit of fresh[v]: score[v] += amount, reached[v] += each. fresh becomes front. last: uint64[1], the last
+    """For every bit of fresh[v]: score[v] += amount, reached[v] += each; fresh becomes front. last: uint64[1], the last
     round in which there were any. An item is RUN vertices."""
     begin, end = item.part(item.number * u64(RUN), min((item.number + u64(1)) * u64(RUN), u64(len(seen))))
     for v in range(begin, end):
@@ -115,8 +115,7 @@ def count_fresh(item, number, front, fresh, seen, score, reached, amount, each, 
 
 @record_kernel(fresh="or")
 def pass_on(record, number, pull, front, seen, fresh, last):
-    """fresh: what comes over an edge from `front`, if that is of this round, and was not seen before. pull: lists are
-    of in-neighbours."""
+    """fresh |= what comes over an edge from `front`, if that is of this round, and is not seen yet. pull: in-lists."""
     v = record.vertex
     mine = ~seen[v] if pull else front[v]
     if mine == u64(0) or last[0] != u64(number):

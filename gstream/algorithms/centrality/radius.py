@@ -45,8 +45,8 @@ SHARE = 0.9  # of what is ever reached, within an effective radius
 def run_radius(session: Session, sketches: int = 32, max_iter: int = 256, seed: int = 0) -> Answer:
     """Column radius (effective, in edges), and the summary: effective_diameter, `hops` until no sketch changed.
 
-    Holds 2 bytes a vertex for each hop, beside the program's. Where memory is capped it keeps LEVELS hops at once, and
-    spreads the same sketches again for the hops after these. Raises UsageError on numbers outside their limits.
+    Holds 2 bytes a vertex for each hop. Under a memory cap it keeps LEVELS hops at once, and spreads the same sketches
+    again for the hops after these. Raises UsageError on numbers outside their limits.
     """
     vertices, natural = session.meta.vertices, session.store.natural_ids()
     low, high, finals = np.zeros(vertices), np.zeros(vertices), np.zeros(vertices, np.uint16)
@@ -90,8 +90,8 @@ def run_radius(session: Session, sketches: int = 32, max_iter: int = 256, seed: 
 
 
 def _hold_levels(session: Session, sketches: int, max_iter: int, seed: int) -> int:
-    """Hold the arrays of radii, and as many levels as have room beside the program: so many. Raises CapError where the
-    fewest of LEVELS have none, and UsageError."""
+    """Reserve the arrays of radii, and as many levels as have room beside the program; how many. Raises UsageError, and
+    CapError if the fewest of LEVELS have no room."""
     program, engine = program_of_radius(session, sketches, max_iter, seed), session.engine
     counts = [min(most, max_iter + 1) for most in LEVELS]
     engine.beside_bytes += session.meta.vertices * (RADIUS_BYTES + session.id_dtype.itemsize)

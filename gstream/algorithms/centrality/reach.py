@@ -127,15 +127,15 @@ def search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndarr
 
 
 class _Onward:
-    """Searches by a program, and where paths are longer than some supersteps, by rounds of kernels from there on.
+    """Searches by a program, and from some superstep on by rounds of kernels.
 
-    A program's superstep counts what is new of all vertices; of long paths few vertices have anything new, and one
+    A program's superstep counts what is new of all vertices. On long paths few vertices have anything new, and one
     thread goes from each to the next. Under a cap the program goes to the end: its values may come by chunks.
     """
 
     def __init__(self, session: Session, arrays: tuple[np.ndarray, ...], amount: Any) -> None:
-        """arrays: front (the memory of first bits, which a program reads before its first superstep), fresh (zero),
-        seen, score, reached."""
+        """arrays: front (the memory of first bits, which a program reads before superstep 1), fresh (zero), seen,
+        score, reached."""
         self.session, self.arrays, self.amount, self.rounds = session, arrays, amount, 0
         self._amounts, self._last = np.zeros(0), np.zeros(1, np.uint64)
         self._limit = FIRST_ROUNDS if session.engine.options.host_memory is None else None
@@ -211,18 +211,16 @@ class _Onward:
 
 
 def by_rounds(session: Session) -> bool:
-    """Whether GPUs may search by rounds of kernels: a program takes ten times as long to be begun and looked at, but
-    its values need not all be in memory."""
+    """Whether GPUs may search by rounds of kernels. A program takes ten times as long to begin and to look at, but its
+    values need not all be in memory."""
     return session.on_gpus and session.engine.options.host_memory is None
 
 
 def _search_by_rounds(
     session: Session, resident: Resident, kept: tuple[np.ndarray, ...], amount: Any, most: int | None
 ) -> tuple[int, list[int]]:
-    """`search` by kernels over arrays that a GPU has: (sources that it began with, rounds of each search).
-
-    The last search may be left with vertices in `fresh` after `most` rounds.
-    """
+    """`search` by kernels over arrays that a GPU has: (sources that it began with, rounds of each search). The last
+    search may end after `most` rounds, with vertices in `fresh`."""
     sources, score, reached, seen, front, fresh, last = kept
     (name, pull), items, rounds = session.gathers(), -(-len(seen) // levelcounts.RUN), list[int]()
     for first in range(0, len(sources), AT_ONCE):

@@ -1,11 +1,12 @@
-"""Certificates of centralities: one more iteration, by code of its own
-(gstream.algorithms.traversal.distance_proofs), and what it moves.
+"""Certificates of centralities: one more iteration, by code of its own, and what it moves.
 
-An iteration makes a difference by so much larger at most, so the residual must be what the run's last change promises,
-beside rounding. Katz: alpha * D in L1, D the greatest out-degree; x is within residual / (1 - alpha * D) of the fixed
-point, if that is positive. Eigenvectors: (A^T + I) x is lambda x but for the residual, in L2 by that matrix's norm.
-HITS: hubs are the sums of authorities, and authorities move by the residual.
-
+An iteration enlarges a difference by a known factor at most. So the residual must be what the run's last change
+promises, beside rounding.
+* Katz: the factor is alpha * D in L1, D the greatest out-degree. x is within residual / (1 - alpha * D) of the fixed
+  point, if that is positive.
+* Eigenvectors: (A^T + I) x is lambda x but for the residual, in L2 by that matrix's norm.
+* HITS: hubs are the sums of authorities, and authorities move by the residual.
+* PageRank: the factor is alpha; x is within residual / (1 - alpha) of the fixed point in L1.
 Eigenvectors and HITS have no negative value, and are of the greatest eigenvalue, as far as `_check_leading` can tell.
 """
 
@@ -58,8 +59,8 @@ def certify_katz(session: Session, columns: list[Column], options: dict[str, Any
 def certify_eigenvector(
     session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]
 ) -> dict:  # fmt: skip
-    """Measure (A^T + I) x - lambda x in L2. Raises CertificateError when the run promised less, and for an eigenvector
-    of an undirected graph that is of another eigenvalue than the greatest."""
+    """Measure (A^T + I) x - lambda x in L2. Raises CertificateError if the run promised less, or, of an undirected
+    graph, if another eigenvalue is greater."""
     x, tol = _not_negative(columns[0]), options.get("tol", 1e-6)
     following = x + spread(session, x)
     eigenvalue = float(x @ following)

@@ -249,8 +249,8 @@ def initial_values(session: Session, initial: Any, algorithm: str) -> tuple[np.n
 
 
 def program_of_heat(session: Session, initial: Any, iterations: int, rate: float | None) -> Program:
-    """The program of the steps, for a plan; its values do not matter. Raises CapError where a cap is too little for it,
-    or for the program before it."""
+    """The program of the steps, for a plan; its values do not matter. Raises CapError if a cap is too little for it or
+    for Inflow."""
     return _after_inflow(session, "heat", Heat)
 
 

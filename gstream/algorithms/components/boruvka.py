@@ -1,11 +1,12 @@
 """Kernels of minimum spanning forests: each component's least edge out of it, and joining along those (Boruvka 1926).
 
-comp: id[V], the root of v's component, its own at the start. due: u64[ceil(V / 64)], vertices whose least edge out of
-their component is to be found; other: id[V], where that edge leads to, all bits set where there is none; least:
-weight[V], its weight. An edge stays the least while it leads out, so only those whose edge came to lie inside look
-again. best: id[V], by root: the vertex at whose `other` the component's least edge is.
-Edges are ordered by (weight, lesser end, greater end), ends by natural index (natural: id[V], or of none where store
-IDs are natural indices): no two edges between other vertices are equal, so that no cycle closes, and the forest is the
+comp: id[V], the root of v's component. due: u64[ceil(V / 64)], vertices whose least edge out of their component is to
+be found. other: id[V], where that edge leads to, all bits set if there is none; least: weight[V], its weight. An edge
+stays the least while it leads out, so only vertices whose edge came to lie inside look again. best: id[V], by root: the
+vertex at whose `other` the component's least edge is.
+
+Edges are ordered by (weight, lesser end, greater end), ends by natural index (natural: id[V], or of no element if store
+IDs are natural indices). No two edges between different vertices are equal, so no cycle closes, and the forest is the
 same in any order of work. Of one vertex's edges, that is the order of (weight, other end).
 """
 
@@ -95,10 +96,8 @@ def offer_edges(comp, natural, least, other, best, counter):
 
 @kernel
 def choose_edges(comp, least, other, best, hook, source, target, weight, counter):
-    """hook[root]: the component to join, its own where there is none; source, target, weight[root]: the edge for it.
-
-    Of two components that chose the same edge the one with the lesser root stays. Returns how many join.
-    """
+    """hook[root]: the component that it joins, or itself. source, target, weight[root]: the edge for it. If two
+    components chose the same edge, the one of the lesser root stays. Returns how many join."""
     joined, none = u64(0), ~best.dtype.type(0)
     for begin, end in blocks(counter, len(comp)):
         for root in range(begin, end):
@@ -129,10 +128,8 @@ def join(comp, hook, counter):
 
 @kernel
 def shorten(comp, counter):
-    """One step of pointer jumping, which halves every way to a root; returns how many pointers moved.
-
-    Following each way to its end takes the square of its length where components join to a chain.
-    """
+    """One step of pointer jumping, which halves every way to a root; returns how many pointers moved. Following each
+    way to its end would take the square of its length where components join to a chain."""
     moved = u64(0)
     for begin, end in blocks(counter, len(comp)):
         for v in range(begin, end):
@@ -145,8 +142,8 @@ def shorten(comp, counter):
 
 @kernel
 def open_inner(comp, least, other, best, top, due, counter):
-    """due: vertices whose edge came to lie inside their component, which forget it (top: more than any weight); best
-    is emptied. Written whole."""
+    """due (written whole): vertices whose edge came to lie inside their component. They forget it; top: more than any
+    weight. best is emptied."""
     none = ~other.dtype.type(0)
     for begin, end in blocks(counter, len(due), BLOCK // 64):
         for index in range(begin, end):

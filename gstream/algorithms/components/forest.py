@@ -1,6 +1,4 @@
-"""The forest of union-find in host memory, shared by all threads and devices; GPUs' is
-gstream.algorithms.components.gpu_forest.
-"""
+"""The forest of union-find in host memory, shared by all threads and devices. For GPUs see gpu_forest.py."""
 
 from __future__ import annotations
 
@@ -42,10 +40,8 @@ class HostForest:
         self.giant = self.parent.dtype.type(unionfind.most_frequent(self.parent, rows, samples))
 
     def pages_outside(self, name: str, least: int, first: bool, last: bool) -> np.ndarray | None:
-        """bool[pages] of topology `name`: which hold vertices outside the giant with `least` edges or more.
-
-        None where there is no such vertex. first: trees are not compressed yet; last: if there is none, all is linked.
-        """
+        """bool[pages] of topology `name`: pages of vertices outside the giant that have `least` edges or more; None if
+        there is none. first: trees are not compressed yet. last: if there is none, all is linked."""
         if first:
             self.compress()
         self.giant = self.parent[self.giant]
@@ -84,11 +80,11 @@ def forest_bytes(session: Session) -> int:
 
 
 def heads_pay(session: Session) -> bool:
-    """Whether there are heads, and cores are through sooner with them than by a sweep of one topology's lists.
+    """Whether there are heads, and cores are done sooner with them than by a sweep of one topology's lists.
 
-    They are where there are 2 edges a row of heads. Of fewer (roads: 1.1) heads hold more neighbours than the lists,
-    and take two to three times as long; from 2 on they took 0.1 to 0.9 of a sweep's time on RMAT, uniform and local
-    random graphs of 2^16 to 2^21 vertices and on git's commits, 1.3 on a web graph whose lists in pages lead nearby.
+    From 2 edges a row of heads on, heads took 0.1 to 0.9 of a sweep's time: on RMAT, uniform and local random graphs of
+    2^16 to 2^21 vertices and on git's commits (1.3 on a web graph whose lists lead nearby). With fewer edges (roads:
+    1.1) heads hold more neighbours than the lists, and take two to three times as long.
     """
     rows = sum(session.head_rows(name) for name in session.meta.topologies)
     edges = session.meta.edges if session.meta.directed else session.meta.edges // 2

@@ -1,7 +1,7 @@
-"""Union-find on GPUs: a copy of the forest on each, its links found by its own slice of heads and its own pages.
+"""Union-find on GPUs: each has a copy of the forest, and links its own slice of heads and its own pages.
 
-The counterpart of gstream.algorithms.components.forest.HostForest; kernels are cuda/unionfind.cu. Forests of several
-GPUs are merged by linking every vertex with its parent in the other forest.
+The counterpart of forest.HostForest; kernels are cuda/unionfind.cu. Forests of several GPUs are merged by linking every
+vertex with its parent in the other forest.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ HEADS_PART = 8  # heads that would take more than this part of a GPU's memory co
 
 @dataclass(frozen=True)
 class LinkPages:
-    """A page kernel (gstream.devices.page_kernel) that only GPUs run: links what pages hold, each GPU in its own
-    forest.
-    """
+    """A page kernel (gstream.devices.page_kernel) of GPUs alone: each links what pages hold in its own forest."""
 
     trees: dict[int, Tree]  # by id of the device
     outside: bool  # only lists of vertices outside the giant
@@ -175,10 +173,8 @@ class GpuForest:
         self._each(lambda d: self.trees[d].find_giant(rows, samples))
 
     def pages_outside(self, name: str, least: int, first: bool, last: bool) -> np.ndarray | None:
-        """As HostForest has it. Where nothing may be left to be linked, labels are queued before that is known.
-
-        `least` is more than a head has: where no head outside the giant is full, degrees need not even come.
-        """
+        """As HostForest has it. If nothing may be left to link, labels are queued before that is known. `least` is more
+        than a head has, so if no head outside the giant is full, not even degrees have to come."""
         tree, kept = self.trees[0], f"heads/{self.session.store.topology(name).name}"
         full = tree.mark_full(kept, self.session.head_rows(name))
         if full and not self._outside(last):

@@ -52,8 +52,8 @@ SUMMED = 1 << 20  # weights whose sum is taken at once: no sum of so many 4-byte
 
 @kernel
 def join_trees(source, target, up, link, size):
-    """Join the forest's edges in their order, by one thread; returns how many came before the first that closes a
-    cycle. size: id[V] of ones."""
+    """Join the forest's edges in their order, by one thread; size: id[V] of ones. Returns how many came before the
+    first one that closes a cycle."""
     for place in range(u64(len(source))):
         a, b = u64(source[place]), u64(target[place])
         while up[a] != a:
@@ -71,11 +71,9 @@ def join_trees(source, target, up, link, size):
 
 @record_kernel(met="or", across="note", less="note")
 def check_edges(record, natural, up, link, source, target, weight, met, across, less):
-    """Hold every edge against the greatest one on the forest's path between its ends.
-
-    across, less: failure as in proofs, of edges that join two trees, and of edges that come before that one in the
-    order of (weight, lesser end, greater end). met: bits of the forest's edges that are there.
-    """
+    """Compare every edge with the greatest one on the forest's path between its ends, in the order of (weight, lesser
+    end, greater end). across: edges that join two trees; less: edges that come before that one (failure, as of `note`).
+    met: bits of the forest's edges that are in the graph."""
     v, none = record.vertex, ~link.dtype.type(0)
     mine = named(natural, v)
     for u in record.neighbours():

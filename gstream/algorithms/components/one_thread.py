@@ -1,7 +1,7 @@
 """Kernels of strongly connected components for one thread, over lists in host memory; and of their certificate.
 
-Depth-first search with the least number that a vertex leads back to (Tarjan 1972, in the space and by the single number
-of Pearce 2016): every list is walked once. words, places: gstream.hostcode.adjacency.
+Depth-first search that keeps the least number that a vertex leads back to (Tarjan 1972, in the space and by the single
+number of Pearce 2016). Every list is walked once. words, places: gstream.hostcode.adjacency.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ PLACE = ~OLDER
 
 @kernel
 def find_strong(words, places, label, number, stack, next, counter):
-    """label: id[V], given to all vertices that have none: of their component the one that was met first.
+    """label (id[V]): every vertex that has none gets that of the vertex of its component that was met first.
 
-    number: id[V], 0 for vertices without a label, else all bits set; then the order in which vertices were met, and
-    the least one that they lead to. stack: id[V], from its beginning the way to the vertex that is looked at, from its
-    end the vertices whose component is not known yet; next: uint64[V], of those on the way the neighbour to look at.
+    number: id[V], all bits set for vertices with a label, else 0; then the order in which vertices are met, lowered to
+    the least one that they lead to. stack: id[V]; from its beginning the way to the vertex that is looked at, from its
+    end the vertices whose component is not known yet. next: uint64[V], the neighbour to look at of vertices on the way.
     Returns the edges looked at.
     """
     none, met, edges = ~label.dtype.type(0), u64(0), u64(0)
@@ -73,12 +73,12 @@ def find_strong(words, places, label, number, stack, next, counter):
 
 @kernel
 def prove_strong(words, places, label, natural, number, stack, next, counter):
-    """The first vertex found from which no edge of its component leads back, V where there is none.
+    """The first vertex found from which no edge of its component leads back; V if there is none.
 
-    label: id[V], the natural index of the vertex that names the component; natural: id[V], that of each vertex. From
-    each of those that name themselves so, along edges within its component: number (id[V], 0 at first): the order in
-    which vertices were met, then the least number that they lead to; 0 where no way leads. Each vertex but the first
-    one has to lead to one that was met before it: then it leads to the first one. stack, next: as of find_strong.
+    label, natural: id[V], the natural index of the component's name, and of the vertex. The walk begins at each vertex
+    that names its component, along edges within it. number (id[V], 0 at first): the order in which vertices are met,
+    lowered to the least one that they lead to; 0 if no way leads there. Each vertex but the first must lead to one that
+    was met before it: then it leads to the first. stack, next: as of find_strong.
     """
     none, met = ~label.dtype.type(0), u64(0)
     for start in range(u64(len(label))):
@@ -120,10 +120,10 @@ def prove_strong(words, places, label, natural, number, stack, next, counter):
 
 @kernel
 def take_all_off(words, places, label, left, starts, members, queue, free, counter):
-    """Take whole components off that no edge from another one leads into any more, until there are none.
+    """Take off whole components that no edge from another leads into, until there are none.
 
-    left: int64[V], by label: edges that lead into the component from others. members[starts[c]:starts[c + 1]]: the
-    vertices of label c. queue: uint64[V], whose first `free` labels are free.
+    left: int64[V], by label: edges from other components. members[starts[c]:starts[c + 1]]: vertices of label c. queue:
+    uint64[V], whose first `free` labels are free.
     """
     done, end = u64(0), u64(free)
     while done != end:

@@ -126,8 +126,8 @@ def _divide(session: Session, label: np.ndarray) -> int:
 
 
 def _check_memory(session: Session) -> None:
-    """Raise ResourceError where memory lacks room for degrees and the least of them, for colours and two bitmaps of
-    trimming beside pages, or for the names at the end."""
+    """Raise ResourceError if memory lacks room for degrees, for colours and bitmaps beside pages, or for the names at
+    the end."""
     vertices, ids = session.meta.vertices, session.id_dtype.itemsize
     bits, degree = bitmap_bytes(vertices), session.engine.graph.degree_bytes
     names = vertices * 5 * ids + 3 * bits
@@ -135,9 +135,8 @@ def _check_memory(session: Session) -> None:
 
 
 def _find_giant(session: Session, label: np.ndarray, part: np.ndarray) -> None:
-    """label: of the component of a vertex with many edges, and of those whose degrees say that they are alone; part: by
-    which searches from that vertex the others were found. Nothing of the kind where a search takes long, or can't
-    be made."""
+    """label: of vertices without in- or out-edges, and of the component of a vertex with many edges. part: by which
+    searches from it the other vertices were found. Only the former if a search takes long or can't be made."""
     least = np.minimum(session.degree("out"), session.degree("in"))
     session.reserve(least)
     alone = np.flatnonzero(least == 0)
@@ -226,8 +225,7 @@ def _apart_by_walk(session: Session, label: np.ndarray, natural: np.ndarray) -> 
 
 
 def _check_acyclic(session: Session, label: np.ndarray) -> None:
-    """Take components off that no edge from another one leads into, until none is left: those to which the last ones
-    led."""
+    """Refuse a cycle between components: those that no edge from another leads into are taken off, until none is left."""
     vertices, name, patience = len(label), session.meta.topologies[0], _patience(session)
     left, due, following = np.zeros(vertices, np.int64), bitmap(vertices), bitmap(vertices)
     members = np.argsort(label, kind="stable").astype(np.uint64)
@@ -254,8 +252,7 @@ def _check_acyclic(session: Session, label: np.ndarray) -> None:
 def _take_all_off(
     session: Session, label: np.ndarray, left: np.ndarray, starts: np.ndarray, members: np.ndarray, free: np.ndarray
 ) -> bool:
-    """Take off the components of labels `free` and all that are free then, by one thread; False where there is no
-    room."""
+    """Take off the components of labels `free`, and all that are free then, by one thread; False if it lacks room."""
     with lists_of(session, session.meta.topologies[0], 8 * len(label)) as lists:
         if lists is None:
             return False

@@ -1,8 +1,8 @@
 """Kernels of strongly connected components: trimming, colouring forwards, collecting backwards; and their certificate.
 
 label: id[V], the root of v's component, all bits set while v has none. part: id[V], vertices of different parts are in
-different components. color: id[V]. Edges go from a page's vertex to the neighbours in its list; of a store that has
-in-pages only all edges are seen the other way round, and components are the same.
+different components. color: id[V]. Edges go from a page's vertex to its neighbours. In-pages alone show all edges
+turned round, which leaves components the same.
 """
 
 from __future__ import annotations
@@ -46,10 +46,8 @@ def trim(label, leads, met, counter):
 
 @kernel
 def start_round(label, color, part, first, open_bits, counter):
-    """open_bits: vertices without a label; these get their old color for part (not `first`), and themselves for color.
-
-    Returns how many there are.
-    """
+    """open_bits: vertices without a label. Their part becomes their old color (not in the `first` round), their color
+    themselves. Returns how many there are."""
     left, none = u64(0), ~label.dtype.type(0)
     for begin, end in blocks(counter, len(open_bits), BLOCK // 64):
         for index in range(begin, end):
@@ -144,8 +142,8 @@ def count_entries(record, label, entries):
 
 @record_kernel(left="int64[] own", following="own")
 def take_off(record, label, due, left, following):
-    """Take the vertices of `due`, whole components, away: left (entries) of those that their edges lead into falls, and
-    at 0 the label is in `following`."""
+    """Take the vertices of `due`, whole components, off: left (entries) falls in components that their edges lead into.
+    At 0 the label is in `following`."""
     v = record.vertex
     if not is_set(due, v):
         return

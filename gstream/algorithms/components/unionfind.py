@@ -2,7 +2,6 @@
 
 parent: id[V], store IDs; a root is its own parent. Linking hooks the higher root under the lower one by
 compare-and-swap (Afforest: Sutton, Ben-Nun, Barak 2018); a lost race looks again from where the winner left off.
-All kernels but `count_roots` claim blocks of vertices or parts of pages from `counter` (int64[1], zero at first).
 """
 
 from __future__ import annotations
@@ -34,10 +33,8 @@ def link(parent, a, b):
 
 @kernel
 def link_heads(parent, heads, first, column, end, giant, use_giant, counter):
-    """Link the vertices first..first+len(heads)-1 with their neighbours [column, end); tree `giant` is left out.
-
-    heads: id[n, 4], all bits set where there is no such neighbour. Returns the edges looked at.
-    """
+    """Link the vertices first..first+len(heads)-1 with their neighbours [column, end), but for tree `giant`. heads:
+    id[n, 4], all bits set where there is no such neighbour. Returns the edges looked at."""
     none, edges = ~heads.dtype.type(0), u64(0)
     for low, high in blocks(counter, len(heads)):
         for row in range(low, high):
@@ -67,10 +64,8 @@ def compress(parent, counter):
 
 @kernel
 def mark_outside(parent, giant, degree, least, bits, counter):
-    """bits (u64[ceil(V / 64)], written whole): vertices that are not in tree `giant` and have `least` edges or more.
-
-    Trees must be compressed. Returns how many there are.
-    """
+    """bits (u64[ceil(V / 64)], written whole): vertices outside tree `giant` with `least` edges or more; how many there
+    are. Trees must be compressed."""
     found = u64(0)
     for begin, end in blocks(counter, len(bits), BLOCK // 64):
         for index in range(begin, end):
@@ -86,11 +81,9 @@ def mark_outside(parent, giant, degree, least, bits, counter):
 
 @kernel
 def link_pages(words, parts, counter, parent, giant, use_giant, lower_only):
-    """Link every record's vertex with its neighbours; records of vertices in tree `giant` are skipped.
-
-    lower_only: neighbours above the vertex are left to their own lists (undirected, nothing skipped); lists ascend,
-    so half of each is not even read. Returns the edges looked at.
-    """
+    """Link every record's vertex with its neighbours, but for vertices in tree `giant`. lower_only: neighbours above
+    the vertex are left to their own lists (undirected, all lists are read). Lists ascend, so half of each is not even
+    read. Returns the edges looked at."""
     edges = u64(0)
     while True:
         part = claim(counter)
@@ -113,10 +106,8 @@ def link_pages(words, parts, counter, parent, giant, use_giant, lower_only):
 
 @kernel
 def least_natural(parent, natural, least, counter):
-    """least[root] = the least natural index in the tree of `root`. natural: id[V]; least: id[V], all bits set at first.
-
-    Trees must be compressed.
-    """
+    """least[root] = the least natural index in its tree. natural: id[V]; least: id[V], all bits set at first. Trees
+    must be compressed."""
     for begin, end in blocks(counter, len(parent)):
         for v in range(begin, end):
             lower(least, u64(parent[v]), natural[v])

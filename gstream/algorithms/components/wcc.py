@@ -137,10 +137,8 @@ def _unite(session: Session, forest: Any) -> tuple[np.ndarray, dict[str, Any]]:
 
 
 def _pages_left(session: Session, forest: Any, names: tuple[str, ...]) -> dict[str, np.ndarray] | None:
-    """{topology: bool[pages]} with the pages that must be swept beside the heads, where there are any; compresses.
-
-    None: all pages of one topology, as no list may be left out or both topologies together have more pages to sweep.
-    """
+    """{topology: bool[pages]} with the pages that must be swept beside the heads, if any; compresses. None: all pages
+    of one topology, as no list may be left out or both topologies together have more pages to sweep."""
     if session.meta.directed and len(names) < 2:
         return None
     found: dict[str, np.ndarray | None] = {}
@@ -153,10 +151,11 @@ def _pages_left(session: Session, forest: Any, names: tuple[str, ...]) -> dict[s
 
 
 def _link_by_heads(session: Session, forest: Any, names: tuple[str, ...]) -> bool:
-    """Link what the heads hold and find the giant component; False where there are no heads that are worth a look.
+    """Link what the heads hold and find the giant component; False if there are no heads, or looking at them takes
+    longer.
 
-    The first columns for all vertices, the others for those outside the giant component: nearly none are, as out-lists
-    alone make it nearly as large as both ways do, so that a directed store's in-heads are hardly followed.
+    The first columns are linked for all vertices, the others for those outside the giant component. These are few, as
+    out-lists alone make it nearly as large as both ways do: a directed store's in-heads are hardly followed.
     """
     rows = max(session.head_rows(name) for name in names)
     if rows == 0 or not forest.heads_pay():

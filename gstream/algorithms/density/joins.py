@@ -1,7 +1,7 @@
 """Kernels that join lists with lists: triangles, by edges that point from the lower vertex to the higher one.
 
-Vertices are ordered by (neighbours in both directions, store ID), so that a hub's list of higher neighbours is short:
-at most sqrt(2 E). An entry of a list is neighbour * 4 + arcs; arcs: 1 if v -> u is an edge, 2 if u -> v is, 3 if both.
+Vertices are ordered by (neighbours in both directions, store ID), so a hub's list of higher neighbours is short: at
+most sqrt(2 E). An entry of a list is neighbour * 4 + arcs; arcs: 1 if v -> u is an edge, 2 if u -> v is, 3 if both.
 Lists of a block (gstream.algorithms.support.blocks) are filled in any order, then sorted; repeated neighbours become
 one.
 """
@@ -92,10 +92,8 @@ def count_ends(first, starts, after, entries, degree, counter):
 
 @item_kernel(arcs="sum")
 def close_triangles(item, one_first, one_starts, one_after, one, two_first, two_starts, two_after, two, arcs):
-    """arcs[v] += edges between two neighbours of v, for triangles v < u < w with v in block `one`, u in block `two`.
-
-    An item is a vertex of `one`. w is in both their lists, which ascend: a merge finds it.
-    """
+    """arcs[v] += edges between two neighbours of v, for triangles v < u < w with v in block `one`, u in block `two`. An
+    item is a vertex of `one`. w is in both lists, which ascend: a merge finds it."""
     k, of_v = item.number, u64(0)
     low, high = one_starts[k], one_after[k]
     begin, end = item.part(low, high)
@@ -124,11 +122,9 @@ def close_triangles(item, one_first, one_starts, one_after, one, two_first, two_
 def close_marked(
     one_first, one_starts, one_after, one, two_first, two_starts, two_after, two, arcs, marks, seats, counter
 ):  # fmt: skip
-    """close_triangles for the host's cores: each marks the list of v, two bits a vertex, and looks up those of all u.
-
-    marks: uint64[threads, ceil(V / 32)], zero before and after; seats: int64[1], deals its rows out. A merge has
-    more than twice the steps, each of them slower: it takes twice the time (RMAT 17).
-    """
+    """close_triangles for the host's cores: each marks the list of v, two bits a vertex, and looks up the lists of all
+    u. A merge takes twice the time (RMAT 17). marks: uint64[threads, ceil(V / 32)], zero before and after; seats:
+    int64[1], deals its rows out."""
     marked, edges = marks[u64(atomic_add(seats, 0, 1))], u64(0)
     for begin, end in blocks(counter, len(one_after), RUN):
         for k in range(begin, end):

@@ -90,15 +90,15 @@ class Peeling:
         return self._by_rounds(peeling.peel, degree, None, (degree, self.there))
 
     def take_off(self, kernel: RecordKernel, count: np.ndarray, core: np.ndarray | None = None) -> int:
-        """Take off the vertices that are due, and those that fall by it: by `peel`, count their degrees, or by
-        `take_layers`, count what each has left; rounds."""
+        """Take off the vertices that are due, and those that fall by it; rounds. kernel: `peel`, with their degrees for
+        count, or `take_layers`, with what each has left."""
         return self._by_rounds(kernel, count, core)
 
     def _by_rounds(
         self, kernel: RecordKernel, count: np.ndarray, core: np.ndarray | None, opened: tuple[np.ndarray, ...] = ()
     ) -> int:
-        """Rounds of a sweep by `kernel`; after many of them cores go on instead of a GPU, whose every round is a look
-        at all pages. opened: (degrees, bits of who is there) where a level is opened whenever nobody is due."""
+        """Rounds of sweeps by `kernel`; after many of them cores go on instead of a GPU. opened: (degrees, bits of who
+        is there), if a level is to be opened whenever nobody is due."""
         with self._alone() as alone:
             with self._resident(count, *(() if core is None else (core,))) as resident:
                 most = alone.rounds_before() if resident.on_gpu else None
@@ -153,8 +153,8 @@ class Peeling:
         alone.go_on(peeling.peel_alone, due, alone.of_both, (self.mine[0], self.others[0], *fallen))
 
     def _sweep(self, resident: Resident, number: int, kernel: RecordKernel, *arrays: np.ndarray) -> None:
-        """The lists of who is `now`; whole pages after some rounds: who becomes due farther on in them falls in the
-        same sweep, so do chains."""
+        """Sweep the lists of who is `now`, after some rounds by whole pages: who becomes due farther on in a page falls
+        in the same sweep, and so do chains."""
         listed = number - int(self.last[peeling.OPENED]) <= LISTED_ROUNDS
         for each, mine, other, now in zip(self.lists, self.mine, self.others, self.now, strict=True):
             given = (mine, other, now, each.hubs, each.ends, *arrays)

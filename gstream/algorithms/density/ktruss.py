@@ -106,10 +106,8 @@ class Dying:
 
 
 class Edges:
-    """The edges of a graph as a simple one, by blocks: those that are there as bits, and their triangles.
-
-    The edges of a block begin at a word of bits of its own, so that a GPU is given those of the blocks that it joins.
-    """
+    """The edges of a graph as a simple one, by blocks: bits of those that are there, and their triangles. A block's
+    edges begin at a word of bits of its own, so that a GPU gets those of the blocks that it joins."""
 
     def __init__(self, session: Session, numbers: bool) -> None:
         """numbers: whether the answer will have the edges' truss numbers. Raises ResourceError."""
@@ -142,9 +140,8 @@ class Edges:
         return Part(self.alive[words], self.dying[words], self.support[first:end])
 
     def peel(self, wanted: int, further: bool) -> int:
-        """Take off the edges that are not in `wanted` triangles; with `further`, in one more, and so on, until none is
-        left. Rounds. The `support` of what goes becomes its truss number.
-        """
+        """Take off the edges that are in fewer than `wanted` triangles; with `further`, in one more, and so on, until
+        none is left. Returns the rounds. The `support` of an edge that goes becomes its truss number."""
         session, last, level = self.session, np.zeros(2, np.uint64), np.array([wanted, truss.NONE], np.uint64)
         rooms = [self._room() for _ in range(self.lists.rooms)]
         items, edges = -(-len(self.alive) // truss.WORDS), len(self.support)
@@ -197,8 +194,8 @@ class Edges:
         return Dying(lists, after, places, part)
 
     def rows(self, bits: np.ndarray, numbers: bool) -> tuple[list[Column], np.ndarray]:
-        """(columns source and target, numbers) of the edges whose bit is set, rows ascending; numbers: of none if not
-        wanted."""
+        """(columns source and target, numbers) of the edges whose bit is set, rows ascending. Without `numbers` these
+        are of no element."""
         session, count = self.session, int(count_bits(bits))
         source, target = np.empty(count, session.id_dtype), np.empty(count, session.id_dtype)
         number, filled = np.zeros(count if numbers else 0, self.support.dtype), np.zeros(1, np.uint64)

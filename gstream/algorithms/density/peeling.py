@@ -1,13 +1,15 @@
-"""Kernels of k-core: vertices are peeled off level by level, and only pages of those peeled are visited.
+"""Kernels of k-core: vertices are peeled off level by level (Batagelj, Zaversnik 2003; by levels as Kabir, Madduri
+2017).
 
-degree: u4 or u8[V]. A vertex is there while its degree is above the level; taking one off lowers each neighbour by one,
-never below the level, so that degrees end as core numbers (Batagelj, Zaversnik 2003; by levels as Kabir, Madduri 2017).
-mine, now: u64[ceil(V / 64)] for each topology, vertices taken off whose list in it has yet to be looked at, and those
-of them that were due when the round began. A list that one thread has alone is looked at as soon as its bit is seen in
-`mine`, so a chain that goes up in IDs falls in one sweep; lists that are shared (a hub's, and all of them on GPUs) go
-by `now`, so that all of a list is looked at in the same one. there: bits of vertices that may be above the level.
-level: u64[2], the level, and the next one, NONE where there is none; last: u64[2], the last rounds in which somebody
-was due, and in which a level was opened.
+degree: u4 or u8[V]. A vertex is there while its degree is above the level. Taking one off lowers each neighbour by one,
+never below the level, so degrees end as core numbers. there: bits of vertices that may be above the level.
+* mine, now: u64[ceil(V / 64)] for each topology: vertices taken off whose list in it is to be looked at, and those of
+  them that were due when the round began.
+* A list that one thread has alone is looked at as soon as its bit is in `mine`, so a chain that goes up in IDs falls in
+  one sweep. Lists that are shared (a hub's, and all on GPUs) go by `now`, so that all of a list is looked at in one
+  sweep.
+* level: u64[2], the level, and the next one or NONE. last: u64[2], the last rounds in which somebody was due, and in
+  which a level was opened.
 """
 
 from __future__ import annotations
@@ -57,8 +59,8 @@ def drop(degree, v, level):
 
 @item_kernel(mine="own", now="own", last="own", level="uint64[] own")
 def settle(item, number, mine, now, last, level):
-    """Those who are due from now on are `now`: all lists of those who were have been looked at. last[DUE]: the round,
-    if there is anyone. An item is WORDS words of bits."""
+    """Start a round: `now` are the vertices that are still `mine`, as all lists of the last round were looked at.
+    last[DUE]: the round, if there is any. An item is WORDS words of bits."""
     begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(mine))))
     for index in range(begin, end):
         left = mine[index] & ~now[index]
@@ -72,8 +74,7 @@ def settle(item, number, mine, now, last, level):
 
 @item_kernel(there="own", level="uint64[] own")
 def find_next(item, number, degree, there, last, level):
-    """level[NEXT]: the least degree above the level, if nobody is due in this round. Who is not above the level is not
-    `there` any more."""
+    """If nobody is due in this round, level[NEXT]: the least degree above the level. there: who is above the level."""
     if last[DUE] == u64(number):
         return
     begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(there))))
@@ -93,8 +94,8 @@ def find_next(item, number, degree, there, last, level):
 
 @item_kernel(mine="own", now="own", last="own", level="uint64[] own")
 def open_next(item, number, degree, there, mine, now, last, level):
-    """If nobody is due in this round, the level becomes the next one, if there is one, and those who are not above it
-    are due. last[OPENED]: the round."""
+    """If nobody is due in this round, open the next level, if there is one: vertices that are not above it are due.
+    last[OPENED]: the round."""
     upto = level[NEXT]
     if last[DUE] == u64(number) or upto == NONE:
         return
@@ -116,8 +117,8 @@ def open_next(item, number, degree, there, mine, now, last, level):
 
 @record_kernel(mine="own", other="own", degree="own", level="uint64[]")
 def peel(record, mine, other, now, hubs, ends, degree, level):
-    """Take off the vertices that are due: mine, other: `todo` of this topology and of the other one, which are not the
-    same array: between the two bits that make a vertex due another thread may look at its list."""
+    """Take off the vertices that are due. mine, other: vertices to take off in this topology and in the other one. They
+    are two arrays: between the two bits that make a vertex due another thread may look at its list."""
     v = record.vertex
     if not is_due(mine, now, v, record.shared):
         return
@@ -140,9 +141,8 @@ def count_not_below(record, hubs, ends, core, left):
 
 @record_kernel(mine="own", other="own", left="int64[] own")
 def take_layers(record, mine, other, now, hubs, ends, core, left):
-    """Take off the vertices that are due, in all layers (vertices of one core number) at once: `left` (i8[V]) of their
-    neighbours in the same layer goes down; who has no more left than its core number is due.
-    """
+    """Take off the vertices that are due, in all layers (vertices of one core number) at once. `left` (i8[V]) of their
+    neighbours in the same layer falls; a vertex with no more left than its core number is due."""
     v = record.vertex
     if not is_due(mine, now, v, record.shared):
         return
@@ -154,10 +154,8 @@ def take_layers(record, mine, other, now, hubs, ends, core, left):
 
 @helper
 def look_alone(words, places, mine, other, v, count, core, level, queue, end):
-    """Take v off along one topology, by one thread, if its list there has yet to be looked at.
-
-    Returns the end of the queue, to which those that fall are added, and the edges looked at.
-    """
+    """Take v off along one topology, by one thread, if its list there was not looked at. Returns the end of the queue,
+    to which vertices that fall are added, and the edges looked at."""
     if not is_set(mine, v):
         return end, u64(0)
     mine[v >> u64(6)] &= ~bit(v)
@@ -186,12 +184,11 @@ def look_alone(words, places, mine, other, v, count, core, level, queue, end):
 
 @kernel
 def peel_alone(words, places, words_in, places_in, ways, mine, other, count, core, level, queue, ends, most, counter):
-    """Take off the queued vertices, and those that fall by it, by one thread.
+    """Take off the queued vertices, and those that fall by it, by one thread (OneThread.go_on). Returns the edges
+    looked at.
 
-    words, places: gstream.hostcode.adjacency, of `ways` topologies. mine, other: bits of the vertices whose list is to
-    be looked at in each. count: `degree`, or `left` where core has elements (int64[V]): then all layers at once.
-    queue: id[V]; ends: int64[2], where those that are due begin in it, and where they end; they may be more than `most`
-    in the end. Returns the edges looked at.
+    words, places: of `ways` topologies. mine, other: bits of vertices whose list is to be looked at in each. count:
+    `degree`; or `left`, if core (int64[V]) has elements: then all layers at once.
     """
     begin, end, edges = u64(ends[0]), u64(ends[1]), u64(0)
     while begin != end and end - begin <= u64(most) and not is_stopped(counter):

@@ -1,14 +1,10 @@
-"""Certificates of what is counted for each vertex apart: some vertices, watched, are counted again in another way.
+"""Certificates of triangles and clustering coefficients: those of some vertices are counted again in another way.
 
-Watched are those of the most edges, and as many that are drawn among the vertices with edges: which, does not depend on
-the answer. Others may be wrong and not be noticed, so the proof says how many were looked at.
+Watched are the vertices of most edges, and as many drawn ones: all of a small graph, 64 of a large one. Which ones does
+not depend on the answer. Others may be wrong unnoticed, so the proof says how many were looked at.
 
-As many are watched as cost few edges: all of a small graph, 64 or 16 of a large one.
-
-Triangles and clustering coefficients, 64 vertices at a time: bit i of near[u] says that u is a neighbour of the i-th of
-them. One sweep sets the bits, another counts for each bit the edges whose ends both have it; no list is joined with a
-list. Closeness and harmonic centrality: a breadth-first search against the edges from each finds the distances of all
-paths that lead to it; the run searched along edges, from the other ends. Holds 20 bytes a vertex, or as bfs.
+64 vertices are counted at a time: bit i of near[u] says that u is a neighbour of the i-th. One sweep sets the bits.
+Another counts, for each bit, the edges whose ends both have it. No list is joined with a list.
 """
 
 from __future__ import annotations
@@ -74,8 +70,7 @@ def certify_triangles(session: Session, columns: list[Column], options: dict[str
 
 
 def certify_lcc(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
-    """Prove the coefficients of 64 vertices or more, that all are from 0 to 1, and their mean. Raises
-    CertificateError."""
+    """Prove the coefficients of 64 vertices or more, that all are from 0 to 1, and the mean. Raises CertificateError."""
     values = columns[0].values
     if not np.all((values >= 0) & (values <= 1)):
         raise refuse("a clustering coefficient is not from 0 to 1")
@@ -87,8 +82,8 @@ def certify_lcc(session: Session, columns: list[Column], options: dict[str, Any]
 
 
 def _near(session: Session, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(watched vertices; float64[n]: edges between neighbours of each, undirected ones in both directions; float64[n]:
-    its neighbours)."""
+    """(watched vertices; edges between the neighbours of each, undirected ones in both directions; its neighbours): the
+    last two float64[n]."""
     at = watched(session, values, AT_ONCE, len(values), -(-2 * session.meta.edges // AT_ONCE))
     own, near = np.zeros(session.meta.vertices, np.uint64), np.zeros(session.meta.vertices, np.uint64)
     session.reserve(own, near)

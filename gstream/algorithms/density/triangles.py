@@ -70,10 +70,8 @@ ALGORITHMS = (
 
 @dataclass(frozen=True)
 class Lists:
-    """A block's lists of higher neighbours: vertex first + k has entries[starts[k]:after[k]].
-
-    number: of the block; room: which of the rooms for blocks they are in.
-    """
+    """A block's lists of higher neighbours: vertex first + k has entries[starts[k]:after[k]]. number: of the block;
+    room: which of the rooms for blocks they are in."""
 
     block: Range
     after: np.ndarray
@@ -144,8 +142,8 @@ def _check_memory(session: Session, degrees: bool) -> None:
 def most_higher(session: Session) -> int:
     """A bound of the entries of a list of higher neighbours, known before these are counted.
 
-    Where v's has e, at least (e - repeated) / c of them are distinct, c = 2 where edges have two directions; each such
-    neighbour has e entries or more itself, as v has. So e * (e - repeated) <= c * all entries.
+    If v's list has e, at least (e - repeated) / c of them are distinct; c = 2 if edges have two directions. Each such
+    neighbour has e entries or more itself. So e * (e - repeated) <= c * all entries.
     """
     meta, ways = session.meta, 1 + session.meta.directed
     repeated = 2 * meta.duplicates  # both ends of an edge, whichever way it was counted
@@ -166,8 +164,8 @@ def entries_dtype(session: Session) -> np.dtype:
 def higher_lists(session: Session, size: np.ndarray, on_gpu: OnGpu, beside: int = 0, later: int = 0) -> HigherLists:
     """Lists of higher neighbours by blocks. size: entries of each vertex's lists, which order vertices.
 
-    on_gpu: what GPUs hold that join two blocks, of one. beside: arrays as large as a block's entries that go with each.
-    later: bytes that the call will hold beside them.
+    on_gpu: what a GPU that joins two blocks holds of one. beside: arrays as large as a block's entries that go with
+    each. later: bytes that the call will hold beside them.
     """
     higher = _count_higher(session, size)
     dtype = entries_dtype(session)
@@ -201,8 +199,8 @@ class HigherLists:
         self._there: list[Lists | None] = [None] * self.rooms
 
     def pairs(self, wanted: Callable[[int, int], bool] = lambda number, other: True) -> Iterator[tuple[Lists, Lists]]:
-        """The lists of every two blocks, the lower one first, and of each with itself, as the last of those it is the
-        lower one of; valid until the next ones. wanted(number, other): whether those of two blocks are.
+        """The lists of every two blocks, the lower one first, and last of each block with itself; valid until the next
+        ones. wanted(number, other): whether two blocks are wanted.
 
         The last block that one meets is the one after it, which then stays: n blocks are gathered n * (n - 1) / 2 + 1
         times, not n * n.

@@ -1,12 +1,13 @@
 """Kernels of k-truss: triangles of every edge, and what is left of them as edges are taken off.
 
-An edge is an entry in the list of its lower end (gstream.algorithms.density.joins); lists are gathered by blocks,
-sorted, each neighbour once, so an entry always has the same number: that of the block's first, and its place in its
-`entries`. alive, dying: u64[ceil(entries / 64)], bits of edges that are there, and of those that this round takes off.
-support: u4 or u8[entries], triangles of each edge. These are of one block where they come with its lists. Of a block,
-dying edges stand in lists, too: those of vertex first + k have the places low_places[starts[k]:low_after[k]]. level:
-u64[2], the triangles that edges must be in to stay, and the fewest of any that stays, or NONE; last: u64[2], the last
-rounds in which edges died, and in which more were wanted.
+An edge is an entry in the list of its lower end (joins.py). Lists are gathered by blocks and sorted, each neighbour
+once. So an edge always has the same number: that of its block's first entry, plus its place in the block.
+* alive, dying: u64[ceil(entries / 64)], bits of edges that are there, and of those that this round takes off. support:
+  u4 or u8[entries], triangles of each edge. Beside a block's lists they are the block's.
+* A block's dying edges stand in lists, too: those of vertex first + k have the places
+  low_places[starts[k]:low_after[k]].
+* level: u64[2], the triangles that an edge must be in to stay, and the fewest of any that stays, or NONE. last: u64[2],
+  the last rounds in which edges died, and in which more triangles were wanted.
 """
 
 from __future__ import annotations
@@ -38,10 +39,7 @@ def open_edges(starts, after, alive, counter):
 def count_supports(
     item, one_starts, one_after, one, one_support, two_first, two_starts, two_after, two, two_support
 ):  # fmt: skip
-    """one_support, two_support += triangles v < u < w of the whole graph, v in block `one`, u in block `two`.
-
-    An item is a v.
-    """
+    """one_support, two_support += triangles v < u < w, v in block `one`, u in block `two`. An item is a v."""
     low, high, unit = one_starts[item.number], one_after[item.number], one_support.dtype.type(1)
     begin, end = item.part(low, high)
     for index in range(begin, end):
@@ -87,8 +85,8 @@ def mark_dying(item, number, alive, support, dying, last, level):
 
 @item_kernel(dying="own", last="own", level="uint64[] own")
 def mark_next(item, number, alive, support, dying, last, level):
-    """If nothing dies in this round, one triangle more than level[NEXT] is wanted, if there are any edges: those in no
-    more die; last[OPENED]: the round."""
+    """If nothing dies in this round, want one triangle more than level[NEXT]: edges in no more die. last[OPENED]: the
+    round, if there are any."""
     fewest = level[NEXT]
     if last[DUE] == u64(number) or fewest == NONE:
         return
@@ -109,8 +107,8 @@ def mark_next(item, number, alive, support, dying, last, level):
 
 @item_kernel(alive="own", support="own", level="uint64[] own")
 def take_dying(item, alive, dying, support, level):
-    """Take the dying edges off; their `support` becomes their truss number, one more than level[WANTED]. level[NEXT]
-    becomes NONE."""
+    """Take off the dying edges: their `support` becomes their truss number, level[WANTED] + 1. level[NEXT] becomes
+    NONE."""
     begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(alive))))
     for index in range(begin, end):
         left = dying[index]
@@ -173,11 +171,11 @@ def lose_triangles(
     item, one_starts, one_after, one, one_low_after, one_low_places, one_alive, one_dying, one_support,
     two_first, two_starts, two_after, two, two_low_after, two_low_places, two_alive, two_dying, two_support,
 ):  # fmt: skip
-    """one_support, two_support -= triangles v < u < w that lose an edge, v in block `one`, u in block `two`.
+    """one_support, two_support -= triangles v < u < w that lose an edge, each met once; v in block `one`, u in block
+    `two`.
 
-    Each is met once.
-    An item is a v. Where v - u dies, at all w in both lists; else at the dying edges v - w whose w is in u's list, and
-    at the dying edges u - w whose v - w is there and stays.
+    An item is a v. If v - u dies, all w in both lists close one. Else these do: the dying edges v - w whose w is in u's
+    list, and the dying edges u - w whose v - w is there and stays.
     """
     k = item.number
     low, high = one_starts[k], one_after[k]
@@ -217,8 +215,8 @@ def lose_triangles(
 
 @kernel
 def list_edges(first, starts, after, entries, base, chosen, support, filled, source, target, number, counter):
-    """source, target: both ends of the edges whose bit is set, number: theirs of `support` where wanted (else of none);
-    filled (u8[1]): how many."""
+    """source, target: ends of the edges whose bit is set; number: their `support`, if it has elements; filled (u8[1]):
+    how many."""
     for begin, end in blocks(counter, len(after), RUN):
         for k in range(begin, end):
             found = u64(0)

@@ -1,12 +1,11 @@
-"""Certificate of k-trusses: edges are taken off one after the other, over whole lists that the pages are copied to.
+"""Certificate of k-trusses: edges are taken off one by one, over whole lists that the pages are copied to.
 
-With t the answer's numbers (with k: members' are k, all others' less): level by level, upwards, (1) every edge of
-number t that is left is in t - 2 triangles of what is left or more, so its truss number is at least t; (2) all edges of
-number t can be taken off one after the other, each in t - 2 triangles at most by then, so no subgraph whose edges are
-all in t - 1 has any of them, and it is not more. By one thread, with a queue (Wang, Cheng 2012), not by rounds.
-
-An edge is the place of its greater end in its lesser end's list. Holds 8 bytes a vertex, and of 4-byte IDs 40 bytes an
-edge.
+Let t be the answer's numbers (with k: members' are k, all others' less). Level by level, upwards:
+1. Every edge of number t that is left is in t - 2 triangles of what is left or more, so its truss number is at least t.
+2. All edges of number t can be taken off one by one, each in t - 2 triangles at most by then. So no subgraph whose
+   edges are all in t - 1 triangles has any of them, and the number is at most t.
+One thread does it with a queue (Wang, Cheng 2012), not by rounds. An edge is the place of its greater end in its lesser
+end's list. Holds 8 bytes a vertex, and of 4-byte IDs 40 bytes an edge.
 """
 
 from __future__ import annotations
@@ -61,10 +60,8 @@ def place_of(starts, lists, v, u):
 
 @helper
 def first_from(lists, at, end, wanted):
-    """The first place past `at` whose entry is not less than `wanted`, or `end`; the entry at `at` is less.
-
-    It takes the logarithm of the way there, so that a short list meets a long one in a time by the short one's length.
-    """
+    """The first place past `at` whose entry is not less than `wanted`, or `end`; the entry at `at` is less. It takes
+    the logarithm of the way there, so a short list meets a long one in a time by the short one's length."""
     step = u64(1)
     while at + step < end and lists[at + step] < wanted:
         at += step
@@ -119,10 +116,8 @@ def count_triangles(starts, lists, support, counter):
 
 @kernel
 def take_level(starts, lists, number, support, owner, level, queue):
-    """Take edges of number `level` off that are in level - 2 triangles at most, and what falls to that; how many went.
-
-    owner: id[entries], whose list it is. queue: u8[edges].
-    """
+    """Take off edges of number `level` in level - 2 triangles at most, and those that fall to that; how many went.
+    owner: id[entries], whose list it is. queue: u8[edges]."""
     length, done, most = u64(0), u64(0), u64(level - 2)
     for edge in range(u64(len(lists))):
         if lists[edge] > owner[edge] and number[edge] == level and support[edge] <= most:

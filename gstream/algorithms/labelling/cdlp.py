@@ -59,10 +59,8 @@ DISTINCT = 4096  # labels that it takes: more of them are sorted
 
 @record_kernel(cursor="own", entries="own")
 def gather_labels(record, first, end, cursor, way, both, label, entries, room):
-    """entries: labels of the neighbours of vertices [first, end), each at its vertex's cursor (see blocks.gather).
-
-    room: how many they are, as degrees say; lists that say otherwise, in a store that somebody made so, end there.
-    """
+    """entries: labels of the neighbours of vertices [first, end), each at its vertex's cursor (blocks.gather). room:
+    how many entries degrees promise; if a damaged store's lists are longer, they end there."""
     v = record.vertex
     mine = v >= first and v < end
     if not mine and not both:
@@ -122,8 +120,7 @@ def mode_of_sorted(entries, low, high):
 @kernel_with_arrays
 def take_modes(starts, entries, first, top, label, fresh, changed, counter):
     """fresh[first + k] = the most frequent of entries[starts[k]:starts[k + 1]], the least of several; without entries
-    the label stays. changed: int64[1], labels that are new. Entries, whose bits are `top` at most, may be sorted.
-    """
+    the label stays. changed: int64[1], new labels. Entries, of `top` bits at most, may get sorted."""
     stack, moved = new_stack(), 0
     keys, counts, slots = np.empty(SLOTS, label.dtype), np.zeros(SLOTS, np.uint64), np.empty(DISTINCT, np.uint64)
     for begin, end in blocks(counter, len(starts) - 1, RUN):

@@ -72,8 +72,7 @@ def run_coloring(session: Session) -> tuple[list[Column], dict[str, Any]]:
 def _by_rounds(
     session: Session, alone: OneThread, names: list[str], single: bool, arrays: tuple[np.ndarray, ...], gpu: bool
 ) -> tuple[int, bool]:
-    """Rounds until all have colours, or there are too many for a GPU, whose every round is a look at all pages: (how
-    many, whether all have colours).
+    """(rounds, whether all have colours): rounds until all have, or until there are too many for a GPU.
 
     arrays: color, window, left, ready, following, open, last, of which a GPU may have copies meanwhile.
     """
@@ -102,8 +101,8 @@ def _go_on_alone(
     session: Session, alone: OneThread, color: np.ndarray, window: np.ndarray, left: np.ndarray, ready: np.ndarray,
     following: np.ndarray,
 ) -> None:  # fmt: skip
-    """Colour by one thread as long as few vertices may have a colour: those that have heard of all neighbours ahead
-    (`following`), and those of `ready` that have found none."""
+    """Colour by one thread as long as few vertices may have a colour: those told by all neighbours ahead (`following`),
+    and those of `ready` without a free colour in their window."""
     waiting = list_bits(ready, 0, len(color))
     due = following.copy()
     set_bits(due, waiting[color[waiting] >= palette.FIRST_PENDING])
@@ -116,8 +115,8 @@ def _go_on_alone(
 
 
 def certify_coloring(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
-    """Prove that neighbours have different colours, and each vertex neighbours of all lesser ones, as in any greedy
-    colouring; one sweep for every 64 colours. Raises CertificateError."""
+    """Prove that neighbours have different colours, and that each vertex has neighbours of all lesser colours, as in
+    any greedy colouring; one sweep for every 64 colours. Raises CertificateError."""
     color = columns[0].values
     most = int(color.max(initial=0))
     if most > len(color):

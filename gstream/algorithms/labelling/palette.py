@@ -1,10 +1,10 @@
 """Kernels of greedy colouring: a vertex is coloured when all neighbours ahead of it are (Jones, Plassmann 1993).
 
-left: counts of V, how often neighbours ahead that have no colour yet stand in lists. color: u4[V], NO_COLOR - k: none
-yet, and k windows full. window: uint64[V], bit i: some neighbour has the colour k * 64 + i; a vertex is told of colours
-of the first one, and looks for those of others. ready: bits of vertices that get a colour in this round, or a window.
-open: of those that were not coloured before it.
-`single`: lists of one topology of a directed graph; an edge is in the list of one end and tells both.
+* left: counts of V, how often neighbours ahead without a colour stand in lists.
+* color: u4[V]; NO_COLOR - k: none yet, and k windows are full. window: uint64[V], bit i: some neighbour has the colour
+  k * 64 + i. A vertex is told of colours of its first window, and looks for those of others.
+* ready: bits of vertices that get a colour, or a window, in this round. open: of those without a colour before it.
+* `single`: an edge of a directed graph is in the list of one end, which tells both.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def in_window(c, pending):
 
 @record_kernel(color="uint32[]", window="or", left="own", following="own")
 def tell_behind(record, single, ready, color, window, left, following):
-    """Vertices of `ready` that have just been coloured tell their neighbours without a colour; those that have none
-    yet look at the colours of their neighbours, which are all ahead or without."""
+    """Vertices of `ready` that were just coloured tell their neighbours without a colour. Those of `ready` that have
+    none yet look at their neighbours' colours, all of which are ahead."""
     v = record.vertex
     mine = is_set(ready, v)
     if not mine and not single:
@@ -108,9 +108,11 @@ def tell_behind(record, single, ready, color, window, left, following):
 
 @item_kernel(ready="own", following="own", open="own", window="own", color="uint32[] own", last="own")
 def give_colors(item, number, ready, following, open, window, color, last):
-    """Vertices of `following`, and those of `ready` that have no colour yet, are `ready` now: each gets the least
-    colour of its window that is free, or where none is, an empty window of the next colours. last: uint64[2], the last
-    rounds in which there were any, and in which a window was full. An item is ROW words of bits.
+    """`ready` are the vertices of `following`, and those of the last round without a colour. Each gets the least free
+    colour of its window, or else an empty window of the next colours.
+
+    last: uint64[2], the last rounds in which there were any, and in which a window was full. An item is ROW words of
+    bits.
     """
     begin, end = item.part(item.number * u64(ROW), min((item.number + u64(1)) * u64(ROW), u64(len(ready))))
     for index in range(begin, end):
@@ -177,12 +179,11 @@ def tell_alone(words, places, v, c, color, window, left, queue, end):
 
 @kernel
 def color_alone(words, places, words_in, places_in, ways, color, window, left, marks, queue, ends, most, counter):
-    """Colour the queued vertices, and those that have then heard of all neighbours ahead, by one thread.
+    """Colour the queued vertices, and those told by all neighbours ahead then, by one thread (OneThread.go_on). Returns
+    the edges looked at.
 
-    words, places: gstream.hostcode.adjacency, of `ways` topologies. marks: id[most colours], of vertices that are none.
-    queue: id[V]; ends: int64[2], where those that are due begin in it, and where they end; they may be more than `most`
-    in the end. A vertex without a free colour in its first window looks at all its neighbours once. Returns the edges
-    looked at.
+    words, places: of `ways` topologies. marks: id[most colours], of vertices that are none. A vertex without a free
+    colour in its first window looks at all its neighbours once.
     """
     begin, end, edges = u64(ends[0]), u64(ends[1]), u64(0)
     while begin != end and end - begin <= u64(most) and not is_stopped(counter):
@@ -209,8 +210,8 @@ def color_alone(words, places, words_in, places_in, ways, color, window, left, m
 
 @record_kernel(color="uint32[]", met="or", failure="note")
 def check_colors(record, color, first, met, failure):
-    """failure (gstream.algorithms.traversal.distance_proofs): edges between vertices of one color. met: u64[V],
-    bit i: some neighbour has the colour first + i, which is less than the vertex's own."""
+    """failure: edges between vertices of one colour. met: u64[V], bit i: some neighbour has colour first + i, less than
+    the vertex's."""
     v = record.vertex
     mine, mets = color[v], u64(0)
     for u in record.neighbours():

@@ -20,11 +20,8 @@ WHOLE_PAGE = 1 << 62  # edges a part: more than any page has
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which edges: those of topology `name` that gstream.algorithms.subgraphs.extract takes with near, far, once and
-    natural.
-
-    pull: the pages hold in-lists. counts: int64[pages], edges of each page.
-    """
+    """Which edges: those of topology `name` that extract.py takes with near, far, once and natural. pull: the pages
+    hold in-lists. counts: int64[pages], edges of each page."""
 
     name: str
     pull: bool
@@ -38,8 +35,8 @@ class Chosen:
 class EdgeTable(Table):
     """Columns source, target and, of a store with weights, weight; a row an edge, in the order of the store's pages.
 
-    Pages without a row are not read, the others each time that rows are asked for. Holds `Chosen` (2 bits a vertex,
-    8 bytes a page, in a reordered undirected store an ID a vertex) and 4 MiB of pages, or one, with their rows.
+    Pages without a row are not read; the others are read each time that rows are asked for, 4 MiB or one page at a
+    time.
     """
 
     def __init__(self, store: Any, chosen: Chosen, summary: dict[str, Any]) -> None:

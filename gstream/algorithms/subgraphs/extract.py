@@ -37,11 +37,8 @@ def count_edges(record, near, far, once, natural, first_vertex, small_pages, cou
 
 @kernel
 def copy_edges(words, weights, parts, near, far, once, natural, weighted, owner, other, weight):
-    """owner, other, weight: the edges of pages, part after part, in the order of the lists; returns how many there are,
-    which may be more than have room.
-
-    weights: of `words` where weighted, else anything.
-    """
+    """owner, other, weight: the edges of pages, part after part, in the order of the lists. Returns how many there are,
+    which may be more than have room. weights: of `words` if weighted, else anything."""
     place = u64(0)
     for part in range(u64(len(parts))):
         row, begin, end, large, stride = part_of(words, parts, part)

@@ -147,8 +147,7 @@ def _choose(
 
 
 def _check_memory(session: Session) -> None:
-    """Raise ResourceError where memory lacks room for two sets and names beside pages, or for one set while it is
-    read."""
+    """Raise ResourceError if memory lacks room for two sets and names beside pages, or for one set while it is read."""
     vertices = session.meta.vertices
     session.check_memory(_sets_bytes(session), vertices + bitmap_bytes(vertices))
 

@@ -17,12 +17,11 @@ Join = Callable[[dict[str, Any], list[dict[str, Any]]], None]
 
 @dataclass(frozen=True)
 class ArraySweep:
-    """A page kernel (gstream.devices.page_kernel) whose devices all work on the same arrays: `kernel` changes them by
-    atomics only.
+    """A page kernel (gstream.devices.page_kernel) whose devices all change the same arrays, by atomics only.
 
     kernel: a record kernel, which GPUs can run too, or a compiled function(words, parts, counter, *arrays) that runs
-    without the GIL. join: merges the copies of a record kernel's "own" arrays that several GPUs have. listed: vertices
-    whose lists alone are to be looked at.
+    without the GIL. join: merges the copies of "own" arrays that several GPUs have. listed: vertices whose lists alone
+    are to be looked at.
     """
 
     kernel: Callable[..., int] | RecordKernel

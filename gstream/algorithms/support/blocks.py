@@ -1,16 +1,15 @@
 """Blocks of lists: all neighbours of a range of vertices in one array, as far as memory goes.
 
 Algorithms that need a vertex's whole list at once (CDLP's mode), or two lists together (triangles), gather the lists of
-one range of vertices after the other from the pages:
+one range of vertices after the other:
 
     for block in cut_blocks(...):       # ranges whose lists fit what memory there is
         sweep the pages that hold lists of the range; each neighbour goes to its vertex's place in `entries`
         work on `entries`
 
-This is the thesis's nested-loop join with topology on both sides. In a store with one topology of a directed graph the
-list of a vertex is scattered over all pages: there every block sweeps them all, and takes edges by both ends.
-
-Where GPUs run the kernels, a block must fit their memory, too, beside pages: a graph larger than that has more blocks.
+This is the thesis's nested-loop join with topology on both sides. In a store with one topology of a directed graph a
+vertex's list is scattered over all pages: there every block sweeps them all, and takes edges by both ends. If GPUs run
+the kernels, a block must also fit their memory beside pages.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ class Range:
 
 @dataclass(frozen=True)
 class OnGpu:
-    """What kernels that work on blocks take of a GPU's memory: `beside` bytes for arrays of all vertices, and so many
-    for each entry and each vertex of each of `blocks` blocks."""
+    """GPU memory of kernels that work on blocks: `beside` bytes for arrays of all vertices, and bytes for each entry
+    and each vertex of each of `blocks` blocks."""
 
     beside: int
     entry_bytes: float
@@ -56,8 +55,7 @@ class OnGpu:
     blocks: int = 1
 
     def bytes_of(self, entries: int, vertices: int) -> int:
-        """Of one block; an array of where its entries start has one element more than it has vertices, and bits come in
-        words."""
+        """Of one block. Its array of where entries start has one element more than vertices; bits come in words."""
         return int(entries * self.entry_bytes) + (vertices + 3) * self.vertex_bytes
 
 
@@ -68,11 +66,11 @@ class Blocks:
         self, session: Session, sizes: np.ndarray, dtype: Any, shares: int = 1, on_gpu: OnGpu | None = None,
         later: int = 0,
     ) -> None:  # fmt: skip
-        """shares: blocks that are in memory at the same time. on_gpu: what GPUs hold, where they run the kernels.
-        later: bytes that the call will hold beside them.
+        """shares: blocks that are in memory at the same time. on_gpu: what GPUs hold, if they run the kernels. later:
+        bytes that the call will hold beside them.
 
-        Holds 8 bytes a vertex. Raises ResourceError where the longest list does not fit host memory; one that does not
-        fit a GPU's is a block alone, which the host's cores then work on.
+        Holds 8 bytes a vertex. Raises ResourceError if the longest list does not fit host memory. A list that does not
+        fit a GPU's is a block alone, for the host's cores.
         """
         self.session, self.dtype, self.shares = session, np.dtype(dtype), shares
         self.before = np.zeros(len(sizes) + 1, np.uint64)
@@ -166,8 +164,8 @@ def check_block_memory(
 ) -> None:  # fmt: skip
     """`session.check_memory` of a call that works on blocks beside `held` bytes.
 
-    longest: a bound of the entries of a list, which are not counted yet: an error names bytes that do whatever they
-    are, but none is raised for fewer that may do.
+    longest: a bound of the entries of a list, as these are not counted yet. An error names bytes that do for such a
+    list. None is raised for fewer bytes that may do.
     """
     pages, enough = session.least_pages(), held + least_room(session, longest, dtype, shares)
     session.check_memory(held + least_room(session, 0, dtype, shares) - pages, alone, enough=enough)
@@ -179,9 +177,9 @@ def gather(
 ) -> None:  # fmt: skip
     """Fill a block: kernel(words, parts, counter, first, end, cursor, way, both, *arrays) over pages with its lists.
 
-    cursor: uint64[end - first], where each vertex's next entry goes. way: 1 in out-pages, 2 in in-pages, 3 where edges
-    have no direction. both: edges are taken by both their ends, as no other topology has the other one. resident: who
-    has the cursor and, of the arrays, what is to stay where it is.
+    cursor: uint64[end - first], where each vertex's next entry goes. way: 1 in out-pages, 2 in in-pages, 3 if edges
+    have no direction. both: there is no other topology, so edges are taken by both ends. resident: keeps the cursor and
+    some of the arrays on a GPU.
     """
     cursor[:] = block.starts[:-1]
     if resident is not None:
@@ -202,10 +200,8 @@ def gather(
 
 
 def join_lists(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
-    """Put what GPUs' copies of `entries` have, each from where the cursors stood before, one after the other.
-
-    No more than there is room for: cursors go on where lists are longer than degrees say.
-    """
+    """Put what GPUs' copies of `entries` have one after the other, each from where the cursors stood before. No more
+    than there is room for: cursors go on where lists are longer than degrees say."""
     cursor, entries = arrays["cursor"], arrays["entries"]
     start = cursor.astype(np.int64)
     for copy in copies:

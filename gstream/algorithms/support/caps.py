@@ -1,7 +1,7 @@
-"""Whether memory caps are enough for a call that runs several programs: said once, before any of them runs.
+"""Checks memory caps once, before a call that runs several programs.
 
-Each program's plan says what it takes. An error that names the first one's bytes would lead to another one by the next
-program, so the error names what all of them take.
+Each program's plan says what it takes. An error of the first plan alone would lead to another error by the next
+program, so this error names what all of them take.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ def check_run_memory(
     session: Session, *programs: Any, maybe: tuple[Any, ...] = (), later: int = 0, later_maybe: int = 0,
     proof: tuple[Any, ...] = (), beside_proof: int = 0,
 ) -> None:  # fmt: skip
-    """Raise CapError where a memory cap is less than one of the programs will take.
+    """Raise CapError if a memory cap is less than one of the programs will take.
 
-    maybe: programs that the call may do without; the error names what they take, too, but they raise none. later,
-    later_maybe: host memory in all after the programs, and after those of `maybe`. proof: programs of the certificate,
-    if one follows, which holds `beside_proof` bytes beside them.
+    maybe: programs that may follow. The error names what they take, too, but they raise none. later, later_maybe: host
+    memory in all after the programs, and after those of `maybe`. proof: programs of the certificate, if one follows; it
+    holds `beside_proof` bytes beside them.
     """
     engine = session.engine
     if engine.options.host_memory is None and engine.options.device_memory is None:

@@ -10,10 +10,8 @@ from gstream.results.column import Column
 
 
 def edge_columns(session: Session, source: np.ndarray, target: np.ndarray) -> tuple[list[Column], np.ndarray]:
-    """(columns source and target, int64[m]: which edge each row is) of undirected edges, given by store IDs [m].
-
-    The arrays given become the columns'. Holds one more ID and 16 bytes an edge meanwhile. Raises ResourceError.
-    """
+    """(columns source and target, int64[m]: which edge each row is) of undirected edges by store IDs [m]. The given
+    arrays become the columns'. Holds one more ID and 16 bytes an edge meanwhile. Raises ResourceError."""
     order = np.empty(len(source), np.int64)
     session.reserve(order, order, source)
     for ends in (source, target):

@@ -27,8 +27,8 @@ PAGES_NS = 1 / 1000  # of a GPU, for a byte of pages: each round looks at all of
 
 @dataclass(frozen=True)
 class Lists:
-    """What kernels read of a topology (gstream.hostcode.adjacency): words id[pages, W], weights of them or None,
-    places uint64[V]."""
+    """A topology's lists for kernels (gstream.hostcode.adjacency): words id[pages, W], weights or None, places
+    uint64[V]."""
 
     words: np.ndarray
     weights: np.ndarray | None
@@ -154,11 +154,11 @@ class OneThread:
         self, kernel: Any, due: np.ndarray, lists: tuple[Any, ...], arrays: tuple[Any, ...],
         following: np.ndarray | None = None, round: int = 0,
     ) -> int:  # fmt: skip
-        """kernel(*lists, *arrays, queue, ends, most, counter) from the vertices `due` on, until none is due or more
-        than `most`: their bits are then set in `following`, and no others. The kernel counts rounds from `round` on, if
-        it does; the last one.
+        """kernel(*lists, *arrays, queue, ends, most, counter): rounds from the vertices `due` on, until none is due, or
+        more than `most` are. `following` then has their bits alone. A kernel may count rounds, from `round` on; returns
+        the last one.
 
-        queue: id[V]; ends: int64[3], where those that are due begin in it, where they end, and the round.
+        queue: id[V]; ends: int64[3], where the vertices that are due begin in it, where they end, and the round.
         """
         session = self._session
         queue, ends = np.empty(session.meta.vertices, session.id_dtype), np.array([0, len(due), round])

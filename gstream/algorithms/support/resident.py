@@ -1,4 +1,4 @@
-"""Arrays that an algorithm's kernels work on in many rounds: in one GPU's memory meanwhile, where one GPU runs them.
+"""Arrays that an algorithm's kernels work on in many rounds: kept in one GPU's memory meanwhile, if one GPU runs them.
 
     with Resident(session, bits, following, left, last) as resident:
         for number in resident.rounds(last):
@@ -6,9 +6,8 @@
             resident.sweep("out", peel, (bits, left, following), bits)
     left is what the kernels made of it
 
-Within the block the host's arrays may be behind the GPU's: `read` brings one up to date, `put` tells that the host has
-changed one. On the host's cores, with several GPUs, and where no arrays are given, all of it works on the host's
-arrays, which never are.
+Within the block the host's arrays may be out of date: `read` brings one up to date, `put` says that the host has
+changed one. On the host's cores, with several GPUs, and without arrays, all of it works on the host's arrays.
 """
 
 from __future__ import annotations
@@ -77,8 +76,8 @@ class Resident:
     def rounds(self, last: np.ndarray, most: int | None = None) -> Iterator[int]:
         """1, 2, 3, ... up to a round that found nothing to do, or `most`.
 
-        last: uint64[n]; a round that finds something to do has a kernel write its number there. Others must change
-        nothing, for some may follow.
+        last: uint64[n]; a kernel writes the number of a round that finds something to do there. Rounds that find
+        nothing must change nothing, as several may be queued.
         """
         if last.any():
             last[:] = 0
@@ -93,8 +92,8 @@ class Resident:
         self._usual = int(last.max()) + 1
 
     def _at_once(self, rounds: int) -> int:
-        """How many of so many rounds may be queued before one looks: where sweeps are made one by one, vain ones cost
-        more than looking."""
+        """How many of so many rounds may be queued without looking. One, if sweeps are made one by one: vain ones cost
+        more."""
         return min(rounds, MOST_QUEUED) if self._gpu is not None and self._direct else 1
 
     def each(self, kernel: ItemKernel, count: int, *arguments: Any, items: int | None = None) -> None:
@@ -111,9 +110,8 @@ class Resident:
         self, name: str, kernel: RecordKernel, arrays: tuple[Any, ...], bits: np.ndarray | None = None,
         listed: bool = True, join: Join | None = None,
     ) -> None:  # fmt: skip
-        """A sweep of topology `name` by a record kernel that does nothing at lists of vertices whose bit is not set
-        (None: it looks at all lists). listed: few lists may be looked up one by one.
-        """
+        """Sweep topology `name` by a record kernel that does nothing at lists of vertices whose bit is not set (None:
+        it looks at all lists). listed: few lists may be looked up one by one."""
         if self._on_gpu(lambda gpu: self._queue(gpu, name, kernel, arrays)):
             return
         session = self.session
@@ -126,8 +124,8 @@ class Resident:
             session.sweep(name, kernel, arrays, wanted, join)
 
     def _on_gpu(self, call: Callable[[GpuArrays], bool]) -> bool:
-        """call(the GPU's arrays), if a GPU has them. Where it has no room for the call, all are the host's again: what
-        runs out of memory has changed nothing."""
+        """call(the GPU's arrays), if a GPU has them. If it has no room for the call, which then changed nothing, all
+        arrays are the host's again."""
         if self._gpu is None:
             return False
         try:
@@ -142,8 +140,7 @@ class Resident:
         return False
 
     def _queue(self, gpu: GpuArrays, name: str, kernel: RecordKernel, arrays: tuple[Any, ...]) -> bool:
-        """Queue a sweep over all pages: most are over in the time that it takes to choose some. False: they are not
-        all there."""
+        """Queue a sweep over all pages: most end sooner than some pages are chosen. False: not all pages are there."""
         table = self.session.engine.graph.tables[name]
         shape = self._shapes.get(kernel.uses_weights) or self.session.shape_of(name, kernel)
         self._shapes[kernel.uses_weights] = shape

@@ -62,10 +62,8 @@ class Session:
         self.engine.any_way = False
 
     def reserve(self, *arrays: np.ndarray, planned: bool = False) -> None:
-        """Count arrays of all vertices as held: sweeps have so much less for pages. Raises ResourceError.
-
-        planned: a program's plan counts them and says what all of it takes; one that runs keeps its pages.
-        """
+        """Count arrays of all vertices as held: sweeps have so much less for pages. Raises ResourceError. planned: a
+        program's plan counts them and says what all of it takes; a program that runs keeps its pages."""
         self.engine.beside_bytes += sum(array.nbytes for array in arrays)
         if planned:
             return
@@ -86,10 +84,10 @@ class Session:
         self._needed.clear()
 
     def check_memory(self, swept: int, alone: int = 0, weights: bool = False, enough: int = 0) -> None:
-        """Raise ResourceError, before any work, where the memory cap is less than a call is known to take.
+        """Raise ResourceError, before any work, if the memory cap is less than a call is known to take.
 
-        swept: bytes of arrays beside which pages are swept, with weights or without; alone: the most that there are
-        while no page is. enough: all bytes that are known to do, where it may take more: what the error then names.
+        swept: bytes of arrays beside which pages are swept, with weights or without. alone: the most bytes while no
+        page is swept. enough: bytes that do for sure, which the error names, if the call may take more than these.
         """
         cap, need = self.engine.options.host_memory, max(swept + self.least_pages(weights), alone, self.proof_bytes)
         if cap is not None and need > cap:
@@ -155,10 +153,8 @@ class Session:
     def run(
         self, program: Any, max_supersteps: int | None = None, watch: Any = None, later: int = 0, **own: Any
     ) -> RunOutcome:
-        """engine.run; its figures are added to the session's. own: of gstream.options.stopping.Asked.
-
-        later: bytes that the call will take in all after the run; too little for them is said before it.
-        """
+        """engine.run; its figures are added to the session's. later: bytes in all after the run, checked before it.
+        own: of gstream.options.stopping.Asked."""
         asked = replace(self.asked or Asked(type(program).__name__), **own)
         self.engine.later_bytes = max(later, self.proof_bytes)
         outcome = self.engine.run(program, max_supersteps, watch, asked)
@@ -239,8 +235,7 @@ class Session:
         return needed < self._refused and (room is None or needed <= room // 2)
 
     def gpu_room(self, beside: int) -> int | None:
-        """Bytes of arrays that `has_room` finds room for with others of `beside` bytes; None: any, or none at all, so
-        that there is nothing to choose."""
+        """Bytes that `has_room` has for arrays with others of `beside` bytes; None: no limit, or no room at all."""
         room = self.engine.device_memory if self.on_gpus else None
         left = math.inf if room is None else min(room // 2, self._refused - 1) - beside
         return int(left) if 0 < left < math.inf else None
@@ -263,10 +258,8 @@ class Session:
     def sweep_gpus(
         self, name: str, swept: ArraySweep, wanted: np.ndarray | None, resident: GpuArrays | None = None
     ) -> None:
-        """engine.sweep by GPUs. resident: arrays that one GPU has already.
-
-        Raises DeviceMemoryError where GPUs turn out to have less; nothing was written then.
-        """
+        """engine.sweep by GPUs. resident: arrays that one GPU has already. Raises DeviceMemoryError if GPUs turn out to
+        have less; nothing was written then."""
         from gstream.devices.gpu.record_sweep import GpuSweep
 
         kernel, arrays = swept.kernel, swept.arrays
@@ -285,8 +278,8 @@ class Session:
     def each(self, kernel: Callable[..., int], *arguments: Any, items: int | None = None, long: bool = False) -> int:
         """Call a compiled kernel on all threads with a fresh counter as its last argument; the sum of its results.
 
-        items: vertices or so that it looks at, in some ns each; few wake few threads. None: they take longer.
-        long: it joins or sorts lists, for seconds maybe: this thread waits, which costs 5 us, and a signal stops it.
+        items: things of some ns each that it looks at; few wake few threads. None: they take longer. long: it may take
+        seconds, so this thread waits, which costs 5 us, and a signal stops the kernel.
         """
         self._counter[0] = 0
         limit = None if items is None else 1 + items // ITEMS_A_THREAD

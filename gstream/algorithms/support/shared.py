@@ -16,8 +16,8 @@ FAR = u32(0xFFFFFFFF)
 
 @helper
 def blocks(counter, count, size=BLOCK):
-    """(first, end) of blocks of `size` items, of `count` in all, which the threads of a launch claim from `counter`
-    (int64[1], zero at first)."""
+    """(first, end) of blocks of `size` out of `count` items, which a launch's threads claim from `counter` (int64[1], 0
+    at first)."""
     while True:
         first = claim(counter) * u64(size)
         if first >= u64(count):

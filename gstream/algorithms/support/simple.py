@@ -1,9 +1,8 @@
-"""Lists as those of a simple graph: self-loops and repeated neighbours are passed over (both kept by the converter).
+"""Lists as those of a simple graph: self-loops and repeated neighbours are passed over (the converter keeps both).
 
-Lists ascend, so an edge that is there several times stands beside itself: `record.distinct(hubs, ends)` takes it once
-(gstream.records). A hub's list goes on from large page to large page: `ends` keeps the last neighbour of each, where
-there are duplicates. hubs: uint64[large pages], the vertex of each; ends: id[large pages], or of none where no edge is
-there twice.
+Lists ascend, so a repeated edge stands beside itself: `record.distinct(hubs, ends)` takes it once (gstream.records). A
+hub's list goes on from large page to large page: `ends` keeps the last neighbour of each, if there are duplicates.
+hubs: uint64[large pages], the vertex of each; ends: id[large pages], or of no element if no edge is repeated.
 """
 
 from __future__ import annotations

@@ -62,10 +62,10 @@ def find_vertices(store: Store, path: str | os.PathLike, what: str) -> np.ndarra
 def find_numbers(
     store: Store, given: Any, option: str, word: str, least: float = -math.inf
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(store IDs u8[n], float64[n]) of a mapping from user IDs to numbers, or of the path of a file of lines of both.
+    """(store IDs u8[n], float64[n]) of a mapping from user IDs to numbers, or of a file whose lines have both.
 
-    word: what a number is called; least: what it must be at least. Raises UsageError (neither of the two), InputError
-    (a vertex that is none, or comes twice; a number that is none, or not finite).
+    word: what a number is called; least: what it must be at least. Raises UsageError (neither mapping nor file) and
+    InputError (an unknown or repeated vertex, or a number that is none, not finite or too small).
     """
     if isinstance(given, (str, os.PathLike)):
         vertices, texts, lines = _read_pairs(given, word)

@@ -16,8 +16,9 @@ ROUNDING = 1e-9  # of sums of doubles, relative
 
 
 def watched(session: Session, values: np.ndarray, least: int, most: int, edges: int) -> np.ndarray:
-    """int64[n]: store IDs, ascending, of `least` vertices or as many as EDGES allow, `most` at most; half of the most
-    edges, half drawn. edges: that one takes. Raises CertificateError where a vertex without edges has a value but 0."""
+    """int64[n]: store IDs, ascending, of `least` vertices or as many as EDGES allow, `most` at most: half those of most
+    edges, half drawn. edges: that one vertex takes. Raises CertificateError if a vertex without edges has a value but
+    0."""
     size = neighbours(session)
     session.reserve(size)
     linked = np.flatnonzero(size)

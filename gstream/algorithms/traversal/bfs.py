@@ -81,9 +81,8 @@ def program_of_bfs(session: Session, source: Any, depth_limit: int | None, prede
 def run_khop(
     session: Session, source: Any, radius: int = 1, undirected: bool = False
 ) -> tuple[list[Column], dict[str, Any]]:
-    """Column distance of the vertices within `radius` edges of the nearest source (NetworkX's ego_graph along
-    out-edges; undirected: along edges either way), null elsewhere; and the summary. Raises UsageError (no source,
-    negative radius)."""
+    """Column distance of the vertices within `radius` edges of the nearest source, null elsewhere; and the summary.
+    undirected: along edges either way. Raises UsageError (no source, negative radius)."""
     check_radius(radius)
     ids = source_ids(source, "khop")
     if not (undirected and session.meta.directed):

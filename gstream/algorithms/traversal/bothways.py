@@ -1,11 +1,10 @@
 """Vertices within some edges of a source, whichever way the edges of a directed graph point.
 
-distance: uint32[V], FAR where not reached. A round looks at all edges with an end at its level: of a store with both
-topologies at the lists of these vertices, of one with a single topology at all lists, by both ends of their edges.
-Holds 4 bytes a vertex and 1 bit.
+distance: uint32[V], FAR where not reached. A round looks at all edges with an end at its level: at the lists of these
+vertices, or, of a store with one topology, at all lists, by both ends of their edges.
 
-Certificate (gstream.algorithms.traversal.distance_proofs): sources alone are at 0; no edge joins a vertex to one more
-than an edge farther, within the limit; and each other vertex that is reached has a neighbour one edge nearer.
+Certificate (distance_proofs.py): sources alone are at 0; no edge joins a vertex to one more than an edge farther,
+within the limit; each other vertex that is reached has a neighbour one edge nearer.
 """
 
 from __future__ import annotations

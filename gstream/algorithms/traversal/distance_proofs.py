@@ -33,8 +33,8 @@ from gstream.results.column import Column
 
 @helper
 def check_step(distance, none, last, predecessor, proven, u, v, reach, failure):
-    """An edge whose `reach` is v's distance or less: v must not be farther, but `reach` may be past `last`; if u is v's
-    predecessor, that is proven."""
+    """For an edge whose `reach` is v's distance or less: v must not be farther, unless `reach` is past `last`. If u is
+    v's predecessor, that is proven."""
     if distance[u] == none:
         return
     if reach <= last and reach < distance[v]:
@@ -45,8 +45,8 @@ def check_step(distance, none, last, predecessor, proven, u, v, reach, failure):
 
 @record_kernel(distance="length[]", none="length", last="length", proven="or", failure="note")
 def check_paths(record, distance, none, last, predecessor, proven, pull, failure):
-    """Distances in their own arithmetic. last: vertices farther away are not reached (a limit). proven: bits of
-    vertices that have the distance of their predecessor and of the edge from there."""
+    """Distances in their own arithmetic. last: the greatest distance that counts as reached. proven: bits of vertices
+    at the distance of their predecessor plus the edge from there."""
     for other in record.neighbours():
         u, v = (other, record.vertex) if pull else (record.vertex, other)
         reach = onward(distance, u, record.weight())
@@ -59,10 +59,8 @@ check_hops = check_paths.of_unit_weights("check_hops", distance="uint32[]", none
 
 @kernel
 def find_cycle(predecessor, distance, seen):
-    """A vertex on a cycle of predecessors of equal distance, or V. seen: u1[V], zero.
-
-    Predecessors that are nearer end a walk: no cycle leads through them.
-    """
+    """A vertex on a cycle of predecessors of equal distance, or V. seen: u1[V], zero. No cycle leads through a nearer
+    one."""
     none, count = ~predecessor.dtype.type(0), u64(len(predecessor))
     for start in range(count):
         v = start

@@ -1,13 +1,12 @@
-"""How far distances that were summed in floats are from the exact least sums of the stored weights: the bound.
+"""A bound of how far distances that were summed in floats are from the exact least sums of the stored weights.
 
-An answer that is least in its own arithmetic may still be far off: float32 sums of 200,000 weights are, and a path that
-is longer may come out shorter. So the exact least sum T(v) is held between two numbers.
-
-- Not more: a path of h edges, whose rounded sum is d, is at most d * (1 + u)^h long, nearly d * e^(h u). u: 2^-24 of
+An answer that is least in its own arithmetic may be far off: float32 sums of 200,000 weights are, and a longer path may
+come out shorter. So the exact least sum T(v) is held between two numbers.
+* Not more: a path of h edges, whose rounded sum is d, is at most d * (1 + u)^h long, nearly d * e^(h u). u: 2^-24 of
   float32, 2^-53 of float64.
-- Not less: let p be 0 at the sources, and no edge u -> v have p(v) > p(u) + weight in float64; then T >= p but for
-  2^-53 an edge. The distances of a float64 answer are such numbers; beside a float32 answer others are found, by a run
-  in float64, and checked by one more sweep.
+* Not less: let p be 0 at the sources, and no edge u -> v have p(v) > p(u) + weight in float64; then T >= p but for
+  2^-53 an edge. The distances of a float64 answer are such numbers. For a float32 answer a run in float64 finds others,
+  and one more sweep checks them.
 """
 
 from __future__ import annotations

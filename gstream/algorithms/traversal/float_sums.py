@@ -1,11 +1,11 @@
 """Whether float32 holds the sums of weights that shortest paths have, and how far off such sums are.
 
-A float32 sum of h weights is off by at most h * 2^-24 of itself. Up to DEEP edges that is 4e-6, less than six digits
-show; over 200,000 edges of weight 0.1 it was 0.2 %. A sum past 3.4e38 is inf, which stands for "no path". So distances
-in float32 are kept where no path of their tree has more than DEEP edges, and no edge leads past the greatest float32.
-The tree is that of predecessors, so the choice depends neither on devices nor on the order of work.
+A float32 sum of h weights is off by at most h * 2^-24 of itself: 4e-6 up to DEEP edges, less than six digits show; 0.2
+% over 200,000 edges of weight 0.1. A sum past 3.4e38 is inf, which stands for "no path". So distances in float32 are
+kept if no path of their tree has more than DEEP edges, and no edge leads past the greatest float32. The tree is that of
+predecessors, so the choice depends neither on devices nor on the order of work.
 
-Float64 is not the first choice, as attributes of twice the size halve the vertices that a device holds.
+Float64 is not the first choice: values of twice the size halve the vertices that a device holds.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ ROW = 32  # words of bitmaps that are an item: one for each lane
 
 @item_kernel(following="own", bits="own", level="int64[] own", last="own")
 def take_level(item, number, passed, following, bits, level, last):
-    """The vertices of `following` are those of `bits` now, and their level is number - 1 + passed, counted from 0.
-    last: u64[1], the last round that had any. An item is ROW words of bits."""
+    """`bits` becomes `following`; the level of these vertices is number - 1 + passed, from 0. last: u64[1], the last
+    round that had any. An item is ROW words of bits."""
     begin, end = item.part(item.number * u64(ROW), min((item.number + u64(1)) * u64(ROW), u64(len(bits))))
     for index in range(begin, end):
         word = following[index]
@@ -81,12 +81,8 @@ def peel(record, bits, left, following):
 
 @kernel
 def peel_alone(words, weights, places, left, level, distance, queue, ends, most, counter):
-    """Whole levels by one thread: peel and reach_out of the queued vertices, then of those that fall to 0.
-
-    words, places: gstream.hostcode.adjacency; weights: those of words, or of no rows: distance (float64[V]) stays.
-    queue: id[V]; ends: int64[3], where the vertices that are due begin in it, where they end, and their level; they may
-    be more than `most` in the end. Returns the edges looked at.
-    """
+    """Whole levels by one thread (OneThread.go_on): peel and reach_out of the queued vertices, then of those that fall
+    to 0. weights of no rows: distance (float64[V]) stays. Returns the edges looked at."""
     begin, end, number, edges = u64(ends[0]), u64(ends[1]), ends[2], u64(0)
     weighted = len(weights) > 0
     while begin != end and end - begin <= u64(most) and not is_stopped(counter):
@@ -182,9 +178,7 @@ def _peel(
     session: Session, alone: OneThread, done: int, weighted: bool, arrays: tuple[np.ndarray, ...], gpu: bool
 ) -> int:
     """Peel levels from number `done` on, until `following` is empty, or there are too many for a GPU; all levels.
-
-    arrays: left, level, distance, bits, following, of which a GPU may have copies meanwhile.
-    """
+    arrays: left, level, distance, bits, following, of which a GPU may have copies meanwhile."""
     left, level, distance, bits, following = arrays
     last, items = np.zeros(1, np.uint64), -(-len(bits) // ROW)
     with Resident(session, *((*arrays, last) if gpu else ())) as resident:

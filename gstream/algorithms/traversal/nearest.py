@@ -1,10 +1,11 @@
 """Kernels of the predecessor pass: which in-neighbour of a vertex its shortest path comes through.
 
-distance: value[V] in store order, INF (all bits set, or inf) where there is no path. A *tight* edge u -> v has
-distance[u] + weight == distance[v] in the arithmetic of the distances. predecessor: id[V], all bits set where none.
-hops: u4[V], edges of equal distance between a vertex and a nearer one (zero weights, or weights absorbed by rounding);
-FAR where not known. open_bits: u64[ceil(V / 64)], vertices that want a predecessor: reached, and no source.
-`pull`: pages hold in-lists (their vertex is v); otherwise out-lists (their vertex is u).
+* distance: value[V] in store order, INF (all bits set, or inf) if there is no path. A *tight* edge u -> v has
+  distance[u] + weight == distance[v] in the arithmetic of the distances.
+* predecessor: id[V], all bits set if there is none. open_bits: u64[ceil(V / 64)], reached vertices that are no source.
+* hops: u4[V], edges of equal distance between a vertex and a nearer one (zero weights, or weights that rounding
+  absorbs); FAR if not known.
+* `pull`: pages have in-lists, whose vertex is v; otherwise out-lists, whose vertex is u.
 """
 
 from __future__ import annotations
@@ -56,9 +57,8 @@ def open_vertices(distance, none, is_source, bits, counter):
 
 @kernel
 def nearest_heads(heads, first, distance, predecessor, bits, counter):
-    """Breadth-first search: settle open vertices first..first+len(heads)-1 from their heads (in-lists ascend, so the
-    first neighbour one step nearer is the least). Clears the bits of the settled ones; first is a multiple of 64.
-    """
+    """Breadth-first search: settle the open vertices first..first+len(heads)-1 from their heads, and clear their bits.
+    In-lists ascend, so the first neighbour one step nearer is the least. first is a multiple of 64."""
     none, edges = ~heads.dtype.type(0), u64(0)
     for begin, end in blocks(counter, len(heads)):
         for row in range(begin, end):
@@ -142,8 +142,7 @@ def spread_hops(record, distance, hops, open_bits, pull, changed):
 
 @helper
 def pass_hops(words, weights, places, distance, hops, queue, end, u):
-    """spread_hops along the edges of u, to vertices that have none; these are put to the end of the queue. (The new
-    end, edges looked at.)"""
+    """spread_hops along the edges of u, to vertices without hops, which join the queue: (its end, edges looked at)."""
     k = u64(0)
     while True:
         row, word, more, stride = stretch(words, places, u, k)
@@ -160,10 +159,10 @@ def pass_hops(words, weights, places, distance, hops, queue, end, u):
 
 @kernel
 def spread_hops_alone(words, weights, places, distance, none, hops, plateau, queue, counter):
-    """All rounds of spread_hops by one thread, breadth first: hops are FAR on the plateaus, and 0 elsewhere.
+    """All rounds of spread_hops by one thread, breadth first; hops are FAR on the plateaus, and 0 elsewhere.
 
-    words, weights, places: gstream.hostcode.adjacency, of out-lists; none: the distance of vertices that are not
-    reached; plateau: bits of vertices; queue: id[V]. Returns the edges looked at.
+    words, weights, places: gstream.hostcode.adjacency, of out-lists. none: the distance of vertices that are not
+    reached. plateau: bits of vertices. queue: id[V]. Returns the edges looked at.
     """
     begin, end, edges = u64(0), u64(0), u64(0)
     for u in range(u64(len(hops))):
@@ -196,9 +195,8 @@ def unsettled(predecessor, bits, remain, counter):
 
 @kernel
 def find_deep(predecessor, depth, most, counter):
-    """Vertices with more than `most` others above them; each thread ends at the first one. depth: u1[V], zero; 1 + the
-    vertices above v where that was found, the same from any thread. No cycles; most <= 254.
-    """
+    """How many threads found a vertex with more than `most` (<= 254) others above it; each ends at its first one.
+    depth: u1[V], zero; 1 + the vertices above v if that was found. predecessor: no cycles."""
     none = ~predecessor.dtype.type(0)
     for begin, end in blocks(counter, len(predecessor)):
         for v in range(begin, end):

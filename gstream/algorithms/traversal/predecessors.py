@@ -1,11 +1,11 @@
 """Predecessors of BFS and SSSP in a pass of their own: the in-neighbour of least (distance, hops, store ID).
 
 The candidates of v are its in-neighbours u on tight edges (distance[u] + weight == distance[v]) that come before v in
-(distance, hops). Where every weight counts, they are nearer than v, so predecessors form a tree with the sources as
-roots. Zero weights, and weights that rounding absorbs, leave plateaus of equal distance: there `hops` counts the edges
-from a vertex that has a nearer candidate (or is a source), found by rounds over the plateaus' pages; of long plateaus
-one of the host's threads finds them, by a breadth-first search. Predecessors then go down in (distance, hops), so there
-is no cycle, and they do not depend on devices, threads or batches.
+(distance, hops). If every weight counts, they are nearer than v, and predecessors form trees with the sources as roots.
+Zero weights, and weights that rounding absorbs, leave plateaus of equal distance. There `hops` counts the edges from a
+vertex that has a nearer candidate or is a source. Rounds over the plateaus' pages find them; of long plateaus one host
+thread does, by breadth-first search. Predecessors go down in (distance, hops), so there is no cycle, and they do not
+depend on devices, threads or batches.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ def check_widths(record, width, pull, failure):
 
 @record_kernel(reached="uint64[]", following="or")
 def bear_widths(record, width, here, reached, following, pull):
-    """Set v's bit in `following` where u's is set in `here` and u -> v bears v's width: min(width[u], weight) ==
-    width[v]; but not where it is set in `reached`. By in-lists one sweep may lead on from there."""
+    """Set v's bit in `following` if u's is set in `here`, v's is not in `reached`, and u -> v bears v's width:
+    min(width[u], weight) == width[v]. By in-lists one sweep may lead on from v."""
     if not pull and not is_set(here, record.vertex):
         return
     for other in record.neighbours():
@@ -63,11 +63,8 @@ def bear_widths(record, width, here, reached, following, pull):
 
 @kernel
 def bear_alone(words, weights, places, width, reached, queue, ends, most, counter):
-    """bear_widths by one thread, for the queued vertices and those that they reach, whose bits are set in `reached`.
-
-    words, weights, places: gstream.hostcode.adjacency, of out-lists. queue: id[V]; ends: int64[2], where the vertices
-    that are due begin in it, and where they end; they may be more than `most` in the end. Returns the edges looked at.
-    """
+    """bear_widths by one thread (OneThread.go_on) for the queued vertices and those that they reach; `reached` gets
+    their bits. Returns the edges looked at."""
     begin, end, edges = u64(ends[0]), u64(ends[1]), u64(0)
     while begin != end and end - begin <= u64(most) and not is_stopped(counter):
         u, k = u64(queue[begin]), u64(0)
@@ -116,8 +113,8 @@ def program_of_widest(session: Session, source: Any) -> Widest:
 
 
 def certify_widest(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
-    """Prove widths: one sweep that no edge leads to a wider path, then a search along edges that bear a width, which
-    must reach every vertex with one from a source. Raises CertificateError."""
+    """Prove widths. One sweep: no edge leads to a wider path. Then a search along edges that bear a width must reach
+    every vertex with a width from a source. Raises CertificateError."""
     width = columns[0].values
     sources = np.unique(session.store.lookup(source_ids(options.get("source"), "certificate")))
     if not np.all(width[sources] == np.inf):
