@@ -225,7 +225,7 @@ def _apart_by_walk(session: Session, label: np.ndarray, natural: np.ndarray) -> 
 
 
 def _check_acyclic(session: Session, label: np.ndarray) -> None:
-    """Refuse a cycle between components: those that no edge from another leads into are taken off, until none is left."""
+    """Refuse a cycle between components: those without an edge from another are taken off, until none is left."""
     vertices, name, patience = len(label), session.meta.topologies[0], _patience(session)
     left, due, following = np.zeros(vertices, np.int64), bitmap(vertices), bitmap(vertices)
     members = np.argsort(label, kind="stable").astype(np.uint64)

@@ -70,7 +70,7 @@ def certify_triangles(session: Session, columns: list[Column], options: dict[str
 
 
 def certify_lcc(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
-    """Prove the coefficients of 64 vertices or more, that all are from 0 to 1, and the mean. Raises CertificateError."""
+    """Prove the coefficients of 64 vertices or more, that all are within [0, 1], and the mean. CertificateError."""
     values = columns[0].values
     if not np.all((values >= 0) & (values <= 1)):
         raise refuse("a clustering coefficient is not from 0 to 1")
