@@ -107,8 +107,8 @@ def build(
 ) -> None:  # fmt: skip
     """Write `source` as a store, or estimate what that takes; print the outcome.
 
-    compiled: tells how many seconds went to kernels since `source` began to be opened. stale: the list of lines that an
-    earlier conversion skipped; it goes where this one skips none.
+    compiled: tells how many seconds went to kernels since `source` began to be opened. stale: an earlier conversion's
+    list of skipped lines, which goes if this one skips none.
     """
     from gstream.cli.info import damaged, scrub, scrub_line
 
@@ -177,10 +177,8 @@ def stale_list(path: Path, read: list[str | Path]) -> Path | None:
 
 @contextmanager
 def gone_on_failure(path: Path | None, store: Path) -> Iterator[None]:
-    """While the block lasts: a file that it makes goes if it fails, so that the same command may be given again.
-
-    It stays where the store was made all the same, which it tells of: what failed was the sync behind the rename.
-    """
+    """While the block lasts: a file that it makes goes if it fails, so that the same command may be given again. It
+    stays if the store was made all the same: then what failed was the sync after the rename."""
     made, before = path is not None and not path.exists(), _inode(store)
     try:
         yield

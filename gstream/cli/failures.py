@@ -34,10 +34,8 @@ NOT_KEPT = f"no superstep was under way, and nothing more was kept; {REMOVED}"
 
 
 class Interrupted(SystemExit):
-    """A signal asked the process to end; unwinds like an exception, so that temporary files are removed.
-
-    left: what the process leaves, for the line that says how it ended.
-    """
+    """A signal asked the process to end. Unwinds like an exception, so temporary files are removed. left: what the
+    process leaves, for the line that says how it ended."""
 
     def __init__(self, number: int, left: str = REMOVED) -> None:
         super().__init__(128 + number)
@@ -46,9 +44,7 @@ class Interrupted(SystemExit):
 
 class Signals:
     """What SIGINT and SIGTERM do: raise Interrupted in the main thread; the same again 2 s later ends the process.
-
-    stop: a run that keeps checkpoints; while its supersteps go on, the first signal asks it to end after this one.
-    """
+    stop: of a run that keeps checkpoints; during its supersteps the first signal asks it to end after this one."""
 
     def __init__(self) -> None:
         self.number = self.again = 0
@@ -111,11 +107,9 @@ def install_signals() -> None:
 
 @contextmanager
 def stops_when_kept(keeps: bool) -> Iterator[StopRequest]:
-    """While the block lasts, the first signal only asks the run that is given the request to end once it is kept.
-
-    keeps: whether its user wants checkpoints, and hears it where a signal came at another time than they could be
-    written at. RunStopped, which the run then raises, becomes Interrupted.
-    """
+    """While the block lasts, the first signal only asks the run that has the request to end once it is kept;
+    RunStopped, which it then raises, becomes Interrupted. keeps: whether the user wants checkpoints, and so hears if
+    none could be written."""
     stop = SIGNALS.stop = StopRequest()
     SIGNALS.left = NOT_KEPT if keeps else REMOVED
     try:
@@ -193,9 +187,7 @@ def show_traceback(error: BaseException) -> None:
 
 def exit_code_of(action: Callable[[], Any]) -> int:
     """Do a command; every failure becomes one line on standard error. Returns the exit code, which `action` may give.
-
-    Raises SystemExit as `action` does, Interrupted and what a closed pipe makes of it apart.
-    """
+    Raises SystemExit as `action` does, except Interrupted and that of a closed pipe."""
     handled = sys.exc_info()[1]
     try:
         outcome = action()
@@ -219,8 +211,8 @@ def exit_code_of(action: Callable[[], Any]) -> int:
 
 
 def _report_stop(stop: Interrupted, failed: Exception | None = None) -> int:
-    """failed: what the stop became. Errors of the system's are those of a clean-up, and told, but for descriptors that
-    are closed again where a clean-up was cut short."""
+    """failed: the exception that the stop became. System errors are those of a clean-up and are reported, but for
+    descriptors that are closed twice when a clean-up was cut short."""
     left = stop.left
     if isinstance(failed, OSError) and number_of(failed) != errno.EBADF:
         left = f"but cleaning up failed ({reason_of(failed)}): temporary files may be left."

@@ -27,10 +27,8 @@ SMI_FIELDS = ("driver_version", "memory.total", "compute_cap", "name")
 
 
 def ask(command: tuple[str, ...], seconds: float) -> tuple[str, str | None]:
-    """Standard output of a program, as far as it came, and what went wrong in a few words, or None.
-
-    Its output goes to files: what a program wrote before it hung is read without waiting for it.
-    """
+    """Standard output of a program, as far as it came, and what went wrong in a few words, or None. Output goes to
+    files: what a program wrote before it hung is read without waiting for it."""
     package = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

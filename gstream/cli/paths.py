@@ -14,10 +14,8 @@ STDIN = "-"
 
 
 def refuse_existing(path: Path, force: bool, example: str = "graph.gs") -> None:
-    """UsageError when `path` is there already (a forgotten STORE would be an input), or its folder is not.
-
-    `example`: a name to advise where `path` is a folder.
-    """
+    """UsageError if `path` exists (a forgotten STORE would be an input), or its folder does not. example: a name to
+    advise if `path` is a folder."""
     if path.is_dir():
         raise UsageError(f"{path}: is a folder. Name a file, as {path / example}.")
     refuse_replacing(path, force)
@@ -28,10 +26,8 @@ def refuse_existing(path: Path, force: bool, example: str = "graph.gs") -> None:
 
 
 def refuse_overwriting(written: Iterable[Path], read: Iterable[str | Path]) -> None:
-    """UsageError when a file that will be written (NAME, or NAME.partial before its rename) is one that is read.
-
-    Files are compared, not names: another path or a link to the same file counts.
-    """
+    """UsageError if a file to be written (NAME, or NAME.partial before its rename) is one that is read. Files are
+    compared, not names: another path or a link to the same file counts."""
     sources = [(source, found) for source in read if (found := _stat(source)) is not None]
     for path in written:
         if not path.name:  # "", ".", "/"

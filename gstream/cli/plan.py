@@ -57,10 +57,8 @@ def plan(**given: Any) -> None:
 
 
 def planned_supersteps(algorithm: str, own: dict[str, Any], max_supersteps: int | None) -> tuple[int | None, str]:
-    """(supersteps to plan for, what they are): "exact" or "most" where options say how many, "assumed" for an example.
-
-    None: as many as the frontier lasts, or USUAL_STEPS as an example of a program that visits all pages each time.
-    """
+    """(supersteps to plan for, "exact" or "most" if options say how many, "assumed" for an example). None: as many as
+    the frontier lasts, or USUAL_STEPS as an example of a program that visits all pages each time."""
     known = ALGORITHMS[algorithm].defaults | own if algorithm in ALGORITHMS else {}
     if known.get("iterations") is not None:
         return known["iterations"], "exact"
@@ -96,10 +94,8 @@ def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: 
 
 
 def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, Any]:
-    """The plan as plain values; bytes and seconds of a full sweep, and of `supersteps` of them.
-
-    With a frontier, or a cache, a superstep moves as much at most. what: as planned_supersteps has it.
-    """
+    """The plan as plain values; bytes and seconds of a full sweep, and of `supersteps` of them. With a frontier, or a
+    cache, a superstep moves as much at most. what: as planned_supersteps has it."""
     if supersteps is None:
         supersteps = USUAL_STEPS if planned.sweep else 1
     tables = {table.name: table for table in planned.graph.tables.values()}

@@ -213,8 +213,8 @@ def start(graph: Graph, algorithm: str, own: dict[str, Any], parameters: dict[st
 
 
 def show(summary: dict[str, Any], result: Result, output: Path | None, json: bool, resume: bool) -> None:
-    """The top rows and the figures, or one JSON object; a note where it did not converge, diverged, or `resume` found
-    nothing to go on from."""
+    """The top rows and the figures, or one JSON object. A note if it did not converge, diverged, or `resume` found
+    nothing."""
     if not summary.get("converged", True):
         note(f"not converged after {summary['supersteps']} supersteps: the result is as far as it came.")
     if "note" in summary:
@@ -325,8 +325,8 @@ def device_lines(stats: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def superstep_times(stats: dict[str, Any]) -> str:
-    """How long the supersteps took, beside it what the cost model said: before the run, or where a frontier decides,
-    knowing which pages it led to."""
+    """How long the supersteps took, and what the cost model said: before the run, or, if a frontier decides, for its
+    pages."""
     taken = sum(step["seconds"] for step in stats["per_superstep"])
     model = show_seconds(stats["predicted_seconds"])
     planned = f"; planned {model}" if stats["predicted_bytes"] else f"; {model} by the cost model, for these pages"

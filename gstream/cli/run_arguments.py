@@ -201,8 +201,7 @@ def engine_options(given: dict[str, Any]) -> dict[str, Any]:
 
 def checkpoint_options(given: dict[str, Any]) -> dict[str, Any]:
     """What was given about checkpoints, as `gstream.options.run_options.RunOptions` names it. --force is for files,
-    too.
-    """
+    too."""
     options = {"checkpoint": given["checkpoint"], "checkpoint_every": given["checkpoint_every"]}
     asked = {"resume": given["resume"], "replace_checkpoint": given["force"] and not given["resume"]}
     return {name: value for name, value in options.items() if value is not None} | asked

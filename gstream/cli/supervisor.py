@@ -46,10 +46,8 @@ class Loss(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is to do. numbers: its GPUs, as often as they were named; none: the host's cores.
-
-    resume: go on from what a worker before it kept; replace: files that one may have written may be replaced.
-    """
+    """What a worker is to do. numbers: its GPUs, as often as they were named; none: the host's cores. resume: go on
+    from what an earlier worker kept; replace: files that an earlier worker may have written may be replaced."""
 
     numbers: tuple[int, ...]
     resume: bool = False
@@ -116,10 +114,8 @@ class Ended(NamedTuple):
 
 
 def supervise(numbers: list[int], files: list[Path], keeps: bool, work: Work) -> int:
-    """Have `work` done by a worker on these GPUs, after a loss by others on what remains; the exit code of the last.
-
-    files: those that `work` writes; keeps: whether it writes checkpoints.
-    """
+    """Have `work` done by a worker on these GPUs, after a loss by others on the remaining ones; the exit code of the
+    last. files: those that `work` writes; keeps: whether it writes checkpoints."""
     task, again = Task(tuple(numbers)), True
     with Signals().taken() as signals:
         while True:
@@ -238,10 +234,8 @@ def _listen(pipe: int, process: int) -> tuple[dict[str, str], bool]:
 
 
 def _be_worker(work: Callable[[Link], None], link: Link, again: bool, supervisor: int) -> NoReturn:
-    """A worker's life. It ends without Python's own end: what a lost GPU left may hang or crash there.
-
-    again: a worker before it was lost.
-    """
+    """A worker's life. It ends without Python's own end, in which what a lost GPU left may hang or crash. again: an
+    earlier worker was lost."""
     code = EXIT_INTERNAL
     try:
         atexit._clear()  # what is registered is the supervisor's to do

@@ -52,11 +52,9 @@ class UnitShape:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel: threads of a block, blocks that a processor takes at once (0: not said), and its arguments as
-    ("const Word*", "words"), all 8 bytes wide.
-
-    The last argument of a program's kernels is the context, by value: HostCode.ints and floats, one after the other.
-    """
+    """One kernel: threads of a block; blocks that a processor takes at once (0: not said); its arguments as ("const
+    Word*", "words"), all 8 bytes wide. The last one of a program's kernels is the context, by value: HostCode.ints and
+    floats."""
 
     name: str
     threads: int
@@ -83,10 +81,8 @@ class Unit:
         return (code.ints.tobytes() + code.floats.tobytes())[: self.context_bytes]  # floats has one entry at least
 
     def compile(self, architecture: str) -> Path:
-        """The cubin for an architecture such as "sm_90", from the cache folder or made by nvcc.
-
-        Raises DeviceMissingError without nvcc, GstreamError when it refuses the text.
-        """
+        """The cubin for an architecture such as "sm_90", from the cache folder or made by nvcc. Raises
+        DeviceMissingError without nvcc, GstreamError if nvcc refuses the text."""
         nvcc = find_nvcc()
         stat = os.stat(nvcc)  # stands for the version, which would take a process to ask for
         key = repr((self.text, nvcc, stat.st_size, stat.st_mtime_ns, OPTIONS, architecture))
@@ -100,10 +96,7 @@ class Unit:
 @lru_cache(maxsize=UNITS)
 def unit_of(program: Any, shape: UnitShape, in_place: bool | None = None) -> Unit:
     """The unit of a Program class. in_place: how it relaxes (gstream.language.relaxing); None: as a run without a
-    limit.
-
-    Raises UsageError where it reads weights that the graph has not.
-    """
+    limit. Raises UsageError if it reads weights and the graph has none."""
     weight = None if shape.weight_dtype is None else type_of_dtype(shape.weight_dtype)
     emitter = cuda_emitter_of(program, weight)
     if ("e", "weight") in emitter.reads() and weight is None:

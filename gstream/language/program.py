@@ -63,17 +63,15 @@ class Vertices(tuple):
 
 
 class PerVertex:
-    """Parameter type: one number a vertex, float64[vertices]; a method reads `v.<name>`.
-
-    `Graph.run` takes them in the order of every result's rows, ascending vertex IDs; an engine in the store's order.
-    """
+    """Parameter type: one number a vertex, float64[vertices]; a method reads `v.<name>`. `Graph.run` takes them in the
+    order of every result's rows, ascending vertex IDs; an engine in the store's order."""
 
 
 def total(method: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: the sum of `method(self, v)` over all vertices, in float64, is `g.<name>` in the next superstep.
 
-    It is taken after start and after every apply, by blocks of 8,192 vertices in order: the same bits for any number
-    of threads or devices.
+    It is taken after start and every apply, by blocks of 8,192 vertices in order: the same bits on any threads or
+    devices.
     """
     method.__gstream_total__ = True  # type: ignore[attr-defined]
     return method

@@ -22,18 +22,16 @@ MONOTONE_MATH = ("floor", "ceil", "trunc", "sqrt", "exp")
 
 
 def is_in_place(program: Any, emitter: Emitter, limited: bool = False, below_zero: bool = False) -> bool:
-    """Whether a run relaxes in place.
-
-    limited: somebody asked for a number of supersteps, or looks on between them. below_zero: weights may be negative.
-    """
+    """Whether a run relaxes in place. limited: somebody asked for a number of supersteps, or looks on between them.
+    below_zero: weights may be negative."""
     if not program.combine.idempotent or "apply" in program.methods or program.totals:
         return False
     return keeps_pace(program, emitter) or not limited and _nobody_can_tell(program, emitter, below_zero)
 
 
 def keeps_pace(program: Any, emitter: Emitter) -> bool:
-    """Whether supersteps in place are synchronous ones, because no vertex with a value to send can change any more:
-    `done` says so of every value but the identity."""
+    """Whether supersteps in place are synchronous ones: `done` says of every value but the identity that no message
+    changes it."""
     if not program.combine.idempotent or "done" not in program.methods:
         return False
     body = emitter.lowered["done"].body
@@ -62,11 +60,9 @@ class _Sending:
         self._unsigned = program.value.name in UNSIGNED
 
     def is_monotone(self, body: list[Statement]) -> bool:
-        """Whether a better value never sends a worse message, as far as the text shows. Bits of OR are sets.
-
-        Only then does every order of messages end at the same values: a value that is passed over, because a better
-        one came in the same superstep, would have sent nothing better.
-        """
+        """Whether a better value never sends a worse message, as far as the text shows. Only then does every order of
+        messages end at the same values: a value passed over for a better one would have sent nothing better. Bits of OR
+        are sets."""
         for statement in body:
             if isinstance(statement, Assign):
                 self._known[statement.name] = statement.value
@@ -108,8 +104,8 @@ class _Sending:
         return RISING if divisor else UNKNOWN
 
     def _may_be_negative(self, value: Expr) -> bool:
-        """Whether a number may be below 0, and so become a large one as an unsigned message. Not a MAX that counts down
-        by 1: it ends at 0, its identity, which sends nothing."""
+        """Whether a number may be below 0, and so become a large unsigned message. Not a MAX that counts down by 1: it
+        ends at 0, its identity, which sends nothing."""
         if value.op == "const":
             return bool(value.data < 0)
         if value.op == "local":

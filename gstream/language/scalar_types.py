@@ -98,9 +98,7 @@ def meet(left: str, right: str, negative: bool = False) -> str:
 
 def arithmetic(op: str, left: str, right: str, negative: bool = False) -> str:
     """The type of `left op right`: that of `meet`, but u64 and signed integers give u64 where 64 bits wrap, as in C.
-
-    float64 would round sums past 2^53, and cut off at 0 what wraps below it.
-    """
+    float64 would round sums past 2^53, and cut off at 0 what wraps below it."""
     kind = meet(left, right, negative)
     return "u64" if op in ("+", "-", "*") and kind == "f64" and {left, right} <= set(INTEGERS) else kind
 

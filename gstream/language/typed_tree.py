@@ -26,9 +26,7 @@ GLOBALS = ("vertices", "edges", "superstep")
 
 @dataclass(frozen=True)
 class Expr:
-    """An operation of type `type` (gstream.language.scalar_types) on `args`; `data` is its constant, name or
-    operator.
-    """
+    """An operation of type `type` (gstream.language.scalar_types) on `args`. data: its constant, name or operator."""
 
     op: str
     type: str

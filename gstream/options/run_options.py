@@ -39,10 +39,8 @@ TEST_DEVICES = "GSTREAM_TEST_DEVICES"  # MODULE:FACTORY, which makes devices of 
 
 
 def times_longer(devices: int) -> int:
-    """How many times as long as for one device stretches and batches are.
-
-    One thread feeds all devices: with a batch of 16 MiB it is busy for some 75 us, and the device's link for 300 us.
-    """
+    """How many times as long as for one device stretches and batches are. One thread feeds all devices: with a batch of
+    16 MiB it is busy for some 75 us, and the device's link for 300 us."""
     return max(1, devices // 2)
 
 
@@ -175,10 +173,8 @@ class DeviceSpec:
 
 
 def parse_devices(names: list[str]) -> list[DeviceSpec]:
-    """DeviceSpecs of `RunOptions.devices`. Raises UsageError for a name that is none, or devices that can't be joined.
-
-    Whether a GPU is there shows when the engine makes its device.
-    """
+    """DeviceSpecs of `RunOptions.devices`. Raises UsageError for an unknown name, or devices that can't be joined.
+    Whether a GPU is there shows when the engine makes its device."""
     joined = ",".join(names)
     specs: list[DeviceSpec] = []
     for name in joined.split(",") if joined else []:

@@ -80,18 +80,16 @@ class StopRequest:
         self.asked = self.heeded = False
 
     def ask(self) -> bool:
-        """Ask; False where no superstep is under way whose end could be waited for: the handler raises then.
-
-        What it raises may be lost (in a callback of Python's own, as it imports): a run that begins then ends at once.
-        """
+        """Ask; False if no superstep is under way whose end could be waited for: the handler raises then. What it
+        raises may be lost (in a callback while Python imports), so a run that begins then ends at once."""
         self.asked = True
         return self.heeded
 
 
 @contextmanager
 def interrupts_keep(stop: StopRequest) -> Iterator[None]:
-    """For a call from Python: Ctrl-C in a superstep ends it, keeps the run, and is KeyboardInterrupt then; the second
-    is at once. So it is where Python's own handler would have had it; others, and other threads, are left alone."""
+    """For a call from Python: Ctrl-C in a superstep ends it, keeps the run, and becomes KeyboardInterrupt; a second
+    Ctrl-C does so at once. Only if Python's own handler would have had it, and in the main thread."""
     stop.asked = False
     own = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if not own or threading.current_thread() is not threading.main_thread():

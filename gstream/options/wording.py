@@ -26,10 +26,10 @@ NO_KEYWORD = " or --gpus"  # Python has devices for it
 
 @contextmanager
 def in_python(**others: str) -> Iterator[None]:
-    """For what Python calls: errors that leave the block speak of keywords, and a library that is missing is one.
+    """For what Python calls: errors that leave the block name keywords, and a missing library is such an error.
 
-    What the caller set with numpy.seterr does not reach into the block: overflows there are looked for, and told.
-    others: options that the call names otherwise than most, as force="force" where files are written.
+    The caller's numpy.seterr does not reach into the block, which looks for overflows itself. others: options that the
+    call names otherwise than most, as force="force" where files are written.
     """
     try:
         import numpy as np  # here: messages of a command do without

@@ -52,10 +52,8 @@ def check_edge_columns(path: str | os.PathLike, names: Sequence[str]) -> None:
 
 
 def write_result(result: Any, path: str | os.PathLike, ldbc: bool = False, force: bool = False) -> None:
-    """Write a Result to `path` in the format that its ending names, or as Graphalytics' text; force: over what exists.
-
-    "-": CSV, or Graphalytics' text, on standard output. Raises UsageError, ResourceError.
-    """
+    """Write a Result to `path` in the format that its ending names, or as Graphalytics' text; "-": as CSV, or
+    Graphalytics' text, on standard output. force: over what exists. Raises UsageError, ResourceError."""
     check_output(path, ldbc, result.columns[0] == "source")
     if ldbc and result.columns[0] != "vertex":
         raise UsageError("--ldbc: is for answers with a row a vertex, which this one's are not. Leave it out.")

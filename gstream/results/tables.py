@@ -10,10 +10,8 @@ from gstream.results.vertex_names import plain
 
 
 class Table(Result):
-    """Rows of the columns alone, in their order; `len(table)` is their number. No value is missing.
-
-    Columns hold numbers, or vertices, which are shown as user IDs.
-    """
+    """Rows of the columns alone, in their order; `len(table)` is their number. No value is missing. Columns have
+    numbers, or vertices, which are shown as user IDs."""
 
     _by_vertex = False
 
