@@ -41,3 +41,6 @@ class Column:
     def absent(self, values: np.ndarray) -> np.ndarray | None:
         """bool[n]: which of `values` stand for none; None when none can."""
         return None if self.missing is None else values == values.dtype.type(self.missing)
+
+
+Answer = tuple[list[Column], dict[str, Any]]  # what an algorithm gives: columns, and the summary

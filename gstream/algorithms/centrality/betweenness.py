@@ -29,7 +29,7 @@ from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.simple import Simple, simple_lists
 from gstream.hostcode.bitmaps import bitmap_bytes
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 
 ALGORITHM = Algorithm(
@@ -57,7 +57,7 @@ ALGORITHM = Algorithm(
 def run_betweenness(
     session: Session, k: int | None = None, normalized: bool = True, seed: int | None = None, source: Any = None,
     endpoints: bool = False,
-) -> tuple[list[Column], dict[str, Any]]:  # fmt: skip
+) -> Answer:  # fmt: skip
     """Column betweenness, float64.
 
     Raises UsageError (k out of range, k and source, a source that is no vertex, more paths than a double counts).

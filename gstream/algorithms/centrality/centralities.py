@@ -19,7 +19,7 @@ from gstream.algorithms.support.session import Session
 from gstream.programs.eigenvector import Eigenvector
 from gstream.programs.hits import Authorities, Hubs
 from gstream.programs.katz import Katz
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 
 ALGORITHMS = (
@@ -70,8 +70,6 @@ ALGORITHMS = (
         proof_units=(".residual_proofs:spread_rank",),
     ),
 )  # fmt: skip
-
-Answer = tuple[list[Column], dict[str, Any]]
 
 
 def run_katz(

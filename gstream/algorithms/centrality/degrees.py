@@ -12,7 +12,7 @@ import numpy as np
 
 from gstream.algorithms.declaration import DEGREE, Algorithm
 from gstream.algorithms.support.session import Session
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 
 ALGORITHM = Algorithm(
     "degrees", "degree distribution: vertices of each degree",
@@ -27,7 +27,7 @@ ALGORITHM = Algorithm(
 BLOCK = 1 << 20  # vertices whose degrees are in memory at once
 
 
-def run_degrees(session: Session) -> tuple[list[Column], dict[str, Any]]:
+def run_degrees(session: Session) -> Answer:
     """Columns degree and vertices, of directed graphs also out and in: vertices of that degree, out-degree and
     in-degree. A row for each degree that occurs. Summary: the mean and the greatest degree."""
     store, meta = session.store, session.meta

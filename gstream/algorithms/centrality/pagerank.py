@@ -18,7 +18,7 @@ from gstream.algorithms.support.arguments import check_tolerance
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.vertex_files import find_numbers
 from gstream.programs.pagerank import PageRank, PageRank64, PersonalizedPageRank, PersonalizedPageRank64
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 from pagestore.errors import InputError, UsageError
 
 ALGORITHM = Algorithm(
@@ -50,7 +50,7 @@ def run_pagerank(
     iterations: int | None = None,
     personalization: Any = None,
     float64: bool = False,
-) -> tuple[list[Column], dict[str, Any]]:
+) -> Answer:
     """Column pagerank (sums to 1), and the summary.
 
     iterations: exactly so many; otherwise until the L1 change is below `tol`, max_iter at most. personalization: a

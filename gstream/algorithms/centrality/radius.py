@@ -13,12 +13,12 @@ from __future__ import annotations
 import numpy as np
 
 from gstream.algorithms.centrality import levelcounts
-from gstream.algorithms.centrality.reach import Answer, check_seed
+from gstream.algorithms.centrality.reach import check_seed
 from gstream.algorithms.declaration import SEED, WHOLE, Algorithm, Option, at_most
 from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.session import Session
 from gstream.programs.sketches import Sketches
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 from pagestore.errors import CapError, UsageError
 
 ALGORITHM = Algorithm(

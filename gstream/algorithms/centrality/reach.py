@@ -21,7 +21,7 @@ from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bits_where
 from gstream.hostcode.records import load_kernel
 from gstream.programs.reach import Reach
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 
 ALGORITHMS = (
@@ -52,7 +52,6 @@ ALGORITHMS = (
 )  # fmt: skip
 
 AT_ONCE = 64  # searches: bits of a value
-Answer = tuple[list[Column], dict[str, Any]]
 
 
 def run_closeness(session: Session, wf_improved: bool = True, k: int | None = None, seed: int = 0) -> Answer:

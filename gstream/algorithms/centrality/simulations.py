@@ -35,7 +35,7 @@ from gstream.programs.heat import Heat
 from gstream.programs.inflow import Inflow
 from gstream.programs.neural import Neural
 from gstream.records import record_kernel
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 from gstream.results.result import count_not_finite
 from pagestore.errors import UsageError
 
@@ -79,7 +79,6 @@ ALGORITHMS = (
 )  # fmt: skip
 
 ROUNDING = 1e-9  # of temperatures, by thousands of steps in double precision
-Answer = tuple[list[Column], dict[str, Any]]
 
 Step = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 

@@ -32,7 +32,7 @@ from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits
 from gstream.hostcode.casts import u64
 from gstream.hostcode.jit import kernel
 from gstream.records import record_kernel
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 from pagestore.sizes import show_things
 
@@ -99,7 +99,7 @@ def check_edges(record, natural, up, link, source, target, weight, met, across, 
             set_bit(met, place)
 
 
-def run_msf(session: Session) -> tuple[list[Column], dict[str, Any]]:
+def run_msf(session: Session) -> Answer:
     """Columns source, target (the lesser end first) and weight, a row for each edge of the forest, rows ascending.
 
     Summary: total_weight, forest_edges, trees. Raises UsageError (a directed store, or one without weights),

@@ -33,7 +33,7 @@ from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, list_bits, set_bits
 from gstream.programs.bfs import BFS, BFSBack
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 from pagestore.errors import ResourceError, UsageError
 from pagestore.sizes import show_things
 
@@ -52,7 +52,7 @@ SWEEPS = 64  # of GPUs, or of a certificate of more edges, before one thread doe
 TRIMS = 3  # sweeps of trimming in each round, as long as they find something; long chains fall by colours, too
 
 
-def run_scc(session: Session) -> tuple[list[Column], dict[str, Any]]:
+def run_scc(session: Session) -> Answer:
     """Column component. Raises ResourceError."""
     if not session.meta.directed:
         return run_wcc(session)

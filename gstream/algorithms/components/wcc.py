@@ -38,7 +38,7 @@ from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.support.session import Session
 from gstream.devices.job import DeviceMemoryError
 from gstream.programs.wcc import WCC, WCC64
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 from pagestore.layout import HEAD_NEIGHBOURS
 
@@ -64,13 +64,13 @@ SAMPLES = 1024
 PATIENCE = 3  # supersteps of label propagation; where most labels travel farther, union-find is through sooner
 
 
-def run_wcc(session: Session) -> tuple[list[Column], dict[str, Any]]:
+def run_wcc(session: Session) -> Answer:
     """Columns and summary of the components; a component's label is its least user ID."""
     labels, found = _united(session)
     return [Column("component", labels, holds="natural")], found
 
 
-def run_hcc(session: Session) -> tuple[list[Column], dict[str, Any]]:
+def run_hcc(session: Session) -> Answer:
     """Components by label propagation, the HCC of the Edge-Vertex paper and of PEGASUS; undirected stores only."""
     labels, found = _propagated(session)
     return [Column("component", labels, holds="natural")], found

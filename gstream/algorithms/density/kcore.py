@@ -25,7 +25,7 @@ from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.simple import Simple, both_ways, need_both, simple_degrees, simple_dtype
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
 from gstream.records import RecordKernel
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 
 ALGORITHM = Algorithm(
@@ -42,7 +42,7 @@ ALGORITHM = Algorithm(
 LISTED_ROUNDS = 16  # in which few lists are looked up one by one
 
 
-def run_kcore(session: Session, k: int | None = None) -> tuple[list[Column], dict[str, Any]]:
+def run_kcore(session: Session, k: int | None = None) -> Answer:
     """Column core: core numbers; with k, column in_core: 1 in the k-core, else 0. Raises UsageError."""
     if k is not None and k < 0:
         raise UsageError(f"--k {k}: is negative; it counts neighbours. Pass 0 or more, or leave it out.")

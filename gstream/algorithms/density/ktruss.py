@@ -33,7 +33,7 @@ from gstream.algorithms.support.edgerows import edge_columns
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 
 ALGORITHM = Algorithm(
@@ -56,7 +56,7 @@ VERTEX_BYTES = 24  # of a block: where a vertex's entries start and end, and whe
 Room = tuple[np.ndarray, np.ndarray]  # of the dying edges of a block: where each vertex's end, and their places
 
 
-def run_ktruss(session: Session, k: int | None = None) -> tuple[list[Column], dict[str, Any]]:
+def run_ktruss(session: Session, k: int | None = None) -> Answer:
     """Columns source, target (the lesser end first) and truss, a row an edge; with k the first two, of the k-truss.
 
     Summary: truss_edges, or largest_truss (2 where there is no triangle, 0 where there is no edge).

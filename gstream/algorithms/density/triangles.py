@@ -36,7 +36,7 @@ from gstream.algorithms.support.blocks import (
     neighbours_dtype,
 )  # fmt: skip
 from gstream.algorithms.support.session import Session
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 
 ALGORITHMS = (
@@ -84,7 +84,7 @@ class Lists:
         return np.uint64(self.block.first), self.block.starts, self.after, self.entries
 
 
-def run_triangles(session: Session) -> tuple[list[Column], dict[str, Any]]:
+def run_triangles(session: Session) -> Answer:
     """Column triangles. Raises UsageError (a directed store), ResourceError."""
     if session.meta.directed:
         raise UsageError(
@@ -97,7 +97,7 @@ def run_triangles(session: Session) -> tuple[list[Column], dict[str, Any]]:
     return [Column("triangles", arcs)], found | session.finish(rounds, True)
 
 
-def run_lcc(session: Session) -> tuple[list[Column], dict[str, Any]]:
+def run_lcc(session: Session) -> Answer:
     """Column lcc, float64. Raises ResourceError."""
     arcs, degree, rounds = _join(session, degrees=True)
     pairs = degree.astype(np.float64)

@@ -11,8 +11,6 @@ not depend on the order of its labels, so devices, blocks and threads change not
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gstream.algorithms.declaration import Algorithm, exactly
@@ -34,7 +32,7 @@ from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper, kernel_with_arrays
 from gstream.records import record_kernel
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 from pagestore.io import aligned_empty
 
@@ -139,7 +137,7 @@ def take_modes(starts, entries, first, top, label, fresh, changed, counter):
     return u64(0)
 
 
-def run_cdlp(session: Session, iterations: int = 10) -> tuple[list[Column], dict[str, Any]]:
+def run_cdlp(session: Session, iterations: int = 10) -> Answer:
     """Column community: the label of each vertex after `iterations` rounds. Raises UsageError, ResourceError."""
     if iterations < 0:
         raise UsageError(f"--iterations {iterations}: is negative; it counts rounds. Pass 0 or more.")

@@ -28,7 +28,7 @@ from gstream.algorithms.support.refusal import check_edges, check_said, refuse, 
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, list_bits, set_bits
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 from pagestore.sizes import show_things
 
 ALGORITHM = Algorithm(
@@ -43,7 +43,7 @@ ALGORITHM = Algorithm(
 )  # fmt: skip
 
 
-def run_coloring(session: Session) -> tuple[list[Column], dict[str, Any]]:
+def run_coloring(session: Session) -> Answer:
     """Column color, from 0."""
     vertices, directed = session.meta.vertices, session.meta.directed
     names = [name for name in ("out", "in")[: 1 + directed] if session.store.has(name)]

@@ -30,7 +30,7 @@ from gstream.hostcode.bitmaps import bitmap, bitmap_bytes
 from gstream.hostcode.casts import u64
 from gstream.hostcode.jit import kernel
 from gstream.records import record_kernel
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 
 ALGORITHM = Algorithm(
     "mis", "a maximal independent set",
@@ -127,7 +127,7 @@ def check_set(record, inside, covered, failure):
             covered[u] = 1
 
 
-def run_mis(session: Session) -> tuple[list[Column], dict[str, Any]]:
+def run_mis(session: Session) -> Answer:
     """Column in_set: 1 for vertices of the set, else 0."""
     vertices, name, single = session.meta.vertices, session.meta.topologies[0], session.meta.directed
     narrow = vertices * (1 + neighbours_dtype(session).itemsize) + 2 * bitmap_bytes(vertices)

@@ -16,7 +16,7 @@ from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal.bothways import near_both
 from gstream.algorithms.traversal.predecessors import find_predecessors, predecessor_bytes
 from gstream.programs.bfs import BFS
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 from gstream.results.result import LDBC_NO_HOPS
 from pagestore.errors import UsageError
 
@@ -50,9 +50,7 @@ ALGORITHMS = (
 )  # fmt: skip
 
 
-def run_bfs(
-    session: Session, source: Any, depth_limit: int | None = None, predecessors: bool = True
-) -> tuple[list[Column], dict[str, Any]]:
+def run_bfs(session: Session, source: Any, depth_limit: int | None = None, predecessors: bool = True) -> Answer:
     """Columns distance (and predecessor), and the summary.
 
     source: one user ID or several (distance to the nearest). depth_limit: vertices farther away count as not reached.
@@ -78,9 +76,7 @@ def program_of_bfs(session: Session, source: Any, depth_limit: int | None, prede
     return BFS(source=ids)
 
 
-def run_khop(
-    session: Session, source: Any, radius: int = 1, undirected: bool = False
-) -> tuple[list[Column], dict[str, Any]]:
+def run_khop(session: Session, source: Any, radius: int = 1, undirected: bool = False) -> Answer:
     """Column distance of the vertices within `radius` edges of the nearest source, null elsewhere; and the summary.
     undirected: along edges either way. Raises UsageError (no source, negative radius)."""
     check_radius(radius)

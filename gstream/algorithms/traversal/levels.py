@@ -34,7 +34,7 @@ from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, trailing_zeros
 from gstream.hostcode.jit import kernel
 from gstream.records import item_kernel, record_kernel
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 from pagestore.errors import InputError, UsageError
 
 ALGORITHM = Algorithm(
@@ -141,7 +141,7 @@ def distances_again(record, longest, again):
 levels_again = distances_again.of_unit_weights("levels_again", longest="int64[]", again="int64[]")  # of levels
 
 
-def run_levels(session: Session, weighted: bool = False) -> tuple[list[Column], dict[str, Any]]:
+def run_levels(session: Session, weighted: bool = False) -> Answer:
     """Columns level (and distance), and the summary: `levels`, `longest`.
 
     Raises UsageError (an undirected store, no out-topology, no weights), InputError naming a cycle where there is one.

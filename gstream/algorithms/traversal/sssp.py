@@ -23,7 +23,7 @@ from gstream.algorithms.traversal import float_sums
 from gstream.algorithms.traversal.bfs import count_reached, distance_column, predecessor_column
 from gstream.algorithms.traversal.predecessors import find_predecessors, held_bytes, predecessor_bytes
 from gstream.programs.sssp import SSSP, SSSP64, SSSPInteger, SSSPLong
-from gstream.results.column import Column
+from gstream.results.column import Answer
 from gstream.results.result import LDBC_NO_PATH
 from pagestore.errors import UsageError
 from pagestore.meta import Meta
@@ -54,7 +54,7 @@ EXACT = 1 << 53  # whole numbers up to this one are float64s
 
 def run_sssp(
     session: Session, source: Any, predecessors: bool = True, float64: bool = False, cutoff: float | None = None
-) -> tuple[list[Column], dict[str, Any]]:
+) -> Answer:
     """Columns distance (and predecessor), and the summary.
 
     source: one user ID or several (distance to the nearest). float64: sums in double precision. cutoff: vertices

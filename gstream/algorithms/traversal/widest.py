@@ -25,7 +25,7 @@ from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.jit import kernel
 from gstream.programs.widest import Widest, WidestInteger
 from gstream.records import record_kernel
-from gstream.results.column import Column
+from gstream.results.column import Answer, Column
 
 ALGORITHM = Algorithm(
     "widest", "widest paths: greatest least weight from a source",
@@ -87,7 +87,7 @@ def bear_alone(words, weights, places, width, reached, queue, ends, most, counte
     return edges
 
 
-def run_widest(session: Session, source: Any) -> tuple[list[Column], dict[str, Any]]:
+def run_widest(session: Session, source: Any) -> Answer:
     """Column width (inf at a source, null and in `.npy` -inf where there is no path), and the summary.
 
     Raises UsageError (no source, or one that is not in the graph; a store without weights), InputError (a negative or
