@@ -54,7 +54,7 @@ class _Weighing(PathSearch):
 
 def certify_betweenness(
     session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]
-) -> dict:  # fmt: skip
+) -> dict:
     """Prove all values, as the module says. Raises CertificateError."""
     named = found["sampled"] if "sampled" in found else options.get("source")
     sources = drawn_sources(session, None, None, named)

@@ -94,9 +94,7 @@ def run_katz(
     return [Column("katz", value)], found | {"length": length}
 
 
-def program_of_katz(
-    session: Session, alpha: float, beta: float, max_iter: int, tol: float, normalized: bool
-) -> Katz:  # fmt: skip
+def program_of_katz(session: Session, alpha: float, beta: float, max_iter: int, tol: float, normalized: bool) -> Katz:
     """The program of these options. Raises UsageError on numbers that mean nothing."""
     for name, number in (("alpha", alpha), ("beta", beta)):
         if not math.isfinite(number):

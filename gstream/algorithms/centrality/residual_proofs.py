@@ -58,7 +58,7 @@ def certify_katz(session: Session, columns: list[Column], options: dict[str, Any
 
 def certify_eigenvector(
     session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]
-) -> dict:  # fmt: skip
+) -> dict:
     """Measure (A^T + I) x - lambda x in L2. Raises CertificateError if the run promised less, or, of an undirected
     graph, if another eigenvalue is greater."""
     x, tol = _not_negative(columns[0]), options.get("tol", 1e-6)

@@ -121,7 +121,7 @@ def close_triangles(item, one_first, one_starts, one_after, one, two_first, two_
 @kernel
 def close_marked(
     one_first, one_starts, one_after, one, two_first, two_starts, two_after, two, arcs, marks, seats, counter
-):  # fmt: skip
+):
     """close_triangles for the host's cores: each marks the list of v, two bits a vertex, and looks up the lists of all
     u. A merge takes twice the time (RMAT 17). marks: uint64[threads, ceil(V / 32)], zero before and after; seats:
     int64[1], deals its rows out."""

@@ -34,7 +34,7 @@ from gstream.algorithms.support.blocks import (
     most_neighbours,
     neighbours,
     neighbours_dtype,
-)  # fmt: skip
+)
 from gstream.algorithms.support.session import Session
 from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError

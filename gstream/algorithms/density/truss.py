@@ -36,9 +36,7 @@ def open_edges(starts, after, alive, counter):
 
 
 @item_kernel(one_support="sum", two_support="sum")
-def count_supports(
-    item, one_starts, one_after, one, one_support, two_first, two_starts, two_after, two, two_support
-):  # fmt: skip
+def count_supports(item, one_starts, one_after, one, one_support, two_first, two_starts, two_after, two, two_support):
     """one_support, two_support += triangles v < u < w, v in block `one`, u in block `two`. An item is a v."""
     low, high, unit = one_starts[item.number], one_after[item.number], one_support.dtype.type(1)
     begin, end = item.part(low, high)

@@ -23,7 +23,7 @@ from gstream.algorithms.support.blocks import (
     head_of,
     most_neighbours,
     neighbours,
-)  # fmt: skip
+)
 from gstream.algorithms.support.listsort import new_stack, sort_range
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session

@@ -166,9 +166,7 @@ def _bits(session: Session, given: Any, algorithm: str, word: str) -> np.ndarray
     return bits
 
 
-def _near(
-    session: Session, source: Any, radius: int, center: bool, undirected: bool
-) -> tuple[np.ndarray, int]:  # fmt: skip
+def _near(session: Session, source: Any, radius: int, center: bool, undirected: bool) -> tuple[np.ndarray, int]:
     """(bits of the vertices of an egonet, supersteps of the search)."""
     sources = session.store.lookup(source_ids(source, "egonet"))
     columns, found = run_khop(session, source, radius, undirected)
@@ -220,9 +218,7 @@ def certify_egonet(session: Session, chosen: Chosen, options: dict[str, Any], fo
     return _certify(session, chosen, inside, inside, found)
 
 
-def _certify(
-    session: Session, chosen: Chosen, sources: np.ndarray, targets: np.ndarray, found: dict[str, Any]
-) -> dict:  # fmt: skip
+def _certify(session: Session, chosen: Chosen, sources: np.ndarray, targets: np.ndarray, found: dict[str, Any]) -> dict:
     """Hold the rows, and the summary, against all edges of the graph that lead from one set (bool[V]) to the other."""
     directed, weighted, name = session.meta.directed, session.meta.weighted, session.meta.topologies[0]
     rows, seen, table = np.zeros(2, np.uint64), np.zeros(2, np.uint64), EdgeTable(session.store, chosen, {})

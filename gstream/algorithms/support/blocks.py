@@ -161,7 +161,7 @@ def least_room(session: Session, longest: int, dtype: np.dtype, shares: int = 1)
 
 def check_block_memory(
     session: Session, held: int, longest: int, dtype: np.dtype, shares: int = 1, alone: int = 0
-) -> None:  # fmt: skip
+) -> None:
     """`session.check_memory` of a call that works on blocks beside `held` bytes.
 
     longest: a bound of the entries of a list, as these are not counted yet. An error names bytes that do for such a

@@ -96,7 +96,7 @@ class OneThread:
 
     def __init__(
         self, session: Session, names: Sequence[str], beside: int, weights: bool = False, rounds: int = 0
-    ) -> None:  # fmt: skip
+    ) -> None:
         """beside: bytes that the kernel's own arrays take. rounds: those that were made before."""
         self._session, self._names, self._beside, self._weights = session, names, beside, weights
         self._rounds, self._undo, self.most = rounds, ExitStack(), MOST_DUE
