@@ -18,9 +18,9 @@ from gstream.devices.host.device import HostDevice
 from gstream.devices.job import Step
 from gstream.engine.demand import Demand
 from gstream.engine.direction import Frontier
+from gstream.engine.one_thread import NO_LIMIT, WORK, hand_over, hosts_of, note_told, room_to_tell
 from gstream.engine.run_state import RunState
 from gstream.engine.small_frontier import most_edges
-from gstream.engine.told import NO_LIMIT, WORK, note_told, room_to_tell
 from gstream.engine.whole_lists import WholeLists, stored_lists, turned_lists
 from gstream.language.python_printer import FIXED_INTS
 from gstream.paging.page_table import NO_PAGES
@@ -38,18 +38,20 @@ class SettledSums:
 
     @classmethod
     def of(cls, state: RunState, pull: Callable[[Step, Demand], None], exactly: bool) -> SettledSums | None:
-        """None where not one host device alone has all values and pages. pull: the driver's, of all lists; exactly: the
-        run goes on though nothing changes."""
-        device, code, plan = state.devices[0], state.code, state.plan
-        here = len(state.devices) == 1 and plan.device.resident and not state.chooser.streamed
-        if not (here and isinstance(device, HostDevice) and not code.idempotent and plan.directions == ("pull",)):
+        """None where no host device has all values and pages.
+
+        pull: the driver's, of all lists. exactly: the run goes on though nothing changes.
+        """
+        hosts = hosts_of(state)
+        if not hosts or state.code.idempotent or state.plan.directions != ("pull",):
             return None
-        return cls(state, device, pull, exactly)
+        return cls(state, hosts, pull, exactly)
 
     def __init__(
-        self, state: RunState, device: HostDevice, pull: Callable[[Step, Demand], None], exactly: bool
+        self, state: RunState, hosts: list[HostDevice], pull: Callable[[Step, Demand], None], exactly: bool
     ) -> None:
-        self._state, self._device, self._pull, self._exactly = state, device, pull, exactly
+        self._state, self._hosts, self._device = state, hosts, hosts[0]
+        self._pull, self._exactly = pull, exactly
         graph, threads = state.plan.graph, state.engine.options.host_threads
         self._table = state.plan.table("pull")
         self._everything = Demand.whole(self._table)
@@ -98,7 +100,9 @@ class SettledSums:
         state, device = self._state, self._device
         state.code.set_superstep(supersteps + 1)
         self._pull(Step("pull", self._table), self._everything)
-        device.state.add_hubs(self._table, (0, state.plan.graph.vertices), [device.state])
+        peers, whole = [host.state for host in self._hosts], (0, state.plan.graph.vertices)
+        device.state.reduce(whole, peers)
+        device.state.add_hubs(self._table, whole, peers)
         state.code.set_superstep(supersteps)
         device.state.partial_sums[:] = state.partials
         self._moved[:], self._applied[:], self._inside = 1, np.nan, True
@@ -106,8 +110,9 @@ class SettledSums:
 
     def _leave(self) -> None:
         """The driver goes on, for twice as long as before."""
-        got = self._device.state.got
-        got[:] = self._state.code.identity
+        for host in self._hosts:
+            host.state.got[:] = self._state.code.identity
+        hand_over(self._hosts)
         self._inside, self._few, self._patience = False, 0, 2 * self._patience
 
     def _tells(self) -> bool:

@@ -20,8 +20,8 @@ import numpy as np
 from gstream.devices.host.device import HostDevice
 from gstream.engine.delta_stepping import first_step
 from gstream.engine.direction import ALPHA, Frontier
+from gstream.engine.one_thread import NO_LIMIT, WORK, hand_over, hosts_of, note_told, room_to_tell
 from gstream.engine.run_state import Order, RunState
-from gstream.engine.told import NO_LIMIT, WORK, note_told, room_to_tell
 from gstream.engine.whole_lists import WholeLists, stored_lists, turned_lists
 from gstream.hostcode.bitmaps import list_bits
 from gstream.hostcode.parts import RECORD_STRETCH
@@ -57,14 +57,13 @@ class SmallFrontier:
 
     @classmethod
     def of(cls, state: RunState) -> SmallFrontier | None:
-        """None where not one host device alone has all values and pages, a superstep does more than push, or the plan
-        leaves no room for the lists."""
-        device, code = state.devices[0], state.code
-        here = len(state.devices) == 1 and state.plan.device.resident and not state.chooser.streamed
+        """None where no host device has all values and pages, a superstep does more than push, or the plan leaves no
+        room for the lists."""
+        hosts, code = hosts_of(state), state.code
         pushes = "push" in state.plan.directions or state.engine.options.direction == "auto"
-        if not (here and pushes and code.push_onward is not None and isinstance(device, HostDevice)):
+        if not hosts or not pushes or code.push_onward is None:
             return None
-        made = cls(state, device)
+        made = cls(state, hosts)
         lists = (made._lists, made._waiting, made._sent, made._records, made._stamps)
         taken = sum(array.nbytes for array in lists)  # not written yet
         if taken > state.plan.spare_bytes:
@@ -72,12 +71,13 @@ class SmallFrontier:
         state.engine.note_peak(taken)
         return made
 
-    def __init__(self, state: RunState, device: HostDevice) -> None:
-        self._state, self._device, self._degree = state, device, state.job.host.degree
+    def __init__(self, state: RunState, hosts: list[HostDevice]) -> None:
+        self._state, self._hosts, self._device, self._degree = state, hosts, hosts[0], state.job.host.degree
         self._turns = "push" not in state.plan.directions
         self._table = state.plan.table("pull" if self._turns else "push")
         self._there: WholeLists | None = None if self._turns else stored_lists(state, self._table)
         self._pulls = 0  # in a row with small frontiers
+        self._ahead = False  # other devices have older values
         self._most = most_edges(state.engine.options.host_threads)
         vertices, code = state.plan.graph.vertices, state.code
         ordered = code.in_place and code.uses_edge and not code.has_done
@@ -102,15 +102,15 @@ class SmallFrontier:
         began = time.perf_counter()
         pulls = self._pulls_on(frontier) if self._turns else self._state.chooser.pulls(frontier)
         if frontier.held or frontier.vertices == 0 or pulls or not self._list(frontier):
-            return 0, frontier
+            return self._leave(frontier)
         told, at_most = room_to_tell(self._state, supersteps, limit, self._at_once)
         read = 0
         made, looked = self._push(at_most, told)
         if made == 0 and self._most_waiting and not self._turns and (read := self._read()):
             made, looked = self._push(at_most, told)
         if made == 0:
-            return 0, frontier
-        self._state.stale = True
+            return self._leave(frontier)
+        self._state.stale = self._ahead = True
         if self._turns:
             told[:, 1] = 0  # no page of the store
         pages = int(told[:, 1].sum())
@@ -121,6 +121,13 @@ class SmallFrontier:
             self._state.order = float(self._steps[1]), float(self._steps[2])
         note_told(self._state, "push", told[:made], made, moved, read, began)
         return made, self._frontier
+
+    def _leave(self, frontier: Frontier) -> tuple[int, Frontier]:
+        """The driver makes the next superstep."""
+        if self._ahead:
+            hand_over(self._hosts)
+            self._ahead = False
+        return 0, frontier
 
     def _pulls_on(self, frontier: Frontier) -> bool:
         """Whether a superstep over in-lists is left to the driver: until lists were turned round, or for good."""

@@ -18,7 +18,7 @@ SUMMED = (
 @dataclass
 class StepStats:
     """One superstep, or several: those past a run's first 512 that one thread makes in a row are summed up
-    (gstream.engine.told), and `supersteps` says how many they are.
+    (gstream.engine.one_thread), and `supersteps` says how many they are.
 
     `frontier`: vertices active at its beginning, `held`: others that were held back (gstream.engine.delta_stepping);
     `pages`: pages given to kernels, cached or not.

@@ -91,13 +91,14 @@ def same(found, expected):
 
 
 @pytest.mark.covering(2)
+@pytest.mark.parametrize("devices", ["host", "host:2"])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("limit", [60, 9, 1])
 @pytest.mark.parametrize("kind", MADE)
-def test_they_are_the_drivers(store, way, tmp_path, kind, limit, threads):
+def test_they_are_the_drivers(store, way, tmp_path, kind, limit, threads, devices):
     made = MADE[kind](tmp_path)
     made = made() if isinstance(made, type) else made
-    with Engine(store, RunOptions(threads=threads)) as engine:
+    with Engine(store, RunOptions(threads=threads, devices=devices)) as engine:
         expected = by_the_driver(engine, made, max_supersteps=limit)
         found = engine.run(made, max_supersteps=limit)
     assert same(found, expected)

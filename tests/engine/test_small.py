@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from written import program
 
 from gstream.algorithms.support.session import Session
+from gstream.engine import one_thread
 from gstream.engine import small_frontier as small
-from gstream.engine import told as told_of
 from gstream.engine.engine import Engine
 from gstream.engine.superstep import Run
 from gstream.hostcode.bitmaps import bitmap, set_bits
@@ -97,12 +97,13 @@ def told(outcome, stored=True):
 
 
 @pytest.mark.covering(2)
+@pytest.mark.parametrize("devices", ["host", "host:2"])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("kind", MADE)
 @pytest.mark.parametrize("source", [3000, 3, 1500])
-def test_they_are_the_drivers(store, usual, driver_steps, tmp_path, kind, source, threads):
+def test_they_are_the_drivers(store, usual, driver_steps, tmp_path, kind, source, threads, devices):
     made, stored = MADE[kind](source, tmp_path), store.has("in" if kind == "back" else "out")
-    with Engine(store, RunOptions(threads=threads)) as engine:
+    with Engine(store, RunOptions(threads=threads, devices=devices)) as engine:
         expected = by_the_driver(engine, made)
         assert len(driver_steps) == expected.supersteps
         for _ in range(2):
@@ -250,7 +251,7 @@ def test_long_runs_tell_of_many_supersteps_at_once(tmp_path, usual, driver_steps
         found = engine.run(BFS(source=0))
     assert found.value.tolist() == list(range(5001)) and found.supersteps == 5001
     assert len(driver_steps) < 20 and found.stats.supersteps == 5001 and found.stats.edges_visited < 5100
-    assert len(found.stats.per_superstep) < told_of.TOLD + 40 and all(n == 1 for _, n in seen[: told_of.TOLD])
+    assert len(found.stats.per_superstep) < one_thread.TOLD + 40 and all(n == 1 for _, n in seen[: one_thread.TOLD])
     assert [number for number, _ in seen] == np.cumsum([count for _, count in seen]).tolist()
     assert sum(step.frontier for step in found.stats.per_superstep) == 5001
 

@@ -1,4 +1,8 @@
-"""Supersteps that one call of a kernel makes in a row: how many it may, and their figures."""
+"""Supersteps that one thread makes in a row, in a call of a kernel: on which device, how many, and their figures.
+
+Several host devices have all values each: the thread works on those of the first, and the others take them over before
+the driver goes on.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,28 @@ import time
 
 import numpy as np
 
+from gstream.devices.host.device import HostDevice
 from gstream.engine.run_state import RunState
 from gstream.telemetry.stats import StepStats
 
 WORK = 1 << 20  # vertices and edges of a call, about: 20 to 60 ms, in which no signal is heeded and no progress told
 TOLD = 512  # supersteps whose figures a run keeps one by one, 4 us each; of later ones those of a call are summed up
 NO_LIMIT = 1 << 62
+
+
+def hosts_of(state: RunState) -> list[HostDevice]:
+    """The devices, of which the thread works on the first; none where not all are the host's cores, each with all
+    values, and all pages in host memory."""
+    hosts = [device for device in state.devices if isinstance(device, HostDevice)]
+    whole = state.plan.device.resident and not state.chooser.streamed
+    return hosts if whole and len(hosts) == len(state.devices) else []
+
+
+def hand_over(hosts: list[HostDevice]) -> None:
+    """Have the other devices take over values and active bits of the first."""
+    first = hosts[0].state
+    for other in hosts[1:]:
+        other.state.restore(first.value, first.active)
 
 
 def room_to_tell(state: RunState, supersteps: int, limit: int | None, at_once: int) -> tuple[np.ndarray, int]:
