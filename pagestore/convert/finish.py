@@ -150,6 +150,27 @@ def _tell(job: Job, meta: Meta, plans: dict[str, PagePlan], edges: dict[str, Sor
     report.small_pages = {name: plan.small_pages for name, plan in plans.items()}
     report.column_pages = {name: column_pages(plan.directory) for name, plan in plans.items()}
     report.padding_bytes = {name: plan.padding_words * meta.id_bytes for name, plan in plans.items()}
+    if job.options.columns > 1:
+        report.notes += rows_in_spite_of_columns(report, job.options.order)
+
+
+def rows_in_spite_of_columns(report: Report, order: str) -> list[str]:
+    """A line where most small pages that a pull reads stay rows though `--columns` was given.
+
+    A column page needs neighbouring vertices with lists of like length: of a directed graph `--order in` puts in-lists
+    so, `--order out` out-lists.
+    """
+    pulled = "in" if "in" in report.small_pages else "out"
+    small, columns = report.small_pages[pulled], report.column_pages[pulled]
+    if columns * 2 >= small:
+        return []
+    best = pulled if report.directed else "degree"
+    in_order = order == best if report.directed else order != "natural"
+    lists = f"{pulled}-lists" if report.directed else "lists"
+    return [
+        f"--columns: {columns:,} of {small:,} small pages of {lists} hold columns, as {lists} side by side are of "
+        f"unlike length. {'Drop the option' if in_order else f'Pass --order {best}'}."
+    ]
 
 
 def _write_identity(writer: StoreWriter, identity: Any) -> None:

@@ -128,3 +128,22 @@ def test_eta_is_the_share_of_in_degrees_from_2_on(tmp_path_factory, seed, direct
     ends = target if directed else np.concatenate([target, source[source != target]])
     with open_store(path) as store:
         assert store_info(store)["eta"] == np.mean(np.bincount(ends, minlength=50) >= 2)
+
+
+@pytest.mark.parametrize(
+    ("directed", "order", "remedy"),
+    [(True, "natural", "in"), (True, "out", "in"), (False, "natural", "degree"), (True, "in", ""), (False, "in", "")],
+)
+def test_columns_that_an_order_leaves_rows_are_told(tmp_path, directed, order, remedy):
+    random = np.random.default_rng(5)
+    vertices, edges = 4000, 60_000
+    source = random.integers(0, vertices, edges)
+    target = (random.random(edges) ** 4 * vertices).astype(np.int64)  # few vertices are the target of many
+    shuffled = random.permutation(vertices)
+    report = convert_arrays(
+        tmp_path / "g.gs", shuffled[source], shuffled[target], directed=directed, order=order, columns=8,
+        page_bytes=1 << 15,
+    )  # fmt: skip
+    told = [note for note in report.notes if note.startswith("--columns: ")]
+    assert bool(told) == bool(remedy)
+    assert all(f"Pass --order {remedy}." in note for note in told)
