@@ -46,7 +46,7 @@ SIZES = (10_000, 100_000, 1_000_000)
 BUDGET_S = 20.0  # a run; a size that would take longer by the row's growth is skipped
 ENOUGH_S = 1.0  # a first run that takes longer is not repeated
 RUNS = 3
-LATE, COMPILING_S = 3.0, 10.0  # what is measured at once are up to RUNS runs
+LATE, COMPILING_S = 3.0, 30.0  # what is measured at once are up to RUNS runs
 GUESSED = 2.0  # budgets: part of what the first size takes may not grow
 SMALLER = 10  # times, of rows whose bound is n m
 FAR = 1 << 30  # a limit that no search reaches
@@ -100,11 +100,11 @@ ASKED = {
     "ktruss": Asked("ktruss", shapes=UNDIRECTED, bound="m^1.5"),
     "triangles": Asked("triangles", shapes=UNDIRECTED, bound="m^1.5"),
     "lcc": Asked("lcc", bound="m^1.5"),
-    "pagerank": Asked("pagerank"),
-    "rwr": Asked("rwr", _source),
-    "katz": Asked("katz", _katz),
-    "eigenvector": Asked("eigenvector"),
-    "hits": Asked("hits"),
+    "pagerank": Asked("pagerank", bound="iterations m"),
+    "rwr": Asked("rwr", _source, bound="iterations m"),
+    "katz": Asked("katz", _katz, bound="iterations m"),
+    "eigenvector": Asked("eigenvector", bound="iterations m"),
+    "hits": Asked("hits", bound="iterations m"),
     "heat": Asked("heat", _heated),
     "circuit": Asked("circuit", _heated),
     "neural": Asked("neural", _heated),
@@ -141,8 +141,8 @@ class Size:
 class Row:
     """One algorithm on one shape and numbering.
 
-    skipped, uncertified: why larger sizes, or their certificates, are not there; refused: what gstream says of them;
-    doing: what is measured now.
+    skipped, uncertified, unmet: why larger sizes, their certificates, or peers, are not there; refused: what gstream
+    says of them; doing: what is measured now.
     """
 
     what: str
@@ -152,6 +152,7 @@ class Row:
     sizes: list[Size] = field(default_factory=list)
     skipped: str = ""
     uncertified: str = ""
+    unmet: str = ""
     refused: str = ""
     wrong: str = ""
     doing: str = ""
@@ -347,7 +348,12 @@ def take(child: subprocess.Popen[bytes], left: list[Row], limit_s: float) -> lis
             else:
                 ended = f"not done after {limit_s:g} s" if line is None else f"its process ended: {child.wait()}"
                 row = row if row.doing else left[len(done)]
-                row.skipped, row.doing = f"{row.doing or 'the first size'}: {ended}", ""
+                why = f"{row.doing or 'the first size'}: {ended}"
+                if row.doing.rpartition(", ")[2] in PEERS.get(row.what, {}):
+                    row.unmet = why
+                else:
+                    row.skipped = why
+                row.doing = ""
             if not row.doing:
                 done.append(row)
                 print(cliff_table.line(asdict(row)), file=sys.stderr, flush=True)
@@ -382,6 +388,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     whole["limit_s"] = LATE * options.budget + COMPILING_S
     if options.join:
         whole |= cliff_table.join([json.loads(file.read_text()) for file in options.join])
+        whole["rows"] = [row | {"bound": ASKED[row["what"]].bound} for row in whole["rows"]]
     else:
         rows = list(rows_of(options.only, options.shapes, options.numberings))
         whole["rows"] = [asdict(row) for row in measure_apart(rows, options)]

@@ -91,11 +91,26 @@ def test_what_is_not_done_in_time_is_told_and_what_is_there_is_kept(late: bool) 
     assert done[1].skipped == f"200 edges, certified: {ended}" and len(done[1].sizes) == 1
 
 
+def test_a_peer_that_is_not_done_in_time_breaks_no_bound_of_ours() -> None:
+    rows = [cliffs.Row("bfs", "path", "natural", "n log n")]
+    sizes = [asdict(cliffs.Size(101, 100, 1.0, 101, 100))]
+    said = asdict(rows[0]) | {"doing": "100 edges, networkit", "sizes": sizes}
+    child = subprocess.Popen([sys.executable, "-c", CHILD, json.dumps(said)], stdout=subprocess.PIPE)
+    (done,) = cliffs.take(child, rows, 0.5)
+    told = "100 edges, networkit: not done after 0.5 s"
+    assert cliff_table.failures_of(asdict(done)) == [] and done.unmet == told
+    assert cliff_table.cells(asdict(done))[-1] == f"ok; {told}"
+
+
 def test_bounds_that_a_row_breaks() -> None:
     assert cliff_table.failures_of(a_row([10.0, 100.0, 1000.0])) == []
     assert cliff_table.failures_of(a_row([0.1, 19.0])) == []  # soon done
     assert cliff_table.failures_of(a_row([10.0, 1000.0])) == ["100000 edges: 100 times as long as 10000"]
     assert cliff_table.failures_of(a_row([10.0, 1000.0], bound="n m")) == []
+    iterated = a_row([10.0, 1000.0], bound="iterations m")
+    assert cliff_table.failures_of(iterated) == ["100000 edges: 100 times as long as 10000"]
+    iterated["sizes"][1]["supersteps"] = 10
+    assert cliff_table.failures_of(iterated) == []
     assert cliff_table.failures_of(a_row([10.0], skipped="100000 edges would take long")) == [
         "100000 edges would take long"
     ]
