@@ -219,7 +219,8 @@ class Methods(ABC):
     def degrees(self, certify: bool = False, **options: Any) -> Result:
         """Degree distribution: vertices of each degree. Columns: degree, vertices.
 
-        A row is a degree. Directed graphs have columns out and in, too: vertices of that out-degree and in-degree.
+        A row is a degree. Directed graphs have columns out and in, too: vertices of that out-degree and in-degree. No
+        page is read.
 
         - certify: prove the answer (every list counted).
 
@@ -232,7 +233,7 @@ class Methods(ABC):
     ) -> Result:
         """Effective radii and diameter, estimated by sketches (HADI). Columns: vertex, radius.
 
-        Summary: effective_diameter.
+        Two sketches take one search of all edges. Summary: effective_diameter.
 
         - sketches: Flajolet-Martin sketches a vertex.
         - max_iter: end after N hops.
@@ -246,6 +247,8 @@ class Methods(ABC):
     ) -> Result:
         """Closeness centrality, over paths to a vertex as NetworkX. Columns: vertex, closeness.
 
+        64 sources take one search of all edges.
+
         - wf_improved: scale by what is reached.
         - k: an estimate from N sources, drawn; default: all.
         - seed: of what is drawn.
@@ -256,6 +259,8 @@ class Methods(ABC):
 
     def harmonic(self, k: int | None = None, seed: int = 0, certify: bool = False, **options: Any) -> Result:
         """Harmonic centrality, over paths to a vertex as NetworkX. Columns: vertex, harmonic.
+
+        64 sources take one search of all edges.
 
         - k: an estimate from N sources, drawn; default: all.
         - seed: of what is drawn.

@@ -24,6 +24,7 @@ from gstream.options import values
 from pagestore.concurrency import LOADING
 from pagestore.errors import UsageError
 
+ANY, NOT_NEGATIVE = "weights", "weights of 0 or more"  # what weights an algorithm takes
 VERTEX, EDGE, STORED_EDGE, DEGREE = "vertex", "edge", "stored edge", "degree"  # what a row of an answer is
 
 
@@ -108,8 +109,10 @@ class Algorithm:
     options: its own. The function run_NAME(session, **options) of the same file runs it. plan: function that makes the
     program a run begins with. proof: function of its certificate ("": none), proof_bytes: a vertex, that this holds at
     most beside pages, of 4-byte IDs. certificate: what it proves, or why there is none.
-    needs, holds: what it takes of a store and of memory. weights: it reads edge weights. kept: it is one run of one
-    program, which checkpoints can keep. plotted: --plot draws its answer.
+    directed: whether it needs a directed store or an undirected one; otherwise: what is said of the other kind, after
+    "is directed, and". topology: "out", "in" or "both", where it needs these pages. weights: ANY or NOT_NEGATIVE, where
+    it reads weights. holds: bytes a vertex. kept: it is one run of one program, which checkpoints can keep. plotted:
+    --plot draws its answer.
     program: the class whose code `gstream show` prints. units, proof_units: what GPUs compile beside it for the run,
     and for the certificate: "MODULE:NAME NAME ..." of programs and kernels. module: where it is declared.
     """
@@ -127,9 +130,11 @@ class Algorithm:
     proof: str = ""
     proof_bytes: int = 0
     certificate: str = ""
-    needs: str = ""
+    directed: bool | None = None
+    otherwise: str = ""
+    topology: str = ""
+    weights: str = ""
     holds: str = ""
-    weights: bool = False
     kept: bool = False
     plotted: bool = False
     program: str = ""
@@ -141,6 +146,13 @@ class Algorithm:
     def defaults(self) -> dict[str, Any]:
         """Its options' defaults by name."""
         return {option.name: option.default for option in self.options}
+
+    @property
+    def needs(self) -> str:
+        """What it needs of a store, in words."""
+        store = {None: "", True: "a directed store", False: "an undirected store"}[self.directed]
+        pages = {"": "", "both": "both topologies"}.get(self.topology, f"{self.topology}-pages")
+        return " with ".join(filter(None, (store, pages, self.weights))) or "any store"
 
     @property
     def docstring(self) -> str:

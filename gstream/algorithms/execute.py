@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gstream.algorithms.declaration import STORED_EDGE, VERTEX, Algorithm, flag
+from gstream.algorithms.declaration import ANY, STORED_EDGE, VERTEX, Algorithm, flag
 from gstream.algorithms.registry import ALGORITHMS
 from pagestore.errors import UsageError
 
@@ -32,6 +32,7 @@ def execute(algorithm: Algorithm, engine: Any, options: dict[str, Any], certify:
     own = algorithm.defaults | options
     asked = {option.name: own[option.name] for option in algorithm.options if not option.may_change}
     with Session(engine, algorithm.name, asked) as session:
+        check_store(algorithm, session)
         if certify:
             session.proof_bytes = _proof_bytes(algorithm, session)
         columns, found = algorithm.load(f"run_{algorithm.name}")(session, **own)
@@ -43,6 +44,22 @@ def execute(algorithm: Algorithm, engine: Any, options: dict[str, Any], certify:
     if algorithm.rows == VERTEX:
         return Result(session.store, columns, summary, algorithm.best, algorithm.groups)
     return (EdgeTable if algorithm.rows == STORED_EDGE else Table)(session.store, columns, summary)
+
+
+def check_store(algorithm: Algorithm, session: Any) -> None:
+    """Raise UsageError where the store has not what the algorithm needs, InputError for a weight that it can't have."""
+    from gstream.algorithms.support.arguments import check_weights, need_both, need_weights
+
+    directed = session.meta.directed
+    if algorithm.directed not in (None, directed):
+        what = "directed" if directed else "undirected"
+        raise UsageError(f"{session.store.path}: is {what}, and {algorithm.otherwise}")
+    if algorithm.topology == "both":
+        need_both(session, algorithm.name)
+    elif algorithm.topology:
+        session.store.topology(algorithm.topology)
+    if algorithm.weights:
+        (need_weights if algorithm.weights == ANY else check_weights)(session, algorithm.name)
 
 
 def check_certificate(algorithm: Algorithm) -> None:
@@ -81,7 +98,7 @@ def check_ends(algorithm: Algorithm, options: RunOptions) -> None:
 
 def _proof_bytes(algorithm: Algorithm, session: Any) -> int:
     """What the certificate holds at most, its pages with it."""
-    weights = algorithm.weights or algorithm.rows == STORED_EDGE or "weighted" in algorithm.defaults
+    weights = bool(algorithm.weights) or algorithm.rows == STORED_EDGE or "weighted" in algorithm.defaults
     pages = session.least_pages(session.meta.weighted and weights)
     return algorithm.proof_bytes * (session.id_dtype.itemsize // 4) * session.meta.vertices + WORDS_BYTES + pages
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from gstream.algorithms.execute import check_ends
+from gstream.algorithms.execute import check_ends, check_store
 from gstream.algorithms.registry import ALGORITHMS, find_algorithm
 from gstream.cli.quick import skip_blas_for
 from gstream.cli.run_arguments import check_asked, engine_options, own_options, parse_parameters, takes_run_options
@@ -90,6 +90,7 @@ def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: 
         first = engine.store.user_ids(0, 1)[0]
         options["source"] = first.as_py() if hasattr(first, "as_py") else int(first)
     with Session(engine) as session:
+        check_store(found, session)
         return found.load(found.plan)(session, **options)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
@@ -14,6 +15,7 @@ import pytest
 import gstream
 from gstream.algorithms.registry import ALGORITHMS
 from gstream.language.program import Program
+from pagestore.errors import UsageError
 from tests.answers.graphs import Example
 
 AGREED = {"bfs", "khop", "sssp", "wcc", "hcc", "scc"}  # of which packages have one definition
@@ -73,6 +75,27 @@ def test_declarations_are_whole_and_true(name: str) -> None:
     assert taken == set(algorithm.defaults)
     assert all(option.help and not option.help.endswith(".") for option in algorithm.options)
     assert all(callable(algorithm.load(path)) for path in (algorithm.proof, algorithm.plan, algorithm.program) if path)
+
+
+@pytest.mark.parametrize("name", [name for name, entry in ALGORITHMS.items() if entry.needs != "any store"])
+def test_a_store_that_lacks_what_is_needed(name: str, tmp_path: Path) -> None:
+    """What is declared, and with it shown in the docs, is what is refused."""
+    algorithm, weight = ALGORITHMS[name], np.array([1.0, 2.0])
+    ends, needs = (np.array([0, 1]), np.array([1, 2])), []
+    right = {"directed": algorithm.directed is not False, "weight": weight if algorithm.weights else None}
+    if algorithm.directed is not None:
+        kind = "undirected" if algorithm.directed else "directed"
+        needs.append(({"directed": not algorithm.directed}, f"is {kind}, and {algorithm.otherwise}"))
+    if algorithm.weights:
+        needs.append(({"weight": None}, f"has no edge weights, which {name} needs"))
+    if algorithm.topology:
+        needs.append(({"topology": "in"}, "--topology both"))
+    for number, (lacking, said) in enumerate(needs):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with gstream.open(Example(3, *ends, **(right | lacking)).stored(folder)) as graph:
+            with pytest.raises(UsageError, match=re.escape(said)):
+                getattr(graph, name)(**{"source": 0} if "source" in algorithm.defaults else {})
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

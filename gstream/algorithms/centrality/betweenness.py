@@ -45,7 +45,7 @@ ALGORITHM = Algorithm(
         Option("endpoints", SWITCH, False, "a path's ends count as on it"),
     ),
     proof=".betweenness_proof:certify_betweenness", proof_bytes=61,
-    certificate="all values, but for a bound and a chance of 10^-6", needs="out-pages", holds="32",
+    certificate="all values, but for a bound and a chance of 10^-6", topology="out", holds="32",
     units=(
         "..support.simple:note_ends",
         ".paths:begin_source step_on count_paths find_level add_dependencies close_source",
@@ -62,7 +62,6 @@ def run_betweenness(
 
     Raises UsageError (k out of range, k and source, a source that is no vertex, more paths than a double counts).
     """
-    session.store.topology("out")
     sources = drawn_sources(session, k, seed, source)
     vertices = session.meta.vertices
     session.check_memory(vertices * (28 + session.id_dtype.itemsize) + 2 * bitmap_bytes(vertices))

@@ -16,11 +16,12 @@ from gstream.results.column import Answer, Column
 
 ALGORITHM = Algorithm(
     "degrees", "degree distribution: vertices of each degree",
-    "A row is a degree. Directed graphs have columns out and in, too: vertices of that out-degree and in-degree.",
+    """A row is a degree. Directed graphs have columns out and in, too: vertices of that out-degree and in-degree. No
+    page is read.""",
     definition="in- and out-edges together, repeated ones each; an undirected self-loop counts once (NetworkX: "
     "twice)",
     columns=("degree", "vertices"), rows=DEGREE, plotted=True,
-    proof="certify_degrees", proof_bytes=32, certificate="every list counted", needs="any topology; reads no page",
+    proof="certify_degrees", proof_bytes=32, certificate="every list counted",
     holds="0", proof_units=(".residual_proofs:spread_rank",),
 )  # fmt: skip
 

@@ -36,7 +36,7 @@ ALGORITHM = Algorithm(
         FLOAT64,
     ),
     plan="program_of_pagerank", proof=".residual_proofs:certify_pagerank", proof_bytes=36, kept=True,
-    certificate="a bound of the error", needs="any topology", holds="20, float64 28, personalised 8 more",
+    certificate="a bound of the error", holds="20, float64 28, personalised 8 more",
     program="gstream.programs.pagerank:PageRank", units=("gstream.programs.pagerank:PersonalizedPageRank",),
     proof_units=(".residual_proofs:spread_rank",),
 )  # fmt: skip

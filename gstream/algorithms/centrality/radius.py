@@ -23,7 +23,7 @@ from pagestore.errors import CapError, UsageError
 
 ALGORITHM = Algorithm(
     "radius", "effective radii and diameter, estimated by sketches (HADI)",
-    "Summary: effective_diameter.",
+    "Two sketches take one search of all edges. Summary: effective_diameter.",
     definition="edges to 90 % of what a vertex reaches along out-edges, estimated by sketches (HADI)",
     columns=("vertex", "radius"),
     options=(
@@ -31,7 +31,6 @@ ALGORITHM = Algorithm(
     ),
     plan="program_of_radius",
     certificate="none: estimates, which other draws of the sketches would change",
-    needs="any topology; searches all edges once for 2 sketches",
     holds="62, and 2 for each hop (under a cap of 8 at least)",
     program="gstream.programs.sketches:Sketches",
 )  # fmt: skip

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.centrality.residual_proofs import EPSILON, relative_rounding
-from gstream.algorithms.declaration import INITIAL, NUMBER, Algorithm, Option, exactly
-from gstream.algorithms.support.arguments import check_weights, need_weights
+from gstream.algorithms.declaration import ANY, INITIAL, NOT_NEGATIVE, NUMBER, Algorithm, Option, exactly
 from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.refusal import refuse_vertices
 from gstream.algorithms.support.session import Session
@@ -50,7 +49,7 @@ ALGORITHMS = (
             Option("rate", NUMBER, help="share of a difference that flows by unit of weight and step; default: stable"),
         ),
         plan="program_of_heat", proof="certify_heat", proof_bytes=56, certificate="all steps again",
-        needs="weights of 0 or more", holds="40", weights=True,
+        weights=NOT_NEGATIVE, holds="40",
         program="gstream.programs.heat:Heat", units=("gstream.programs.inflow:Inflow",),
         proof_units=("spread_weights",),
     ),
@@ -61,7 +60,7 @@ ALGORITHMS = (
         "edges count",
         columns=("vertex", "voltage"), best="largest", options=(INITIAL, exactly(10)),
         plan="program_of_circuit", proof="certify_circuit", proof_bytes=56, certificate="all steps again",
-        needs="weights of 0 or more", holds="40", weights=True,
+        weights=NOT_NEGATIVE, holds="40",
         program="gstream.programs.circuit:Circuit",
         units=("gstream.programs.inflow:Inflow",),
         proof_units=("spread_weights",),
@@ -72,7 +71,7 @@ ALGORITHMS = (
         "count",
         columns=("vertex", "activation"), best="largest", options=(INITIAL, exactly(10)),
         plan="program_of_neural", proof="certify_neural", proof_bytes=56, certificate="all steps again",
-        needs="weights", holds="32", weights=True,
+        weights=ANY, holds="32",
         program="gstream.programs.neural:Neural",
         proof_units=("spread_weights",),
     ),
@@ -171,7 +170,6 @@ def _spread(session: Session, share: np.ndarray, error: np.ndarray) -> tuple[np.
 
 def run_heat(session: Session, initial: Any, iterations: int = 10, rate: float | None = None) -> Answer:
     """Column temperature, and the summary. Raises UsageError (no weights, wrong numbers), InputError (bad values)."""
-    check_weights(session, "heat")
     check_iterations(iterations)
     values, _ = initial_values(session, initial, "heat")
     program_of_heat(session, initial, iterations, rate)
@@ -202,7 +200,6 @@ def _outside(before: np.ndarray, after: np.ndarray, rate: float, inflow: np.ndar
 
 def run_circuit(session: Session, initial: Any, iterations: int = 10) -> Answer:
     """Column voltage, and the summary. Raises UsageError (no weights, wrong numbers), InputError (bad values)."""
-    check_weights(session, "circuit")
     check_iterations(iterations)
     values, given = initial_values(session, initial, "circuit")
     program_of_circuit(session, initial, iterations)
@@ -213,7 +210,6 @@ def run_circuit(session: Session, initial: Any, iterations: int = 10) -> Answer:
 
 def run_neural(session: Session, initial: Any, iterations: int = 10) -> Answer:
     """Column activation, and the summary. Raises UsageError (no weights, wrong numbers), InputError (bad values)."""
-    need_weights(session, "neural")
     check_iterations(iterations)
     values, _ = initial_values(session, initial, "neural")
     return _simulate(session, Neural(initial=values), iterations, "activation")
@@ -250,16 +246,15 @@ def initial_values(session: Session, initial: Any, algorithm: str) -> tuple[np.n
 def program_of_heat(session: Session, initial: Any, iterations: int, rate: float | None) -> Program:
     """The program of the steps, for a plan; its values do not matter. Raises CapError if a cap is too little for it or
     for Inflow."""
-    return _after_inflow(session, "heat", Heat)
+    return _after_inflow(session, Heat)
 
 
 def program_of_circuit(session: Session, initial: Any, iterations: int) -> Program:
     """As program_of_heat."""
-    return _after_inflow(session, "circuit", Circuit)
+    return _after_inflow(session, Circuit)
 
 
-def _after_inflow(session: Session, name: str, kind: type[Program]) -> Program:
-    check_weights(session, name)
+def _after_inflow(session: Session, kind: type[Program]) -> Program:
     zeros = np.zeros(session.meta.vertices)
     program = kind(initial=zeros, inflow=zeros)
     check_run_memory(session, Inflow(), program)
@@ -268,5 +263,4 @@ def _after_inflow(session: Session, name: str, kind: type[Program]) -> Program:
 
 def program_of_neural(session: Session, initial: Any, iterations: int) -> Program:
     """As program_of_heat; no program comes before it."""
-    need_weights(session, "neural")
     return Neural(initial=np.zeros(session.meta.vertices))

@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.components import boruvka
-from gstream.algorithms.declaration import EDGE, Algorithm
-from gstream.algorithms.support.arguments import need_weights
+from gstream.algorithms.declaration import ANY, EDGE, Algorithm
 from gstream.algorithms.support.edgerows import check_ascending, edge_columns, natural_names
 from gstream.algorithms.support.refusal import check_said, refuse, refuse_edge
 from gstream.algorithms.support.session import Session
@@ -33,7 +32,6 @@ from gstream.hostcode.casts import u64
 from gstream.hostcode.jit import kernel
 from gstream.records import record_kernel
 from gstream.results.column import Answer, Column
-from pagestore.errors import UsageError
 from pagestore.sizes import show_things
 
 ALGORITHM = Algorithm(
@@ -41,7 +39,8 @@ ALGORITHM = Algorithm(
     "There is one answer. Summary: total_weight, forest_edges, trees.",
     definition="ties by the edges' ends, the lesser first; the lightest of repeated edges, no self-loops",
     columns=("source", "target", "weight"), rows=EDGE,
-    proof="certify_msf", proof_bytes=37, certificate="exact", needs="an undirected store with weights", weights=True,
+    proof="certify_msf", proof_bytes=37, certificate="exact", weights=ANY,
+    directed=False, otherwise="spanning forests are those of undirected graphs. Convert with --undirected.",
     holds="26 to 32, reordered 4 more; of the answer 22 to 28 an edge",
     units=(".boruvka:scan_lists settle_shared",), proof_units=("check_edges",),
 )  # fmt: skip
@@ -105,12 +104,6 @@ def run_msf(session: Session) -> Answer:
     Summary: total_weight, forest_edges, trees. Raises UsageError (a directed store, or one without weights),
     ResourceError.
     """
-    if session.meta.directed:
-        raise UsageError(
-            f"{session.store.path}: is directed, and spanning forests are those of undirected graphs. Convert with "
-            "--undirected."
-        )
-    need_weights(session, "msf")
     _check_memory(session)
     source, target, weight, rounds = _grow(session)
     chosen = source != session.none

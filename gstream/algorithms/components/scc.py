@@ -41,7 +41,7 @@ ALGORITHM = Algorithm(
     "scc", "strongly connected components, named by their least vertex",
     columns=("vertex", "component"), groups=True,
     proof="certify_scc", proof_bytes=36, certificate="by its definition",
-    needs="any topology", holds="17, at first as bfs",
+    holds="17, at first as bfs",
     units=("cuda:components", "gstream.programs.bfs:BFS BFSBack", ".strong:mark_ends spread_colors collect"),
     proof_units=(".strong:check_reach count_entries take_off",),
 )  # fmt: skip

@@ -39,7 +39,6 @@ from gstream.algorithms.support.session import Session
 from gstream.devices.job import DeviceMemoryError
 from gstream.programs.wcc import WCC, WCC64
 from gstream.results.column import Answer, Column
-from pagestore.errors import UsageError
 from pagestore.layout import HEAD_NEIGHBOURS
 
 ALGORITHMS = (
@@ -47,14 +46,15 @@ ALGORITHMS = (
         "wcc", "weakly connected components, named by their least vertex",
         columns=("vertex", "component"), groups=True,
         plan="program_of_wcc", proof=".component_proofs:certify_wcc", proof_bytes=8, certificate="exact",
-        needs="any topology", holds="8, directed 12", units=("cuda:components",),
+        holds="8, directed 12", units=("cuda:components",),
     ),
     Algorithm(
         "hcc", "components by label propagation, for comparison with wcc",
         "wcc is faster.",
         columns=("vertex", "component"), groups=True,
         plan="program_of_hcc", proof=".component_proofs:certify_wcc", proof_bytes=8, certificate="exact", kept=True,
-        needs="an undirected store", holds="8",
+        directed=False, holds="8",
+        otherwise="labels travel along edges one way. Use wcc's union-find, or convert with --undirected.",
         program="gstream.programs.wcc:WCC", units=("cuda:components",),
     ),
 )  # fmt: skip
@@ -89,11 +89,6 @@ def program_of_hcc(session: Session) -> WCC:
 
 
 def _propagated(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
-    if session.meta.directed:
-        raise UsageError(
-            f"{session.store.path}: is directed, and labels travel along edges one way. "
-            "Use wcc's union-find, or convert with --undirected."
-        )
     later = max(names_bytes(session), forest_bytes(session))
     outcome = session.run(program_of_hcc(session), later=later, patience=PATIENCE)
     if not outcome.converged:

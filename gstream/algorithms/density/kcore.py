@@ -22,7 +22,7 @@ from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.refusal import check_said, refuse, refuse_vertices
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.support.simple import Simple, both_ways, need_both, simple_degrees, simple_dtype
+from gstream.algorithms.support.simple import Simple, both_ways, simple_degrees, simple_dtype
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
 from gstream.records import RecordKernel
 from gstream.results.column import Answer, Column
@@ -34,7 +34,7 @@ ALGORITHM = Algorithm(
     definition="in- and out-neighbours added up; simple graph: no self-loops, repeated edges once",
     columns=("vertex", "core"), best="largest",
     options=(Option("k", WHOLE, None, "who is in the N-core; default: all core numbers"),),
-    proof="certify_kcore", proof_bytes=17, certificate="by its definition", needs="both topologies", holds="5",
+    proof="certify_kcore", proof_bytes=17, certificate="by its definition", topology="both", holds="5",
     units=("..support.simple:note_ends count_simple", ".peeling:settle find_next open_next peel"),
     proof_units=(".peeling:count_not_below take_layers",),
 )  # fmt: skip
@@ -46,7 +46,6 @@ def run_kcore(session: Session, k: int | None = None) -> Answer:
     """Column core: core numbers; with k, column in_core: 1 in the k-core, else 0. Raises UsageError."""
     if k is not None and k < 0:
         raise UsageError(f"--k {k}: is negative; it counts neighbours. Pass 0 or more, or leave it out.")
-    need_both(session, "kcore")
     _check_memory(session)
     lists = both_ways(session)
     degree = simple_degrees(session, lists)

@@ -43,7 +43,8 @@ ALGORITHM = Algorithm(
     columns=("source", "target", "truss"), rows=EDGE,
     options=(Option("k", WHOLE, None, "the edges of the N-truss; default: all truss numbers"),),
     proof=".truss_proof:certify_ktruss", proof_bytes=20, certificate="by its definition, whole lists",
-    needs="an undirected store", holds="12; 4.4 an edge, of the answer 28 more; blocks",
+    directed=False, otherwise="trusses are those of undirected graphs. Convert with --undirected.",
+    holds="12; 4.4 an edge, of the answer 28 more; blocks",
     units=(
         ".joins:count_higher gather_higher",
         ".truss:count_supports mark_dying mark_next list_dying lose_triangles take_dying",
@@ -62,10 +63,6 @@ def run_ktruss(session: Session, k: int | None = None) -> Answer:
     Summary: truss_edges, or largest_truss (2 where there is no triangle, 0 where there is no edge).
     Raises UsageError (a directed store; a negative k), ResourceError.
     """
-    if session.meta.directed:
-        raise UsageError(
-            f"{session.store.path}: is directed, and trusses are those of undirected graphs. Convert with --undirected."
-        )
     if k is not None and k < 0:
         raise UsageError(f"--k {k}: must be at least 0, as k - 2 counts triangles. Or leave it out.")
     edges = Edges(session, k is None)

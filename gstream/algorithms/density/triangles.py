@@ -37,7 +37,6 @@ from gstream.algorithms.support.blocks import (
 )
 from gstream.algorithms.support.session import Session
 from gstream.results.column import Answer, Column
-from pagestore.errors import UsageError
 
 ALGORITHMS = (
     Algorithm(
@@ -46,7 +45,9 @@ ALGORITHMS = (
         definition="simple graph: no self-loops, repeated edges once",
         columns=("vertex", "triangles"), best="largest",
         proof=".triangle_proofs:certify_triangles", proof_bytes=16, certificate="64 vertices, counted again; the sum",
-        needs="an undirected store", holds="24, degrees, 2 bits a thread; blocks",
+        directed=False,
+        otherwise="triangles are counted in undirected graphs. Convert with --undirected, or run lcc.",
+        holds="24, degrees, 2 bits a thread; blocks",
         units=(".joins:count_higher gather_higher close_triangles",),
         proof_units=(
             ".triangle_proofs:mark_near", "..support.simple:note_ends", ".triangle_proofs:count_between",
@@ -59,7 +60,7 @@ ALGORITHMS = (
         "graph",
         columns=("vertex", "lcc"), best="largest",
         proof=".triangle_proofs:certify_lcc", proof_bytes=16, certificate="64 vertices, counted again",
-        needs="any topology", holds="28, degrees, 2 bits a thread; blocks",
+        holds="28, degrees, 2 bits a thread; blocks",
         units=(".joins:count_higher gather_higher close_triangles",),
         proof_units=(
             ".triangle_proofs:mark_near", "..support.simple:note_ends", ".triangle_proofs:count_between",
@@ -86,11 +87,6 @@ class Lists:
 
 def run_triangles(session: Session) -> Answer:
     """Column triangles. Raises UsageError (a directed store), ResourceError."""
-    if session.meta.directed:
-        raise UsageError(
-            f"{session.store.path}: is directed, and triangles are counted in undirected graphs. Convert with "
-            "--undirected, or run lcc."
-        )
     arcs, _, rounds = _join(session, degrees=False)
     arcs >>= np.uint64(1)  # each edge between neighbours stood for two
     found = {"triangles": int(arcs.sum()) // 3}

@@ -44,7 +44,7 @@ ALGORITHM = Algorithm(
     columns=("vertex", "community"), groups=True,
     options=(exactly(10, "N rounds, fewer where nothing changes"),),
     certificate="none: a label follows from the labels of the round before, which are gone",
-    needs="any topology", holds="16, degrees; blocks", units=("gather_labels",),
+    holds="16, degrees; blocks", units=("gather_labels",),
 )  # fmt: skip
 
 FIRST_BYTES = 8  # `Blocks` holds one element more than there are vertices

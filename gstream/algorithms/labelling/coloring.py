@@ -38,7 +38,7 @@ ALGORITHM = Algorithm(
     "count",
     columns=("vertex", "color"), best="first",
     proof="certify_coloring", proof_bytes=12, certificate="by its definition",
-    needs="any topology", holds="17, degrees at first, reordered 4 more then",
+    holds="17, degrees at first, reordered 4 more then",
     units=(".palette:count_ahead give_colors tell_behind",), proof_units=(".palette:check_colors",),
 )  # fmt: skip
 

@@ -39,7 +39,7 @@ ALGORITHM = Algorithm(
     "count",
     columns=("vertex", "in_set"), best="largest",
     proof="certify_mis", proof_bytes=2, certificate="by its definition",
-    needs="any topology", holds="5 and degrees, reordered 4 more",
+    holds="5 and degrees, reordered 4 more",
     units=("block push_out",), proof_units=("check_set",),
 )  # fmt: skip
 

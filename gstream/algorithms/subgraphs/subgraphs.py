@@ -56,7 +56,7 @@ ALGORITHMS = (
         "row",
         columns=("source", "target", "weight"), rows=STORED_EDGE, options=(NODES,),
         proof="certify_subgraph", proof_bytes=8, certificate="exact, by hashes",
-        needs="any topology", holds="2, reordered and undirected 4 more",
+        holds="2, reordered and undirected 4 more",
         units=(".extract:count_edges",), proof_units=(".extract:sum_edges sum_plain_edges",),
     ),
     Algorithm(
@@ -67,7 +67,7 @@ ALGORITHMS = (
         columns=("source", "target", "weight"), rows=STORED_EDGE,
         options=(SOURCE, RADIUS, Option("center", SWITCH, True, "with its sources"), EITHER_WAY),
         proof="certify_egonet", proof_bytes=15, certificate="exact, by hashes",
-        needs="any topology", holds="as bfs, and 2",
+        holds="as bfs, and 2",
         units=("gstream.programs.bfs:BFS", "..traversal.bothways:step_both", ".extract:count_edges"),
         proof_units=(
             "..traversal.nearest:nearest_by_hops", "..traversal.distance_proofs:check_hops",
@@ -84,7 +84,7 @@ ALGORITHMS = (
             NODES, Option("targets", VERTEX_SET, None, "vertices that edges lead to, one a line; default: all others"),
         ),
         proof="certify_cross", proof_bytes=8, certificate="exact, by hashes",
-        needs="any topology", holds="2, reordered and undirected 4 more",
+        holds="2, reordered and undirected 4 more",
         units=(".extract:count_edges",), proof_units=(".extract:sum_edges sum_plain_edges",),
     ),
 )  # fmt: skip

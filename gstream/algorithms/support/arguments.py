@@ -23,7 +23,17 @@ def need_weights(session: Session, algorithm: str) -> None:
         )
 
 
-def check_weights(session: Session, algorithm: str = "sssp") -> None:
+def need_both(session: Session, algorithm: str) -> None:
+    """Raise UsageError, with the converter's option, where a directed store has one topology only."""
+    for name, other in (("out", "in"), ("in", "out")):
+        if not session.store.has(name):
+            raise UsageError(
+                f"{session.store.path}: has {other}-pages only, and {algorithm} looks at out- and in-neighbours of "
+                "each vertex. Convert again with --topology both."
+            )
+
+
+def check_weights(session: Session, algorithm: str) -> None:
     """Raise when the store has no weights, or one that no shortest path can have; the edge is named by user IDs."""
     meta, store = session.meta, session.store
     need_weights(session, algorithm)

@@ -15,7 +15,6 @@ from gstream.algorithms.support.session import Session
 from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.records import record_kernel
-from pagestore.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -54,18 +53,8 @@ def simple_lists(session: Session, name: str) -> Simple:
     return Simple(name, hubs, ends)
 
 
-def need_both(session: Session, algorithm: str) -> None:
-    """Raise UsageError, with the converter's option, where a directed store has one topology only."""
-    for name, other in (("out", "in"), ("in", "out")):
-        if not session.store.has(name):
-            raise UsageError(
-                f"{session.store.path}: has {other}-pages only, and {algorithm} looks at out- and in-neighbours of "
-                "each vertex. Convert again with --topology both."
-            )
-
-
 def both_ways(session: Session) -> list[Simple]:
-    """The topologies that together lead from a vertex to all its neighbours, whichever way edges point; `need_both`."""
+    """The topologies that together lead from a vertex to all its neighbours, whichever way edges point."""
     return [simple_lists(session, name) for name in (("out", "in") if session.meta.directed else ("out",))]
 
 

@@ -32,7 +32,7 @@ ALGORITHMS = (
             PREDECESSORS,
         ),
         plan="program_of_bfs", proof=".distance_proofs:certify_bfs", proof_bytes=8, certificate="exact", kept=True,
-        needs="any topology", holds="8, heads 16, predecessors 4",
+        holds="8, heads 16, predecessors 4",
         program="gstream.programs.bfs:BFS", units=(".nearest:nearest_by_hops",),
         proof_units=(".distance_proofs:check_hops",),
     ),
@@ -41,7 +41,7 @@ ALGORITHMS = (
         "The distance is null elsewhere.",
         columns=("vertex", "distance"), options=(SOURCE, RADIUS, EITHER_WAY),
         plan="program_of_khop", proof=".distance_proofs:certify_khop", proof_bytes=9, certificate="exact", kept=True,
-        needs="any topology", holds="8, heads 16",
+        holds="8, heads 16",
         program="gstream.programs.bfs:BFS", units=(".bothways:step_both",),
         proof_units=(
             ".nearest:nearest_by_hops", ".distance_proofs:check_hops", ".bothways:check_both",

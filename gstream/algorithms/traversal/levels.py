@@ -35,7 +35,7 @@ from gstream.hostcode.intrinsics import atomic_add, trailing_zeros
 from gstream.hostcode.jit import kernel
 from gstream.records import item_kernel, record_kernel
 from gstream.results.column import Answer, Column
-from pagestore.errors import InputError, UsageError
+from pagestore.errors import InputError
 
 ALGORITHM = Algorithm(
     "levels", "topological levels, and longest paths, of a graph without cycles",
@@ -44,7 +44,8 @@ ALGORITHM = Algorithm(
     columns=("vertex", "level", "distance"), best="largest",
     options=(Option("weighted", SWITCH, False, "longest paths by weight, too"),),
     proof="certify_levels", proof_bytes=32, certificate="exact",
-    needs="a directed store with out-pages", holds="16, weighted 24",
+    directed=True, topology="out", otherwise="levels go along edges one way. Convert it as directed.",
+    holds="16, weighted 24",
     units=("take_level peel reach_out find_above",), proof_units=("levels_again distances_again",),
 )  # fmt: skip
 
@@ -146,10 +147,7 @@ def run_levels(session: Session, weighted: bool = False) -> Answer:
 
     Raises UsageError (an undirected store, no out-topology, no weights), InputError naming a cycle where there is one.
     """
-    store, vertices = session.store, session.meta.vertices
-    if not session.meta.directed:
-        raise UsageError(f"{store.path}: is undirected, and levels go along edges one way. Convert it as directed.")
-    store.topology("out")
+    vertices = session.meta.vertices
     if weighted:
         need_weights(session, "levels --weighted")
     degrees = vertices * session.engine.graph.degree_bytes

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.declaration import FLOAT64, NUMBER, PREDECESSORS, SOURCE, Algorithm, Option
-from gstream.algorithms.support.arguments import check_weights, limit_of, source_ids, unreached
+from gstream.algorithms.declaration import FLOAT64, NOT_NEGATIVE, NUMBER, PREDECESSORS, SOURCE, Algorithm, Option
+from gstream.algorithms.support.arguments import limit_of, source_ids, unreached
 from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal import float_sums
@@ -41,7 +41,7 @@ ALGORITHM = Algorithm(
     ),
     plan="program_of_sssp", proof=".distance_proofs:certify_sssp", proof_bytes=24, kept=True,
     certificate="exact; of float weights a bound of the error",
-    needs="weights of 0 or more", holds="8 to 12, predecessors 8", weights=True,
+    weights=NOT_NEGATIVE, holds="8 to 12, predecessors 8",
     program="gstream.programs.sssp:SSSP",
     units=(".nearest:nearest_by_weight spread_hops",),
     proof_units=(
@@ -65,7 +65,6 @@ def run_sssp(
     ids = source_ids(source, "sssp")
     if cutoff is not None and not cutoff >= 0:
         raise UsageError(f"--cutoff {cutoff}: must be at least 0; it is the weight of the longest paths. Leave it out.")
-    check_weights(session)
     sources = session.store.lookup(ids)
     program = program_for(session.meta, float64)
     above_bytes = predecessor_bytes(session, program.value.dtype, weighted=True)
@@ -113,7 +112,6 @@ def _digits_lost(distance: np.ndarray) -> str:
 def program_of_sssp(session: Session, source: Any, float64: bool, **options: Any) -> SSSP:
     """The program of the first search. Raises UsageError (no source, no weights), InputError (a wrong weight)."""
     ids = source_ids(source, "sssp")
-    check_weights(session)
     return program_for(session.meta, float64)(source=ids)
 
 

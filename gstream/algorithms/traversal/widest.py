@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.declaration import SOURCE, Algorithm
-from gstream.algorithms.support.arguments import check_weights, source_ids
+from gstream.algorithms.declaration import NOT_NEGATIVE, SOURCE, Algorithm
+from gstream.algorithms.support.arguments import source_ids
 from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.session import Session
@@ -32,7 +32,7 @@ ALGORITHM = Algorithm(
     definition="the greatest least weight of a path from a source, infinite at a source",
     columns=("vertex", "width"), best="largest", options=(SOURCE,),
     plan="program_of_widest", proof="certify_widest", proof_bytes=9, certificate="exact", kept=True,
-    needs="weights of 0 or more", holds="8, integer weights 20", weights=True,
+    weights=NOT_NEGATIVE, holds="8, integer weights 20",
     program="gstream.programs.widest:Widest",
     proof_units=("check_widths bear_widths",),
 )  # fmt: skip
@@ -107,7 +107,6 @@ def run_widest(session: Session, source: Any) -> Answer:
 def program_of_widest(session: Session, source: Any) -> Widest:
     """The program whose numbers fit the store's weights. Raises as run_widest does."""
     ids = source_ids(source, "widest")
-    check_weights(session, "widest")
     session.store.lookup(ids)
     return (Widest if session.meta.weight_dtype == "f4" else WidestInteger)(source=ids)
 
