@@ -41,10 +41,11 @@ def number(option: str, value: Any) -> float:
 
 
 def switch(option: str, value: Any) -> bool:
-    """True or False, NumPy's, too."""
+    """True or False, NumPy's, too. The error calls it as Python does: on the command line a switch has no value."""
     if str(value) in ("True", "False") and not isinstance(value, str):
         return bool(value)
-    raise UsageError(f"{option} {plain(repr(value))}: must be True or False. Pass one of them.")
+    keyword = option.removeprefix("--").replace("-", "_")
+    raise UsageError(f"{keyword} {plain(repr(value))}: must be True or False. Pass one of them.")
 
 
 def _scalar(value: Any, read: Callable[[str], float]) -> Any:

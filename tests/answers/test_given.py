@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import gstream
-from gstream.algorithms.registry import OPTIONS
+from gstream.algorithms.declaration import NUMBER, SWITCH, WHOLE
+from gstream.algorithms.registry import ALGORITHMS, OPTIONS
 from pagestore.errors import UsageError
 from tests.answers.graphs import hub_example
 
@@ -65,6 +66,22 @@ def test_numbers_of_any_kind_are_taken(graph):
     assert graph.katz(alpha=Fraction(1, 1000), beta=1, max_iter="5.0").summary["options"]["beta"] == 1.0
     assert graph.bfs("+3").top(9) == graph.bfs("003").top(9) == graph.bfs(3).top(9)
     assert graph.bfs(np.array([3, 4])).summary["reached"] == graph.bfs(("3", "4")).summary["reached"]
+
+
+def test_an_iterator_of_vertices_is_certified_too(graph):
+    assert graph.bfs(iter([3, 4]), certify=True).top(9) == graph.bfs([3, 4]).top(9)
+    assert len(graph.cross(iter([3, 4]), iter([5, 6, 7]), certify=True)) == len(graph.cross([3, 4], [5, 6, 7]))
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_option_refuses_other_types(graph, name):
+    wrong = {WHOLE: ("1.5", "a whole number"), NUMBER: ("half", "a number"), SWITCH: ("no", "True or False")}
+    for option in ALGORITHMS[name].options:
+        if option.kind in wrong:
+            value, said = wrong[option.kind]
+            with pytest.raises(UsageError) as caught:
+                getattr(graph, name)(**{option.name: value})
+            assert str(caught.value).startswith(f"{option.name} '{value}': must be {said}. Pass one")
 
 
 def test_options_that_no_kind_reads_are_vertices():

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gstream.algorithms.declaration import VERTEX_SET, flag
-from gstream.algorithms.registry import ALGORITHMS
+from gstream.algorithms.declaration import SWITCH, VERTEX_SET, flag
+from gstream.algorithms.registry import ALGORITHMS, OPTIONS
 from gstream.cli.run_arguments import DRIVERS, OWN, singular
 from tests.cli.command import EDGES, Command
 
@@ -155,6 +155,18 @@ def test_help_of_an_algorithm_has_its_own_options(gstream: Command) -> None:
         assert ("--plot" in text) == algorithm.plotted
         words = " ".join(text.split())
         assert all(option.help and f"{option.help}" in words for option in algorithm.options)
+
+
+def test_options_of_other_algorithms_are_refused(store: Path, gstream: Command) -> None:
+    """By the declarations, in the words of the command line."""
+    for number, (name, algorithm) in enumerate(ALGORITHMS.items()):
+        own = ", ".join(flag(option) for option in algorithm.defaults) or "none of its own"
+        others = [option for option in OPTIONS.values() if option.name not in algorithm.defaults]
+        option = others[number % len(others)]
+        asked = [flag(option.name), *(["1"] if option.kind != SWITCH else [])]
+        done = gstream("run", name, store, *asked)
+        assert (done.returncode, done.stdout) == (2, ""), (name, asked)
+        assert done.stderr == f"{asked[0]}: is no option of {name}, which has {own}. Leave it out.\n"
 
 
 def options_of(text: str) -> list[list[str]]:
