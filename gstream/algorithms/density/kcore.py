@@ -24,7 +24,6 @@ from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.simple import Simple, both_ways, simple_degrees, simple_dtype
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
-from gstream.records import RecordKernel
 from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 
@@ -52,13 +51,13 @@ def run_kcore(session: Session, k: int | None = None) -> Answer:
     session.degrees_done()
     if k is not None:
         k = min(k, 2 * session.meta.vertices + 1)  # past all degrees; numbers of any size are asked for
-        off = Peeling(session, lists, degree < k)
+        off = Peeling(session, lists, degree, due=degree < k)
         off.level[peeling.LEVEL] = min(max(k - 1, 0), np.iinfo(degree.dtype).max)
-        rounds = off.take_off(peeling.peel, degree)
+        rounds = off.take_off()
         inside = (degree >= k).astype(np.uint8)
         found = {"core_vertices": int(np.count_nonzero(inside))}
         return [Column("in_core", inside)], found | session.finish(rounds, True)
-    rounds = Peeling(session, lists).all_levels(degree)
+    rounds = Peeling(session, lists, degree).take_off(levels=True)
     return [Column("core", degree)], {"largest_core": int(degree.max(initial=0))} | session.finish(rounds, True)
 
 
@@ -71,10 +70,14 @@ def _check_memory(session: Session) -> None:
 class Peeling:
     """Vertices that are taken off by rounds, whose lists are looked at then, and those that fall by it."""
 
-    def __init__(self, session: Session, lists: list[Simple], due: np.ndarray | None = None) -> None:
-        """due: bool[V], who is taken off at first; None: nobody yet."""
+    def __init__(
+        self, session: Session, lists: list[Simple], count: np.ndarray, core: np.ndarray | None = None,
+        due: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
+        """count: degrees, or with `core` (core numbers) what each vertex has left in its layer. due: bool[V], who is
+        taken off at first; None: nobody yet."""
         vertices = session.meta.vertices
-        self.session, self.lists = session, lists
+        self.session, self.lists, self.count, self.core = session, lists, count, core
         first = bitmap(vertices) if due is None else bits_where(due)
         self.mine, self.now = [first, *(first.copy() for _ in lists[1:])], [bitmap(vertices) for _ in lists]
         # Not `mine` once more: who falls would be due anew after another thread has just looked at its list.
@@ -82,81 +85,51 @@ class Peeling:
         self.there = bits_where(np.ones(vertices, np.bool_))
         session.reserve(*self.mine, *self.now, *(self.others if len(lists) == 1 else ()), self.there)
         self.last, self.level = np.zeros(2, np.uint64), np.array([0, peeling.NONE], np.uint64)
-        self.items = -(-len(self.there) // peeling.WORDS)
 
-    def all_levels(self, degree: np.ndarray) -> int:
-        """Have every degree become the core number; rounds."""
-        return self._by_rounds(peeling.peel, degree, None, (degree, self.there))
+    def take_off(self, levels: bool = False) -> int:
+        """Take off the vertices that are due, and those that fall by it; with `levels` open the next level then, until
+        every degree has become the core number. Returns the rounds."""
+        counted = (self.count,) if self.core is None else (self.count, self.core)
+        known = [array for each in self.lists for array in (each.hubs, each.ends)]
+        arrays = (*counted, *self.mine, *self.now, *self.others, self.there, *known, self.last, self.level)
+        beside = len(self.count) * self.session.id_dtype.itemsize
+        with OneThread(self.session, [each.name for each in self.lists], beside) as alone:
+            return alone.first_on_gpu(lambda *turn: self._rounds(alone, levels, *turn), arrays)
 
-    def take_off(self, kernel: RecordKernel, count: np.ndarray, core: np.ndarray | None = None) -> int:
-        """Take off the vertices that are due, and those that fall by it; rounds. kernel: `peel`, with their degrees for
-        count, or `take_layers`, with what each has left."""
-        return self._by_rounds(kernel, count, core)
-
-    def _by_rounds(
-        self, kernel: RecordKernel, count: np.ndarray, core: np.ndarray | None, opened: tuple[np.ndarray, ...] = ()
-    ) -> int:
-        """Rounds of sweeps by `kernel`; after many of them cores go on instead of a GPU. opened: (degrees, bits of who
-        is there), if a level is to be opened whenever nobody is due."""
-        with self._alone() as alone:
-            with self._resident(count, *(() if core is None else (core,))) as resident:
-                most = alone.rounds_before() if resident.on_gpu else None
-                rounds = self._go_on(resident, alone, most, kernel, count, core, opened)
-            if rounds == most:
-                with Resident(self.session) as resident:
-                    rounds += self._go_on(resident, alone, None, kernel, count, core, opened)
-        return rounds
-
-    def _go_on(
-        self, resident: Resident, alone: OneThread, most: int | None, kernel: RecordKernel, count: np.ndarray,
-        core: np.ndarray | None, opened: tuple[np.ndarray, ...],
-    ) -> int:  # fmt: skip
-        """Rounds until there is nothing to do, or `most`; how many."""
-        last, level = self.last, self.level
+    def _rounds(self, alone: OneThread, levels: bool, resident: Resident, most: int | None) -> int:
+        last, level, items = self.last, self.level, -(-len(self.there) // peeling.WORDS)
+        bits = list(zip(self.mine, self.now, strict=True))
         for number in resident.rounds(last, most):
-            self._settle(resident, number)
-            if opened:
-                resident.each(peeling.find_next, self.items, number, *opened, last, level, items=len(count))
-                for mine, now in zip(self.mine, self.now, strict=True):
-                    resident.each(
-                        peeling.open_next, self.items, number, *opened, mine, now, last, level, items=len(mine)
-                    )
-            self._sweep(resident, number, kernel, *((count, level) if core is None else (core, count)))
-            self._go_on_alone(resident, alone, count, core)
+            for both in bits:
+                resident.each(peeling.settle, items, number, *both, last, level, items=len(self.there))
+            if levels:
+                opened = (number, self.count, self.there)
+                resident.each(peeling.find_next, items, *opened, last, level, items=len(self.count))
+                for both in bits:
+                    resident.each(peeling.open_next, items, *opened, *both, last, level, items=len(self.there))
+            self._sweep(resident, number)
+            if not resident.on_gpu:
+                self._go_on_alone(alone)
         return int(last.max())
 
-    def _resident(self, *arrays: np.ndarray) -> Resident:
-        known = [array for each in self.lists for array in (each.hubs, each.ends)]
-        bits = (*self.mine, *self.now, *self.others, self.there)
-        return Resident(self.session, *arrays, *bits, *known, self.last, self.level)
-
-    def _settle(self, resident: Resident, number: int) -> None:
-        for mine, now in zip(self.mine, self.now, strict=True):
-            given = (number, mine, now, self.last, self.level)
-            resident.each(peeling.settle, self.items, *given, items=len(mine))
-
-    def _alone(self) -> OneThread:
-        beside = self.session.meta.vertices * self.session.id_dtype.itemsize
-        return OneThread(self.session, [each.name for each in self.lists], beside)
-
-    def _go_on_alone(self, resident: Resident, alone: OneThread, count: np.ndarray, core: np.ndarray | None) -> None:
+    def _go_on_alone(self, alone: OneThread) -> None:
         """Take off what falls by the last sweep, and so on, by one thread as long as few vertices are due."""
-        if resident.on_gpu:
-            return
         for mine, now in zip(self.mine, self.now, strict=True):
             mine &= ~now  # those lists have been looked at
         due = alone.take(np.bitwise_or.reduce(self.mine))
-        if due is None:
-            return
-        fallen = (count, count[:0] if core is None else core, int(self.level[peeling.LEVEL]))
-        alone.go_on(peeling.peel_alone, due, alone.of_both, (self.mine[0], self.others[0], *fallen))
+        if due is not None:
+            core = self.count[:0] if self.core is None else self.core
+            arrays = (self.mine[0], self.others[0], self.count, core, int(self.level[peeling.LEVEL]))
+            alone.go_on(peeling.peel_alone, due, alone.of_both, arrays)
 
-    def _sweep(self, resident: Resident, number: int, kernel: RecordKernel, *arrays: np.ndarray) -> None:
+    def _sweep(self, resident: Resident, number: int) -> None:
         """Sweep the lists of who is `now`, after some rounds by whole pages: who becomes due farther on in a page falls
         in the same sweep, and so do chains."""
         listed = number - int(self.last[peeling.OPENED]) <= LISTED_ROUNDS
+        kernel = peeling.peel if self.core is None else peeling.take_layers
+        counted = (self.count, self.level) if self.core is None else (self.core, self.count)
         for each, mine, other, now in zip(self.lists, self.mine, self.others, self.now, strict=True):
-            given = (mine, other, now, each.hubs, each.ends, *arrays)
+            given = (mine, other, now, each.hubs, each.ends, *counted)
             resident.sweep(each.name, kernel, given, now, listed, join=_join_falls)
 
 
@@ -192,7 +165,7 @@ def certify_kcore(session: Session, columns: list[Column], options: dict[str, An
         session.sweep(each.name, peeling.count_not_below, (each.hubs, each.ends, core, left))
     few = left < core if k is None else (left < k) & (given == 1)
     refuse_vertices(session, few, "vertex {} has {} neighbours in the {}-core", left, core)
-    Peeling(session, lists, left <= core).take_off(peeling.take_layers, left, core)
+    Peeling(session, lists, left, core, left <= core).take_off()
     stuck = left > core if k is None else (left > core) & (given == 0)
     refuse_vertices(session, stuck, "vertex {} is in a core of more than {}", core)
     check_said(found, largest_core=int(given.max(initial=0)), core_vertices=int(np.count_nonzero(given)))

@@ -13,6 +13,7 @@ can be coloured at a time, as in cliques, one host thread goes on from each to t
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,39 +63,33 @@ def run_coloring(session: Session) -> Answer:
     following[:] = bits_where(left == 0)
     arrays = (color, window, left, ready, following, open, last)
     with OneThread(session, names, (vertices + most_neighbours(session)) * session.id_dtype.itemsize) as alone:
-        rounds, done = _by_rounds(session, alone, names, single, arrays, True)
-        if not done:
-            rounds += _by_rounds(session, alone, names, single, arrays, False)[0]
+        turn = partial(_rounds, session, alone, names, single, arrays)
+        rounds = alone.first_on_gpu(turn, arrays, may_leave=not single)
     found = {"colors": int(color.max(initial=0)) + 1 if len(color) else 0}
     return [Column("color", color)], found | session.finish(rounds, True)
 
 
-def _by_rounds(
-    session: Session, alone: OneThread, names: list[str], single: bool, arrays: tuple[np.ndarray, ...], gpu: bool
-) -> tuple[int, bool]:
-    """(rounds, whether all have colours): rounds until all have, or until there are too many for a GPU.
-
-    arrays: color, window, left, ready, following, open, last, of which a GPU may have copies meanwhile.
-    """
+def _rounds(
+    session: Session, alone: OneThread, names: list[str], single: bool, arrays: tuple[np.ndarray, ...],
+    resident: Resident, most: int | None,
+) -> int:  # fmt: skip
+    """Rounds until all have colours, or `most`. arrays: color, window, left, ready, following, open, last."""
     color, window, left, ready, following, open, last = arrays
     items = -(-len(ready) // palette.ROW)
     told = (single, ready, color, window, left, following)
-    with Resident(session, *(arrays if gpu else ())) as resident:
-        most = alone.rounds_before() if resident.on_gpu and not single else None
-        for number in resident.rounds(last, most):
-            given = (ready, following, open, window, color, last)
-            resident.each(palette.give_colors, items, number, *given, items=len(ready))
-            chosen: np.ndarray | None = ready
-            if single:  # an edge is in one list only, which may be that of a vertex without a colour, or with one
-                chosen = None if int(resident.read(last)[1]) == number else open
-            for name in names:
-                resident.sweep(name, palette.tell_behind, told, chosen, join=join_falls)
-            if not (resident.on_gpu or single):
-                _go_on_alone(session, alone, color, window, left, ready, following)
-        done = int(last[0]) != most
-        if done:
-            resident.forget(window, left, ready, following, open)
-    return int(last[0]), done
+    for number in resident.rounds(last, most):
+        given = (ready, following, open, window, color, last)
+        resident.each(palette.give_colors, items, number, *given, items=len(ready))
+        chosen: np.ndarray | None = ready
+        if single:  # an edge is in one list only, which may be that of a vertex without a colour, or with one
+            chosen = None if int(resident.read(last)[1]) == number else open
+        for name in names:
+            resident.sweep(name, palette.tell_behind, told, chosen, join=join_falls)
+        if not (resident.on_gpu or single):
+            _go_on_alone(session, alone, color, window, left, ready, following)
+    if int(last[0]) != most:
+        resident.forget(window, left, ready, following, open)
+    return int(last[0])
 
 
 def _go_on_alone(

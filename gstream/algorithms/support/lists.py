@@ -7,13 +7,14 @@ that say where each list is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.hostcode.adjacency import find_places
 from gstream.hostcode.bitmaps import count_bits, list_bits, set_bits
@@ -135,6 +136,19 @@ class OneThread:
         if self.lists is None:
             self.lists = self._open()
         return bool(self.lists)
+
+    def first_on_gpu(
+        self, rounds: Callable[[Resident, int | None], int], arrays: tuple[np.ndarray, ...], may_leave: bool = True
+    ) -> int:
+        """rounds(resident, most) makes rounds until there is nothing to do, or `most`, and returns how many. Called
+        with the arrays on a GPU, if one may keep them, then on the host if the GPU left the rest. All rounds."""
+        with Resident(self._session, *arrays) as resident:
+            most = self.rounds_before() if resident.on_gpu and may_leave else None
+            made = rounds(resident, most)
+        if made == most:
+            with Resident(self._session) as resident:
+                made += rounds(resident, None)
+        return made
 
     @property
     def of_first(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -158,11 +158,8 @@ def run_levels(session: Session, weighted: bool = False) -> Answer:
     distance = np.zeros(vertices if weighted else 0)
     bits, following = bitmap(vertices), bits_where(left == 0)
     session.reserve(left, level, distance, bits, following)
-    arrays = (left, level, distance, bits, following)
     with OneThread(session, ["out"], vertices * session.id_dtype.itemsize, weighted) as alone:
-        rounds = _peel(session, alone, 0, weighted, arrays, True)
-        if following.any():  # too many for a GPU
-            rounds = _peel(session, alone, rounds, weighted, arrays, False)
+        rounds = _peel(alone, weighted, left, level, distance, bits, following)
     if left.any():
         raise _cycle(session, left)
     longest = float(distance.max(initial=0.0)) if weighted else max(0, rounds - 1)
@@ -173,14 +170,15 @@ def run_levels(session: Session, weighted: bool = False) -> Answer:
 
 
 def _peel(
-    session: Session, alone: OneThread, done: int, weighted: bool, arrays: tuple[np.ndarray, ...], gpu: bool
-) -> int:
-    """Peel levels from number `done` on, until `following` is empty, or there are too many for a GPU; all levels.
-    arrays: left, level, distance, bits, following, of which a GPU may have copies meanwhile."""
-    left, level, distance, bits, following = arrays
-    last, items = np.zeros(1, np.uint64), -(-len(bits) // ROW)
-    with Resident(session, *((*arrays, last) if gpu else ())) as resident:
-        for number in resident.rounds(last, alone.rounds_before() if resident.on_gpu else None):
+    alone: OneThread, weighted: bool, left: np.ndarray, level: np.ndarray, distance: np.ndarray, bits: np.ndarray,
+    following: np.ndarray,
+) -> int:  # fmt: skip
+    """Peel level after level, from the vertices of `following` on; how many levels there are."""
+    last, items, done = np.zeros(1, np.uint64), -(-len(bits) // ROW), 0
+
+    def rounds(resident: Resident, most: int | None) -> int:
+        nonlocal done  # levels before the first round, and those of the one thread
+        for number in resident.rounds(last, most):
             resident.each(take_level, items, number, done, following, bits, level, last, items=len(bits))
             if weighted:
                 resident.sweep("out", reach_out, (bits, distance), bits)
@@ -189,7 +187,11 @@ def _peel(
                 fallen = (left, level, distance)
                 done = alone.go_on(peel_alone, due, alone.of_first, fallen, following, number + done) - number
         resident.forget(bits)
-    return int(last[0]) + done
+        done += int(last[0])
+        return int(last[0])
+
+    alone.first_on_gpu(rounds, (left, level, distance, bits, following, last))
+    return done
 
 
 def _cycle(session: Session, left: np.ndarray) -> InputError:
