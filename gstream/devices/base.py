@@ -44,10 +44,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gstream.devices.autonomous import Made, Rules
-from gstream.devices.device_stats import DeviceStats
-from gstream.devices.early_pull import Repeat
-from gstream.devices.job import DevicePlan, Job, Range, Step
+from gstream.devices.job import DevicePlan, DeviceStats, Job, Made, Range, Repeat, Rules, Step
 from gstream.devices.page_kernel import PageKernel
 from gstream.devices.vertices import Vertices
 from gstream.hostcode.generate import BLOCK

@@ -1,9 +1,11 @@
-"""What the driver tells devices: a plan for the memory of each, the job, and the step that pages are for."""
+"""What the driver tells devices (a plan for the memory of each, the job, the step that pages are for), and what they
+say of their work.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from gstream.paging.page_table import PageTable
 from pagestore.errors import ResourceError
 
 Range = tuple[int, int]  # of vertices: first, and the one behind the last
+DIRECTIONS = ("push", "pull")
 
 
 class DeviceMemoryError(ResourceError):
@@ -47,15 +50,15 @@ class DevicePlan:
     far as is known.
     """
 
-    resident: bool
-    message: bool
-    source_copy: bool
-    chunk: int
-    reach: int
-    heads: bool
-    open_bits: bool
-    senders: int
-    receivers: int
+    resident: bool = True
+    message: bool = False
+    source_copy: bool = False
+    chunk: int = 0
+    reach: int = 0
+    heads: bool = False
+    open_bits: bool = False
+    senders: int = 0
+    receivers: int = 0
     held_bits: bool = False
     by_degree: bool = False
     streams: int = 1
@@ -98,3 +101,77 @@ class Step:
     listed: np.ndarray | None = None
     skip: int = 0
     remain: bool = False
+
+
+@dataclass
+class DeviceStats:
+    """Counted by a device, read by the driver when all devices are in order.
+
+    merge_seconds: spent on `reduce` and `gather`; messages that `apply` writes to peers take none of it.
+    """
+
+    pages: int = 0
+    pages_moved: int = 0
+    pages_in_place: int = 0
+    bytes_moved: int = 0
+    attribute_bytes: int = 0
+    edges: int = 0
+    cache_hits: int = 0
+    cache_misses: int = 0
+    merge_seconds: float = 0.0
+
+
+class Repeat(Protocol):
+    """A pull of SUM over pages that all stay on a device, queued when it is not known yet that it has to be
+    (gstream.engine.early_pull)."""
+
+    def ask(self, frontier: bool) -> None:
+        """Queue what the next frontier(False, None), or else `tally`, says: that waits for nothing queued later."""
+
+    def retract(self) -> None:
+        """What was queued since is not wanted: it ends, and is not counted."""
+
+
+@dataclass
+class Rules:
+    """What the choice of directions goes by where no page has to move (gstream.engine.direction.Chooser), as it stands.
+
+    tables: of a push and a pull, None where the program does not go that way; heads: vertices from 0 on that have
+    some; all_edges, few, alpha: of the graph and the rule. The others change from superstep to superstep: vertices and
+    edges of the frontier, unexplored to last_vertices as the chooser has them, and stale, as the driver.
+    """
+
+    tables: tuple[PageTable | None, PageTable | None]
+    heads: int
+    all_edges: int
+    few: int
+    alpha: int
+    vertices: int
+    edges: int
+    unexplored: int
+    pulled: int
+    last_vertices: int
+    stale: int
+
+    @property
+    def ways(self) -> int:
+        """Bit 0: it may push; bit 1: it may pull."""
+        return sum(1 << number for number, table in enumerate(self.tables) if table is not None)
+
+    def take(self, told: dict[str, int]) -> None:
+        """Go on from a superstep that was not made."""
+        for name in ("vertices", "edges", "unexplored", "pulled", "last_vertices", "stale"):
+            setattr(self, name, told[name])
+
+
+@dataclass
+class Made:
+    """Supersteps that were made. told: of each of them and of the one after, by what it is; looked and pages are
+    of the one before it. blocked: the direction of the one after, which needs a page that is not on the device."""
+
+    told: list[dict[str, int]] = field(default_factory=list)
+    blocked: str | None = None
+
+    @property
+    def count(self) -> int:
+        return max(0, len(self.told) - 1)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 
-from gstream.devices.autonomous import DIRECTIONS, Made, Rules
 from gstream.devices.base import Device
+from gstream.devices.job import DIRECTIONS, Made, Rules
 from gstream.engine.direction import ALPHA, BETA, Frontier
 from gstream.engine.run_state import RunState
 from gstream.paging.page_table import PageTable

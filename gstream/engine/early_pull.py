@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gstream.devices.early_pull import Repeat
-from gstream.devices.job import Step
+from gstream.devices.job import Repeat, Step
 from gstream.engine.demand import Demand
 from gstream.engine.run_state import RunState
 

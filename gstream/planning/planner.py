@@ -284,9 +284,7 @@ def make_sweep_plan(
     spare = max(0, capacity - streams * batch * page) if options.cache_policy else 0
     cached = slots_of_sweep(tables, known or {}, spare, (partition, number), weights)
     return DevicePlan(
-        resident=True, message=False, source_copy=False, chunk=0, reach=0, heads=False, open_bits=False, senders=0,
-        receivers=0, streams=streams, batch_pages=batch, cache_pages=cached, policy=options.cache_policy,
-        micro=options.micro,
+        streams=streams, batch_pages=batch, cache_pages=cached, policy=options.cache_policy, micro=options.micro
     )  # fmt: skip
 
 

@@ -17,9 +17,8 @@ from collections.abc import Callable
 import numpy as np
 
 from gstream.devices.batch_ring import BatchRing, Placement, cut_by_reach
-from gstream.devices.early_pull import Repeat
 from gstream.devices.host.vertex_state import records_of
-from gstream.devices.job import DevicePlan, Job, Step
+from gstream.devices.job import DevicePlan, Job, Repeat, Step
 from gstream.devices.page_kernel import PageKernel
 from gstream.hostcode.parts import make_parts
 from gstream.paging.page_source import POISON, Batch, nothing

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from drawn import Drawn, make_graphs, run_components
 from engine_graphs import InDegree
+from moving import check_moving
 from visible import NEEDS_GPU, gpus
 
 from gstream.devices.gpu.driver import Gpu
@@ -171,6 +172,13 @@ def test_less_memory_than_it_seemed(store, expected, monkeypatch):
         found = engine.run(PageRank(tolerance=0.0), max_supersteps=5)
     assert least
     np.testing.assert_allclose(found.value, expected["pagerank"].value, rtol=1e-5)
+
+
+@pytest.mark.parametrize("devices", DEVICES[1:])
+@pytest.mark.parametrize("cache", ["auto", "0"])
+def test_pages_may_change_gpus_between_supersteps(store, devices, cache):
+    for make in (lambda: PageRank(tolerance=0.0), lambda: BFS(source=3), lambda: SSSP(source=3)):
+        check_moving(store, make(), RunOptions(devices=[devices], cache=cache))
 
 
 def test_traces_have_spans_of_streams(store):

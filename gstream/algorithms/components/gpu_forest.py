@@ -86,7 +86,7 @@ class GpuForest:
                 labels = self.labels_here and not self.trees  # the first one's forest is the answer
                 self.trees.append(Tree(device, self.vertices, linked, shape, piece, labels))
             if self.natural is not None:
-                self.trees[0].upload("natural_ids", self.natural)
+                self.trees[0].borrow("natural_ids", self.natural)
         except BaseException:
             self.free()
             raise
@@ -233,5 +233,5 @@ class GpuForest:
 
     def free(self) -> None:
         for tree in self.trees:
-            tree.free()
+            tree.close()
         self.session.engine.beside_device_bytes = 0

@@ -71,7 +71,7 @@ class Resident:
                 if error is None:
                     gpu.bring_back()
             finally:
-                gpu.free()
+                gpu.close()
 
     def rounds(self, last: np.ndarray, most: int | None = None) -> Iterator[int]:
         """1, 2, 3, ... up to a round that found nothing to do, or `most`.
@@ -136,7 +136,7 @@ class Resident:
         try:
             gpu.bring_back()
         finally:
-            gpu.free()
+            gpu.close()
         return False
 
     def _queue(self, gpu: GpuArrays, name: str, kernel: RecordKernel, arrays: tuple[Any, ...]) -> bool:

@@ -11,25 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from gstream.devices.autonomous import (
-    COURSE_WORDS,
-    DIRECTIONS,
-    FRONTIER,
-    NO_WAY,
-    PULLS,
-    REOPENS,
-    RULES,
-    STALE,
-    TOLD,
-    WANTED,
-    WAY_WORDS,
-    WAYS,
-    Made,
-    Rules,
-)
 from gstream.devices.base import Device
-from gstream.devices.gpu.page_pool import AT_ONCE, PagePool
+from gstream.devices.gpu.page_pool import AT_ONCE, COURSE_WORDS, TOLD, WAY_WORDS, WAYS, PagePool
 from gstream.devices.gpu.vertex_state import GpuState
+from gstream.devices.job import DIRECTIONS, Made, Rules
+
+NO_WAY = 2  # in place of a direction: there is no superstep
+PULLS, REOPENS, STALE, WANTED, RULES = 1, 2, 3, 7, 10  # where things are in struct Course, as WAYS
+FRONTIER = WAYS + 2 * WAY_WORDS + 2
 
 
 def run(device: Device, state: GpuState, pool: PagePool, rules: Rules, first: int, limit: int | None) -> Made | None:

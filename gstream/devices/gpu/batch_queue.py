@@ -4,61 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from gstream.devices.base import Device
 from gstream.devices.batch_ring import Placement, cut_by_reach
-from gstream.devices.gpu.driver import LARGEST_ADDRESS, Gpu, Launcher, suspects
-from gstream.devices.gpu.page_pool import GpuTable, PagePool
-from gstream.devices.gpu.stream_lane import Lane, Mark, Spans
+from gstream.devices.gpu.driver import Gpu, suspects
+from gstream.devices.gpu.memory import in_context
+from gstream.devices.gpu.page_pool import Launch, PagePool, is_run
+from gstream.devices.gpu.stream_lane import Lane, Mark, Spans, span_of
 from gstream.paging.page_source import Batch
 from gstream.paging.page_table import NO_PAGES, PageTable
-from pagestore.concurrency import cached_property
-
-
-@dataclass(frozen=True)
-class Launch:
-    """Pages that are to be processed: numbers int64[n], ascending, of one topology, in rows int64[n].
-
-    words, weights: addresses of row 0 of the pages and of what is beside them, on the GPU or in pinned host memory;
-    claims: address of Claims in cuda/pages.cuh that no launch under way has;
-    entries, base: see Pool in cuda/pages.cuh; the address is 0 where there are none, and base may be negative then.
-    lane: None for cached pages. far: the pages are in host memory.
-    """
-
-    words: int
-    weights: int
-    claims: int
-    table: GpuTable
-    numbers: np.ndarray
-    rows: np.ndarray
-    entries: int
-    base: int
-    lane: Lane | None
-    far: bool = False
-
-    def arguments(self) -> tuple[int, ...]:
-        """The first arguments of every kernel over pages, from words to part_count."""
-        first, count = self.parts
-        page_words, base = self.table.table.layout.words, self.base & LARGEST_ADDRESS
-        where = (self.words, self.weights, page_words, self.entries, base, self.far, self.table.first_vertex.address)
-        return (*where, self.table.parts.address, first, count, self.claims)
-
-    @cached_property
-    def parts(self) -> tuple[int, int]:
-        """First part, where there are no entries, and number of parts."""
-        part_of, numbers = self.table.part_of, self.numbers
-        if self.entries:
-            return 0, int((part_of[numbers + 1] - part_of[numbers]).sum())
-        first = int(part_of[numbers[0]])
-        return first, int(part_of[numbers[-1] + 1]) - first
-
-    def blocks(self, kernel: Launcher) -> int:
-        """How many of a kernel's blocks there is work for: a warp takes a part."""
-        return kernel.blocks(self.parts[1])
 
 
 class Work(Protocol):
@@ -91,7 +48,7 @@ class Work(Protocol):
 
 
 class BatchQueue:
-    """Queues launches of one job or sweep; `device`: whose figures count. Call with the GPU's context current."""
+    """Queues launches of one job or sweep; `device`: whose figures count. Made and closed in the GPU's context."""
 
     def __init__(self, gpu: Gpu, device: Device, pool: PagePool, work: Work, spans: Spans | None) -> None:
         self.gpu, self.device, self.pool, self.work, self._spans = gpu, device, pool, work, spans
@@ -102,6 +59,11 @@ class BatchQueue:
         self._sweep: tuple[np.ndarray, Launch, Placement] | None = None  # the same, over pages that keep their slots
         self._busy = False  # whether batches were queued that are not known to be over
 
+    def absent(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
+        """Those of the pages (int64[n], ascending) that no slot holds, or will when what is queued is over."""
+        return self.pool.ring.absent(numbers, table)
+
+    @in_context
     def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
         """Queue one launch over the pages (int64[n], ascending) that are cached; the others, to be submitted."""
         if (again := self.again(table, numbers)) is not None:
@@ -118,10 +80,7 @@ class BatchQueue:
         if self.work.reach:
             self._submit_held_by_reach(table, held, place)
             return numbers[~found]
-        known, stream = self.pool.tables[table.name], self.work.stream
-        moved = not follows(held, place.rows)
-        where = known.put_entries(held, place.rows, stream) if moved else (0, int(held[0] - place.rows[0]))
-        launch = Launch(*self._here, self.pool.held_claims, known, held, place.rows, *where, None)
+        launch = self.pool.launch(table, held, place.rows, stream=self.work.stream)
         self._launch_held(launch, place)
         if len(held) == len(numbers) and self.pool.ring.stays(table):
             self._sweep = numbers, launch, place
@@ -129,9 +88,8 @@ class BatchQueue:
 
     def _launch_held(self, launch: Launch, place: Placement) -> None:
         stream, name = self.work.stream, launch.table.table.name
-        begin = self._mark(stream)
-        self.work.queued.append(self._launch(launch, stream))
-        self._span("cached pages", f"kernel: {len(launch.numbers)} cached pages of {name}", begin, stream)
+        with span_of(self._spans, "cached pages", f"kernel: {len(launch.numbers)} cached pages of {name}", stream):
+            self.work.queued.append(self._launch(launch, stream))
         self._held_over.record(stream)
         self._held_ticket = self.pool.ring.ticket(place)
 
@@ -157,11 +115,7 @@ class BatchQueue:
             lane.wait()
             self._run(table, piece, Placement(stream, rows, [], rows), lane)
 
-    @property
-    def _here(self) -> tuple[int, int]:
-        """Addresses of the pool's pages and weights."""
-        return self.pool.pages.address, self.pool.weights.address
-
+    @in_context
     def submit_in_place(self, batch: Batch) -> None:
         """Queue one launch over pages in pinned host memory, whose addresses are the same to a GPU."""
         lane, known = self.pool.far, self.pool.tables[batch.table.name]
@@ -173,6 +127,7 @@ class BatchQueue:
         self._queue_kernel(launch, lane, "in place")
         lane.ticket = self.pool.ring.ticket(Placement(self.pool.ring.streams, NO_PAGES, [], NO_PAGES))
 
+    @in_context
     def submit(self, batch: Batch) -> None:
         """Queue copies and kernel of a batch; `batch.done` is called when its host memory has been read."""
         try:
@@ -207,6 +162,7 @@ class BatchQueue:
             self.device.stats.pages += len(piece)
             self._run(table, piece, place, lane)
 
+    @in_context
     def submit_ahead(self, batch: Batch) -> bool:
         """Copy a batch that the next step will ask for, so that the link is busy while vertices are; False: no room.
 
@@ -254,28 +210,21 @@ class BatchQueue:
             for ticket, over in [*users, (self._held_ticket, self._held_over)]:
                 if ticket in place.waits:
                     stream.wait_for_event(over)
-        begin = self._mark(stream)
-        for low, high in runs(to, source):
-            part = slice(int(source[low]), int(source[low]) + high - low)
-            at = int(to[low])
-            self.gpu.write(pool.pages.address + at * table.page_bytes, batch.pages[part], stream)
-            if batch.weights is not None:
-                assert pool.weights.nbytes, "pages with weights for work without"
-                where = pool.weights.address + at * table.weight_page_bytes
-                self.gpu.write(where, batch.weights[part], stream)
-        self._span("copies", f"copy: {len(numbers)} pages of {table.name}", begin, stream)
+        with span_of(self._spans, "copies", f"copy: {len(numbers)} pages of {table.name}", stream):
+            for low, high in runs(to, source):
+                part = slice(int(source[low]), int(source[low]) + high - low)
+                at = int(to[low])
+                self.gpu.write(pool.pages.address + at * table.page_bytes, batch.pages[part], stream)
+                if batch.weights is not None:
+                    assert pool.weights.nbytes, "pages with weights for work without"
+                    where = pool.weights.address + at * table.weight_page_bytes
+                    self.gpu.write(where, batch.weights[part], stream)
         lane.copied.record(stream)
         lane.stream.wait_for_event(lane.copied)
 
     def _run(self, table: PageTable, numbers: np.ndarray, place: Placement, lane: Lane) -> None:
         """Queue the kernel of pages that are being copied to the lane's rows, or that were there."""
-        known, rows = self.pool.tables[table.name], place.rows
-        if follows(numbers, rows):
-            where = 0, int(numbers[0] - rows[0])
-        else:
-            where = lane.put_entries(known.entries_of(numbers, rows))
-        launch = Launch(*self._here, lane.claims, known, numbers, rows, *where, lane)
-        self._queue_kernel(launch, lane, f"stream {place.stream}")
+        self._queue_kernel(self.pool.launch(table, numbers, place.rows, lane), lane, f"stream {place.stream}")
         lane.ticket = self.pool.ring.ticket(place)
 
     def _queue_kernel(self, pages: Launch, lane: Lane, track: str) -> None:
@@ -283,9 +232,9 @@ class BatchQueue:
         self._busy = True
         if self.work.ready is not None:
             lane.stream.wait_for_event(self.work.ready)
-        begin = self._mark(lane.stream)
-        lane.what = self._launch(pages, lane.stream)
-        self._span(track, f"kernel: {len(pages.numbers)} pages of {pages.table.table.name}", begin, lane.stream)
+        name = f"kernel: {len(pages.numbers)} pages of {pages.table.table.name}"
+        with span_of(self._spans, track, name, lane.stream):
+            lane.what = self._launch(pages, lane.stream)
         lane.over.record(lane.stream)
         lane.used = True
 
@@ -299,13 +248,6 @@ class BatchQueue:
             raise self.gpu.failure(what, error) from error
         return what
 
-    def _mark(self, stream: Any) -> Any:
-        return None if self._spans is None else self._spans.mark(stream)
-
-    def _span(self, track: str, name: str, begin: Any, stream: Any) -> None:
-        if self._spans is not None:
-            self._spans.add(track, name, begin, self._spans.mark(stream))
-
     def _let_go(self, all_of_them: bool = False) -> None:
         """Tell the sources of batches whose copies are over."""
         while self._letting_go and (all_of_them or self._letting_go[0][0].copied.query()):
@@ -316,6 +258,7 @@ class BatchQueue:
         while any(waiting is lane for waiting, _ in self._letting_go):
             self.make_room()
 
+    @in_context
     def make_room(self) -> None:
         """Let the oldest batch get past its copy."""
         if self._letting_go:
@@ -323,6 +266,7 @@ class BatchQueue:
             self.gpu.company.wait_event(lane.copied)
             done()
 
+    @in_context
     def settle(self) -> None:
         """Return when all batches are over; launches on the work's stream, and copies ahead, go on."""
         if self._busy:
@@ -332,6 +276,7 @@ class BatchQueue:
                 lane.ticket = -1
             self._let_go(all_of_them=True)
 
+    @in_context
     def finish(self) -> None:
         """Return when all launches are over; copies ahead go on."""
         self.settle()
@@ -348,12 +293,14 @@ class BatchQueue:
         if self._spans is not None:
             self._spans.flush()
 
+    @in_context
     def arrive(self) -> None:
         """Mark how far the work's stream is, once all batches are over."""
         self.settle()
         with self.gpu.suspecting(self.work.queued):
             self.met.event.record(self.work.stream)
 
+    @in_context
     def depend(self, others: Sequence[Mark]) -> None:
         """Have what is queued next come after what the others' marks stand for."""
         with self.gpu.suspecting(self.work.queued):
@@ -381,19 +328,9 @@ class BatchQueue:
             self.met.free()
 
 
-def follows(numbers: np.ndarray, rows: np.ndarray) -> bool:
-    """Whether pages (int64[n], ascending) and their rows are both without gaps."""
-    return int(numbers[-1] - numbers[0]) == len(numbers) - 1 and is_run(rows)
-
-
 def runs(to: np.ndarray, source: np.ndarray) -> list[tuple[int, int]]:
     """Ranges of indices in which rows are neighbours on both sides, which one copy moves."""
     if is_run(to) and is_run(source):
         return [(0, len(to))]
     breaks = (np.flatnonzero((np.diff(to) != 1) | (np.diff(source) != 1)) + 1).tolist()
     return list(zip([0, *breaks], [*breaks, len(to)], strict=True))
-
-
-def is_run(rows: np.ndarray) -> bool:
-    """Whether rows (int64[n], distinct) are neighbours in ascending order."""
-    return int(rows[-1] - rows[0]) == len(rows) - 1 and bool((rows[1:] > rows[:-1]).all())

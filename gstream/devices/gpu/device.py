@@ -8,26 +8,24 @@ again its last batch must be over: one a stream is in flight. Page kernels witho
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
 from gstream.devices.attributes import message_dtype, needed_degrees, whole_degrees
-from gstream.devices.autonomous import Made, Rules
 from gstream.devices.base import Device
-from gstream.devices.early_pull import Repeat
 from gstream.devices.gpu import autonomous
-from gstream.devices.gpu.batch_queue import BatchQueue, Launch
+from gstream.devices.gpu.batch_queue import BatchQueue
 from gstream.devices.gpu.driver import DeviceError, Gpu, never_free
 from gstream.devices.gpu.exchange import PeerExchange
-from gstream.devices.gpu.page_pool import PagePool
+from gstream.devices.gpu.memory import in_context
+from gstream.devices.gpu.page_pool import Launch, PagePool
 from gstream.devices.gpu.program_work import ProgramWork
 from gstream.devices.gpu.stream_lane import Spans, Stopwatch
 from gstream.devices.gpu.uploads import Uploads
 from gstream.devices.gpu.vertex_state import GpuState
 from gstream.devices.host.device import HostDevice
-from gstream.devices.job import DevicePlan, Job, Step
+from gstream.devices.job import DevicePlan, Job, Made, Repeat, Rules, Step
 from gstream.devices.page_kernel import PageKernel
 from gstream.paging.page_source import Batch, nothing
 from gstream.paging.page_table import PageTable
@@ -170,10 +168,11 @@ class GpuDevice(Device):
         self._in_the_end(self._end_job)
 
     def _end_job(self) -> None:
-        with ExitStack() as undo:
-            undo.callback(self._forget_job)  # also where Ctrl-C comes meanwhile
+        try:
             if self._queue is not None:
                 self._queue.close()
+        finally:  # also where Ctrl-C comes meanwhile
+            self._forget_job()
 
     def _forget_job(self) -> None:
         self.gpu.synchronize()
@@ -224,64 +223,56 @@ class GpuDevice(Device):
 
     # Batches
 
+    @property
+    def _pages(self) -> BatchQueue | HostDevice:
+        """What pages are submitted to: the GPU's queue, or the host's cores in a sweep that has no work for GPUs."""
+        found = self._queue or self._sweeper
+        assert found is not None, "no job is attached, and no sweep has begun"
+        return found
+
+    @in_context
     def begin(self, step: Step) -> None:
-        with self.gpu:
-            self.work.begin(step)
+        self.work.begin(step)
 
     def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
-        if self._queue is None:  # a sweep on the host's cores
-            return numbers
-        with self.gpu:
-            return self._queue.submit_held(table, numbers)
+        return self._pages.submit_held(table, numbers)
 
     def absent(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
-        return numbers if self._queue is None else self.pool.ring.absent(numbers, table)
+        return self._pages.absent(table, numbers)
 
     def submit(self, batch: Batch) -> None:
-        if self._queue is None:
-            assert self._sweeper is not None, "no job is attached, and no sweep has begun"
-            self._sweeper.submit(batch)
-            return
-        with self.gpu:
-            self._queue.submit(batch)
+        self._pages.submit(batch)
 
     def submit_in_place(self, batch: Batch) -> None:
-        with self.gpu:
-            self.queue.submit_in_place(batch)
+        self._pages.submit_in_place(batch)
 
     def submit_ahead(self, batch: Batch) -> bool:
-        if self._queue is None:
-            return False
-        with self.gpu:
-            return self._queue.submit_ahead(batch)
+        return self._pages.submit_ahead(batch)
 
     def make_room(self) -> None:
         if self._queue is not None:
-            with self.gpu:
-                self._queue.make_room()
+            self._queue.make_room()
 
     def finish(self) -> None:
         if self._queue is not None:
-            with self.gpu:
-                self._queue.finish()
+            self._queue.finish()
 
     def settle(self) -> None:
         """Return when all batches are over: what works on vertices is in order on one stream."""
         if self._queue is not None:
-            with self.gpu:
-                self._queue.settle()
+            self._queue.settle()
 
+    @in_context
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
-        with self.gpu:
-            looked, found = self.state.frontier(edges, table)
-            self._count(looked)
-            return found
+        looked, found = self.state.frontier(edges, table)
+        self._count(looked)
+        return found
 
+    @in_context
     def tally(self) -> int:
-        with self.gpu:
-            edges, changed = self.state.take_counts()
-            self._count(edges)
-            return changed
+        edges, changed = self.state.take_counts()
+        self._count(edges)
+        return changed
 
     def _count(self, edges: int) -> None:
         self.stats.edges += edges
@@ -291,9 +282,9 @@ class GpuDevice(Device):
     def repeat(self, table: PageTable, numbers: np.ndarray) -> Repeat | None:
         return None if (again := self.queue.again(table, numbers)) is None else GpuRepeat(self, again[0])
 
+    @in_context
     def run_ahead(self, rules: Rules, first: int, limit: int | None) -> Made | None:
-        with self.gpu:
-            return autonomous.run(self, self.state, self.pool, rules, first, limit)
+        return autonomous.run(self, self.state, self.pool, rules, first, limit)
 
     def begin_sweep(self, kernel: PageKernel, tables: dict[str, PageTable], plan: DevicePlan) -> None:
         self._check()
@@ -322,7 +313,7 @@ class GpuDevice(Device):
 
 
 class GpuRepeat:
-    """A gstream.devices.early_pull.Repeat: the last launch over pages that all stay on the GPU, once more."""
+    """A gstream.devices.job.Repeat: the last launch over pages that all stay on the GPU, once more."""
 
     def __init__(self, device: GpuDevice, launch: Launch) -> None:
         self._device, self._launch = device, launch

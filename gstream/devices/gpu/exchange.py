@@ -63,11 +63,9 @@ class PeerExchange(Exchange):
             peers[0].settle()
         elif self._resident:
             for peer in peers:
-                with peer.gpu:
-                    peer.queue.arrive()
+                peer.queue.arrive()
             for peer in peers:
-                with peer.gpu:
-                    peer.queue.depend([other.queue.met for other in peers if other is not peer])
+                peer.queue.depend([other.queue.met for other in peers if other is not peer])
         else:
             for peer in peers:
                 peer.finish()

@@ -12,6 +12,7 @@ import numpy as np
 from gstream.cudacode.generate import UnitShape, unit_of_components
 from gstream.devices.gpu.device import GpuDevice
 from gstream.devices.gpu.driver import Array, DeviceError
+from gstream.devices.gpu.memory import Memory
 from gstream.devices.gpu.stream_lane import span_of
 
 BLOCKS_A_PROCESSOR = 16
@@ -21,7 +22,7 @@ MOST_SAMPLES = 256  # threads of the one block that compares them
 Share = tuple[str, np.ndarray, int]  # heads id[n, 4] of vertices from the number on, and the name of their copy
 
 
-class Tree:
+class Tree(Memory):
     """One GPU's copy of the forest. Calls only queue what they do, but for those that answer with numbers or arrays,
     and those that take two trees."""
 
@@ -30,37 +31,30 @@ class Tree:
     ) -> None:
         """linked: vertices from this one on have no edges, and stay trees of their own. piece: bytes of what is copied
         at once from forests whose memory can't be read; 0 where all can be. labels: whether `label` will be called."""
-        self.device, self.gpu, self.vertices, self.dtype = device, device.gpu, vertices, shape.id_dtype
+        super().__init__(device.gpu)
+        self.device, self.vertices, self.dtype = device, vertices, shape.id_dtype
         self.linked = linked
         unit = unit_of_components(shape)
         with self.gpu, ExitStack() as undo:
             self.kernels = self.gpu.load(unit)
             self.stream = self.gpu.stream()
-            self.arrays: list[Array] = []
-            undo.callback(self._let_go)
-            self.parent, self._counts = self._take(vertices, self.dtype), self._take(len(COUNTS), np.uint64)
+            undo.callback(self.let_go)
+            self.parent, self._counts = self.take(vertices, self.dtype), self.take(len(COUNTS), np.uint64)
             self.counter, self._outside, self._trees = map(self._counts.at, range(len(COUNTS)))
             self._told = np.zeros(len(COUNTS), np.int64)
-            self.bits = self._take((linked + 63) // 64, np.uint64)
-            self.piece = self._take(piece // self.dtype.itemsize, self.dtype)
-            self.least = self._take(linked if labels else 0, self.dtype)
-            self.giant = self._take(1, np.uint64)
+            self.bits = self.take((linked + 63) // 64, np.uint64)
+            self.piece = self.take(piece // self.dtype.itemsize, self.dtype)
+            self.least = self.take(linked if labels else 0, self.dtype)
+            self.giant = self.take(1, np.uint64)
             self._numbers = self.gpu.pinned(len(COUNTS), np.int64)
             self.gpu.fill(self._counts, 0, self.stream)
             self.launch("make_trees_kernel", vertices, self.parent.address, vertices)
             self.stream.synchronize()
             undo.pop_all()
 
-    def _let_go(self) -> None:
-        """Raises nothing: an error of CUDA that shows here follows one that is on its way."""
-        with suppress(self.gpu.cuda.Error):
-            for array in self.arrays:
-                array.free()
+    def free(self) -> None:
+        super().free()
         self.stream = None
-
-    def _take(self, count: int, dtype: Any) -> Array:
-        self.arrays.append(self.gpu.empty(count, dtype))
-        return self.arrays[-1]
 
     def launch(self, name: str, count: int, *arguments: Any) -> None:
         """A kernel of one thread an element, or fewer."""
@@ -77,7 +71,7 @@ class Tree:
             self.stream.synchronize()  # the mark behind the last copy, too
             self.device.spans.flush()
 
-    def upload(self, name: str, values: np.ndarray) -> Array:
+    def borrow(self, name: str, values: np.ndarray) -> Array:
         """The GPU's copy of an array of the store's (Uploads' name); counted where it has to move."""
         with self.gpu:
             array, moved = self.device.uploads.get(name, values)
@@ -94,7 +88,7 @@ class Tree:
         count = max(0, min(len(heads), self.linked - first))  # in natural order some behind it are empty
         seconds = self.least.address if alone else 0
         with self.gpu:
-            array = self.upload(name, heads)
+            array = self.borrow(name, heads)
             given = (self.parent.address, array.address, first, count)
             if plant and columns == (0, 1):
                 self.launch("plant_kernel", count, *given, seconds, self.counter)
@@ -137,7 +131,7 @@ class Tree:
 
     def mark_long(self, name: str, degree: np.ndarray, least: int) -> None:
         """The same for vertices with `least` edges or more."""
-        self._mark(0, 0, self.upload(name, degree).address, least)
+        self._mark(0, 0, self.borrow(name, degree).address, least)
 
     def _mark(self, heads: int, rows: int, degree: int, least: int) -> None:
         with self.gpu:
@@ -164,7 +158,7 @@ class Tree:
         natural: id[V], None where natural indices are store IDs. unless_outside: not where any vertex was marked.
         """
         with self.gpu:
-            names = 0 if natural is None else self.upload("natural_ids", natural).address
+            names = 0 if natural is None else self.borrow("natural_ids", natural).address
             self.gpu.fill(self.least, 0xFF, self.stream)
             unless = self._outside if unless_outside else 0
             self.launch(
@@ -211,7 +205,7 @@ class Tree:
             self._over()
             return found
 
-    def free(self) -> None:
+    def close(self) -> None:
         """Give its memory back. Raises nothing."""
         with suppress(DeviceError), self.gpu:
-            self._let_go()
+            self.let_go()

@@ -6,15 +6,15 @@ stream, that of launches over cached pages too; the driver's barriers stand betw
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from gstream.cudacode.generate import Unit, UnitShape, unit_of
 from gstream.devices.attributes import message_dtype, needed_degrees, whole_degrees
-from gstream.devices.gpu.counters import ANSWERS, Answers
 from gstream.devices.gpu.driver import Array, Gpu
+from gstream.devices.gpu.memory import Memory
 from gstream.devices.gpu.page_pool import GpuTable
 from gstream.devices.gpu.stream_lane import Spans, span_of
 from gstream.devices.gpu.uploads import Uploads
@@ -22,18 +22,20 @@ from gstream.devices.job import Job, Range
 from gstream.hostcode.generate import BLOCK
 
 HOT_SHARE = 0.775  # of a processor's shared memory: with more, L1, the rest, is halved, and a pull slower by a third
+ANSWERS = 4  # 8-byte numbers that kernels count in: active, their edges; edges looked at; held back
 VERTEX_BLOCKS_A_PROCESSOR = 16  # of kernels that take any launch
 
 
-class JobArrays:
+class JobArrays(Memory):
     """Arrays of one job on `gpu`, and `kernels` by name. tables: the directories of the pool that its pages lie in.
 
     What is queued is over after the stream's next synchronize. Call with the GPU's context current.
     """
 
     def __init__(self, gpu: Gpu, job: Job, tables: dict[str, GpuTable], uploads: Uploads, spans: Spans | None) -> None:
+        super().__init__(gpu)
         self._spans = spans
-        self.gpu, self.job, self.code, self.plan, self.tables = gpu, job, job.code, job.plan, tables
+        self.job, self.code, self.plan, self.tables = job, job.code, job.plan, tables
         code, plan, vertices = job.code, job.plan, job.vertices
         table = next(iter(job.tables.values()))
         weight = table.weight_dtype if code.uses_edge else None
@@ -51,61 +53,56 @@ class JobArrays:
         self._counted = False  # the frontier is, by `apply`
         self.strewn = True  # vertices of peers' slices may have got something here
         self.queued: list[str] = []  # kernels on the stream that are not known to be over
-        self.arrays: list[Array] = []
         self._extra: dict[str, Array] = {}  # small buffers that grow when needed
         self._staging: dict[str, np.ndarray] = {}  # pinned, which kernels read and write
-        self._told = Answers()
+        self._told: Any = None  # event: the answers that were asked for have come
+        self._asked: tuple[int, int] | None = None  # numbers on their way; kernels that were queued before them
         try:
             self._take_memory(uploads)
             if not code.in_place:
                 self.reset((0, self.room), 0)
             gpu.synchronize()
         except BaseException:
-            with suppress(gpu.cuda.Error):  # follows the one that is on its way
-                self.free()
+            self.let_go()
             raise
 
     def _take_memory(self, uploads: Uploads) -> None:
-        gpu, job, code, plan, vertices = self.gpu, self.job, self.code, self.plan, self.job.vertices
+        job, code, plan, vertices = self.job, self.code, self.plan, self.job.vertices
         self.active, self.next = self._make(self.words, np.uint64, 0), self._make(self.words, np.uint64, 0)
         self.open = self._make(self.words if plan.open_bits else 0, np.uint64, 0xFF)
         self.remain = self._make(self.words if plan.heads else 0, np.uint64, 0)
         self.held = self._make(self.words if plan.held_bits else 0, np.uint64, 0)
         nothing_yet = np.zeros((2, 2), np.uint64)  # two Pending of cuda/near.cu, which take turns
         nothing_yet.view(np.uint8)[:, 8:].view(code.got_dtype)[:, 0] = code.identity
-        self._pending, self._turn = self._keep(gpu.upload(nothing_yet if plan.held_bits else nothing_yet[:0])), 0
+        self._pending, self._turn = self.upload(nothing_yet if plan.held_bits else nothing_yet[:0]), 0
         self.value = self._make(self.room, code.value_dtype)
         self.got = self._make(0 if code.in_place else self.room, code.got_dtype)
         self.source = self._new_source()
         self.hot = self._hot_sources()
         self.partial_sums = self._make(-(-vertices // BLOCK) * len(code.totals), np.float64, 0)
-        self.members = self._keep(gpu.upload(code.members))
+        self.members = self.upload(code.members)
         self.answers = self._make(ANSWERS, np.uint64, 0)
         self.counter = self.answers.at(2)
         self._bind(uploads)
         self.heads_of: dict[str, tuple[Array, int]] = {}
         for name, (heads, skip) in job.host.heads.items():
-            self.heads_of[name] = (self._upload(uploads, f"heads/{name}", heads), skip)
+            self.heads_of[name] = (self._borrow(uploads, f"heads/{name}", heads), skip)
         self.carry = {
             name: self._make(0 if code.idempotent else known.carried, code.got_dtype, 0)
             for name, known in self.tables.items()
         }
 
     def _make(self, count: int, dtype: Any, byte: int | None = None) -> Array:
-        array = self._keep(self.gpu.empty(count, dtype))
+        array = self.take(count, dtype)
         if byte is not None:
             self.gpu.fill(array, byte, self.stream)
         return array
 
-    def _keep(self, array: Array) -> Array:
-        self.arrays.append(array)
-        return array
-
     def keep_table(self, words: list[int]) -> int:
         """Address of 8-byte words, there until the job ends."""
-        return self._keep(self.gpu.upload(np.array(words, np.uint64))).address
+        return self.upload(np.array(words, np.uint64)).address
 
-    def _upload(self, uploads: Uploads, name: str, values: np.ndarray) -> Array:
+    def _borrow(self, uploads: Uploads, name: str, values: np.ndarray) -> Array:
         array, moved = uploads.get(name, values)
         self.attribute_bytes += moved
         return array
@@ -136,13 +133,13 @@ class JobArrays:
             if name not in needs:
                 made[name] = self._make(0, values.dtype)
             elif name in whole:
-                made[name] = self._upload(uploads, name, values)
+                made[name] = self._borrow(uploads, name, values)
             else:
                 made[name] = self._make(self.room, values.dtype)
                 self._of_chunk.append((made[name], values))
         self.degree, self.in_degree = made["degree"], made["in_degree"]
         if self.plan.resident:
-            self.own = self._keep(self.gpu.upload(code.own))
+            self.own = self.upload(code.own)
             self.attribute_bytes += code.own.nbytes
         else:
             self.own = self._make(self.room * code.own.shape[1], code.own.dtype)
@@ -155,14 +152,13 @@ class JobArrays:
 
     @property
     def memory_bytes(self) -> int:
-        return sum(array.nbytes for array in (*self.arrays, *self._extra.values()))
+        return super().memory_bytes + sum(array.nbytes for array in self._extra.values())
 
     def free(self) -> None:
         """Give memory and stream back; nothing may be queued."""
-        for array in (*self.arrays, *self._extra.values()):
-            array.free()
-        self.arrays, self._extra, self.stream = [], {}, None
-        self._told.free()
+        self.arrays += self._extra.values()
+        super().free()
+        self._extra, self.stream, self._told = {}, None, None
 
     @property
     def context(self) -> bytes:
@@ -193,12 +189,17 @@ class JobArrays:
             have = self._extra[name] = self.gpu.empty(count, dtype)
         return have
 
+    def staging(self, name: str, count: int, dtype: Any = np.uint64) -> np.ndarray:
+        """Pinned host memory of at least `count` elements that goes by that name."""
+        have = self._staging.get(name)
+        if have is None or len(have) < count:
+            have = self._staging[name] = self.gpu.pinned(2 * count, dtype)
+        return have
+
     def put(self, name: str, values: np.ndarray) -> Array:
         """A few 8-byte `values` in a buffer of that name; queued. The last ones must have been used: peers meet without
         the driver, so a name is put once between two waits for the stream."""
-        staging = self._staging.get(name)
-        if staging is None or len(staging) < values.size:
-            staging = self._staging[name] = self.gpu.pinned(2 * values.size, values.dtype)
+        staging = self.staging(name, values.size, values.dtype)
         have = self.buffer(name, len(staging), values.dtype)
         staging[: values.size] = values
         self.copy_words(staging.ctypes.data, have.address, values.size)
@@ -206,9 +207,7 @@ class JobArrays:
 
     def get(self, array: Array, first: int, count: int) -> np.ndarray:
         """A few 8-byte elements of an array, after what is queued on the stream; good until the next call."""
-        staging = self._staging.get("answers")
-        if staging is None or len(staging) < count:
-            staging = self._staging["answers"] = self.gpu.pinned(2 * count, np.uint64)
+        staging = self.staging("got", count)
         self.copy_words(array.at(first), staging.ctypes.data, count)
         self.wait()
         return staging[:count].view(array.dtype)
@@ -222,7 +221,8 @@ class JobArrays:
         with self.gpu.suspecting(self.queued):
             self.gpu.company.wait_for(self.stream)
         self.queued.clear()
-        self._told.note_wait()
+        if self._asked is not None:
+            self._asked = self._asked[0], 0
 
     @property
     def messages(self) -> Array:

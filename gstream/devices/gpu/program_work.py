@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gstream.devices.gpu.batch_queue import Launch
+from gstream.devices.gpu.page_pool import Launch
 from gstream.devices.gpu.stream_lane import Lane
 from gstream.devices.gpu.tiles import PATIENCE, Tiles, tiles_of
 from gstream.devices.gpu.vertex_state import GpuState

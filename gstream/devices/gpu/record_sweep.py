@@ -6,95 +6,23 @@ after it. Where a GPU does not hold them, the host's cores sweep (gstream.algori
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from gstream.cudacode.generate import UnitShape
-from gstream.cudacode.records import UNIT_OF_ITEMS, bits_of, unit_of_records
-from gstream.devices.gpu.batch_queue import Launch
+from gstream.cudacode.records import UNIT_OF_ITEMS, unit_of_records
 from gstream.devices.gpu.device import GpuDevice
-from gstream.devices.gpu.driver import Array, DeviceError
+from gstream.devices.gpu.driver import DeviceError
+from gstream.devices.gpu.memory import Copies
+from gstream.devices.gpu.page_pool import Launch
 from gstream.devices.gpu.resident_arrays import GpuArrays
 from gstream.records import ItemKernel, RecordKernel, bytes_of
 
 Arrays = dict[str, Any]  # a kernel's arrays and numbers by name
 Join = Callable[[Arrays, list[Arrays]], None]  # writes to the first what several GPUs' copies of it come to
-
-
-class Copies:
-    """A kernel's arrays on one GPU. arguments: what its launches take; edges: of what they looked at, a counter.
-
-    resident: arrays that are there already; these are neither copied nor read back, nor freed.
-    """
-
-    def __init__(self, device: GpuDevice, arrays: Arrays, resident: GpuArrays | None = None) -> None:
-        self.gpu, self.arguments, self._resident = device.gpu, list[int](), set[str]()
-        self._held: dict[str, Array] = {}
-        self._sizes = {name: value.size for name, value in arrays.items() if isinstance(value, np.ndarray)}
-        known: dict[int, str] = {}  # an array may be given twice: a block that meets itself
-        try:
-            self.edges = self._upload("", np.zeros(1, np.uint64))
-            for name, value in arrays.items():
-                if isinstance(value, np.ndarray):
-                    there = None if resident is None else resident.find(value)
-                    if there is not None:
-                        self._held[name] = there
-                        self._resident.add(name)
-                    elif id(value) in known:
-                        self._held[name] = self._held[known[id(value)]]
-                    else:
-                        self._upload(name, value)
-                    known[id(value)] = name
-                    self.arguments += [self._held[name].address, value.size]
-                else:
-                    self.arguments.append(bits_of(value))
-            self.stream = self.gpu.stream() if resident is None else resident.stream
-        except BaseException:
-            self.free()
-            raise
-
-    def _upload(self, name: str, values: np.ndarray) -> Array:
-        whole = -(-values.nbytes // 4) * 4  # a word at the end of bytes, too: that is how one is swapped
-        self._held[name] = array = self.gpu.empty(whole // values.itemsize, values.dtype)
-        self.gpu.write(array.address, np.ascontiguousarray(values))
-        return array
-
-    def take_edges(self) -> int:
-        """Edges looked at, once what is queued is over."""
-        return int(self.gpu.read(self.edges.address, np.zeros(1, np.uint64), self.stream)[0])
-
-    def read(self, names: Iterable[str]) -> Arrays:
-        """The arrays of these names."""
-        found = Arrays()
-        for name in names:
-            array = self._held[name]
-            found[name] = self.gpu.fetch(array.address, self._sizes[name], array.dtype, self.stream)
-        return found
-
-    def read_back(self, names: Iterable[str], arrays: Arrays) -> None:
-        """Put the arrays of these names where they came from: no memory has to be had, touched and pinned for it.
-
-        Raises DeviceError, and no DeviceMemoryError: arrays that are half written are of no use to the host's cores.
-        """
-        try:
-            for name in set(names) - self._resident:
-                out, held = arrays[name], self._held[name]
-                if out.flags.c_contiguous:
-                    self.gpu.read(held.address, out, self.stream)
-                else:
-                    out[...] = self.read([name])[name]
-        except self.gpu.cuda.Error as error:
-            raise self.gpu.fault("arrays on their way back", error) from error
-
-    def free(self) -> None:
-        """Raises nothing: an error of CUDA that shows here follows one that is on its way."""
-        with suppress(self.gpu.cuda.Error):
-            for name in self._held.keys() - self._resident:
-                self._held[name].free()
-        self.stream = None
 
 
 class GpuSweep:
@@ -149,27 +77,27 @@ class RecordWork:
         self._launch = device.gpu.load(sweep.unit)[self.name]
         for lane in device.pool.lanes if sweep.resident is not None else ():
             lane.reserve(device.pool.ring.batch_pages)  # nothing may run out once arrays are being changed for good
-        self._copies = Copies(device, sweep.arrays, sweep.resident)
+        self._copies = Copies(device.gpu, sweep.arrays.values(), sweep.resident)
+        self._arguments = self._copies.arguments(list(sweep.arrays.values()))
         self.stream, self.found = self._copies.stream, Arrays()
+        self.take_edges = self._copies.take_edges
 
     def launch(self, pages: Launch, stream: Any) -> None:
-        copies, blocks = self._copies, pages.blocks(self._launch)
-        self._launch(stream, blocks, *pages.arguments(), copies.edges.address, *copies.arguments)
+        blocks, edges = pages.blocks(self._launch), self._copies.edges.address
+        self._launch(stream, blocks, *pages.arguments(), edges, *self._arguments)
         self.sweep.begun = True
-
-    def take_edges(self) -> int:
-        return self._copies.take_edges()
 
     def close(self, ended: bool) -> None:
         sweep = self.sweep
+        written = {name: sweep.arrays[name] for name in sweep.kernel.merges}
         try:
             if ended and sweep.alone:
-                self._copies.read_back(sweep.kernel.merges, sweep.arrays)
+                self._copies.write_back(written.values())
             elif ended:
-                self.found = self._copies.read(sweep.kernel.merges)
+                self.found = {name: self._copies.fetch(array) for name, array in written.items()}
         finally:
             self.stream = None
-            self._copies.free()
+            self._copies.let_go()
 
 
 def run_items(
@@ -180,6 +108,7 @@ def run_items(
     room: bytes that each may hold; pages that are cached go where the arrays would not fit beside them.
     """
     named = dict(zip(kernel.parameters, arrays, strict=True))
+    written = {name: named[name] for name in kernel.merges}
     unit, needed = unit_of_records(kernel, UNIT_OF_ITEMS, arrays), bytes_of(arrays)
     found, edges = list[Copies](), 0
     try:
@@ -187,22 +116,22 @@ def run_items(
             if room is not None and device.memory_bytes + needed > room:
                 device.release()
             with device.gpu:
-                found.append(Copies(device, named))
-                launch = device.gpu.load(unit)[f"{kernel.name}_kernel"]
+                found.append(copies := Copies(device.gpu, arrays))
+                launch, given = device.gpu.load(unit)[f"{kernel.name}_kernel"], copies.arguments(arrays)
                 split = (number, len(devices), count)
-                launch(found[-1].stream, launch.blocks(count), *split, found[-1].edges.address, *found[-1].arguments)
+                launch(copies.stream, launch.blocks(count), *split, copies.edges.address, *given)
         made = []
         for copies in found:
             with copies.gpu:
                 edges += copies.take_edges()
                 if len(found) == 1:
-                    copies.read_back(kernel.merges, named)
+                    copies.write_back(written.values())
                 else:
-                    made.append(copies.read(kernel.merges))
+                    made.append({name: copies.fetch(array) for name, array in written.items()})
     finally:
         for copies in found:
             with suppress(DeviceError), copies.gpu:
-                copies.free()
+                copies.let_go()
     if made:
         merge_into(kernel, named, made, None)
     return edges

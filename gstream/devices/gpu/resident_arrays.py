@@ -7,7 +7,7 @@ that are there, some 10 us. So launches are only queued here, on one stream, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from mmap import PAGESIZE
 from typing import Any
 
@@ -15,10 +15,10 @@ import numpy as np
 
 from gstream.cudacode.generate import UnitShape
 from gstream.cudacode.records import UNIT_OF_ITEMS, bits_of, unit_of_records
-from gstream.devices.gpu.batch_queue import Launch, follows
 from gstream.devices.gpu.device import GpuDevice
-from gstream.devices.gpu.driver import PINNED_TO_FETCH, Array, DeviceError, Launcher, never_free
-from gstream.devices.gpu.page_pool import PagePool
+from gstream.devices.gpu.driver import PINNED_TO_FETCH, DeviceError, Launcher, never_free
+from gstream.devices.gpu.memory import Copies
+from gstream.devices.gpu.page_pool import Launch, PagePool
 from gstream.devices.gpu.stream_lane import span_of
 from gstream.paging.page_source import nothing
 from gstream.paging.page_table import PageTable
@@ -26,46 +26,23 @@ from gstream.records import ItemKernel, RecordKernel, bytes_of
 from pagestore.errors import ResourceError
 
 
-class GpuArrays:
-    """Copies of host arrays on one GPU, known by the host array that each is of.
+class GpuArrays(Copies):
+    """Copies on one GPU that one call keeps. Between `put` and `read` the host's array may be behind the GPU's."""
 
-    edges: a counter of edges that launches over all pages looked at. Between `put` and `read` the host's array may be
-    behind the GPU's.
-    """
-
-    def __init__(self, device: GpuDevice, arrays: Iterable[np.ndarray], room: int | None) -> None:
+    def __init__(self, device: GpuDevice, arrays: Sequence[np.ndarray], room: int | None) -> None:
         """room: bytes that the GPU may hold; cached pages go where these arrays would not fit beside them."""
-        self.device, self.gpu = device, device.gpu
-        self._copies: dict[int, tuple[np.ndarray, Array]] = {}
-        self._taken, self._pins = list[Array](), dict[int, Callable[[], None]]()
-        self._written: set[int] = set()
+        assert all(array.flags.c_contiguous for array in arrays), "a copy goes back to where it came from"
+        self.device = device
+        self._pins = dict[int, Callable[[], None]]()
+        self._written: dict[int, np.ndarray] = {}
         self._queued: dict[str, None] = {}  # names of kernels that are not known to be over, in order
         self._launches: dict[str, tuple[PagePool, Launch, np.ndarray | None]] = {}  # by topology
-        self._prepared: dict[tuple[Any, ...], tuple[Launcher, list[int], list[tuple[int, int]], set[int]]] = {}
-        distinct = {id(array): array for array in arrays}
-        if room is not None and device.memory_bytes + bytes_of(distinct.values()) > room:
+        self._prepared: dict[tuple[Any, ...], tuple[Launcher, list[int], list[tuple[int, int]], list[np.ndarray]]] = {}
+        if room is not None and device.memory_bytes + bytes_of({id(array): array for array in arrays}.values()) > room:
             device.release()
-        with self.gpu:
-            try:
-                self.stream, self.edges = self.gpu.stream(), self._new(np.zeros(1, np.uint64))
-                for array in distinct.values():
-                    assert array.flags.c_contiguous, "a copy goes back to where it came from"
-                    self._copies[id(array)] = array, self._new(array)
-            except BaseException:
-                with suppress(self.gpu.cuda.Error):  # follows the one that is on its way
-                    self._free()
-                raise
+        with device.gpu:
+            super().__init__(device.gpu, arrays)
         device.uploads.resident = self
-
-    def _new(self, values: np.ndarray) -> Array:
-        whole = -(-values.nbytes // 4) * 4  # a word at the end of bytes, too: that is how one is swapped
-        self._taken.append(array := self.gpu.empty(whole // values.itemsize, values.dtype))
-        self.gpu.write(array.address, values)
-        return array
-
-    @property
-    def memory_bytes(self) -> int:
-        return sum(array.nbytes for array in self._taken)
 
     def bytes_with(self, arguments: Iterable[Any]) -> int:
         """What the GPU holds where those of a kernel's arguments are copied, too, that have no copies."""
@@ -76,15 +53,11 @@ class GpuArrays:
         pool = self.device.kept_pool
         return pool is not None and pool.ring.stays(table) and pool.ring.caches[table.name].slots == table.pages
 
-    def find(self, array: Any) -> Array | None:
-        """The copy of a host array, if there is one."""
-        return self._copies[id(array)][1] if id(array) in self._copies else None
-
-    def note_written(self, kernel: RecordKernel, arguments: Sequence[Any]) -> set[int]:
-        """A kernel changes copies: the IDs of the arrays that they are of."""
+    def note_written(self, kernel: RecordKernel, arguments: Sequence[Any]) -> list[np.ndarray]:
+        """A kernel changes copies: the arrays that they are of."""
         given = zip(kernel.parameters, arguments, strict=True)
-        written = {id(array) for name, array in given if name in kernel.merges and self.find(array)}
-        self._written |= written
+        written = [array for name, array in given if name in kernel.merges and self.find(array)]
+        self._written |= {id(array): array for array in written}
         return written
 
     def items(self, kernel: ItemKernel, count: int, arguments: Sequence[Any]) -> bool:
@@ -126,12 +99,9 @@ class GpuArrays:
             return None
         known = self._launches.get(table.name)
         if known is None or known[0] is not pool:
-            numbers, rows, there = table.all_pages(), pool.ring.rows_of(table).astype(np.int64), pool.tables[table.name]
-            entries = None if follows(numbers, rows) else there.entries_of(numbers, rows)
-            where = (0, int(numbers[0] - rows[0])) if entries is None else there.put(entries, self.stream)
-            launch = Launch(
-                pool.pages.address, pool.weights.address, pool.held_claims, there, numbers, rows, *where, None
-            )
+            rows = pool.ring.rows_of(table).astype(np.int64)
+            launch = pool.launch(table, table.all_pages(), rows, stream=self.stream)
+            entries = launch.table.entries_of(launch.numbers, rows) if launch.entries else None
             known = self._launches[table.name] = pool, launch, entries
         _, launch, entries = known
         if entries is not None:
@@ -148,17 +118,14 @@ class GpuArrays:
         if key not in self._prepared:
             if not all(self.find(value) for value in arguments if isinstance(value, np.ndarray)):
                 return None
-            words, places = list[int](), list[tuple[int, int]]()  # words[place] is of a number, which argument it is
-            for index, value in enumerate(arguments):
-                copy = self.find(value)
-                if copy is None:
-                    places.append((len(words), index))
-                words += [0] if copy is None else [copy.address, value.size]
+            sizes = [2 if self.find(value) else 1 for value in arguments]
+            places = [(sum(sizes[:index]), index) for index, size in enumerate(sizes) if size == 1]  # of numbers
             with self.gpu:
                 launch = self.gpu.load(unit_of_records(kernel, shape, arguments))[f"{kernel.name}_kernel"]
-            self._prepared[key] = launch, words, places, self.note_written(kernel, arguments)
+            written = self.note_written(kernel, arguments)
+            self._prepared[key] = launch, self.arguments(arguments), places, written
         launch, words, places, written = self._prepared[key]
-        self._written |= written
+        self._written |= {id(array): array for array in written}
         self._queued[kernel.name] = None
         given = words.copy()
         for place, index in places:
@@ -199,7 +166,8 @@ class GpuArrays:
 
     def forget(self, *arrays: np.ndarray) -> None:
         """Nobody will read what kernels have made of these arrays so far."""
-        self._written.difference_update(map(id, arrays))
+        for array in arrays:
+            self._written.pop(id(array), None)
 
     def settle(self) -> None:
         """Return when what is queued is over: others may work with the pages, and on the copies, then."""
@@ -209,33 +177,21 @@ class GpuArrays:
                 self._over()
 
     def bring_back(self) -> None:
-        """Bring all host arrays up to date. Raises DeviceError, and no DeviceMemoryError: what there is, is here."""
+        """Bring all host arrays up to date. Raises as `write_back`: what there is, is here."""
         self.settle()
         with self.gpu:
-            try:
-                for number in self._written:
-                    array, copy = self._copies[number]
-                    self.gpu.read(copy.address, array, self.stream)
-                edges = self.gpu.read(self.edges.address, np.zeros(1, np.uint64), self.stream)
-            except self.gpu.cuda.Error as error:
-                raise self.gpu.fault("arrays on their way back", error) from error
-        self.device.stats.edges += int(edges[0])
+            self.write_back(self._written.values())
+            self.device.stats.edges += self.take_edges()
 
-    def free(self) -> None:
+    def close(self) -> None:
         """Give the memory back. Raises nothing: an error of CUDA that shows here follows one that is on its way."""
         if self.device.uploads.resident is self:
             self.device.uploads.resident = None
         try:
             with self.gpu:
-                self._free()
+                self.gpu.synchronize()
+                for unpin in self._pins.values():
+                    unpin()
+                self.free()
         except DeviceError:
             never_free(vars(self).copy())
-
-    def _free(self) -> None:
-        """Within the context."""
-        self.gpu.synchronize()
-        for unpin in self._pins.values():
-            unpin()
-        for array in self._taken:
-            array.free()
-        self._copies, self.stream = {}, None

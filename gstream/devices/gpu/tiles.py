@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.attributes import message_dtype
-from gstream.devices.gpu.batch_queue import Launch, follows
 from gstream.devices.gpu.driver import Array, DeviceMemoryError
+from gstream.devices.gpu.page_pool import Launch
 from gstream.devices.gpu.vertex_state import GpuState
 from gstream.paging.page_table import PageTable
 from pagestore.layout import ROW
@@ -186,11 +186,8 @@ class Tiles:
         if len(others) == 0:
             return None
         numbers, rows = pages.numbers[others], pages.rows[others]
-        if follows(numbers, rows):
-            where = 0, int(numbers[0] - rows[0])
-        else:
-            where = table.put_entries(numbers, rows, self._state.stream)
-        return replace(pages, numbers=numbers, rows=rows, entries=where[0], base=where[1])
+        entries, base = table.where(numbers, rows, self._state.stream)
+        return replace(pages, numbers=numbers, rows=rows, entries=entries, base=base)
 
     @property
     def claims(self) -> tuple[int, int]:

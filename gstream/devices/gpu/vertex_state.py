@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
-
 import numpy as np
 
-from gstream.devices.gpu.counters import ANSWERS
 from gstream.devices.gpu.driver import Array
-from gstream.devices.gpu.job_arrays import JobArrays
+from gstream.devices.gpu.job_arrays import ANSWERS, JobArrays
+from gstream.devices.gpu.memory import in_context
 from gstream.devices.host.vertex_state import blocks_of
 from gstream.devices.job import Range, Step
 from gstream.devices.vertices import Vertices
 from gstream.hostcode.generate import BLOCK
 from gstream.paging.page_table import PageTable
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def in_context(method: Callable[Concatenate[GpuState, P], R]) -> Callable[Concatenate[GpuState, P], R]:
-    """The method within the context of the state's GPU."""
-
-    @wraps(method)
-    def call(state: GpuState, /, *given: P.args, **named: P.kwargs) -> R:
-        with state.gpu:
-            return method(state, *given, **named)
-
-    return call
 
 
 class GpuState(JobArrays, Vertices):
@@ -111,9 +93,7 @@ class GpuState(JobArrays, Vertices):
     def partials(self, part: Range) -> np.ndarray:
         totals = len(self.code.totals)
         first, last = part[0] // BLOCK * totals, -(-part[1] // BLOCK) * totals
-        if "partials" not in self._staging:
-            self._staging["partials"] = self.gpu.pinned(self.partial_sums.count, np.float64)
-        staging = self._staging["partials"]
+        staging = self.staging("partials", self.partial_sums.count, np.float64)
         self.copy_words(self.partial_sums.at(first), staging[first:].ctypes.data, last - first)
         return staging[first:last].reshape(-1, totals)
 
@@ -121,6 +101,8 @@ class GpuState(JobArrays, Vertices):
     def advance(self) -> None:
         self.active, self.next = self.next, self.active
         self.gpu.fill(self.next, 0, self.stream)
+
+    # What kernels counted comes to the host asynchronously: `ask` queues the copy, `_answers` waits for it alone
 
     def ask(self, frontier: bool, edges: bool = False, table: PageTable | None = None) -> None:
         """Queue what the next `frontier`, or else `take_counts`, says. frontier: of active vertices, too."""
@@ -130,14 +112,31 @@ class GpuState(JobArrays, Vertices):
                 self.degree.address, int(edges), self.answers.address,
             )  # fmt: skip
         self._counted |= frontier and self.sent[1] > 0
-        self._told.ask(self, None if table is None else self._count_pages(self.active, table))
+        lists = None if table is None else self._count_pages(self.active, table)
+        count = ANSWERS + (0 if lists is None else lists.count)
+        address = self.staging("answers", count).ctypes.data
+        self.copy_words(self.answers.address, address, ANSWERS, "take_words_kernel")  # they are zero again
+        if lists is not None:
+            self.copy_words(lists.address, address + 8 * ANSWERS, lists.count)
+        self._told = self._told or self.gpu.event()
+        self._told.record(self.stream)
+        self._asked = count, len(self.queued)
+
+    def _answers(self) -> np.ndarray:
+        """uint64[ANSWERS, and what was asked for beside them], once they are there; good until the next `ask`."""
+        assert self._asked is not None, "nothing was asked"
+        (count, before), self._asked = self._asked, None
+        with self.gpu.suspecting(self.queued):  # errors of what was queued later may show here, too
+            self.gpu.company.wait_event(self._told)
+        del self.queued[:before]
+        return self.staging("answers", count)[:count]
 
     def take_counts(self) -> tuple[int, int]:
         """Edges looked at since the last call, after what is queued on the stream, or was at `ask`; vertices that
         `apply` counted."""
-        if not self._told.asked:
+        if self._asked is None:
             self.ask(False)
-        found = self._told.take(self)
+        found = self._answers()
         return int(found[2]), int(found[0])
 
     # What the driver asks about bitmaps: answered by kernels, so that a few bytes come back, in as few waits as can be
@@ -165,9 +164,9 @@ class GpuState(JobArrays, Vertices):
 
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, tuple[int, int, int, np.ndarray | None]]:
         """(edges looked at, what a device says)."""
-        if not self._told.asked:
+        if self._asked is None:
             self.ask(True, edges, table)
-        found = self._told.take(self)
+        found = self._answers()
         wanted = None if table is None else found[ANSWERS:].view(np.uint32)[: table.pages].copy()
         return int(found[2]), (int(found[0]), int(found[1]), int(found[3]), wanted)
 
