@@ -251,16 +251,20 @@ class BatchQueue:
     def _let_go(self, all_of_them: bool = False) -> None:
         """Tell the sources of batches whose copies are over."""
         while self._letting_go and (all_of_them or self._letting_go[0][0].copied.query()):
-            self.make_room()
+            self._let_oldest_go()
 
     def _let_go_of(self, lane: Lane) -> None:
         """The same for what a lane copied last, before its event stands for another copy; copies end in order."""
         while any(waiting is lane for waiting, _ in self._letting_go):
-            self.make_room()
+            self._let_oldest_go()
 
     @in_context
     def make_room(self) -> None:
         """Let the oldest batch get past its copy."""
+        self._let_oldest_go()
+
+    def _let_oldest_go(self) -> None:
+        """The same where errors are told as those of what calls it."""
         if self._letting_go:
             lane, done = self._letting_go.popleft()
             self.gpu.company.wait_event(lane.copied)
