@@ -184,7 +184,7 @@ class Device(ABC):
         """
 
     @abstractmethod
-    def tally(self) -> int:
+    def finish_counts(self) -> int:
         """Bring `stats` up to date, as `frontier` does. Returns how many vertices of this device's slice `apply` found
         active, where it sends: those that the first device's `frontier` does not count."""
 
@@ -291,7 +291,7 @@ class Exchange(ABC):
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
         """What Device.frontier says, of all devices. Their figures are up to date then, and partials have come."""
         active, out, held, lists = self.devices[0].frontier(edges, table)
-        return active + sum(device.tally() for device in self.devices[1:]), out, held, lists
+        return active + sum(device.finish_counts() for device in self.devices[1:]), out, held, lists
 
     def partials(self, slices: Sequence[Range]) -> Iterator[tuple[slice, np.ndarray]]:
         """(rows, float64[rows, totals]) of each slice: partials of its blocks, there when `frontier` has returned."""

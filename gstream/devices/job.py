@@ -126,7 +126,7 @@ class Repeat(Protocol):
     (gstream.engine.early_pull)."""
 
     def ask(self, frontier: bool) -> None:
-        """Queue what the next frontier(False, None), or else `tally`, says: that waits for nothing queued later."""
+        """Queue what the next `frontier(False, None)` or `finish_counts` says; it waits for nothing queued later."""
 
     def retract(self) -> None:
         """What was queued since is not wanted: it ends, and is not counted."""

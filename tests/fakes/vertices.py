@@ -168,7 +168,7 @@ class LateDevice(MemoryDevice):
             return active, 0, 0, None
         return super().frontier(edges, table)
 
-    def tally(self) -> int:
+    def finish_counts(self) -> int:
         """The first of them has the bits of all."""
         self._tell()
         return 0

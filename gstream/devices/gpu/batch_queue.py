@@ -267,7 +267,7 @@ class BatchQueue:
         """The same where errors are told as those of what calls it."""
         if self._letting_go:
             lane, done = self._letting_go.popleft()
-            self.gpu.company.wait_event(lane.copied)
+            self.gpu.peer_wait.wait_event(lane.copied)
             done()
 
     @in_context
@@ -285,7 +285,7 @@ class BatchQueue:
         """Return when all launches are over; copies ahead go on."""
         self.settle()
         with self.gpu.suspecting(self.work.queued):
-            self.gpu.company.wait_for(self.work.stream)
+            self.gpu.peer_wait.wait_for(self.work.stream)
         self.work.queued.clear()
         self.all_over()
 
@@ -310,7 +310,7 @@ class BatchQueue:
         with self.gpu.suspecting(self.work.queued):
             if not self._depends:
                 self._depends = True
-                self.gpu.company.begin(self.gpu.event(), [other.look for other in others])
+                self.gpu.peer_wait.begin(self.gpu.event(), [other.look for other in others])
             for other in others:
                 self.work.stream.wait_for_event(other.event)
 
@@ -325,7 +325,7 @@ class BatchQueue:
                 self._spans.flush()
             self.device.stats.edges += self.work.take_edges()
             over = True
-            self.gpu.company.end()
+            self.gpu.peer_wait.end()
         finally:
             self.work.close(ended and over)
             self._held_over = None  # not later, when an error's traceback lets go of this queue

@@ -269,7 +269,7 @@ class GpuDevice(Device):
         return found
 
     @in_context
-    def tally(self) -> int:
+    def finish_counts(self) -> int:
         edges, changed = self.state.take_counts()
         self._count(edges)
         return changed

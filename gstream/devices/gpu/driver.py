@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.devices.gpu.peer_wait import Company
+from gstream.devices.gpu.peer_wait import PeerWait
 from gstream.devices.gpu.prestart import CONNECTIONS
 from gstream.devices.job import DeviceMemoryError
 from gstream.telemetry.trace import NO_SPAN
@@ -166,7 +166,7 @@ class Gpu:
         self.architecture = f"sm_{major}{minor}"
         self.reads_host = self._uses_host_addresses()
         self._peers: dict[int, bool] = {index: True}  # GPU -> whether it can be reached
-        self.company = Company()
+        self.peer_wait = PeerWait()
 
     def __enter__(self) -> Gpu:
         try:
@@ -242,7 +242,7 @@ class Gpu:
         """Copy from `address` into host memory, after what is queued on `stream`; there on return."""
         if out.nbytes:
             self.cuda.memcpy_dtoh_async(out, address, stream)
-            self.company.wait_for(stream)
+            self.peer_wait.wait_for(stream)
         return out
 
     def fetch(self, address: int, count: int, dtype: Any, stream: Any) -> np.ndarray:
@@ -322,7 +322,7 @@ class Gpu:
 
     def synchronize(self) -> None:
         """Return when everything queued on this GPU is over."""
-        self.company.look()
+        self.peer_wait.look()
         self.cuda.Context.synchronize()
 
     def reaches(self, other: Gpu) -> bool:

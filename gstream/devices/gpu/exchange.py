@@ -133,7 +133,7 @@ class PeerExchange(Exchange):
                             take_bits(state, part, peer.state)
                             if values:
                                 take_values(state, part, peer.state)
-                    if state.strewn and not state.code.in_place:
+                    if state.scattered and not state.code.in_place:
                         state.reset(part, state.chunk[0])
 
     def collect(self, slices: Sequence[Range]) -> None:

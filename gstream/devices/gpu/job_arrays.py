@@ -51,7 +51,7 @@ class JobArrays(Memory):
         self.slices = 0, 0  # address and number of peers' slices, and
         self.sent = 0, 0, 0  # of their messages (gstream.devices.gpu.exchange)
         self._counted = False  # the frontier is, by `apply`
-        self.strewn = True  # vertices of peers' slices may have got something here
+        self.scattered = True  # vertices of peers' slices may have got something here
         self.queued: list[str] = []  # kernels on the stream that are not known to be over
         self._extra: dict[str, Array] = {}  # small buffers that grow when needed
         self._staging: dict[str, np.ndarray] = {}  # pinned, which kernels read and write
@@ -219,7 +219,7 @@ class JobArrays(Memory):
     def wait(self) -> None:
         """Return when what is queued on the stream is over. Raises DeviceError, which names the kernels."""
         with self.gpu.suspecting(self.queued):
-            self.gpu.company.wait_for(self.stream)
+            self.gpu.peer_wait.wait_for(self.stream)
         self.queued.clear()
         if self._asked is not None:
             self._asked = self._asked[0], 0

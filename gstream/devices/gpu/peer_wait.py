@@ -9,7 +9,7 @@ from typing import Any
 PATIENCE_S = 0.01  # before others are asked how they are
 
 
-class Company:
+class PeerWait:
     """The GPUs that one GPU may wait for, as long as any; waiting for that one goes through here."""
 
     def __init__(self) -> None:

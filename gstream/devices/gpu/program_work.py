@@ -26,7 +26,7 @@ class ProgramWork:
         """What is launched from now on belongs to `step`; a push's messages are made ready."""
         self._step = step
         state = self.state
-        state.strewn = step.direction == "push" or not state.slices[1]
+        state.scattered = step.direction == "push" or not state.slices[1]
         if step.direction == "push" and state.code.premessage and state.plan.resident:
             state.refresh((0, state.job.vertices))
         self.ready.record(state.stream)

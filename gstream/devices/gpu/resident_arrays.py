@@ -173,7 +173,7 @@ class GpuArrays(Copies):
         """Return when what is queued is over: others may work with the pages, and on the copies, then."""
         if self._queued:
             with self.gpu, self.gpu.suspecting(list(self._queued)):
-                self.gpu.company.wait_for(self.stream)
+                self.gpu.peer_wait.wait_for(self.stream)
                 self._over()
 
     def bring_back(self) -> None:

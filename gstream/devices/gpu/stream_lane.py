@@ -33,7 +33,7 @@ class Lane:
         """Return when its last batch is over; the GIL is free meanwhile."""
         if self.used:
             try:
-                self.gpu.company.wait_event(self.over)
+                self.gpu.peer_wait.wait_event(self.over)
             except self.gpu.cuda.Error as error:
                 raise self.gpu.failure(self.what, error) from error
             self.used = False

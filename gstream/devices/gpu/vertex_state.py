@@ -127,7 +127,7 @@ class GpuState(JobArrays, Vertices):
         assert self._asked is not None, "nothing was asked"
         (count, before), self._asked = self._asked, None
         with self.gpu.suspecting(self.queued):  # errors of what was queued later may show here, too
-            self.gpu.company.wait_event(self._told)
+            self.gpu.peer_wait.wait_event(self._told)
         del self.queued[:before]
         return self.staging("answers", count)[:count]
 

@@ -136,7 +136,7 @@ class MemoryDevice(Device):
         lists = None if table is None else state.lists_of("active", table)
         return active, state.active_edges() if edges and active else 0, state.held_back, lists
 
-    def tally(self) -> int:
+    def finish_counts(self) -> int:
         """The first device has the bits of all."""
         self._count_looked()
         return 0
