@@ -2,11 +2,12 @@
 
     python -m bench.superstep_trace                                 # PageRank on the host
     python -m bench.superstep_trace --devices cuda --functions      # on a GPU; which functions
-    python -m bench.superstep_trace --devices cuda --stand-in       # where there is no GPU: of tests/cuda, kernels by g++
+    python -m bench.superstep_trace --devices cuda --stand-in       # on the stand-in of tests/cuda, kernels by g++
 
-A warm superstep is one in the middle of a run: everything is compiled, read and planned. `files` and `functions` are
-the project's own; `calls` also counts a function that is called again; `depth` is the deepest call above the loop over
-supersteps. Calls are seen by sys.setprofile, in the driver's thread.
+A warm superstep is one in the middle of a run: everything is compiled, read and planned. It is the driver's: one that
+sweeps all pages. `files` and `functions` are the project's own, without compiled kernels; `calls` also counts a
+function that is called again; `deep` is the deepest call above the loop over supersteps. Calls are seen by
+sys.setprofile, in the driver's thread.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -25,7 +26,10 @@ from typing import Any
 import numpy as np
 
 import gstream
+from gstream.engine import run as driver
+from gstream.engine.early_pull import EarlyPull
 from gstream.engine.engine import Engine
+from gstream.engine.run_state import RunState
 from gstream.options.run_options import RunOptions
 from gstream.programs.pagerank import PageRank
 from pagestore.memory import convert_arrays
@@ -40,10 +44,12 @@ VERTICES, EDGES = 2000, 20_000
 
 @dataclass
 class Trip:
-    """The calls of one superstep. calls: function -> how often; depth: of frames above the loop."""
+    """The calls of one superstep: from the note of the one before to its own. calls: function -> how often; depth: of
+    frames above the loop; ended: supersteps that were noted."""
 
     calls: dict[CodeType, int] = field(default_factory=dict)
     depth: int = 0
+    ended: int = 0
 
     @property
     def files(self) -> set[str]:
@@ -58,6 +64,13 @@ class Trip:
         code = frame.f_code
         if event != "call" or not code.co_filename.startswith(FOLDERS):
             return
+        if hasattr(frame.f_globals.get(code.co_name), "py_func"):  # compiled by Numba, which tells profilers of calls
+            return
+        if self.ended == TRACED - 1:
+            self._count(frame, code)
+        self.ended += code is RunState.note.__code__
+
+    def _count(self, frame: FrameType, code: CodeType) -> None:
         self.calls[code] = self.calls.get(code, 0) + 1
         deep, above = 1, frame.f_back
         while above is not None and above.f_code.co_name != LOOP:
@@ -69,21 +82,30 @@ FOLDERS = tuple(f"{ROOT / name}/" for name in ("gstream", "pagestore"))
 
 
 def trace(run: Callable[[RunOptions], Any], **options: Any) -> Trip:
-    """The trip of one superstep of `run(options)`, from the report of the one before to its own."""
+    """The trip of a warm superstep of `run(options)`."""
     trip = Trip()
-
-    def reported(superstep: int, *_: Any) -> None:
-        sys.setprofile(trip.see if superstep == TRACED - 1 else None)
-
     try:
-        run(RunOptions(progress=reported, **options))
+        with by_the_driver():
+            sys.setprofile(trip.see)
+            run(RunOptions(**options))
     finally:
         sys.setprofile(None)
     return trip
 
 
+@contextmanager
+def by_the_driver() -> Iterator[None]:
+    """No thread makes supersteps by itself meanwhile, as it would on a graph so small."""
+    usual, driver.FAST_PATHS = driver.FAST_PATHS, (EarlyPull,)
+    try:
+        yield
+    finally:
+        driver.FAST_PATHS = usual
+
+
 def pagerank(store: Any, supersteps: int) -> Callable[[RunOptions], Any]:
     """Runs of PageRank with so many supersteps."""
+
     def run(options: RunOptions) -> Any:
         with Engine(store, options) as engine:
             return engine.run(PageRank(tolerance=0.0), max_supersteps=supersteps)
@@ -93,7 +115,8 @@ def pagerank(store: Any, supersteps: int) -> Callable[[RunOptions], Any]:
 
 def microseconds(run: Callable[[RunOptions], Any], **options: Any) -> float:
     """Of a superstep by the driver's clock: the median of one run, warm."""
-    steps = run(RunOptions(**options)).stats.per_superstep
+    with by_the_driver():
+        steps = run(RunOptions(**options)).stats.per_superstep
     return float(np.median([step.seconds / step.supersteps for step in steps[len(steps) // 4 :]])) * 1e6
 
 

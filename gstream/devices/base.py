@@ -202,13 +202,16 @@ class Exchange(ABC):
 
     Devices are numbered through all processes of a run, each of which makes the same calls in the same order. `slices`
     has one range of the WA chunk a device, in order of numbers; together they make up the chunk. apart: the most
-    devices whose memory one device can't read. sends: `apply` can hand its messages to all devices.
+    devices whose memory one device can't read. sends: `apply` can hand its messages to all devices. sent: it has, and
+    values and bits may be with the device alone whose slice has them.
 
     partition: which pages each device is given; others may be put in its place between supersteps.
     """
 
     apart = 0
-    sends = False
+    sends = sent = False
+    _slices: Sequence[Range] | None = None
+    _sending = False
 
     def __init__(self, devices: Sequence[Device]) -> None:
         self.devices = devices
@@ -263,9 +266,12 @@ class Exchange(ABC):
 
     def attach(self, slices: Sequence[Range] | None, sends: bool) -> None:
         """All devices have a job; its chunks are merged from now on. slices: those of every merge, where all values are
-        on the devices. sends: let `apply` write messages to all devices: values and bits may stay with the device whose
-        slice has them, until `collect`."""
-        return None
+        on the devices. sends: let `apply` write messages to all devices, in place of values.
+
+        A pull of sums needs of a vertex what it sends, and nothing else. So one pass over the vertices is saved, and
+        the link carries only what those send that have out-edges.
+        """
+        self._slices, self._sending, self.sent = slices, sends, False
 
     @abstractmethod
     def reduce(self, slices: Sequence[Range], pulled: PageTable | None, then: Call) -> None:
@@ -279,12 +285,12 @@ class Exchange(ABC):
     def gather(self, slices: Sequence[Range], values: bool) -> None:
         """Hand every slice to all devices: next, open and remain bits, and values if `values`; reset what was got.
 
-        May be queued (see `queue`). Where `apply` sends, bits may stay where they are.
+        May be queued (see `queue`). Where `apply` has sent, values stay where they are, and bits may.
         """
 
     @abstractmethod
-    def collect(self, slices: Sequence[Range]) -> None:
-        """Bring the values and active bits of all slices to the first device, which no `gather` brought."""
+    def collect(self) -> None:
+        """Bring the values and active bits of all slices to the first device, if `apply` has sent."""
 
     # Counts
 

@@ -18,51 +18,51 @@ from gstream.telemetry.stats import StepStats
 
 
 class Autonomous:
-    """Those of one run."""
+    """Those of one run (gstream.engine.run_state.FastPath)."""
 
-    def __init__(self, state: RunState) -> None:
-        self._state, self._may = state, True
+    def __init__(self, run: RunState) -> None:
+        self._run, self._may = run, True
         self._blocked = False  # the driver makes the next one
 
     @classmethod
-    def of(cls, state: RunState) -> Autonomous | None:
-        """None where somebody has to see the state between supersteps, or one device can't hold all that they need."""
-        program, plan = type(state.code.program), state.plan
-        seen = any(one is not None for one in (state.watch, state.keeper, state.trace, state.near))
-        simple = state.code.in_place and "halt" not in program.methods
-        alone = len(state.devices) == 1 and plan.case == 1 and plan.copies
-        return cls(state) if simple and alone and not seen else None
+    def applies(cls, run: RunState) -> bool:
+        """Nobody has to see the state between supersteps, and one device can hold all that they need. Devices end when
+        nothing changes any more."""
+        program, plan = type(run.code.program), run.plan
+        seen = any(one is not None for one in (run.watch, run.keeper, run.trace)) or plan.device.held_bits
+        simple = run.code.in_place and "halt" not in program.methods and not run.asked.exactly
+        return simple and not seen and len(run.devices) == 1 and plan.case == 1 and plan.copies
 
-    def step(self, frontier: Frontier, supersteps: int, limit: int | None) -> tuple[int, Frontier]:
-        """Make the supersteps that the device makes by itself, perhaps none (gstream.engine.run_state.FastPath).
-
-        If the run has not ended, the driver makes the next superstep. On a device that holds pages of earlier runs,
-        state.forced fixes its direction, and its pages stay on the device. A first run moves as few pages as it can.
-        """
+    def step(self, frontier: Frontier) -> Frontier | None:
+        """If the run has not ended afterwards, the driver makes the next superstep. On a device that holds pages of
+        earlier runs, its direction is forced, and its pages stay on the device. A first run moves as few as it can."""
         if self._blocked or not self._may:
             self._blocked = False
-            return 0, frontier
-        state, began = self._state, time.perf_counter()
-        plan, chooser = state.plan, state.chooser
+            return None
+        run, chooser, began = self._run, self._run.chooser, time.perf_counter()
+        plan, device = run.plan, run.devices[0]
         push, pull = (plan.table(way) if way in plan.directions else None for way in DIRECTIONS)
-        if not state.warm and not _holds(state.devices[0], push, pull):  # the driver moves fewer pages
-            return 0, frontier
+        if not run.warm and not _holds(device, push, pull):  # the driver moves fewer pages
+            return None
         rules = Rules(
             tables=(push, pull), heads=plan.graph.head_rows[pull.name] if plan.heads is not None and pull else 0,
             all_edges=plan.graph.edges, few=plan.graph.vertices // BETA, alpha=ALPHA, vertices=frontier.vertices,
             edges=frontier.edges, unexplored=chooser.unexplored, pulled=chooser.pulled,
-            last_vertices=chooser.last_vertices, stale=state.stale,
+            last_vertices=chooser.last_vertices, stale=chooser.stale,
         )  # fmt: skip
-        made = state.devices[0].run_ahead(rules, supersteps + 1, limit)
+        made = device.run_ahead(rules, run.supersteps + 1, run.limit)
         if made is None:
             self._may = False
-            return 0, frontier
-        state.forced = made.blocked if state.warm else None
+            return None
+        chooser.forced = made.blocked if run.warm else None
         chooser.unexplored, chooser.last_vertices = rules.unexplored, rules.last_vertices
-        chooser.pulled, state.stale = bool(rules.pulled), bool(rules.stale)
-        _note(state, made, time.perf_counter() - began)
+        chooser.pulled, chooser.stale = bool(rules.pulled), bool(rules.stale)
+        _note(run, made, time.perf_counter() - began)
         self._blocked = made.count > 0 and made.blocked is not None
-        return made.count, chooser.frontier_of(rules.vertices, rules.edges) if made.count else frontier
+        return Frontier(rules.vertices, rules.edges) if made.count else None
+
+    def cancel(self) -> None:
+        """Nothing is begun."""
 
 
 def _holds(device: Device, *tables: PageTable | None) -> bool:
@@ -70,7 +70,7 @@ def _holds(device: Device, *tables: PageTable | None) -> bool:
     return not any(len(device.absent(table, table.all_pages())) for table in tables if table is not None)
 
 
-def _note(state: RunState, made: Made, seconds: float) -> None:
+def _note(run: RunState, made: Made, seconds: float) -> None:
     """Figures of each superstep: times by the device's clock, and the driver's own time with the last one; where there
     is none, with the one that the driver makes."""
     steps = [
@@ -84,6 +84,6 @@ def _note(state: RunState, made: Made, seconds: float) -> None:
     if steps:
         steps[-1].seconds += rest
     else:
-        state.seconds_in_vain = rest
+        run.vain_seconds = rest
     for step in steps:
-        state.note(step)
+        run.note(step)

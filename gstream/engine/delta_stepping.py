@@ -12,6 +12,12 @@ Simulated on RMAT 22 (weights 1 to 255, 8 sources): 1.04 of all edges looked at 
 
 from __future__ import annotations
 
+import numpy as np
+
+from gstream.devices.job import Step
+from gstream.engine.demand import Demand
+from gstream.engine.direction import Frontier
+from gstream.engine.superstep import Supersteps
 from gstream.planning.plan import Plan
 
 CUT_FROM = 16  # frontiers of at least 1/16 of all edges are cut
@@ -28,15 +34,49 @@ def first_step(plan: Plan) -> float:
     return plan.graph.max_weight / (4 * max(1.0, mean))
 
 
-class Near:
-    """How far above the least value vertices may send; for plans with `device.held_bits`."""
+class DeltaStepping:
+    """Supersteps that push from the near vertices of a frontier (gstream.engine.run_state.FastPath)."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.least_edges = max(plan.graph.edges // CUT_FROM, FEWEST_EDGES)
-        self.first = self.step = first_step(plan)
-        self.cut = self.first  # the step that the present frontier was cut with
+    def __init__(self, run: Supersteps) -> None:
+        self._run, self._first = run, first_step(run.plan)
+        self._least_edges = max(run.plan.graph.edges // CUT_FROM, FEWEST_EDGES)
+        if run.cut is not None:  # a checkpoint's
+            self._hold_back(run.cut)
+        run.cut = self._first if run.cut is None else run.cut
 
-    def note(self, held: int) -> None:
-        """How many were held back with the step as it was."""
-        self.cut = self.step
-        self.step = self.step * GROWTH if held else self.first
+    @classmethod
+    def applies(cls, run: Supersteps) -> bool:
+        return run.plan.device.held_bits
+
+    def step(self, frontier: Frontier) -> Frontier:
+        run = self._run
+        began = run.open()
+        step, demand, in_place = run.chooser.next_pages(frontier)
+        if frontier.held:
+            self._readmit(step, demand, in_place)
+        run.nested_loop(step, demand, in_place)
+        run.advance()
+        assert run.cut is not None
+        self._hold_back(run.cut * GROWTH if frontier.held else self._first)
+        return run.close(step, frontier, *began)
+
+    def cancel(self) -> None:
+        """Nothing is begun."""
+
+    def _hold_back(self, step: float) -> None:
+        """Cut the next frontier, whose bits no device takes from another any more."""
+        self._run.cut = step
+        self._run.exchange.order()
+        for device in self._run.devices:
+            device.state.hold_back(step, self._least_edges)
+
+    def _readmit(self, step: Step, demand: Demand, in_place: np.ndarray) -> None:
+        """All of a page that is copied sends: held back, it would have the page copied once more."""
+        run, table = self._run, demand.table
+        if not run.plan.copies and run.plan.sources[table.name].resident:
+            return
+        whole = np.setdiff1d(run.chooser.missing(demand).numbers, in_place, assume_unique=True)
+        whole = whole[whole < table.small_pages]
+        if len(whole):
+            step.listed = None  # there are more now
+            run.exchange.each(lambda device, _: device.state.readmit(table, whole))

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gstream.devices.base import Exchange
+from gstream.devices.job import Step
 from gstream.devices.vertices import Vertices
 from gstream.engine.demand import Demand
-from gstream.paging.page_table import PageTable
+from gstream.paging.page_table import NO_PAGES, PageTable
 from gstream.planning.plan import Plan
 from pagestore.layout import HEAD_NEIGHBOURS
 
@@ -29,60 +30,99 @@ PUSH_COST = 2.0  # of an edge, against an edge of a pull: an atomic each (measur
 
 @dataclass
 class Frontier:
-    """What is known of the active vertices: how many, the edges that leave them, how many others are held back, and
-    what a push from them demands, once somebody asks."""
+    """What is known of the active vertices: how many, the edges that leave them, and how many others are held back.
+
+    lists: how many of them lie in each page that a push would need (integers[pages]), if the devices know at once.
+    """
 
     vertices: int
     edges: int
-    held: int
-    listed: bool
+    held: int = 0
+    lists: np.ndarray | None = None
     demand: Demand | None = None
 
 
 @dataclass
 class Chooser:
-    """Chooses directions over one run, and which pages come whole. `unexplored`: edges that no frontier had so far.
+    """Chooses directions over one run, and pages, and which of these come whole.
 
-    zero_copy: devices can read pages where they lie in host memory. near: vertices are held back, so that edges are
-    looked at about once: by a push, which looks at those of the frontier alone.
+    zero_copy: devices can read pages where they lie in host memory. unexplored: edges that no frontier had so far.
+    stale: open bits may hold vertices that are done. forced: the next superstep's direction; its pages come to stay.
     """
 
     plan: Plan
     has_done: bool
     exchange: Exchange
     zero_copy: bool = False
-    near: bool = False
     unexplored: int = field(init=False)
     streamed: bool = field(init=False)
     pulled: bool = False
     last_vertices: int = 0
+    stale: bool = False
+    forced: str | None = None
 
     def __post_init__(self) -> None:
-        self.unexplored = self.plan.graph.edges
-        self.streamed = self.plan.copies or not all(source.resident for source in self.plan.sources.values())
+        plan = self.plan
+        self.unexplored = plan.graph.edges
+        self.streamed = plan.copies or not all(source.resident for source in plan.sources.values())
+        self.most_listed = max(64, plan.graph.vertices // LISTED)
+        self.counts_edges = len(plan.directions) > 1
+        self.counted = plan.table("push") if plan.copies and not plan.sweep and "push" in plan.directions else None
+        self._all: Demand | None = None
 
     @property
     def state(self) -> Vertices:
         """Of the device that is asked about bitmaps, which are the same on all (but where `apply` sends)."""
         return self.exchange.devices[0].state
 
-    def look(self) -> Frontier:
-        """Measure the frontier, and have what all devices count. Devices that copy know its pages at once."""
-        directions = self.plan.directions
-        pushed = self.plan.table("push") if self.plan.copies and not self.plan.sweep and "push" in directions else None
-        count, edges, held, lists = self.exchange.frontier(len(directions) > 1, pushed)
-        demand = None if pushed is None or lists is None else Demand.of(pushed, lists)
-        return self.frontier_of(count, edges, held, demand)
+    def next_pages(self, frontier: Frontier) -> tuple[Step, Demand, np.ndarray]:
+        """What a superstep does, the pages that it needs, and those of them (int64[k]) to be read in host memory."""
+        way = self._push if self.choose(frontier) == "push" else self._pull
+        step, demand = way(frontier)
+        return step, demand, NO_PAGES if self.forced else self.in_place(demand)
 
-    def frontier_of(self, vertices: int, edges: int, held: int = 0, demand: Demand | None = None) -> Frontier:
-        """A frontier of so many vertices."""
-        return Frontier(vertices, edges, held, vertices <= max(64, self.plan.graph.vertices // LISTED), demand)
+    def _push(self, frontier: Frontier) -> tuple[Step, Demand]:
+        """From the frontier: the pages that hold it."""
+        self.stale = True
+        few = frontier.vertices <= self.most_listed
+        listed = self.state.list_vertices("active", frontier.vertices) if few else None
+        return Step("push", self.plan.table("push"), listed), self.pushed(frontier)
+
+    def _pull(self, frontier: Frontier) -> tuple[Step, Demand]:
+        """To vertices that are not done. What the heads leave open may be finished by a push."""
+        table, state = self.plan.table("pull"), self.state
+        step = Step("pull", table)
+        if not self.has_done or not self.plan.device.resident:
+            self._all = self._all or Demand.whole(table)
+            return step, self._all
+        if self.stale:
+            self.exchange.each(lambda device, _: device.state.reopen())
+        which = "open"
+        if self.plan.heads is not None:
+            which, step.remain = "remain", True
+            self._settle_by_heads(step)
+        left = Demand.of(table, state.lists_of(which, table))
+        if step.remain and not self.forced and self._finish_by_push(frontier, left):
+            return self._push(frontier)
+        if len(left.numbers):
+            step.listed = state.list_vertices(which, self.plan.graph.vertices // LISTED)
+            step.skip = 4 if step.remain and step.listed is not None else 0
+        self.stale = len(left.numbers) > 0
+        return step, left
+
+    def _settle_by_heads(self, step: Step) -> None:
+        """Let the resident heads settle vertices. Those that stay open, and have more neighbours, get a remain bit."""
+        rows = self.plan.graph.head_rows[step.table.name]
+        slices = [(first, min(last, rows)) for first, last in self.plan.slices((0, self.plan.graph.vertices), 64)]
+        self.exchange.each(lambda device, d: device.state.heads(step, slices[d]) if slices[d][0] < slices[d][1] else 0)
+        self.exchange.gather(slices, values=True)
+        self.exchange.order()
 
     def pushed(self, frontier: Frontier) -> Demand:
         """What a push from the frontier needs."""
         if frontier.demand is None:
-            table = self.plan.table("push")
-            frontier.demand = Demand.of(table, self.state.lists_of("active", table))
+            table, lists = self.plan.table("push"), frontier.lists
+            frontier.demand = Demand.of(table, self.state.lists_of("active", table) if lists is None else lists)
         return frontier.demand
 
     def in_place(self, demand: Demand) -> np.ndarray:
@@ -119,19 +159,19 @@ class Chooser:
 
     @property
     def chooses(self) -> bool:
-        """Whether both directions can be."""
-        return len(self.plan.directions) > 1 and not self.near
+        """Whether both directions can be. Pushes look at each edge about once where vertices are held back: no pull."""
+        return len(self.plan.directions) > 1 and not self.plan.device.held_bits
 
     @property
     def most_pushed(self) -> int:
         """Edges of a frontier that a push is for, where they alone decide."""
         return int(self.plan.graph.edges / PUSH_COST) if self.chooses and not self.has_done else 1 << 62
 
-    def choose(self, frontier: Frontier, forced: str | None = None) -> str:
-        """ "push" or "pull" for this superstep; forced: it was chosen elsewhere, by the same rules."""
+    def choose(self, frontier: Frontier) -> str:
+        """ "push" or "pull" for this superstep; a forced one was chosen elsewhere, by the same rules."""
         if not self.chooses:
             return self.plan.directions[0] if len(self.plan.directions) == 1 else "push"
-        pull = self.pulls(frontier) if forced is None else forced == "pull"
+        pull = self.pulls(frontier) if self.forced is None else self.forced == "pull"
         self.unexplored = max(0, self.unexplored - frontier.edges)
         self.pulled, self.last_vertices = pull, frontier.vertices
         return "pull" if pull else "push"
@@ -161,7 +201,7 @@ class Chooser:
         pull = self.plan.table("pull")
         return pushed >= self._seconds(Demand.of(pull, self.state.lists_of("open", pull)))
 
-    def finish_by_push(self, frontier: Frontier, left: Demand) -> bool:
+    def _finish_by_push(self, frontier: Frontier, left: Demand) -> bool:
         """After the heads of a pull: whether what a push from the frontier needs comes sooner than what is left."""
         if not self.streamed or "push" not in self.plan.directions or len(left.numbers) == 0:
             return False

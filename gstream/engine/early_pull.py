@@ -2,67 +2,63 @@
 
 Where all pages stay on the devices, a superstep of PageRank takes 2 ms, and the driver rested the devices for 0.15 ms
 between two: it waited for the totals, summed them, and queued again. But what is sent depends on values alone, which
-are there, and a pull changes no value: only `apply` needs the totals. So messages, which `apply` may have made itself
-(gstream.engine.message_exchange), and pull are queued behind what tells the totals. Where these say that the run is
-over, the pull was in vain, and is cut short.
+are there, and a pull changes no value: only `apply` needs the totals. So messages, which `apply` may have sent itself,
+and pull are queued behind what tells the totals. Where these say that the run is over, the pull was in vain, and is
+cut short.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from gstream.devices.job import Repeat, Step
-from gstream.engine.demand import Demand
-from gstream.engine.run_state import RunState
+from gstream.devices.job import Repeat
+from gstream.engine.direction import Frontier
+from gstream.engine.superstep import Supersteps
 
 
-class Overlap:
-    """The pulls of one run that are begun so."""
+class EarlyPull:
+    """Supersteps of sums, each of which queues the pull of the next (gstream.engine.run_state.FastPath)."""
 
-    def __init__(self, state: RunState, pull: Callable[[Step, Demand], None]) -> None:
-        """pull: queues messages and pages of a superstep whose values are all on the devices."""
-        code, plan = state.code, state.plan
-        early = not ({("g", name) for name in code.totals} & code.emitter.reads("send"))
-        self._state, self._pull = state, pull
-        self._may = early and not code.idempotent and plan.device.resident and len(plan.chunks) == 1
-        self._last: tuple[Step, Demand] | None = None
+    def __init__(self, run: Supersteps) -> None:
+        self._run = run
         self._begun: list[Repeat] = []
-        self._before = (0, 0, 0, 0)
 
-    def note(self, step: Step, demand: Demand) -> None:
-        """What the driver has joined."""
-        self._last = (step, demand) if step.direction == "pull" else None
+    @classmethod
+    def applies(cls, run: Supersteps) -> bool:
+        """Devices queue pulls, of which one is a whole superstep, and no message needs a total."""
+        plan = run.plan
+        pulls = run.whole is not None and plan.directions == ("pull",) and plan.device.resident
+        free = not ({("g", name) for name in run.code.totals} & run.code.emitter.reads("send"))
+        return pulls and free and len(plan.chunks) == 1 and not any(device.in_place for device in run.devices)
 
-    def begin(self) -> None:
-        """Queue messages and pull of the superstep that follows, if one does that devices have all pages of."""
-        state = self._state
-        if not self._may or state.last or self._last is None:
-            return
-        (step, demand), devices = self._last, state.devices
-        shares = demand.shares(state.exchange.partition)
-        repeats = [device.repeat(demand.table, part.numbers) for device, part in zip(devices, shares, strict=True)]
+    def step(self, frontier: Frontier) -> Frontier:
+        run = self._run
+        assert run.whole is not None
+        began = run.open()
+        if self._begun:
+            self._begun, run.pages_ahead = [], 0
+            run.merge(run.whole[0], *run.slices[0])
+        else:
+            run.nested_loop(*run.whole)
+        run.advance()
+        if not run.last:
+            self._begin()
+        return run.close(run.whole[0], frontier, *began)
+
+    def cancel(self) -> None:
+        for repeat in self._begun:
+            repeat.retract()
+
+    def _begin(self) -> None:
+        """Queue messages and pull of the superstep that follows, if the devices have all its pages."""
+        run = self._run
+        assert run.whole is not None
+        step, demand, _ = run.whole
+        shares = demand.shares(run.exchange.partition)
+        repeats = [device.repeat(step.table, part.numbers) for device, part in zip(run.devices, shares, strict=True)]
         begun = [repeat for repeat in repeats if repeat is not None]
-        if len(begun) < len(devices):
+        if len(begun) < len(repeats):
             return
         for number, repeat in enumerate(begun):
             repeat.ask(number == 0)
-        self._before, self._begun = state.engine.counts(), begun
-        state.code.set_superstep(state.code.superstep + 1)
-        self._pull(step, demand)
-        state.code.set_superstep(state.code.superstep - 1)
-
-    def counts(self) -> tuple[int, int, int, int]:
-        """What the engine counted, without the pages of a pull that was begun for the superstep that follows."""
-        counts = self._state.engine.counts()
-        return (self._before[0], *counts[1:]) if self._begun else counts
-
-    def take(self) -> tuple[Step, Demand] | None:
-        """The superstep begins: what was begun for it, if anything."""
-        begun, self._begun = self._begun, []
-        return self._last if begun else None
-
-    def retract(self) -> None:
-        """The run is over: what was begun is of no use."""
-        begun, self._begun = self._begun, []
-        for repeat in begun:
-            repeat.retract()
+        before = run.counts()[0]
+        run.pull_whole(run.supersteps + 2)
+        self._begun, run.pages_ahead = begun, run.counts()[0] - before

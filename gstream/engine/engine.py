@@ -24,16 +24,16 @@ from gstream.devices.job import DeviceMemoryError, DevicePlan, HostVertices, Job
 from gstream.devices.page_kernel import PageKernel
 from gstream.engine.checkpoint import Keeper, make_keeper
 from gstream.engine.demand import Demand
-from gstream.engine.feeding import feed
 from gstream.engine.make_devices import make_devices, make_exchange
-from gstream.engine.superstep import Run, Watch
+from gstream.engine.run import Run
+from gstream.engine.run_state import Watch
+from gstream.engine.superstep import stream
 from gstream.engine.turns import Turn
 from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.options.memory import memory
 from gstream.options.run_options import RunOptions, parse_devices
 from gstream.options.stopping import Asked
-from gstream.paging.page_source import InMemory
-from gstream.paging.page_table import NO_PAGES, PageTable
+from gstream.paging.page_table import PageTable
 from gstream.paging.source_pool import Sources
 from gstream.paging.vertex_arrays import VertexArrays
 from gstream.planning import calibration
@@ -69,7 +69,7 @@ class Engine:
         poison = any(device.reads_late for device in self.devices)
         capped = self.options.host_memory is not None
         pin = self.devices[0].pin if self.devices[0].pins else None
-        self._sources = Sources(store, len(self.devices), pin, self._readers, capped, poison, self.options.trace)
+        self.sources = Sources(store, len(self.devices), pin, self._readers, capped, poison, self.options.trace)
         self.arrays = VertexArrays(self.devices[0])
         self._costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
         self.most_device_bytes: int | None = None  # what a device turned out to have
@@ -94,7 +94,7 @@ class Engine:
         self.exchange.close()
         if "workers" in vars(self):
             self.workers.close()
-        self._sources.clear()
+        self.sources.clear()
         self.arrays.keep(set())
         for device in self.devices:
             device.close()
@@ -147,7 +147,7 @@ class Engine:
         places = [Place(not device.in_place, *([] if room is None else [room])) for device, room in rooms]
         where = places, self.exchange.partition, self.host_memory
         plan = make_plan(code, graph, options, *where, Constants(), *beside)
-        plan = what_is_there(plan, plan.tables, self._sources, self.devices)
+        plan = what_is_there(plan, plan.tables, self.sources, self.devices)
         return replace(plan, constants=self._measured(plan))
 
     def measure(self) -> Constants:
@@ -189,18 +189,17 @@ class Engine:
         return outcome
 
     def _run(
-        self, code: Any, plan: Plan, max_supersteps: int | None, asked: Asked, watch: Watch | None,
-        keeper: Keeper | None,
+        self, code: Any, plan: Plan, limit: int | None, asked: Asked, watch: Watch | None, keeper: Keeper | None
     ) -> RunOutcome:  # fmt: skip
         """Run a compiled program as planned."""
         if self.options.host_memory is not None:  # what the plan has no room for goes
             needed = code.reads() | ({"degree"} if code.idempotent else set())
             self.arrays.keep({self._degrees(code, name)[0] for name in needed - {"weight"}} | {f"heads/{plan.heads}"})
         self._known[plan.weights] |= plan.tables
-        self._sources.prepare(plan.sources, plan.tables)
+        self.sources.prepare(plan.sources, plan.tables)
         host = self._host_vertices(code, plan)
         jobs = [Job(code, known, self.graph.vertices, plan.tables, host) for known in plan.device_plans]
-        read_before = self.bytes_read()
+        read_before = self.sources.bytes_read
         values = {id(array): array for array in (host.value, host.next_value) if array is not None}
         try:
             with ExitStack() as undo:  # before pages go: copies may be queued that read them
@@ -211,10 +210,10 @@ class Engine:
                     device.attach(job)
                 for device in self.devices:
                     undo.callback(device.rest)  # all, before one gives memory back that others may work on
-                run = Run(self, code, plan, jobs[0], watch, keeper)
-                supersteps, converged = run.go(max_supersteps, asked)
+                run = Run(self, code, plan, host, asked, limit, watch, keeper)
+                converged = run.go()
                 value = run.values()
-                self._sources.settle()
+                self.sources.settle()
                 self._note_peak(plan)
         except MemoryError as error:
             raise out_of_memory(plan.host_bytes) from error
@@ -222,9 +221,9 @@ class Engine:
             self._forget()
             raise
         run.stats.loop_seconds = sum(step.seconds for step in run.stats.per_superstep)
-        run.stats.bytes_read_disk = self.bytes_read() - read_before
-        self._fill_stats(run.stats, plan, supersteps - run.began_at)
-        return RunOutcome(value, supersteps, converged, run.totals, run.stats)
+        run.stats.bytes_read_disk = self.sources.bytes_read - read_before
+        self._fill_stats(run.stats, plan, run.supersteps - run.began_at)
+        return RunOutcome(value, run.supersteps, converged, run.totals, run.stats)
 
     def sweep(self, name: str, kernel: PageKernel, wanted: np.ndarray | None = None) -> Any:
         """Stream topology `name` ("out" or "in") to a page kernel; wanted: bool[pages], the pages to visit (all).
@@ -238,7 +237,7 @@ class Engine:
         if not self._fits(table, kernel.needs_weights):
             left = self.host_memory - self.beside_bytes - self.arrays.nbytes
             cap, given = self.host_memory, (kernel.needs_weights, self.options, self.device_counts)
-            self._sources.prepare(plan_sources({table.name: table}, *given, left, cap, {}), {table.name: table})
+            self.sources.prepare(plan_sources({table.name: table}, *given, left, cap, {}), {table.name: table})
         pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)
         while True:
             plans = [
@@ -264,7 +263,8 @@ class Engine:
                 for device, plan in zip(self.devices, plans, strict=True):
                     undo.callback(device.detach)
                     device.begin_sweep(kernel, tables, plan)
-                self.stream(Demand(table, pages, table.records[pages].astype(np.int64)), kernel.needs_weights)
+                demand = Demand(table, pages, table.records[pages].astype(np.int64))
+                stream(self.exchange, self.sources, demand, kernel.needs_weights)
                 states = [device.end_sweep() for device in self.devices]
                 undo.pop_all()
             return kernel.merge(states)
@@ -276,31 +276,15 @@ class Engine:
         """After an error: pages that were on their way may be in any state, on devices and in host memory."""
         for device in self.devices:
             device.release()
-        self._sources.drop_streamed()
-
-    def stream(self, demand: Demand, weights: bool, again: bool = False, in_place: np.ndarray = NO_PAGES) -> None:
-        """Submit pages to the devices that own them, small pages first; finish all. See gstream.engine.feeding."""
-        shares = demand.shares(self.exchange.partition)
-        given = zip(self.devices, self._sources.of(demand.table), shares, strict=True)
-        self.exchange.feed([feed(*one, weights, again, in_place) for one in given])
-
-    def in_memory(self, table: PageTable, weights: bool, wanted: np.ndarray = NO_PAGES) -> InMemory:
-        """The pages of a topology that is resident in host memory; wanted: int64[n], those that are read first."""
-        return self._sources.of(table)[0].in_memory(weights, wanted)
-
-    def counts(self) -> tuple[int, int, int, int]:
-        """Pages processed, bytes moved, edges looked at and bytes read from disk since the engine was made."""
-        stats = [device.stats for device in self.devices]
-        pages, moved, edges = (sum(getattr(s, name) for s in stats) for name in ("pages", "bytes_moved", "edges"))
-        return pages, moved, edges, self.bytes_read()
+        self.sources.drop_streamed()
 
     def _fits(self, table: PageTable, weights: bool) -> bool:
         """Whether the page source that is there serves a sweep, and leaves room for what the caller holds."""
-        return self._sources.serve(table, weights) and not self._over_cap()
+        return self.sources.serve(table, weights) and not self._over_cap()
 
     def holds(self, name: str) -> bool:
         """Whether the pages of topology `name` lie in host memory, as far as sweeps and runs before asked for them."""
-        return self._sources.holds(self.graph.tables[name].name)
+        return self.sources.holds(self.graph.tables[name].name)
 
     def _over_cap(self) -> bool:
         cap = self.options.host_memory
@@ -309,7 +293,7 @@ class Engine:
     def trim(self) -> None:
         """Drop pages where memory, with what the caller of `sweep` holds, is over its cap."""
         if self._over_cap():
-            self._sources.clear()
+            self.sources.clear()
 
     def _host_vertices(self, code: Any, plan: Plan) -> HostVertices:
         """Attributes in host memory, read from the store where they are not there yet."""
@@ -333,14 +317,10 @@ class Engine:
         out = (name == "degree") != (type(code.program).backward and self.store.meta.directed)
         return ("degree", self.store.out_degree) if out else ("in_degree", self.store.in_degree)
 
-    def bytes_read(self) -> int:
-        """Bytes of pages and weights read from the store's file since the engine was made."""
-        return self._sources.bytes_read
-
     def _held_bytes(self) -> int:
         """Tracked bytes of host memory: pages, arrays of all vertices, host devices' attributes."""
         hosts = sum(device.memory_bytes for device in self.devices if isinstance(device, HostDevice))
-        return self._sources.bytes_held + self.arrays.nbytes + hosts
+        return self.sources.bytes_held + self.arrays.nbytes + hosts
 
     def _note_peak(self, plan: Plan) -> None:
         self._peak = max(self._peak, self._held_bytes() + plan.stored_values)
@@ -360,7 +340,7 @@ class Engine:
             stats.attribute_bytes_moved += counted.attribute_bytes
             stats.device_bytes_moved[number] += counted.bytes_moved
             stats.merge_seconds = max(stats.merge_seconds, counted.merge_seconds)  # devices merge side by side
-        hits, misses = self._sources.take_hits()
+        hits, misses = self.sources.take_hits()
         stats.cache_hits += hits
         stats.cache_misses += misses
         stats.devices = len(self.devices)

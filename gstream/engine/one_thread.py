@@ -19,12 +19,12 @@ TOLD = 512  # supersteps whose figures a run keeps one by one, 4 us each; of lat
 NO_LIMIT = 1 << 62
 
 
-def hosts_of(state: RunState) -> list[HostDevice]:
+def hosts_of(run: RunState) -> list[HostDevice]:
     """The devices, of which the thread works on the first; none where not all are the host's cores, each with all
     values, and all pages in host memory."""
-    hosts = [device for device in state.devices if isinstance(device, HostDevice)]
-    whole = state.plan.device.resident and not state.chooser.streamed
-    return hosts if whole and len(hosts) == len(state.devices) else []
+    hosts = [device for device in run.devices if isinstance(device, HostDevice)]
+    whole = run.plan.device.resident and not run.chooser.streamed
+    return hosts if whole and len(hosts) == len(run.devices) else []
 
 
 def hand_over(hosts: list[HostDevice]) -> None:
@@ -34,29 +34,30 @@ def hand_over(hosts: list[HostDevice]) -> None:
         other.state.restore(first.value, first.active)
 
 
-def room_to_tell(state: RunState, supersteps: int, limit: int | None, at_once: int) -> tuple[np.ndarray, int]:
-    """(told, how many supersteps a call may make), after so many of `limit`: until a checkpoint may be due.
+def room_to_tell(run: RunState, at_once: int) -> tuple[np.ndarray, int]:
+    """(told, how many supersteps a call may make): `at_once` at most, until a checkpoint may be due.
 
     told: int64[n, 4], zeros, for (vertices active at its beginning, pages, edges looked at, vertices held back) of each
     superstep; the last row sums up those past n - 1.
     """
-    kept = None if state.keeper is None else state.keeper.supersteps_left(supersteps)
-    most = min(at_once, NO_LIMIT if kept is None else kept, NO_LIMIT if limit is None else limit - supersteps)
-    told = np.zeros((max(1, min(TOLD - state.made, most)), 4), np.int64)
-    return told, most if state.made >= TOLD else len(told)
+    kept = None if run.keeper is None else run.keeper.supersteps_left(run.supersteps)
+    limit = NO_LIMIT if run.limit is None else run.limit - run.supersteps
+    most, made = min(at_once, NO_LIMIT if kept is None else kept, limit), run.supersteps - run.began_at
+    told = np.zeros((max(1, min(TOLD - made, most)), 4), np.int64)
+    return told, most if made >= TOLD else len(told)
 
 
 def note_told(
-    state: RunState, direction: str, told: np.ndarray, made: int, page_bytes: int, read: int, began: float
+    run: RunState, direction: str, told: np.ndarray, made: int, page_bytes: int, read: int, began: float
 ) -> None:
     """Note `made` supersteps, each with a share of the time by its work; of many, in one. told: rows of `room_to_tell`;
     read: bytes from the store's file; began: when the call did."""
     work, ended = told[:, 0] + told[:, 2], time.perf_counter()
     ends = began + np.cumsum(work) / max(1, int(work.sum())) * (ended - began)
     for (vertices, pages, looked, held), end in zip(told.tolist(), ends.tolist(), strict=True):
-        if state.trace is not None:
-            state.trace.span("driver", "supersteps", f"{direction} by one thread, {vertices} active", began, end)
-        state.note(
+        if run.trace is not None:
+            run.trace.span("driver", "supersteps", f"{direction} by one thread, {vertices} active", began, end)
+        run.note(
             StepStats(
                 direction=direction, frontier=vertices, pages=pages, bytes_moved=pages * page_bytes,
                 edges_visited=looked, held=held, seconds=end - began, supersteps=made - len(told) + 1, bytes_read=read,

@@ -1,7 +1,6 @@
-"""What a run knows between its supersteps, and the paths that are faster than a superstep by the driver.
+"""What a run knows between its supersteps, and the paths that make supersteps.
 
-gstream.engine.superstep makes supersteps; a fast path makes some by itself where it may, and
-sees no more of a run than its state.
+gstream.engine.superstep makes one after the other; a fast path makes some in another way where it may.
 """
 
 from __future__ import annotations
@@ -11,83 +10,80 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gstream.devices.base import Device, Exchange
-from gstream.devices.job import Job
+from gstream.devices.base import Exchange
+from gstream.devices.job import HostVertices, Step
 from gstream.engine.checkpoint import Keeper
-from gstream.engine.delta_stepping import Near
 from gstream.engine.demand import Demand
 from gstream.engine.direction import Chooser, Frontier
 from gstream.engine.turns import Turn
+from gstream.hostcode.generate import BLOCK
 from gstream.options.run_options import RunOptions
-from gstream.paging.page_source import InMemory
-from gstream.paging.page_table import NO_PAGES, PageTable
-from gstream.planning.memory_fit import BLOCK
+from gstream.options.stopping import Asked
+from gstream.paging.page_table import NO_PAGES
+from gstream.paging.source_pool import Sources
 from gstream.planning.plan import Plan
 from gstream.telemetry.stats import RunStats, StepStats
 
+Order = tuple[float, float]  # step and limit, as gstream.engine.checkpoint keeps them
+Counts = tuple[int, int, int, int]  # pages processed, bytes moved, edges looked at, bytes read from disk
+Watch = Callable[[int, np.ndarray], None]  # gets the superstep and value[V], in store order
 
-class Streamer(Protocol):
-    """What the driver needs of the engine: its devices, and pages streamed to them."""
 
-    devices: list[Device]
+class Parts(Protocol):
+    """What a run takes of the engine: how devices agree, where pages come from, and whom to tell."""
+
     exchange: Exchange
+    sources: Sources
     options: RunOptions
     turn: Turn
-
-    def stream(self, demand: Demand, weights: bool, again: bool = False, in_place: np.ndarray = NO_PAGES) -> None:
-        """Submit the pages to their owners and finish; again: the next call asks for them too.
-
-        in_place: int64[k], pages that devices read from host memory without a copy, if host memory holds them.
-        """
-
-    def in_memory(self, table: PageTable, weights: bool, wanted: np.ndarray = NO_PAGES) -> InMemory:
-        """The pages of a topology that is resident in host memory; wanted: int64[n], those that are read first."""
-
-    def counts(self) -> tuple[int, int, int, int]:
-        """Pages processed, bytes moved, edges looked at and bytes read from disk so far."""
 
     def note_peak(self, more: int = 0) -> None:
         """Take what is held now, and `more` bytes, into the peak of memory."""
 
 
-Order = tuple[float, float]  # step and limit, as gstream.engine.checkpoint keeps them
-Watch = Callable[[int, np.ndarray], None]  # gets the superstep and value[V], in store order
-
-
-class FastPath(Protocol):
-    """Supersteps of one run that are made without the driver: the same values as by its supersteps."""
-
-    def step(self, frontier: Frontier, supersteps: int, limit: int | None) -> tuple[int, Frontier]:
-        """Make supersteps as long as it may: (how many, the next frontier). After 0, somebody else has to.
-
-        supersteps: those made so far; limit: of all.
-        """
-
-
 class RunState:
-    """One program on its way through supersteps; the engine has attached the devices."""
+    """One program on its way through supersteps; the engine has attached the devices.
+
+    asked: what the caller wants; limit: supersteps that the run may make. supersteps: those made, with a checkpoint's;
+    began_at: the superstep of the checkpoint (0: none). slices: each chunk of WA, with the slice of each device. whole:
+    what every superstep of a SUM does, and its pages. last: no superstep follows this one. order: of the present
+    frontier, if its least values send first. cut: the step that the frontier was cut with
+    (gstream.engine.delta_stepping). pages_ahead: pages that were queued for the next superstep. vain_seconds: of a
+    device that could not make this superstep.
+    """
 
     def __init__(
-        self, engine: Streamer, code: Any, plan: Plan, job: Job, watch: Watch | None = None,
-        keeper: Keeper | None = None,
+        self, engine: Parts, code: Any, plan: Plan, host: HostVertices, asked: Asked, limit: int | None,
+        watch: Watch | None = None, keeper: Keeper | None = None,
     ) -> None:  # fmt: skip
-        self.engine, self.code, self.plan, self.job = engine, code, plan, job
-        self.devices, self.exchange = engine.devices, engine.exchange
+        self.engine, self.code, self.plan, self.host = engine, code, plan, host
+        self.exchange, self.devices, self.sources = engine.exchange, engine.exchange.devices, engine.sources
+        self.asked, self.limit = asked, asked.most_supersteps(limit)
         self.watch, self.keeper, self.trace = watch, keeper, engine.options.trace
-        self.near = Near(plan) if plan.device.held_bits else None
         zero_copy = engine.options.zero_copy and self.devices[0].zero_copy
-        self.chooser = Chooser(plan, code.has_done, self.exchange, zero_copy, self.near is not None)
+        self.chooser = Chooser(plan, code.has_done, self.exchange, zero_copy)
         self.stats = RunStats(kept=None if keeper is None else keeper.kept)
         self.warm = any(len(pages) for held in plan.on_devices.values() for pages in held)  # of runs before
-        self.began_at = self.made = 0  # superstep of the checkpoint (0: none); supersteps made after it
-        self.last = False  # this superstep is known to be the last
-        self.order: Order | None = None  # of the present frontier, where its least values send first
-        self.stale = False  # open bits may hold vertices that are done
-        self.forced: str | None = None  # the next superstep's direction; its pages come to stay
-        self.seconds_in_vain = 0.0  # before it, of a device that could not make it
+        self.whole: tuple[Step, Demand, np.ndarray] | None = None
+        if not code.idempotent:
+            table = plan.table(plan.directions[0])
+            self.whole = Step(plan.directions[0], table), Demand.whole(table), NO_PAGES
+        sends = self.exchange.sends and plan.sends
+        heavy = plan.device.senders if sends else 0
+        self.slices = [(chunk, plan.slices(chunk, heavy=heavy)) for chunk in plan.chunks]
+        self.exchange.attach(self.slices[0][1] if plan.device.resident and self.slices else None, sends)
+        self.began_at = self.supersteps = self.pages_ahead = 0
+        self.last = False
+        self.order: Order | None = None
+        self.cut: float | None = None
+        self.vain_seconds = 0.0
         self.partials = np.zeros((-(-plan.graph.vertices // BLOCK), len(code.totals)), dtype=np.float64)
         self.late: list[tuple[slice, np.ndarray]] = []  # partials on their way: rows, and what comes there
         self.totals: dict[str, float] = {}
+
+    def look(self) -> Frontier:
+        """Measure the frontier, and have what all devices count."""
+        return Frontier(*self.exchange.frontier(self.chooser.counts_edges, self.chooser.counted))
 
     def sum_totals(self) -> None:
         """From the partials that have come."""
@@ -97,9 +93,33 @@ class RunState:
         if self.code.totals:
             self.totals = self.code.set_totals(self.partials)
 
+    def counts(self) -> Counts:
+        """Of the engine so far, without the pages that were queued for the next superstep."""
+        pages, moved, edges = -self.pages_ahead, 0, 0
+        for device in self.devices:
+            stats = device.stats
+            pages, moved, edges = pages + stats.pages, moved + stats.bytes_moved, edges + stats.edges
+        return pages, moved, edges, self.sources.bytes_read
+
     def note(self, step: StepStats) -> None:
         """Keep the figures of a superstep, or of several, and pass them to the progress callback."""
         self.stats.per_superstep.append(step)
-        self.made += step.supersteps
+        self.supersteps += step.supersteps
         if self.engine.options.progress is not None:
-            self.engine.turn.tell(self.engine.options.progress, self.began_at + self.made, step)
+            self.engine.turn.tell(self.engine.options.progress, self.supersteps, step)
+
+
+class FastPath(Protocol):
+    """Supersteps of one run that are made in another way than by the driver: the same values."""
+
+    @classmethod
+    def applies(cls, run: Any) -> bool:
+        """Whether the run may take it (a gstream.engine.superstep.Supersteps, with its first values)."""
+
+    def __init__(self, run: Any) -> None: ...
+
+    def step(self, frontier: Frontier) -> Frontier | None:
+        """Make supersteps as long as it may, and note each: the next frontier. None: somebody else makes the next."""
+
+    def cancel(self) -> None:
+        """The run is over: end what was begun for a superstep that does not come."""

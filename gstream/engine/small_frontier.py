@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from gstream.devices.host.device import HostDevice
 from gstream.engine.delta_stepping import first_step
 from gstream.engine.direction import ALPHA, Frontier
 from gstream.engine.one_thread import NO_LIMIT, WORK, hand_over, hosts_of, note_told, room_to_tell
@@ -52,118 +53,148 @@ def keys_of(value: np.ndarray, combine: str) -> np.ndarray:
     return -keys if combine == "MAX" else keys
 
 
-class SmallFrontier:
-    """Those of one run, whose frontier is a list of vertices from one to the next."""
+@dataclass
+class Lists:
+    """What the kernel writes (hostcode/templates/onward.py). most: edges of a frontier; most_waiting: vertices."""
+
+    most: int
+    most_waiting: int
+    lists: np.ndarray
+    waiting: np.ndarray
+    sent: np.ndarray
+    records: np.ndarray
+    stamps: np.ndarray
 
     @classmethod
-    def of(cls, state: RunState) -> SmallFrontier | None:
-        """None where no host device has all values and pages, a superstep does more than push, or the plan leaves no
-        room for the lists."""
-        hosts, code = hosts_of(state), state.code
-        pushes = "push" in state.plan.directions or state.engine.options.direction == "auto"
-        if not hosts or not pushes or code.push_onward is None:
-            return None
-        made = cls(state, hosts)
-        lists = (made._lists, made._waiting, made._sent, made._records, made._stamps)
-        taken = sum(array.nbytes for array in lists)  # not written yet
-        if taken > state.plan.spare_bytes:
-            return None
-        state.engine.note_peak(taken)
-        return made
+    def of(cls, run: RunState) -> Lists:
+        """Not written yet, so that they take no memory."""
+        most, vertices = most_edges(run.engine.options.host_threads), run.plan.graph.vertices
+        listed = min(most // 2, vertices)
+        most_waiting = min(MOST_WAITING, vertices) if is_ordered(run.code) else 0
+        return cls(
+            most, most_waiting, lists=np.empty((2, listed), np.uint64),
+            # A superstep may add an entry for each edge, beside stale ones.
+            waiting=np.empty(most_waiting + most if most_waiting else 0, np.uint64),
+            sent=np.empty(listed, run.code.value_dtype),
+            records=np.empty((listed + most // RECORD_STRETCH + 1, 5), np.int64),
+            stamps=np.zeros(1 if turns(run) else run.plan.table("push").pages, np.int64),
+        )  # fmt: skip
 
-    def __init__(self, state: RunState, hosts: list[HostDevice]) -> None:
-        self._state, self._hosts, self._device, self._degree = state, hosts, hosts[0], state.job.host.degree
-        self._turns = "push" not in state.plan.directions
-        self._table = state.plan.table("pull" if self._turns else "push")
-        self._there: WholeLists | None = None if self._turns else stored_lists(state, self._table)
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in (self.lists, self.waiting, self.sent, self.records, self.stamps))
+
+
+def turns(run: RunState) -> bool:
+    """Whether in-lists are there alone."""
+    return "push" not in run.plan.directions
+
+
+def is_ordered(code: Any) -> bool:
+    """Whether least values send first, which others improve."""
+    return bool(code.in_place and code.uses_edge and not code.has_done)
+
+
+class SmallFrontier:
+    """Those of one run, whose frontier stays a list of vertices (gstream.engine.run_state.FastPath)."""
+
+    @classmethod
+    def applies(cls, run: RunState) -> bool:
+        """Host devices have all values and pages, a superstep does no more than push, and the plan leaves room for the
+        lists."""
+        pushes = not turns(run) or run.engine.options.direction == "auto"
+        simple = bool(hosts_of(run)) and pushes and run.code.push_onward is not None
+        return simple and Lists.of(run).nbytes <= run.plan.spare_bytes
+
+    def __init__(self, run: RunState) -> None:
+        self._run, self._hosts, self._made, self._degree = run, hosts_of(run), Lists.of(run), run.host.degree
+        run.engine.note_peak(self._made.nbytes)
+        self._device, self._turns = self._hosts[0], turns(run)
+        self._table = run.plan.table("pull" if self._turns else "push")
+        self._there: WholeLists | None = None if self._turns else stored_lists(run, self._table)
         self._pulls = 0  # in a row with small frontiers
         self._ahead = False  # other devices have older values
-        self._most = most_edges(state.engine.options.host_threads)
-        vertices, code = state.plan.graph.vertices, state.code
-        ordered = code.in_place and code.uses_edge and not code.has_done
-        self._lists = np.empty((2, min(self._most // 2, vertices)), np.uint64)
-        self._listed = self._lists[0]
-        self._most_waiting = min(MOST_WAITING, vertices) if ordered else 0
-        # A superstep may add an entry for each edge, beside stale ones.
-        self._waiting = np.empty(self._most_waiting + self._most if self._most_waiting else 0, np.uint64)
-        self._sent = np.empty(len(self._listed), state.code.value_dtype)
-        self._records = np.empty((len(self._listed) + self._most // RECORD_STRETCH + 1, 5), np.int64)
-        self._stamps, self._stamp = np.zeros(1 if self._turns else self._table.pages, np.int64), 1
-        step = first_step(state.plan) if ordered else math.inf
-        step /= FINER if state.code.program.combine.name == "MAX" else 1
+        self._listed, self._waiting, self._stamp = self._made.lists[0], self._made.waiting, 1
+        step = first_step(run.plan) if is_ordered(run.code) else math.inf
+        step /= FINER if run.code.program.combine.name == "MAX" else 1
         self._steps = np.array([step, step, math.inf])  # as the kernel has it
         self._frontier: Frontier | None = None  # which is listed:
         self._found = (0, 0, 0, 0)  # vertices that send and their edges; entries of those that wait, and vertices
-        between = state.watch is not None or "halt" in type(state.code.program).methods
+        between = run.watch is not None or "halt" in type(run.code.program).methods
         self._at_once = 1 if between else NO_LIMIT
 
-    def step(self, frontier: Frontier, supersteps: int, limit: int | None) -> tuple[int, Frontier]:
-        """Make supersteps while frontiers are small, as gstream.engine.run_state.FastPath."""
-        began = time.perf_counter()
-        pulls = self._pulls_on(frontier) if self._turns else self._state.chooser.pulls(frontier)
+    def step(self, frontier: Frontier) -> Frontier | None:
+        """Make supersteps while frontiers are small."""
+        run, began = self._run, time.perf_counter()
+        if run.order is not None and frontier is not self._frontier:
+            self._take_up(frontier, run.order)
+        pulls = self._pulls_on(frontier) if self._turns else run.chooser.pulls(frontier)
         if frontier.held or frontier.vertices == 0 or pulls or not self._list(frontier):
-            return self._leave(frontier)
-        told, at_most = room_to_tell(self._state, supersteps, limit, self._at_once)
-        read = 0
+            self._leave()
+            return None
+        (told, at_most), read = room_to_tell(run, self._at_once), 0
         made, looked = self._push(at_most, told)
-        if made == 0 and self._most_waiting and not self._turns and (read := self._read()):
+        if made == 0 and self._made.most_waiting and not self._turns and (read := self._read()):
             made, looked = self._push(at_most, told)
         if made == 0:
-            return self._leave(frontier)
-        self._state.stale = self._ahead = True
+            self._leave()
+            return None
+        run.chooser.stale = self._ahead = True
         if self._turns:
             told[:, 1] = 0  # no page of the store
         pages = int(told[:, 1].sum())
-        moved = self._table.stored_bytes(1, self._state.plan.weights)
+        moved = self._table.stored_bytes(1, run.plan.weights)
         self._device.count(looked, pages, pages * moved)
         self._frontier = self._look()
-        if self._most_waiting:
-            self._state.order = float(self._steps[1]), float(self._steps[2])
-        note_told(self._state, "push", told[:made], made, moved, read, began)
-        return made, self._frontier
+        if self._made.most_waiting:
+            run.order = float(self._steps[1]), float(self._steps[2])
+        note_told(run, "push", told[:made], made, moved, read, began)
+        return self._frontier
 
-    def _leave(self, frontier: Frontier) -> tuple[int, Frontier]:
+    def cancel(self) -> None:
+        """Nothing is begun."""
+
+    def _leave(self) -> None:
         """The driver makes the next superstep."""
         if self._ahead:
             hand_over(self._hosts)
             self._ahead = False
-        return 0, frontier
 
     def _pulls_on(self, frontier: Frontier) -> bool:
         """Whether a superstep over in-lists is left to the driver: until lists were turned round, or for good."""
         if self._there is None and self._turns:
-            self._pulls = self._pulls + 1 if frontier.listed else 0
+            self._pulls = self._pulls + 1 if frontier.vertices <= self._run.chooser.most_listed else 0
             if self._pulls > PULLS:
-                self._there = turned_lists(self._state, self._table)
+                self._there = turned_lists(self._run, self._table)
                 self._pulls = 0 if self._there is not None else -NO_LIMIT
         return self._there is None
 
-    def take_up(self, frontier: Frontier, order: Order) -> Frontier:
-        """The frontier that was kept with this order, of which `frontier` has the vertices; the run goes on from it as
-        if it had not been kept."""
-        if not self._most_waiting:
-            return frontier
+    def _take_up(self, frontier: Frontier, order: Order) -> None:
+        """Go on from a checkpoint of this order as if the run had not been kept; `frontier` is what it measured."""
+        if not self._made.most_waiting:
+            return
+        state, run = self._device.state, self._run
         if self._turns:
-            self._there = turned_lists(self._state, self._table)
-        active = list_bits(self._device.state.active, 0, self._state.plan.graph.vertices)
-        first = keys_of(self._device.state.value[active], self._state.code.program.combine.name) <= order[1]
-        sending, held = active[first], active[~first]
+            self._there = turned_lists(run, self._table)
+        active = list_bits(state.active, 0, run.plan.graph.vertices)
+        first = keys_of(state.value[active], run.code.program.combine.name) <= order[1]
+        sending, waiting = active[first], active[~first]
         self._listed[: len(sending)] = sending[: len(self._listed)]
-        self._waiting[: len(held)] = held[: len(self._waiting)]
-        self._found = (len(sending), int(self._degree[sending].sum(dtype=np.int64)), len(held), len(held))
-        self._steps[1:], self._state.order = order, order
-        self._frontier = self._look()
-        return self._frontier
+        self._waiting[: len(waiting)] = waiting[: len(self._waiting)]
+        self._found = (len(sending), int(self._degree[sending].sum(dtype=np.int64)), len(waiting), len(waiting))
+        self._steps[1:], self._frontier = order, frontier
+        if self._has_room():
+            frontier.edges = self._found[1]
 
     def _list(self, frontier: Frontier) -> bool:
         """Whether the frontier is listed: the last superstep here did, or it is small."""
         if frontier is not self._frontier:
             self._frontier = None
-            if frontier.vertices > len(self._listed) or frontier.edges > self._most:
+            if frontier.vertices > len(self._listed) or frontier.edges > self._made.most:
                 return False
             vertices, edges = list_active(self._device.state.active, self._degree, self._listed)
             self._found, self._frontier, self._steps[2] = (int(vertices), int(edges), 0, 0), frontier, math.inf
-            if vertices <= min(len(self._listed), self._most_waiting):  # all wait at first
+            if vertices <= min(len(self._listed), self._made.most_waiting):  # all wait at first
                 self._waiting[:vertices] = self._listed[:vertices]
                 self._found, self._steps[1:] = (0, 0, int(vertices), int(vertices)), (self._steps[0], math.nan)
         return self._has_room() and self._found[1] <= self._largest()
@@ -171,58 +202,47 @@ class SmallFrontier:
     def _has_room(self) -> bool:
         """Whether all that send, and all that wait, are listed."""
         vertices, _, waiting, live = self._found
-        return vertices <= len(self._listed) and live <= self._most_waiting and waiting <= len(self._waiting)
+        return vertices <= len(self._listed) and live <= self._made.most_waiting and waiting <= len(self._waiting)
 
     def _push(self, most: int, told: np.ndarray) -> tuple[int, int]:
         """(supersteps made, edges looked at)."""
-        state, there, held = self._state, self._there, self._device.state
+        run, there, held, made = self._run, self._there, self._device.state, self._made
         assert there is not None
-        code, chooser, (vertices, edges, *waiting) = state.code, state.chooser, self._found
+        code, chooser, (vertices, edges, *waiting) = run.code, run.chooser, self._found
         share = ALPHA if chooser.has_done and chooser.chooses else 0
         numbers = np.array(
-            [
-                vertices,
-                edges,
-                chooser.unexplored,
-                self._largest(),
-                share,
-                most,
-                WORK,
-                self._stamp,
-                *waiting,
-                self._most_waiting,
-            ]
-        )
-        looked = code.push_onward(
-            there.words, there.weights, *there.places[1:], there.read,
-            self._degree, held.value, held.active, self._lists, self._waiting, self._sent, self._records,
-            self._stamps, RECORD_STRETCH, self._steps, numbers, told, FIXED_INTS.index("superstep"), code.ints,
-            code.floats,
+            [vertices, edges, chooser.unexplored, self._largest(), share, most, WORK, self._stamp, *waiting,
+             made.most_waiting]
         )  # fmt: skip
-        made = int(numbers[5])
+        looked = code.push_onward(
+            there.words, there.weights, *there.places[1:], there.read, self._degree, held.value, held.active,
+            made.lists, made.waiting, made.sent, made.records, made.stamps, RECORD_STRETCH, self._steps, numbers, told,
+            FIXED_INTS.index("superstep"), code.ints, code.floats,
+        )  # fmt: skip
+        steps = int(numbers[5])
         self._found = (int(numbers[0]), int(numbers[1]), int(numbers[8]), int(numbers[9]))
-        self._stamp += made + 1  # one may have begun
-        if made:
+        self._stamp += steps + 1  # one may have begun
+        if steps:
             chooser.pushed_on(int(numbers[2]), int(numbers[6]))
-        return made, int(looked)
+        return steps, int(looked)
 
     def _read(self) -> int:
         """Read the frontier's pages that are not in memory, if it waits for one; bytes. A superstep by the driver would
         send what waits, too: as many supersteps are made whatever was in memory."""
-        engine, table = self._state.engine, self._table
+        sources, table = self._run.sources, self._table
         assert self._there is not None
         wanted = np.flatnonzero(self._device.state.lists_of("active", table))
-        before = engine.counts()[3]
-        engine.in_memory(table, self._state.plan.weights, wanted[~self._there.read[wanted]])
-        return engine.counts()[3] - before
+        before = sources.bytes_read
+        sources.in_memory(table, self._run.plan.weights, wanted[~self._there.read[wanted]])
+        return sources.bytes_read - before
 
     def _largest(self) -> int:
         """Edges of a frontier that one thread pushes along, as the driver would."""
-        return min(self._most, self._state.chooser.most_pushed)
+        return min(self._made.most, self._run.chooser.most_pushed)
 
     def _look(self) -> Frontier:
         """The next frontier: it is listed, or only the bits say who is active."""
         if not self._has_room():
-            return self._state.chooser.look()
+            return self._run.look()
         vertices, edges, _, live = self._found
-        return self._state.chooser.frontier_of(vertices + live, edges)
+        return Frontier(vertices + live, edges)

@@ -41,32 +41,32 @@ class WholeLists:
         return WholeLists(self.words[:0], self.weights[:0], *rest)
 
 
-def stored_lists(state: RunState, table: PageTable, wanted: np.ndarray | None = None) -> WholeLists:
+def stored_lists(run: RunState, table: PageTable, wanted: np.ndarray | None = None) -> WholeLists:
     """Those of a page set that is resident. wanted: int64[n], pages that are read first; then all count as read."""
-    plan = state.plan
-    there = state.engine.in_memory(table, plan.weights, *(() if wanted is None else (wanted,)))
-    weights = state.code.no_weights if there.weights is None else there.weights
+    plan = run.plan
+    there = run.sources.in_memory(table, plan.weights, *(() if wanted is None else (wanted,)))
+    weights = run.code.no_weights if there.weights is None else there.weights
     read = there.read if wanted is None else there.read[:0]
     first, last = table.first_vertex, table.last_vertex
     return WholeLists(there.words, weights, table.all_pages(), first, last, table.small_pages, read, True)
 
 
-def turned_bytes(state: RunState, table: PageTable) -> int:
+def turned_bytes(run: RunState, table: PageTable) -> int:
     """What `turned_lists` takes of host memory."""
-    graph, dtype = state.plan.graph, table.weight_dtype if state.plan.weights else None
+    graph, dtype = run.plan.graph, table.weight_dtype if run.plan.weights else None
     return transposed_bytes(graph.vertices, graph.edges, graph.id_bytes, dtype.itemsize if dtype else 0)
 
 
-def turned_lists(state: RunState, table: PageTable) -> WholeLists | None:
+def turned_lists(run: RunState, table: PageTable) -> WholeLists | None:
     """The lists of out-neighbours, where `table` has those of in-neighbours, and the other way round. None where the
     plan leaves no room for them."""
-    taken = turned_bytes(state, table)
-    if taken > state.plan.spare_bytes:
+    taken = turned_bytes(run, table)
+    if taken > run.plan.spare_bytes:
         return None
-    there = stored_lists(state, table, table.all_pages())
-    made = transpose(there.words, there.weights, table.small_pages, table.first_vertex, state.plan.graph.vertices)
+    there = stored_lists(run, table, table.all_pages())
+    made = transpose(there.words, there.weights, table.small_pages, table.first_vertex, run.plan.graph.vertices)
     if made is None:
         return None
-    state.engine.note_peak(taken)
+    run.engine.note_peak(taken)
     row = np.zeros(1, np.int64)
     return WholeLists(made.words, made.weights, row, made.first_vertex, made.last_vertex, 1, there.read, False)

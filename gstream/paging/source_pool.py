@@ -6,8 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
-from gstream.paging.page_source import PageSource, Pin, SourcePlan
-from gstream.paging.page_table import PageTable
+import numpy as np
+
+from gstream.paging.page_source import InMemory, PageSource, Pin, SourcePlan
+from gstream.paging.page_table import NO_PAGES, PageTable
 from gstream.telemetry.trace import Trace
 
 
@@ -31,6 +33,10 @@ class Sources:
     def of(self, table: PageTable) -> list[PageSource]:
         """The sources of a page set, one a device."""
         return self._made[table.name]
+
+    def in_memory(self, table: PageTable, weights: bool, wanted: np.ndarray = NO_PAGES) -> InMemory:
+        """The pages of a page set that is resident in host memory; wanted: int64[n], those that are read first."""
+        return self._made[table.name][0].in_memory(weights, wanted)
 
     def unread(self, table: PageTable, plan: SourcePlan) -> int:
         """Pages that have yet to be read of those that are to stay in host memory."""

@@ -28,7 +28,8 @@ class Plan:
     sources: page set's name -> how host memory holds it; unread: pages of it that are to stay there and have yet to be
     read. in_host_cache, on_devices: pages of it that runs before left in caches, how many, and which on each device.
     spare_bytes: what the run leaves of the host memory that it may take. partition: who owns which pages at first.
-    copies: whether any device has memory of its own.
+    copies: whether any device has memory of its own. sends: `apply` may send messages in place of values, as each
+    depends on its vertex alone (gstream.devices.base.Exchange.attach).
     """
 
     case: int
@@ -40,6 +41,7 @@ class Plan:
     device_plans: tuple[DevicePlan, ...]
     partition: Partition
     copies: bool
+    sends: bool
     sources: dict[str, SourcePlan]
     heads: str | None
     weights: bool

@@ -227,11 +227,13 @@ def make_plan(
     slots = {name: sum(plan.cache_pages.get(name, 0) for plan in plans) for name in used}
     whole = not memory.copies or all(slots[name] >= table.pages for name, table in used.items())
     whole &= all(plan.resident for plan in sources.values())
+    chunks = _ranges(graph.vertices, chunk, unit)
     return Plan(
         case=3 if not layout.resident else 1 if whole else 2, sweep=not code.idempotent,
-        directions=layout.directions, chunks=_ranges(graph.vertices, chunk, unit),
+        directions=layout.directions, chunks=chunks,
         start_chunks=_ranges(graph.vertices, chunk, BLOCK), unit=unit, device_plans=plans, partition=partition,
-        copies=memory.copies, sources=sources, heads=graph.tables["in"].name if layout.heads else None, weights=weights,
+        copies=memory.copies, sends=_sends(code, layout) and len(chunks) == 1, sources=sources,
+        heads=graph.tables["in"].name if layout.heads else None, weights=weights,
         double_buffer=_double(code, layout), host_bytes=host, spare_bytes=host_memory - taken - sum(host.values()),
         graph=graph, constants=constants,
     )  # fmt: skip
@@ -286,6 +288,12 @@ def make_sweep_plan(
     return DevicePlan(
         streams=streams, batch_pages=batch, cache_pages=cached, policy=options.cache_policy, micro=options.micro
     )  # fmt: skip
+
+
+def _sends(code: Any, layout: Layout) -> bool:
+    """Whether a message of a pull of sums depends on its vertex alone: `apply` does not know yet what totals are."""
+    fits = layout.resident and layout.directions == ("pull",) and takes_message(code, layout)
+    return fits and not code.idempotent and not any(kind == "g" for kind, _ in code.emitter.reads("send"))
 
 
 def _double(code: Any, layout: Layout) -> bool:

@@ -11,9 +11,9 @@ import numpy as np
 from engine_graphs import skewed_edges
 from written import program
 
-import gstream.engine.superstep
+from gstream.engine.autonomous import Autonomous
 from gstream.engine.engine import Engine
-from gstream.engine.superstep import Run
+from gstream.engine.run import Run
 from gstream.language.program import Program
 from gstream.programs.bfs import BFS, BFSBack
 from gstream.programs.widest import Widest
@@ -55,18 +55,18 @@ def told(outcome: RunOutcome, **unlike: Any) -> list[tuple[Any, ...]]:
 
 def note_driver_steps(monkeypatch: Any) -> list[Any]:
     """A list that the supersteps which the driver makes are noted in."""
-    made, usual = [], Run.superstep
+    made, usual = [], Run.open
 
-    def superstep(run: Run, frontier: Any) -> Any:
-        made.append(frontier)
-        return usual(run, frontier)
+    def open_step(run: Run) -> Any:
+        made.append(run.supersteps + 1)
+        return usual(run)
 
-    monkeypatch.setattr(Run, "superstep", superstep)
+    monkeypatch.setattr(Run, "open", open_step)
     return made
 
 
 def by_the_driver(engine: Engine, program: Program, monkeypatch: Any) -> RunOutcome:
     """A run whose supersteps the driver makes."""
     with monkeypatch.context() as patch:
-        patch.setattr(gstream.engine.superstep.Autonomous, "of", lambda state: None)
+        patch.setattr(Autonomous, "applies", lambda run: False)
         return engine.run(program)

@@ -7,7 +7,7 @@ import pytest
 from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
-from gstream.engine.early_pull import Overlap
+from gstream.engine.early_pull import EarlyPull
 from gstream.engine.engine import Engine
 from gstream.language.program import SUM, Program, f64
 from gstream.options.run_options import RunOptions
@@ -37,16 +37,16 @@ def begun(monkeypatch):
     found = []
 
     def noted(name, word):
-        usual = getattr(Overlap, name)
+        usual = getattr(EarlyPull, name)
 
-        def call(overlap):
-            found.extend([word] * bool(overlap._begun))
-            return usual(overlap)
+        def call(path, *given):
+            found.extend([word] * bool(path._begun))
+            return usual(path, *given)
 
-        monkeypatch.setattr(Overlap, name, call)
+        monkeypatch.setattr(EarlyPull, name, call)
 
-    noted("take", "used")
-    noted("retract", "in vain")
+    noted("step", "used")
+    noted("cancel", "in vain")
     return found
 
 

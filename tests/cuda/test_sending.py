@@ -1,5 +1,5 @@
-"""What `apply` sends to all devices itself (gstream.engine.message_exchange): made ready once, and values are there
-when asked for.
+"""What `apply` sends to all devices itself (gstream.devices.base.Exchange.attach): made ready once, and values
+are there when asked for.
 """
 
 from __future__ import annotations

@@ -207,9 +207,9 @@ def test_progress_is_told_after_every_superstep(store):
 def test_pages_that_another_run_drops_are_freed(store):
     with Engine(store, RunOptions(host_memory=200_000, batch_bytes=8192)) as engine:
         for program in (BFS(source=1), PageRank(), BFS(source=1)):
-            before = {id(source): weakref.ref(source.pages) for source in engine._sources.distinct()}
+            before = {id(source): weakref.ref(source.pages) for source in engine.sources.distinct()}
             engine.run(program, max_supersteps=2)
-            kept = {id(source) for source in engine._sources.distinct()}
+            kept = {id(source) for source in engine.sources.distinct()}
             assert all(rows() is None for number, rows in before.items() if number not in kept)
 
 

@@ -110,7 +110,7 @@ def test_fewer_edges_and_the_same_distances(store, monkeypatch, devices, cache):
         limited = engine.run(SSSP(source=7), 3)
     for module in (planner, fit):
         monkeypatch.setattr(module, "holds_back", lambda *_: False)
-    monkeypatch.setattr("gstream.engine.superstep.SmallFrontier.of", lambda state: None)
+    monkeypatch.setattr("gstream.engine.small_frontier.SmallFrontier.applies", lambda run: False)
     with Engine(store, options) as engine:
         expected = engine.run(SSSP(source=7))
     assert found.value.tobytes() == expected.value.tobytes()
@@ -122,7 +122,7 @@ def test_fewer_edges_and_the_same_distances(store, monkeypatch, devices, cache):
 
 def test_frontiers_of_few_edges_are_not_cut(store, monkeypatch, fewest_edges):
     """A superstep takes longer than what it would save; but for those of one thread (gstream.engine.small_frontier)."""
-    monkeypatch.setattr("gstream.engine.superstep.SmallFrontier.of", lambda state: None)
+    monkeypatch.setattr("gstream.engine.small_frontier.SmallFrontier.applies", lambda run: False)
     cut = []
     for fewest in (0, store.meta.edges // 4, fewest_edges):
         monkeypatch.setattr(cuts, "FEWEST_EDGES", fewest)

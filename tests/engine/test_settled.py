@@ -76,7 +76,7 @@ def way(request, monkeypatch, most_edges):
 
 def by_the_driver(engine, made, **given):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gstream.engine.superstep.SettledSums.of", lambda *given: None)
+        patch.setattr("gstream.engine.settled_sums.SettledSums.applies", lambda run: False)
         return engine.run(made, **given)
 
 
@@ -182,7 +182,7 @@ def test_transposed(tmp_path, kind, wide):
         weighing = program(tmp_path, "SUM", "f64", "1", "e.weight")()
         engine.run(weighing, 1)
         table = engine.graph.tables["in"]
-        there = engine.in_memory(table, True)
+        there = engine.sources.in_memory(table, True)
         words, weights = there.words, there.weights
         made = transpose(words, weights, table.small_pages, table.first_vertex, 700)
         lists: dict[int, list[tuple[int, int]]] = {}

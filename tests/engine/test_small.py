@@ -15,7 +15,7 @@ from gstream.algorithms.support.session import Session
 from gstream.engine import one_thread
 from gstream.engine import small_frontier as small
 from gstream.engine.engine import Engine
-from gstream.engine.superstep import Run
+from gstream.engine.run import Run
 from gstream.hostcode.bitmaps import bitmap, set_bits
 from gstream.hostcode.small_frontier import list_active
 from gstream.options.run_options import RunOptions
@@ -81,7 +81,7 @@ def driver_steps(monkeypatch):
 
 def by_the_driver(engine, made, **given):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gstream.engine.superstep.SmallFrontier.of", lambda state: None)
+        patch.setattr("gstream.engine.small_frontier.SmallFrontier.applies", lambda run: False)
         return engine.run(made, **given)
 
 
@@ -158,7 +158,7 @@ def test_pages_that_were_not_read_are_left_to_the_driver(tmp_path, usual, driver
         assert by_the_driver(engine, BFS(source=5)).value.tobytes() == found.value.tobytes()
 
 
-AWAY = ({"chunk_vertices": 512}, {"host_memory": "180KiB"}, {"devices": ["host:1"] * 2}, {"devices": ["fake:2"]})
+AWAY = ({"chunk_vertices": 512}, {"host_memory": "180KiB"}, {"devices": ["fake:2"]})
 
 
 @pytest.mark.parametrize("store", [kind for kind in KINDS if kind != "in alone"], indirect=True)
@@ -236,7 +236,7 @@ def test_pages_are_read_between_them(tmp_path, usual, driver_steps):
     with open_store(tmp_path / "grid.gs") as store, Engine(store) as engine:
         cold, warm = (engine.run(SSSP(source=0)) for _ in range(2))
         assert not driver_steps and cold.supersteps == warm.supersteps
-        assert sum(step.bytes_read for step in cold.stats.per_superstep) == engine.bytes_read() > 0
+        assert sum(step.bytes_read for step in cold.stats.per_superstep) == engine.sources.bytes_read > 0
 
 
 def test_long_runs_tell_of_many_supersteps_at_once(tmp_path, usual, driver_steps, monkeypatch):

@@ -103,6 +103,7 @@ class LateExchange(MemoryExchange):
             self.order()
 
     def attach(self, slices: Sequence[Range] | None, sends: bool) -> None:
+        super().attach(slices, sends)
         for device in self.devices:
             device.state.peers = list(self.devices) if sends else []
 
@@ -116,7 +117,7 @@ class LateExchange(MemoryExchange):
 
     def gather(self, slices: Sequence[Range], values: bool) -> None:
         if len(self.devices) > 1:
-            self.queue(lambda device, _: self._queue_gather(device, slices, values))
+            self.queue(lambda device, _: self._queue_gather(device, slices, values and not self.sent))
 
     def _queue_gather(self, device: LateDevice, slices: Sequence[Range], values: bool) -> None:
         """What it takes are the arrays that have the peers' bits now: they may have changed roles by then."""
@@ -128,9 +129,10 @@ class LateExchange(MemoryExchange):
 
         device.later("gather", take)
 
-    def collect(self, slices: Sequence[Range]) -> None:
-        quiet(self.devices[0], self.devices, "collect", *PULLING)
-        super().collect(slices)
+    def collect(self) -> None:
+        if self.sent:
+            quiet(self.devices[0], self.devices, "collect", *PULLING)
+        super().collect()
 
 
 class LateDevice(MemoryDevice):

@@ -81,7 +81,7 @@ def _read(session: Session, name: str, weights: bool, places: np.ndarray) -> Lis
     engine.sweep(name, PassOver(weights))
     if not engine.holds(name):
         return None
-    there = engine.in_memory(table, weights)
+    there = engine.sources.in_memory(table, weights)
     session.each(find_places, there.words, places, items=8 * table.pages)
     return Lists(there.words, there.weights, places)
 

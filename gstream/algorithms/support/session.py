@@ -49,7 +49,7 @@ class Session:
         self.proof_bytes = 0  # that the certificate takes in all, where one follows the run
         self._sent_back = 0  # the most bytes of arrays that GPUs had no room for
         self._refused: float = math.inf  # so many turned out to be too many
-        self._read_before = engine.bytes_read()
+        self._read_before = engine.sources.bytes_read
         self._began = time.perf_counter()
 
     def __enter__(self) -> Session:
@@ -357,7 +357,7 @@ class Session:
     def finish(self, supersteps: int, converged: bool, note: str = "") -> dict[str, Any]:
         """The summary of the call: supersteps, converged, figures with those of all sweeps, and what is to be noted."""
         self.engine.add_counts(self.stats)
-        self.stats.bytes_read_disk = self.engine.bytes_read() - self._read_before
+        self.stats.bytes_read_disk = self.engine.sources.bytes_read - self._read_before
         self.stats.seconds = time.perf_counter() - self._began
         found = {"supersteps": supersteps, "converged": converged, "stats": self.stats.as_dict()}
         lacking = ""

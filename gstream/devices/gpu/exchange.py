@@ -93,6 +93,7 @@ class PeerExchange(Exchange):
 
     def attach(self, slices: Sequence[Range] | None, sends: bool) -> None:
         """Where all reach all, pulls of SUM write what a vertex got to the peer whose slice has it."""
+        super().attach(slices, sends)
         states = [peer.state for peer in self._peers]
         self._spread = slices is not None and len(states) > 1 and self.apart == 0 and not states[0].code.idempotent
         for state in states:
@@ -116,12 +117,13 @@ class PeerExchange(Exchange):
                     add_hubs(peer.state, pulled.name, part, states)
             then(peer, number)
         self.order()
+        self.sent = self._sending
 
     def gather(self, slices: Sequence[Range], values: bool) -> None:
         """Copies of the peers' slices. Once `apply` sends, nothing is taken: nobody but a checkpoint asks for bits that
         the frontier is not counted by."""
         if len(self.devices) > 1:
-            self.queue(lambda peer, _: self._take(peer, slices, values))
+            self.queue(lambda peer, _: self._take(peer, slices, values and not self.sent))
 
     def _take(self, mine: Peer, slices: Sequence[Range], values: bool) -> None:
         state = mine.state
@@ -136,10 +138,12 @@ class PeerExchange(Exchange):
                     if state.scattered and not state.code.in_place:
                         state.reset(part, state.chunk[0])
 
-    def collect(self, slices: Sequence[Range]) -> None:
+    def collect(self) -> None:
+        if not self.sent or self._slices is None:
+            return
         first, *others = (peer.state for peer in self._peers)
         with first.gpu:
-            for part, peer in zip(slices[1:], others, strict=True):
+            for part, peer in zip(self._slices[1:], others, strict=True):
                 if part[0] < part[1]:
                     take_values(first, part, peer)
                     copy_bits(first, part, first.active, peer.active)

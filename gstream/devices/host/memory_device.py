@@ -56,6 +56,7 @@ class MemoryExchange(Exchange):
             then(device, number)
 
         self.each(renew)
+        self.sent = self._sending
 
     def _combine(self, device: MemoryDevice, part: Range, pulled: PageTable | None) -> None:
         peers = [peer.state for peer in self.devices]
@@ -68,7 +69,8 @@ class MemoryExchange(Exchange):
 
     def gather(self, slices: Sequence[Range], values: bool) -> None:
         if len(self.devices) > 1:
-            self.each(lambda device, _: self._take(device, [peer.state for peer in self.devices], slices, values))
+            peers = [peer.state for peer in self.devices]
+            self.each(lambda device, _: self._take(device, peers, slices, values and not self.sent))
 
     def _take(
         self, device: MemoryDevice, peers: Sequence[VertexState], slices: Sequence[Range], values: bool
@@ -77,9 +79,11 @@ class MemoryExchange(Exchange):
         device.state.gather(slices, peers, values)
         device.stats.merge_seconds += time.perf_counter() - began
 
-    def collect(self, slices: Sequence[Range]) -> None:
+    def collect(self) -> None:
+        if not self.sent or self._slices is None:
+            return
         first, *others = (device.state for device in self.devices)
-        for part, peer in zip(slices[1:], others, strict=True):
+        for part, peer in zip(self._slices[1:], others, strict=True):
             window = first.window(part)
             first.value[window] = peer.value[window]
 
