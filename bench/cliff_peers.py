@@ -17,6 +17,9 @@ from bench.cliff_graphs import Cliff
 from bench.components import named_by_least
 
 
+FORGET = "__invalidate_cache"  # of igraph's Graph; as a name in a class, Python would change it
+
+
 class Theirs:
     """One graph as each peer holds it, built when first asked for."""
 
@@ -32,9 +35,15 @@ class Theirs:
     def networkit_weighted(self) -> Any:
         return peers.networkit_graph(self.cliff.csr, self.threads, weighted=True, directed=self.cliff.directed)
 
-    @cached_property
+    @property
     def igraph(self) -> tuple[Any, Any]:
-        """(graph, its weights)"""
+        """(graph, its weights). The graph forgets answers of calls before: whether it is connected, or has a cycle."""
+        graph, weights = self._igraph
+        getattr(graph, FORGET)()
+        return graph, weights
+
+    @cached_property
+    def _igraph(self) -> tuple[Any, Any]:
         return peers.igraph_graph(self.cliff.csr, weighted=True, directed=self.cliff.directed)
 
     @cached_property

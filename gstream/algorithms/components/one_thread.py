@@ -9,19 +9,28 @@ from __future__ import annotations
 from gstream.hostcode.adjacency import stretch
 from gstream.hostcode.casts import u64
 from gstream.hostcode.claims import is_stopped
-from gstream.hostcode.jit import kernel
+from gstream.hostcode.jit import helper, kernel
 
 OLDER = u64(1) << u64(63)  # in `next`: the vertex leads to one that was met before it
-PLACE = ~OLDER
+LAST = u64(1) << u64(62)  # the neighbour is the last one, so the way back need not look at the list again
+PLACE = LAST - u64(1)
+
+
+@helper
+def is_last(words, row, index, more):
+    """Whether a list ends with the neighbour `index` of a stretch. Of large pages nobody can tell: another may follow."""
+    return index + u64(1) == more and u64(words[row, 0]) & u64(0xFFFFFFFF) != u64(1)
 
 
 @kernel
-def find_strong(words, places, label, number, stack, next, counter):
+def find_strong(words, places, label, number, stack, lows, next, counter):
     """label (id[V]): every vertex that has none gets that of the vertex of its component that was met first.
 
-    number: id[V], all bits set for vertices with a label, else 0; then the order in which vertices are met, lowered to
-    the least one that they lead to. stack: id[V]; from its beginning the way to the vertex that is looked at, from its
-    end the vertices whose component is not known yet. next: uint64[V], the neighbour to look at of vertices on the way.
+    number: id[V], all bits set for vertices with a label, else 0; then the order in which vertices are met, of those
+    that were left again lowered to the least one that they lead to. stack: id[V]; from its beginning the way to the
+    vertex that is looked at, from its end the vertices whose component is not known yet. next: uint64[V], the neighbour
+    to look at of vertices on the way; lows: id[V], the least number that they lead to so far. The way back reads these
+    in order, and lists again only where more neighbours follow: a long way would miss every cache once more.
     Returns the edges looked at.
     """
     none, met, edges = ~label.dtype.type(0), u64(0), u64(0)
@@ -30,38 +39,42 @@ def find_strong(words, places, label, number, stack, next, counter):
         if number[start] != 0:
             continue
         met += u64(1)
-        number[start], stack[0], next[0] = met, start, u64(0)
+        number[start], lows[0], stack[0], next[0] = met, met, start, u64(0)
         depth = u64(1)
         while depth != u64(0):
             if is_stopped(counter):
                 return edges
-            v, k = u64(stack[depth - u64(1)]), next[depth - u64(1)] & PLACE
-            older, least, below = next[depth - u64(1)] & OLDER, number[v], none
-            while below == none:
+            top = depth - u64(1)
+            v, k, least, below = u64(stack[top]), next[top] & PLACE, lows[top], none
+            older, last = next[top] & OLDER, next[top] & LAST
+            while below == none and last == u64(0):
                 row, word, more, stride = stretch(words, places, v, k)
                 if more == u64(0):
                     break
                 for index in range(more):
                     u = words[row, word + index * stride]
                     seen = number[u]
-                    if seen == 0:  # go there, and look at this neighbour again when it is done
+                    k += u64(1)
+                    edges += u64(1)
+                    if seen == 0:  # go there
                         below = u
+                        last = LAST if is_last(words, row, index, more) else u64(0)
                         break
                     if seen < least:
                         least, older = seen, OLDER
-                    k += u64(1)
-                    edges += u64(1)
-            number[v] = least
             if below != none:
-                next[depth - u64(1)] = k | older
+                next[top], lows[top] = k | older | last, least
                 met += u64(1)
-                number[below], stack[depth], next[depth] = met, below, u64(0)
+                number[below], lows[depth], stack[depth], next[depth] = met, met, below, u64(0)
                 depth += u64(1)
                 continue
-            depth -= u64(1)
-            if older != u64(0):
+            depth = top
+            if older != u64(0):  # so there is a vertex before it
                 waiting -= u64(1)
-                stack[waiting] = v
+                stack[waiting], number[v] = v, least
+                if least < lows[top - u64(1)]:
+                    lows[top - u64(1)] = least
+                    next[top - u64(1)] |= OLDER
                 continue
             label[v], number[v] = v, none
             while waiting < vertices and number[stack[waiting]] >= least:
@@ -72,49 +85,55 @@ def find_strong(words, places, label, number, stack, next, counter):
 
 
 @kernel
-def prove_strong(words, places, label, natural, number, stack, next, counter):
+def prove_strong(words, places, label, natural, number, stack, lows, next, counter):
     """The first vertex found from which no edge of its component leads back; V if there is none.
 
     label, natural: id[V], the natural index of the component's name, and of the vertex. The walk begins at each vertex
-    that names its component, along edges within it. number (id[V], 0 at first): the order in which vertices are met,
-    lowered to the least one that they lead to; 0 if no way leads there. Each vertex but the first must lead to one that
-    was met before it: then it leads to the first. stack, next: as of find_strong.
+    that names its component, along edges within it. number (id[V], 0 at first): the order in which vertices are met;
+    0 if no way leads there. Each vertex but the first must lead to one that was met before it: then it leads to the
+    first. stack, lows, next: as of find_strong.
     """
     none, met = ~label.dtype.type(0), u64(0)
     for start in range(u64(len(label))):
         if label[start] != natural[start]:
             continue
         met += u64(1)
-        number[start], stack[0], next[0] = met, start, u64(0)
+        number[start], lows[0], stack[0], next[0] = met, met, start, u64(0)
         depth = u64(1)
         while depth != u64(0):
             if is_stopped(counter):
                 return u64(0)
-            v, k = u64(stack[depth - u64(1)]), next[depth - u64(1)] & PLACE
-            older, least, below = next[depth - u64(1)] & OLDER, number[v], none
-            while below == none:
+            top = depth - u64(1)
+            v, k, least, below = u64(stack[top]), next[top] & PLACE, lows[top], none
+            older, last = next[top] & OLDER, next[top] & LAST
+            while below == none and last == u64(0):
                 row, word, more, stride = stretch(words, places, v, k)
                 if more == u64(0):
                     break
                 for index in range(more):
                     u = words[row, word + index * stride]
+                    k += u64(1)
                     if label[u] == label[v]:
                         if number[u] == 0:
                             below = u
+                            last = LAST if is_last(words, row, index, more) else u64(0)
                             break
                         if number[u] < least:
                             least, older = number[u], OLDER
-                    k += u64(1)
-            number[v] = least
             if below != none:
-                next[depth - u64(1)] = k | older
+                next[top], lows[top] = k | older | last, least
                 met += u64(1)
-                number[below], stack[depth], next[depth] = met, below, u64(0)
+                number[below], lows[depth], stack[depth], next[depth] = met, met, below, u64(0)
                 depth += u64(1)
                 continue
-            depth -= u64(1)
-            if older == u64(0) and depth != u64(0):
-                return v
+            depth = top
+            if depth != u64(0):
+                if older == u64(0):
+                    return v
+                number[v] = least
+                if least < lows[top - u64(1)]:
+                    lows[top - u64(1)] = least
+                    next[top - u64(1)] |= OLDER
     return u64(len(label))
 
 

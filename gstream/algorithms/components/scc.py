@@ -78,15 +78,16 @@ def _patience(session: Session) -> int:
 def _walk(session: Session, label: np.ndarray) -> bool:
     """Label all vertices that have no label, by one thread; False where host memory has no room for that."""
     vertices, ids = len(label), session.id_dtype.itemsize
-    with lists_of(session, session.meta.topologies[0], vertices * (2 * ids + 8)) as lists:
+    with lists_of(session, session.meta.topologies[0], vertices * (3 * ids + 8)) as lists:
         if lists is None:
             return False
-        number, stack, following = np.zeros_like(label), np.empty_like(label), np.empty(vertices, np.uint64)
+        number, stack, lows = np.zeros_like(label), np.empty_like(label), np.empty_like(label)
+        following = np.empty(vertices, np.uint64)
         number[label != session.none] = session.none
-        session.reserve(number, stack, following)
-        given = (lists.words, lists.places, label, number, stack, following)
+        session.reserve(number, stack, lows, following)
+        given = (lists.words, lists.places, label, number, stack, lows, following)
         session.look(one_thread.find_strong, *given, items=0, long=True)
-        session.release(number, stack, following)
+        session.release(number, stack, lows, following)
     return True
 
 
@@ -213,14 +214,15 @@ def _find_apart(session: Session, label: np.ndarray, natural: np.ndarray) -> np.
 def _apart_by_walk(session: Session, label: np.ndarray, natural: np.ndarray) -> np.ndarray | None:
     """_find_apart by a walk; None where host memory has no room for that."""
     vertices = len(label)
-    with lists_of(session, session.meta.topologies[0], vertices * (2 * label.itemsize + 8)) as lists:
+    with lists_of(session, session.meta.topologies[0], vertices * (3 * label.itemsize + 8)) as lists:
         if lists is None:
             return None
-        number, stack, following = np.zeros_like(label), np.empty_like(label), np.empty(vertices, np.uint64)
-        session.reserve(number, stack, following)
-        given = (lists.words, lists.places, label, natural, number, stack, following)
+        number, stack, lows = np.zeros_like(label), np.empty_like(label), np.empty_like(label)
+        following = np.empty(vertices, np.uint64)
+        session.reserve(number, stack, lows, following)
+        given = (lists.words, lists.places, label, natural, number, stack, lows, following)
         lone = session.each(one_thread.prove_strong, *given, items=0, long=True)
-        session.release(number, stack, following)
+        session.release(number, stack, lows, following)
     return np.flatnonzero(number == 0) if lone == vertices else np.array([lone])
 
 
