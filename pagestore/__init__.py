@@ -19,14 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["Meta", "PageLayout", "Store", "StoreWriter", "Topology", "convert_arrays", "open_store"]
 
 _WHERE = {
-    "Meta": "pagestore.meta",
-    "PageLayout": "pagestore.layout",
-    "Store": "pagestore.store",
-    "StoreWriter": "pagestore.writer",
-    "Topology": "pagestore.topology",
-    "convert_arrays": "pagestore.memory",
+    "Meta": "pagestore.meta", "PageLayout": "pagestore.layout", "Store": "pagestore.store",
+    "StoreWriter": "pagestore.writer", "Topology": "pagestore.topology", "convert_arrays": "pagestore.memory",
     "open_store": "pagestore.store",
-}
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

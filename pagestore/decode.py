@@ -55,13 +55,9 @@ class DecodedPage:
 
 
 def decode_page(
-    page: np.ndarray,
-    id_bytes: int,
-    vertices: int,
-    row: Any = None,
-    weights: np.ndarray | None = None,
+    page: np.ndarray, id_bytes: int, vertices: int, row: Any = None, weights: np.ndarray | None = None,
     weight_dtype: np.dtype | None = None,
-) -> DecodedPage:
+) -> DecodedPage:  # fmt: skip
     """Decode one page, uint8[page_bytes], of a graph of `vertices`; `row` is its directory row, when known.
 
     `weights`: its weights page, uint8. Raises RuleError for the first rule that the page breaks.

@@ -39,12 +39,9 @@ class ExportReport:
 
 
 def export_edges(
-    store: Store,
-    destination: str,
-    format: str | None = None,
-    weights: bool = True,
+    store: Store, destination: str, format: str | None = None, weights: bool = True,
     progress: Callable[[int, int], None] | None = None,
-) -> ExportReport:
+) -> ExportReport:  # fmt: skip
     """Write all edges of `store` to `destination`; `format` overrides what the name says.
 
     `progress(pages done, pages in all)`. The file appears under its name when it is complete. Raises UsageError for

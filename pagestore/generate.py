@@ -153,14 +153,9 @@ class GeneratedSource(NumberedSource):
 
 
 def rmat(
-    scale: int,
-    edge_factor: int = 16,
-    seed: int = 1,
-    *,
-    scramble: bool = False,
-    weights: bool = False,
+    scale: int, edge_factor: int = 16, seed: int = 1, *, scramble: bool = False, weights: bool = False,
     abc: tuple[float, float, float] = GRAPH500,
-) -> GeneratedSource:
+) -> GeneratedSource:  # fmt: skip
     """RMAT: edge_factor * 2^scale edges, skewed; duplicates and self-loops included, as Graph500 has them.
 
     `scramble` renames the vertices by a keyed bijection; `weights`: integers 1..255. Raises UsageError.

@@ -25,16 +25,9 @@ class ArraySource(NumberedSource):
     replayable = True
 
     def __init__(
-        self,
-        source: Any,
-        target: Any,
-        weight: Any = None,
-        vertices: int | None = None,
-        ids: Any = None,
-        id_base: int = 0,
-        name: str = "arrays",
-        chunk_edges: int = CHUNK_EDGES,
-    ):
+        self, source: Any, target: Any, weight: Any = None, vertices: int | None = None, ids: Any = None,
+        id_base: int = 0, name: str = "arrays", chunk_edges: int = CHUNK_EDGES,
+    ):  # fmt: skip
         super().__init__()
         self.name, self.id_base, self.chunk_edges = name, id_base, chunk_edges
         self.source, self.target = self._ids(source), self._ids(target)
@@ -82,16 +75,9 @@ class ArraySource(NumberedSource):
 
 
 def convert_arrays(
-    path: str | os.PathLike,
-    source: Any,
-    target: Any,
-    weight: Any = None,
-    *,
-    vertices: int | None = None,
-    ids: Any = None,
-    progress: ProgressHook | None = None,
-    **options: Any,
-) -> Report:
+    path: str | os.PathLike, source: Any, target: Any, weight: Any = None, *, vertices: int | None = None,
+    ids: Any = None, progress: ProgressHook | None = None, **options: Any,
+) -> Report:  # fmt: skip
     """Write edges source[i] -> target[i] as a store at `path`; see ArraySource for the arrays.
 
     options: fields of ConvertOptions (sizes may be text there, as "2GiB"). The arrays themselves are not counted in

@@ -115,16 +115,10 @@ _COUNTS = (
     "dropped_duplicates", "dropped_lines", "page_bytes", "id_bytes",
 )  # fmt: skip
 _ALLOWED: dict[str, tuple] = {
-    "order": ORDERS,
-    "id_kind": ID_KINDS,
-    "id_bytes": (4, 8),
-    "weight_dtype": (None, *WEIGHT_DTYPES),
-    "topologies": (("out",), ("in",), ("out", "in")),
-    "directed": (True, False),
-    "weighted": (True, False),
-    "heads": (True, False),
-    "columns": (1, *COLUMN_WIDTHS),
-}
+    "order": ORDERS, "id_kind": ID_KINDS, "id_bytes": (4, 8), "weight_dtype": (None, *WEIGHT_DTYPES),
+    "topologies": (("out",), ("in",), ("out", "in")), "directed": (True, False), "weighted": (True, False),
+    "heads": (True, False), "columns": (1, *COLUMN_WIDTHS),
+}  # fmt: skip
 _OF_COLUMNS = ("columns", "padding_words")  # fields that version 1 has not
 
 

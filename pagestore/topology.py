@@ -75,21 +75,14 @@ def open_topology(
     directory.flags.writeable = False
     weights = extents.get(f"{base}/weights")
     return Topology(
-        path=path,
-        name=name,
-        layout=layout,
-        directory=directory,
-        small_pages=int(np.count_nonzero(directory["kind"] == SMALL)),
-        vertices=meta.vertices,
+        path=path, name=name, layout=layout, directory=directory,
+        small_pages=int(np.count_nonzero(directory["kind"] == SMALL)), vertices=meta.vertices,
         pages_offset=extents[f"{base}/pages"].offset,
         weight_dtype=None if weights is None else np.dtype(f"<{meta.weight_dtype}"),
         weight_page_bytes=0 if weights is None else weights.shape[1],
-        weights_offset=0 if weights is None else weights.offset,
-        _file=file,
-        _heads=arrays.get(f"{base}/heads"),
-        _in_order=meta.order == "natural",
-        _user_ids=user_ids,
-    )
+        weights_offset=0 if weights is None else weights.offset, _file=file, _heads=arrays.get(f"{base}/heads"),
+        _in_order=meta.order == "natural", _user_ids=user_ids,
+    )  # fmt: skip
 
 
 def check_directory(rows: np.ndarray, layout: PageLayout, meta: Meta, where: str) -> None:

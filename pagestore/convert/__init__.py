@@ -20,12 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["ConvertOptions", "Estimate", "Progress", "Report", "convert"]
 
 _WHERE = {
-    "ConvertOptions": "options",
-    "Estimate": "estimate",
-    "Progress": "options",
-    "Report": "options",
+    "ConvertOptions": "options", "Estimate": "estimate", "Progress": "options", "Report": "options",
     "convert": "pipeline",
-}
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

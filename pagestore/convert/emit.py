@@ -85,12 +85,8 @@ class Emitter:
         self.weights: tuple[float, float] | None = None
 
     def emit(
-        self,
-        keys: np.ndarray,
-        weights: np.ndarray | None,
-        targets: np.ndarray,
-        kept_weights: np.ndarray | None,
-    ) -> int:
+        self, keys: np.ndarray, weights: np.ndarray | None, targets: np.ndarray, kept_weights: np.ndarray | None,
+    ) -> int:  # fmt: skip
         """Write the targets (u4 or u8) and weights (codes) of the edges kept; returns how many there are."""
         return int(
             _emit(

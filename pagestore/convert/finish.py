@@ -71,29 +71,14 @@ def describe(
     largest = {name: _largest(vector) for name, vector in degrees.items()}
     dropped = first.duplicates if options.dedupe else 0
     return Meta(
-        vertices=identity.vertices,
-        edges=one.edges,
-        directed=job.directed,
-        page_bytes=options.page_bytes,
-        id_bytes=job.id_bytes,
-        weighted=job.weighted,
-        order=options.order,
-        topologies=job.topologies,
-        id_kind=identity.kind,
-        id_base=identity.id_base,
-        heads=options.heads,
-        max_out_degree=largest["out"],
-        max_in_degree=largest.get("in", largest["out"]),
-        self_loops=first.loops,
-        duplicates=first.duplicates - dropped,
-        dropped_duplicates=dropped,
-        dropped_self_loops=job.report.dropped_self_loops,
-        dropped_lines=job.source.skipped.count,
-        uuid=str(uuid.uuid5(NAMESPACE, text)),
-        provenance=provenance,
-        **weights,
+        vertices=identity.vertices, edges=one.edges, directed=job.directed, page_bytes=options.page_bytes,
+        id_bytes=job.id_bytes, weighted=job.weighted, order=options.order, topologies=job.topologies,
+        id_kind=identity.kind, id_base=identity.id_base, heads=options.heads, max_out_degree=largest["out"],
+        max_in_degree=largest.get("in", largest["out"]), self_loops=first.loops, duplicates=first.duplicates - dropped,
+        dropped_duplicates=dropped, dropped_self_loops=job.report.dropped_self_loops,
+        dropped_lines=job.source.skipped.count, uuid=str(uuid.uuid5(NAMESPACE, text)), provenance=provenance, **weights,
         **column_facts(plans),
-    )
+    )  # fmt: skip
 
 
 def _largest(values: Vector) -> int:

@@ -96,13 +96,9 @@ def extremes(degrees: Vector) -> tuple[int, int]:
 
 
 def degree_order(
-    degrees: Vector,
-    others: Vector | None,
-    span: tuple[int, int],
-    buckets: int | None,
-    dtype: np.dtype,
+    degrees: Vector, others: Vector | None, span: tuple[int, int], buckets: int | None, dtype: np.dtype,
     path: Path | None,
-) -> Vector:
+) -> Vector:  # fmt: skip
     """Store ID of each dense vertex, id[vertices]: descending degree, stable, vertices without any edge last.
 
     `others`: degrees of the other direction (None for undirected graphs); `span`: the extremes of `degrees`;

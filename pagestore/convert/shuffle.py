@@ -62,14 +62,9 @@ class Shuffle:
 
 
 def plan_buckets(
-    counts: np.ndarray,
-    shift: int,
-    ids: tuple[int, np.ndarray | None],
-    vertices: int,
-    direction: int,
-    aim: int,
+    counts: np.ndarray, shift: int, ids: tuple[int, np.ndarray | None], vertices: int, direction: int, aim: int,
     most_vertices: int,
-) -> Buckets:
+) -> Buckets:  # fmt: skip
     """Cut the user IDs into buckets of about `aim` keys and at most about `most_vertices` IDs each.
 
     `counts` u8[bins]: keys by near ID in ranges of 2^shift; `ids`: first user ID and rank table of Buckets.

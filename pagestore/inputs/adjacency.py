@@ -22,10 +22,11 @@ from pagestore.inputs.badlines import BadLines, LineProblem, shown
 from pagestore.inputs.base import EdgeChunk, InputOptions
 from pagestore.inputs.blocks import Block
 from pagestore.inputs.columns import option_range
+from pagestore.inputs.decimals import MINUS, MOST_DIGITS, PLUS, U0, U1, U9, digits_at, number_at
 from pagestore.inputs.headers import CUT, REMEDY, Head, HeadReader, header_error, numbered_to
 from pagestore.inputs.judge import BLANK_FIELD, LineRules, parse_vertex, parse_weight
 from pagestore.inputs.linefile import LineFile
-from pagestore.inputs.lines import MAX_ID, MINUS, NEW, PLUS, U0, U1, U9, digits_at, ends_line, is_blank, number_at
+from pagestore.inputs.lines import MAX_ID, NEW, ends_line, is_blank
 from pagestore.inputs.linesource import Parsed, handed_on
 from pagestore.inputs.signatures import COUNT
 from pagestore.inputs.streams import ByteStream
@@ -36,7 +37,6 @@ LEAST_LISTS = 3  # fewer may be so by chance
 OVERRIDE = "If these numbers are vertices, pass --format adjacency."
 MOST_CONSTRAINTS = 1 << 20  # weights of a vertex
 FIX = "Fix the line."
-MOST_DIGITS = np.uint64(19)
 ZERO = 48
 SHORTEST_ENTRY = 2  # "1 ": bounds the entries of a block
 MIX = [np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)]  # odd constants of xxHash

@@ -12,7 +12,7 @@ import numpy as np
 
 from pagestore.errors import InputError
 from pagestore.inputs.base import MAX_ID, EdgeChunk, InputOptions
-from pagestore.inputs.lines import LEAST_DOUBLE
+from pagestore.inputs.decimals import LEAST_DOUBLE
 
 ROW_REMEDY = "Correct the row before writing the file."
 EXACT_FLOAT = 1 << 53

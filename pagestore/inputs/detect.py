@@ -143,12 +143,9 @@ def _named(
 
 
 def _read_as_names(
-    found: Sequence[tuple[str | Path | ByteStream, str]],
-    opened: list[EdgeSource],
-    options: InputOptions,
-    workdir: Path,
-    memory_bytes: int,
-) -> None:
+    found: Sequence[tuple[str | Path | ByteStream, str]], opened: list[EdgeSource], options: InputOptions,
+    workdir: Path, memory_bytes: int,
+) -> None:  # fmt: skip
     """Names in one input make the IDs of all of them names: open those with numbers again."""
     as_names = dataclasses.replace(options, string_ids=True)
     for at, source in enumerate(opened):

@@ -36,12 +36,8 @@ class DimacsSource(LineFile):
         if not valued and self.options.directed is None:
             self.directed = False
         rules = LineRules(
-            fields=3 if valued else 2,
-            weight=2 if valued and self.options.weights else None,
-            lead=lead,
-            passed=DIMACS_VALUES[lead],
-            comments="c",
-            due="source, target and weight" if valued else "two ends",
+            fields=3 if valued else 2, weight=2 if valued and self.options.weights else None, lead=lead,
+            passed=DIMACS_VALUES[lead], comments="c", due="source, target and weight" if valued else "two ends",
             **numbered_to(vertices),
-        )
+        )  # fmt: skip
         return Head(rules, head.number + 1, vertices, edges, line=head.number)

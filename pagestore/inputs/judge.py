@@ -1,7 +1,7 @@
 """One line, read slowly and exactly: what it means as an edge, or what is wrong with it and where.
 
-This is the authority on the grammar of edge lines; the compiled kernels (lines.py, names_lines.py) only take lines that
-it would take. Fields may be quoted ("" is a quote inside); numbers may carry a sign.
+This is the authority on the grammar of edge lines; the compiled kernels (lines.py) only take lines that it would
+take. Fields may be quoted ("" is a quote inside); numbers may carry a sign.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import numpy as np
 
 from pagestore.inputs.badlines import SKIP_REMEDY, LineProblem, shown
 from pagestore.inputs.base import MAX_ID
+from pagestore.inputs.decimals import nearest_double
 from pagestore.inputs.idspelling import meant
-from pagestore.inputs.lines import RULES, Rule, nearest_double
+from pagestore.inputs.lines import RULES, Rule
 from pagestore.inputs.signatures import DECIMAL_COMMA, INTEGER, NOT_FINITE, NUMBER
 
 BLANK_FIELD = re.compile(rb"[^ \t]+")

@@ -6,8 +6,7 @@ pandas 5 to 19 M; pyarrow 4 to 16 M; with a third column of six-digit decimals 2
 strict: pandas with integer columns reads "1.0", "1e3" and "true" as IDs and drops a fourth field without a word.
 
 The kernels decide only what they are sure of. Any other line (doubled quotes, signs, words, a wrong number of fields)
-is *odd*: its place is noted and `judge.py` reads it again, slowly, and says what is wrong or what it means. Numbers
-of more than 19 digits and the like are *hard*: their places are noted and `hard_numbers` converts them.
+is *odd*: its place is noted and `judge.py` reads it again, slowly, and says what is wrong or what it means.
 
 Rules are one int64 array, see `Rule`: the same code reads SNAP text, CSV, Matrix Market and DIMACS.
 All indices are unsigned: signed ones cost a wraparound test a byte.
@@ -19,6 +18,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from pagestore.inputs.decimals import ASCII_0, MOST_DIGITS, U0, U1, U9, U10, digits_at, number_at
 from pagestore.jit import compiled
 
 
@@ -45,18 +45,9 @@ class Rule(IntEnum):
 
 RULES = len(Rule)
 SHORTEST_HARD_LINE = 9  # "0 1 1e99\n"
-NEW, TAB, RETURN, SPACE, QUOTE, MINUS, PLUS, POINT = 10, 9, 13, 32, 34, 45, 43, 46
-LETTER_E, LETTER_E_LARGE = 101, 69
-POWERS_OF_TEN = np.array([10.0**i for i in range(23)])  # exact in float64 up to 10^22
-EXACT_MANTISSA = np.uint64(1 << 53)
-LOW_BITS, LOW_MASK, TWO_11 = np.uint64(11), np.uint64((1 << 11) - 1), 2048.0
-SPLIT = 134217729.0  # 2^27 + 1: halves of a float64's 53 bits
-DOUBT = 2.0**-46
+NEW, TAB, RETURN, SPACE, QUOTE = 10, 9, 13, 32, 34
 MAX_ID = np.uint64((1 << 63) - 1)
-U0, U1, U9, U10 = np.uint64(0), np.uint64(1), np.uint64(9), np.uint64(10)
-LEAST_DOUBLE = 5e-324  # above 0
-FAR_POWER = np.uint64(1000)  # stands for any exponent of more digits
-ASCII_0, MOST_DIGITS, PLAIN_DIGITS = np.uint64(48), np.uint64(19), np.uint64(18)
+PLAIN_DIGITS = np.uint64(18)
 
 
 @compiled(inline="always")
@@ -67,18 +58,6 @@ def is_blank(char: np.uint8, separator: np.int64) -> bool:
 @compiled(inline="always")
 def ends_line(buf: np.ndarray, i: np.uint64) -> bool:
     return buf[i] == NEW or (buf[i] == RETURN and buf[i + U1] == NEW)
-
-
-@compiled
-def digits_at(buf: np.ndarray, i: np.uint64) -> tuple:
-    """Read decimal digits at buf[i]: (first byte behind them, value modulo 2^64)."""
-    value = U0
-    digit = np.uint64(buf[i]) - ASCII_0
-    while digit <= U9:
-        value = value * U10 + digit
-        i += U1
-        digit = np.uint64(buf[i]) - ASCII_0
-    return i, value
 
 
 @compiled
@@ -95,81 +74,6 @@ def id_at(buf: np.ndarray, at: np.uint64) -> tuple:
 
 
 @compiled
-def product(a: float, b: float) -> tuple:
-    """a * b exactly, as a rounded product and what rounding left out (Dekker 1971)."""
-    high = SPLIT * a
-    a_high = high - (high - a)
-    high = SPLIT * b
-    b_high = high - (high - b)
-    a_low, b_low = a - a_high, b - b_high
-    rounded = a * b
-    return rounded, ((a_high * b_high - rounded) + a_high * b_low + a_low * b_high) + a_low * b_low
-
-
-@compiled
-def wide_number(mantissa: np.uint64, exponent: np.int64) -> tuple:
-    """(mantissa * 10^exponent, in doubt) for 64-bit mantissas and |exponent| <= 22, in twice float64's precision.
-
-    The result is the nearest float64 unless it lies within 2^-100 of a midpoint: then it is in doubt.
-    """
-    top = np.float64(mantissa >> LOW_BITS) * TWO_11  # exact: 53 bits
-    low = np.float64(mantissa & LOW_MASK)
-    power = POWERS_OF_TEN[abs(exponent)]
-    if exponent < 0:
-        first = top / power
-        back, error = product(first, power)
-        second = ((top - back) - error + low) / power
-    else:
-        first, error = product(top, power)
-        second = error + low * power
-    value = first + second * (1.0 - DOUBT)
-    return value, value != first + second * (1.0 + DOUBT)
-
-
-@compiled
-def number_at(buf: np.ndarray, at: np.uint64) -> tuple:
-    """Read a decimal number: (first byte behind it, value, hard), or (at, 0.0, False) when it isn't one.
-
-    The value is the nearest float64. A number of more than 19 digits, or beyond 10^-22 or 10^22, is hard: its value is
-    to be found from its text.
-    """
-    negative = buf[at] == MINUS
-    first = at + U1 if negative or buf[at] == PLUS else at
-    i, mantissa = digits_at(buf, first)
-    digits = i - first
-    exponent = np.int64(0)
-    if buf[i] == POINT:
-        point = i
-        i += U1
-        digit = np.uint64(buf[i]) - ASCII_0
-        while digit <= U9:
-            mantissa = mantissa * U10 + digit
-            i += U1
-            digit = np.uint64(buf[i]) - ASCII_0
-        exponent = -np.int64(i - point - U1)
-        digits += i - point - U1
-    if digits == U0:
-        return at, 0.0, False
-    if buf[i] == LETTER_E or buf[i] == LETTER_E_LARGE:
-        minus = buf[i + U1] == MINUS
-        begin = i + U1 + U1 if minus or buf[i + U1] == PLUS else i + U1
-        i, power = digits_at(buf, begin)
-        if i == begin:
-            return at, 0.0, False
-        power = FAR_POWER if i - begin > U9 else power
-        exponent += -np.int64(power) if minus else np.int64(power)
-    if digits > MOST_DIGITS or exponent < -22 or exponent > 22:
-        return i, 0.0, True
-    if mantissa <= EXACT_MANTISSA:  # one correctly rounded operation on exact operands (Clinger 1990)
-        value = np.float64(mantissa)
-        value = value / POWERS_OF_TEN[-exponent] if exponent < 0 else value * POWERS_OF_TEN[exponent]
-        hard = False
-    else:
-        value, hard = wide_number(mantissa, exponent)
-    return i, -value if negative else value, hard
-
-
-@compiled
 def field_end(buf: np.ndarray, at: np.uint64, separator: np.int64) -> np.uint64:
     """First byte behind the field at buf[at], blanks before a separator included; `at` when its quotes are not plain.
 
@@ -182,11 +86,14 @@ def field_end(buf: np.ndarray, at: np.uint64, separator: np.int64) -> np.uint64:
         while buf[i] != QUOTE and buf[i] != NEW and buf[i] != 0:
             i += U1
         return i + U1 if buf[i] == QUOTE else at
-    while not (
-        buf[i] == separator or buf[i] == 0 or (separator == 0 and is_blank(buf[i], separator)) or ends_line(buf, i)
-    ):
+    blanks = separator == 0
+    while True:  # `is_blank` and `ends_line`, as conditions that Numba makes fast: 6 ns a field, by calls 140
+        char = buf[i]
+        if char == separator or char == 0 or (blanks and (char == SPACE or char == TAB)) or char == NEW:
+            return i
+        if char == RETURN and buf[i + U1] == NEW:
+            return i
         i += U1
-    return i
 
 
 @compiled
@@ -264,24 +171,49 @@ def plain_pair(buf: np.ndarray, at: np.uint64, separator: np.int64) -> tuple:
 
 
 @compiled
+def name_at(buf: np.ndarray, at: np.uint64, separator: np.int64) -> tuple:
+    """Field at buf[at]: (first byte behind it, first and last + 1 byte of its content); equal bounds: not plain."""
+    if buf[at] == separator:
+        return at, at, at
+    i = field_end(buf, at, separator)
+    if i == at:
+        return at, at, at
+    if buf[at] == QUOTE:
+        return i, at + U1, i - U1
+    end = i
+    while end > at and is_blank(buf[end - U1], separator):
+        end -= U1
+    if end > at and buf[end - U1] == RETURN:  # of a line end with two carriage returns, for `judge` to say
+        return at, at, at
+    return i, at, end
+
+
+@compiled
 def columns_at(
-    buf: np.ndarray, at: np.uint64, column: int, rules: np.ndarray, source: np.uint64, target: np.uint64
+    buf: np.ndarray, at: np.uint64, column: int, rules: np.ndarray, names: bool, source: np.uint64, target: np.uint64
 ) -> tuple:
     """Read a line from field `column` at buf[at] to its end.
 
-    Returns (where reading stopped, all is well, source, target, weight, first and last + 1 byte of a hard weight or 0).
+    Returns (where reading stopped, all is well, source, target, last + 1 byte of both if they are names, weight, first
+    and last + 1 byte of a hard weight or 0). source, target: IDs, or the first bytes of names.
     """
     separator, fields = rules[0], rules[1]
     i, good, ended = at, True, False
+    source_end, target_end = U0, U0
     weight, hard_first, hard_end = 0.0, U0, U0
     while good and not ended:
         first = i
-        if column == rules[2]:
-            i, source = id_at(buf, i)
-            good = i != first
-        elif column == rules[3]:
-            i, target = id_at(buf, i)
-            good = i != first
+        if column == rules[2] or column == rules[3]:
+            if names:
+                i, low, high = name_at(buf, i, separator)
+                good = high > low
+            else:
+                i, low = id_at(buf, i)
+                good, high = i != first, U0
+            if column == rules[2]:
+                source, source_end = low, high
+            else:
+                target, target_end = low, high
         elif column == rules[4]:
             i, weight, is_hard = number_at(buf, i)
             good = i != first
@@ -292,34 +224,29 @@ def columns_at(
         column += 1
         if good:
             i, ended, good = next_field(buf, i, separator)
-    return i, good and column == fields, source, target, weight, hard_first, hard_end
+    return i, good and column == fields, source, target, source_end, target_end, weight, hard_first, hard_end
 
 
 @compiled
 def parse_lines(
-    buf: np.ndarray,
-    size: np.uint64,
-    rules: np.ndarray,
-    source: np.ndarray,
-    target: np.ndarray,
-    weight: np.ndarray,
-    odd: np.ndarray,
-    hard: np.ndarray,
-) -> tuple:
+    buf: np.ndarray, size: np.uint64, rules: np.ndarray, source: np.ndarray, target: np.ndarray,
+    ends: np.ndarray | None, weight: np.ndarray, odd: np.ndarray, hard: np.ndarray,
+) -> tuple:  # fmt: skip
     """Read the lines of buf[:size] (uint8, ends in a line feed) into source, target uint64[] and weight float64[].
 
-    Returns (edges, lines, comment lines, odd lines, hard numbers). odd: int64[, 2], offset and number (from 0) of each
-    odd line. hard: int64[, 3], edge and first and last + 1 byte of each hard weight.
+    ends: None where IDs are numbers. Of names uint64[, 2]: last + 1 byte of source and target, whose first bytes are in
+    `source` and `target`. Returns (edges, lines, comment lines, odd lines, hard numbers). odd: int64[, 2], offset and
+    number (from 0) of each odd line. hard: int64[, 3], edge and first and last + 1 byte of each hard weight.
     """
-    weighted, pairs = rules[4] >= 0, rules[1] == 2
-    plain = rules[2] == 0 and rules[3] == 1 and rules[5] == 0
+    weighted, pairs, names = rules[4] >= 0, rules[1] == 2, ends is not None
+    plain = rules[2] == 0 and rules[3] == 1 and rules[5] == 0 and not names
     low, high_source, high_target = np.uint64(rules[8]), np.uint64(rules[9]), np.uint64(rules[10])
     edges, lines, comments, odd_count, hard_count = U0, 0, 0, U0, U0
     i = U0
     while i < size:
         start = i
         column, data, good, ended = 0, True, True, False
-        u, v, w, hard_first, hard_end = U0, U0, 0.0, U0, U0
+        u, v, u_end, v_end, w, hard_first, hard_end = U0, U0, U0, U0, 0.0, U0, U0
         if plain:
             i, u, v = plain_pair(buf, i, rules[0])
             if i != start:
@@ -335,12 +262,14 @@ def parse_lines(
             comments += not ends_line(buf, i)
         else:
             if good and not ended:
-                i, good, u, v, w, hard_first, hard_end = columns_at(buf, i, column, rules, u, v)
-            if good and low <= u and u <= high_source and low <= v and v <= high_target:
+                i, good, u, v, u_end, v_end, w, hard_first, hard_end = columns_at(buf, i, column, rules, names, u, v)
+            if good and (names or (low <= u and u <= high_source and low <= v and v <= high_target)):
                 if hard_end != U0:
                     hard[hard_count, 0], hard[hard_count, 1], hard[hard_count, 2] = edges, hard_first, hard_end
                     hard_count += U1
                 source[edges], target[edges] = u, v
+                if ends is not None:
+                    ends[edges, 0], ends[edges, 1] = u_end, v_end
                 if weighted:
                     weight[edges] = w
                 edges += U1
@@ -366,16 +295,9 @@ def gather_fields(buf: np.ndarray, first: np.ndarray, end: np.ndarray, offsets: 
     offsets[len(first)] = at
 
 
-def nearest_double(text: str) -> float:
-    """The nearest float64 of a decimal number, inf past its range; but never 0 for another one, which a conversion
-    could not tell from a 0 that was meant."""
-    value = float(text)
-    if value == 0 and text.lower().partition("e")[0].strip("+-0."):
-        return -LEAST_DOUBLE if text.startswith("-") else LEAST_DOUBLE
-    return value
-
-
-def hard_numbers(buf: np.ndarray, first: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Float64[n], the numbers in the bytes first[k]..end[k]-1 of buf, each as `nearest_double`."""
-    places = zip(first.tolist(), end.tolist(), strict=True)
-    return np.array([nearest_double(buf[begin:stop].tobytes().decode()) for begin, stop in places], dtype=np.float64)
+def gather_names(buf: np.ndarray, first: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets int64[n + 1] and bytes uint8[] of the names in the bytes first[k]..end[k]-1 of buf."""
+    offsets = np.empty(len(first) + 1, dtype=np.int64)
+    data = np.empty(max(int((end - first).sum()), 1), dtype=np.uint8)
+    gather_fields(buf, first, end, offsets, data)
+    return offsets, data

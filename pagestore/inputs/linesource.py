@@ -11,9 +11,9 @@ import numpy as np
 from pagestore.inputs.badlines import BadLines, LineProblem
 from pagestore.inputs.base import EdgeChunk, split_chunk
 from pagestore.inputs.blocks import Block, LongLineError, line_blocks, parse_in_order
+from pagestore.inputs.decimals import hard_numbers
 from pagestore.inputs.judge import Edge, LineRules, judge
-from pagestore.inputs.lines import SHORTEST_HARD_LINE, hard_numbers, parse_lines, shortest_line
-from pagestore.inputs.names_lines import gather_names, split_lines
+from pagestore.inputs.lines import SHORTEST_HARD_LINE, gather_names, parse_lines, shortest_line
 from pagestore.inputs.streams import ByteStream
 
 if TYPE_CHECKING:
@@ -52,12 +52,9 @@ def parse_block(block: Block, rules: LineRules, first_problem_only: bool) -> Par
     odd = np.empty((block.size // 2 + 1, 2), dtype=np.int64)
     hard = np.empty((block.size // SHORTEST_HARD_LINE + 1 if rules.weight is not None else 0, 3), dtype=np.int64)
     size = np.uint64(block.size)
-    if rules.strings:
-        places = np.empty((capacity, 4), dtype=np.int64)
-        found = split_lines(block.data, size, rules.array(), places, weight, odd, hard)
-    else:
-        source, target = np.empty(capacity, dtype=np.uint64), np.empty(capacity, dtype=np.uint64)
-        found = parse_lines(block.data, size, rules.array(), source, target, weight, odd, hard)
+    source, target = np.empty(capacity, dtype=np.uint64), np.empty(capacity, dtype=np.uint64)
+    ends = np.empty((capacity, 2), dtype=np.uint64) if rules.strings else None
+    found = parse_lines(block.data, size, rules.array(), source, target, ends, weight, odd, hard)
     edges, lines, comments, odd_count, hard_count = (int(n) for n in found)
     if hard_count:
         hard = hard[:hard_count]
@@ -68,8 +65,11 @@ def parse_block(block: Block, rules: LineRules, first_problem_only: bool) -> Par
     if not fit or (rules.strings and not _is_text(block)):
         return _judge_all(block, rules, lines, comments, first_problem_only)
     chunk: EdgeChunk | NameChunk
-    if rules.strings:
-        chunk = _name_chunk(block.whole(), places[:edges], weights)
+    if ends is not None:
+        data = block.whole()
+        near, far = (string_array(*gather_names(data, first[:edges], ends[:edges, end]))
+                     for end, first in enumerate((source, target)))  # fmt: skip
+        chunk = NameChunk(near, far, weights)
     else:
         chunk = EdgeChunk(source[:edges], target[:edges], weights)
     parsed = Parsed(chunk, lines, comments)
@@ -106,12 +106,6 @@ def _is_text(block: Block) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _name_chunk(data: np.ndarray, places: np.ndarray, weights: np.ndarray | None) -> NameChunk:
-    source = string_array(*gather_names(data, places[:, 0], places[:, 1]))
-    target = string_array(*gather_names(data, places[:, 2], places[:, 3]))
-    return NameChunk(source, target, weights)
 
 
 def string_array(offsets: np.ndarray, data: np.ndarray) -> pyarrow.Array:

@@ -100,15 +100,12 @@ class MatrixMarketSource(LineFile):
         elif self._field == "integer":
             integer = (*INTEGER_TYPES["int64_t"], "integer")
         return LineRules(
-            fields=3 if valued else 2,
-            weight=weight,
-            comments="%",
+            fields=3 if valued else 2, weight=weight, comments="%",
             integer_weights=integer if weight is not None else None,
-            due="row, column and value" if valued else "row and column",
-            loops=self._symmetry != "skew-symmetric",
+            due="row, column and value" if valued else "row and column", loops=self._symmetry != "skew-symmetric",
             loop_reason="entry {0} {0} is on the diagonal, which is zero in a skew-symmetric matrix",
             **numbered_to(rows),
-        )
+        )  # fmt: skip
 
     def turned(self, chunk: EdgeChunk) -> Iterator[EdgeChunk]:
         if self._symmetry == "skew-symmetric":

@@ -49,12 +49,9 @@ class TntpSource(LineFile):
                 raise head.error(f"the header lacks <{tag}>", NO_NETWORK)
         (vertices, _), (links, at) = (found[tag] for tag in COUNTS)
         rules = LineRules(
-            fields=len(COLUMNS) + 1,
-            weight=self._weight() if self.options.weights else None,
-            comments="~",
-            due=f"{', '.join(COLUMNS)} and {END_MARK}",
-            **numbered_to(vertices),
-        )
+            fields=len(COLUMNS) + 1, weight=self._weight() if self.options.weights else None, comments="~",
+            due=f"{', '.join(COLUMNS)} and {END_MARK}", **numbered_to(vertices),
+        )  # fmt: skip
         return Head(rules, head.number + 1, vertices, links, "links", at)
 
     def _weight(self) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from pagestore.convert import ConvertOptions, convert
 from pagestore.inputs import InputOptions, open_source
-from pagestore.inputs.lines import nearest_double
+from pagestore.inputs.decimals import nearest_double
 from pagestore.memory import convert_arrays
 
 

@@ -123,8 +123,9 @@ def test_contradictions_are_refused_before_anything_is_written(prepared):
     small = plan.small_range(0, 400)
     pages, lists = new_pages(plan, *small), short_lists(plan, 0, degrees, target, None)
     swapped = Lists(lists.vertex, lists.size[::-1], lists.target)
-    for wrong in (Lists(lists.vertex, lists.size, lists.target[:-1]), swapped, short_lists(plan, 1, degrees, target, None),
-                  Lists(lists.vertex[:-1], lists.size[:-1], lists.target[: -int(lists.size[-1])])):  # fmt: skip
+    short, moved = Lists(lists.vertex, lists.size, lists.target[:-1]), short_lists(plan, 1, degrees, target, None)
+    fewer = Lists(lists.vertex[:-1], lists.size[:-1], lists.target[: -int(lists.size[-1])])
+    for wrong in (short, swapped, moved, fewer):
         with pytest.raises(ValueError, match="not those of the plan"):
             pack_small(plan, *small, wrong, new_pages(plan, *small))
     with pytest.raises(ValueError, match="no large pages"):

@@ -19,8 +19,8 @@ import numpy as np
 
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
+from pagestore.inputs.decimals import nearest_double
 from pagestore.inputs.foreign import check_encoding
-from pagestore.inputs.lines import nearest_double
 from pagestore.inputs.signatures import INTEGER, NUMBER
 from pagestore.inputs.streams import STDIN, ByteStream
 
