@@ -15,7 +15,7 @@ others (`Exchange.order`), neither peers nor the driver may read what it has.
       for each chunk of WA:
         state.load(chunk)                 step 1 of Figure 5: WA from host memory, where it is not resident
         begin(step)                       step 2: what is in the device's page cache is processed in one launch,
-        submit_held(pages)                pages with few wanted lists in one more, which reads them in host memory,
+        run_cached_pages(pages)           pages with few wanted lists in one more, which reads them in host memory,
         submit_in_place(batch)            the rest comes by batches: a copy, then the kernel on one of its streams
         submit(batch)...
         submit_ahead(batch)...            copies for the next superstep, which go on while vertices are worked on
@@ -31,7 +31,7 @@ others (`Exchange.order`), neither peers nor the driver may read what it has.
       collect, state.read_bits, state.read_values            what a checkpoint keeps; state.restore is its start
     detach()
 
-    begin_sweep(kernel), submit_held, submit..., end_sweep      a page kernel instead of a program; no job is attached
+    begin_sweep(kernel), run_cached_pages, submit..., end_sweep      a page kernel, not a program; no job is attached
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Device(ABC):
     def begin(self, step: Step) -> None:
         """The batches that follow belong to `step`."""
 
-    def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
+    def run_cached_pages(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
         """Run the step's kernel over those of the pages (int64[n], ascending) that the device holds.
 
         Returns the others, which must be submitted. Devices that read pages where they lie hold none.

@@ -171,7 +171,7 @@ def feed(
     Does not wait for the last ones. again: reading and copying go on for the next call meanwhile.
     """
     table = demand.table
-    others = device.submit_held(table, demand.numbers)
+    others = device.run_cached_pages(table, demand.numbers)
     if len(in_place) and len(others):
         others = read_in_place(device, source, demand, weights, others, in_place)
     yield  # other devices may begin

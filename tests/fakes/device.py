@@ -82,7 +82,7 @@ class FakeDevice(LateDevice):
 
     # Batches
 
-    def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
+    def run_cached_pages(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
         ring = self.ring
         place, found = ring.held(numbers, table)
         held, at = numbers[found], 0

@@ -64,7 +64,7 @@ class BatchQueue:
         return self.pool.ring.absent(numbers, table)
 
     @in_context
-    def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
+    def run_cached_pages(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
         """Queue one launch over the pages (int64[n], ascending) that are cached; the others, to be submitted."""
         if (again := self.again(table, numbers)) is not None:
             self.pool.ring.caches[table.name].hits += len(numbers)
@@ -78,7 +78,7 @@ class BatchQueue:
             return numbers
         self.device.stats.pages += len(held)
         if self.work.reach:
-            self._submit_held_by_reach(table, held, place)
+            self._run_cached_by_reach(table, held, place)
             return numbers[~found]
         launch = self.pool.launch(table, held, place.rows, stream=self.work.stream)
         self._launch_held(launch, place)
@@ -104,7 +104,7 @@ class BatchQueue:
         same = launch.table.table is table and not self.work.reach and np.array_equal(last, numbers)
         return (launch, place) if same else None
 
-    def _submit_held_by_reach(self, table: PageTable, held: np.ndarray, place: Placement) -> None:
+    def _run_cached_by_reach(self, table: PageTable, held: np.ndarray, place: Placement) -> None:
         """Cached pages whose RA is streamed: by pieces that lie within reach of each other."""
         at, ring = 0, self.pool.ring
         for piece in cut_by_reach(held, table, self.work.reach, len(held)):

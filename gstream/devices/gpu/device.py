@@ -1,7 +1,7 @@
 """A GPU as a device: pages come over the link into a ring of batch buffers, one for each stream, or stay in its cache.
 
-submit_held(pages) runs one launch over all wanted pages that are in the cache. submit(batch) queues the copies of its
-pages on the one stream for copies, and on the batch's own the kernel, which waits for them. Before a stream is used
+run_cached_pages(pages) runs one launch over all wanted pages that are in the cache. submit(batch) queues the copies of
+its pages on the one stream for copies, and on the batch's own the kernel, which waits for them. Before a stream is used
 again its last batch must be over: one a stream is in flight. Page kernels without `gpu_work` run on the host's cores.
 """
 
@@ -234,8 +234,8 @@ class GpuDevice(Device):
     def begin(self, step: Step) -> None:
         self.work.begin(step)
 
-    def submit_held(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
-        return self._pages.submit_held(table, numbers)
+    def run_cached_pages(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
+        return self._pages.run_cached_pages(table, numbers)
 
     def absent(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
         return self._pages.absent(table, numbers)
