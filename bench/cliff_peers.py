@@ -16,7 +16,6 @@ from bench import peers
 from bench.cliff_graphs import Cliff
 from bench.components import named_by_least
 
-
 FORGET = "__invalidate_cache"  # of igraph's Graph; as a name in a class, Python would change it
 
 

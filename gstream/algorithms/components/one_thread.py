@@ -18,7 +18,7 @@ PLACE = LAST - u64(1)
 
 @helper
 def is_last(words, row, index, more):
-    """Whether a list ends with the neighbour `index` of a stretch. Of large pages nobody can tell: another may follow."""
+    """Whether a list ends with the neighbour `index` of a stretch. False for large pages, as another may follow."""
     return index + u64(1) == more and u64(words[row, 0]) & u64(0xFFFFFFFF) != u64(1)
 
 
