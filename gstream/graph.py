@@ -27,7 +27,7 @@ from gstream.results.result import Result, count_not_finite
 from pagestore import Store, open_store
 from pagestore.concurrency import LOADING
 from pagestore.errors import UsageError
-from pagestore.storefile import StoreFile
+from pagestore.hdf5 import StoreFile
 
 RUN_OPTIONS = {entry.name for entry in fields(RunOptions)}
 OWN_OF_PROCESS = {"progress", "stop", "trace"}  # options that another process has no use for

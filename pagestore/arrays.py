@@ -14,11 +14,10 @@ import numpy as np
 
 from pagestore.crc import block_crcs
 from pagestore.errors import StoreError
-from pagestore.hdf5 import Extent
+from pagestore.hdf5 import Extent, StoreFile
 from pagestore.io import read_into
 from pagestore.layout import DIRECTORY, HEAD_NEIGHBOURS, PageLayout
 from pagestore.meta import META_BYTES, REBUILD, Meta, scrub_first
-from pagestore.storefile import StoreFile
 
 BLOCK_BYTES = 1 << 20
 CACHED_BLOCKS = 8  # checked blocks that one array keeps: a binary search comes back to the first few

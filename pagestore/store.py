@@ -13,12 +13,11 @@ from pagestore import hdf5
 from pagestore.arrays import CheckedArray, block_count, checksum_name, datasets_of
 from pagestore.crc import crc32
 from pagestore.errors import GstreamError, StoreError, UsageError
-from pagestore.hdf5 import Extent
+from pagestore.hdf5 import Extent, StoreFile
 from pagestore.ids import UserIds, Where, nowhere
 from pagestore.io import read_into
 from pagestore.layout import PageLayout
 from pagestore.meta import META_BYTES, REBUILD, SEAL_BYTES, Meta, decode_meta
-from pagestore.storefile import StoreFile
 from pagestore.topology import Topology, open_topology
 
 ID_ARRAYS = {"vertices/ids", "vertices/names/offsets", "vertices/names/bytes", "vertices/store_of"}

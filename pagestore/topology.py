@@ -9,11 +9,10 @@ import numpy as np
 
 from pagestore.arrays import CheckedArray
 from pagestore.errors import StoreError, UsageError
-from pagestore.hdf5 import Extent
+from pagestore.hdf5 import Extent, StoreFile
 from pagestore.layout import GROUP_SIZES, LARGE, ROW, SLOT_WORDS, SMALL, PageLayout
 from pagestore.meta import REBUILD, Meta
 from pagestore.reader import PageReader, PageSet
-from pagestore.storefile import StoreFile
 
 CHECKED = ("layout", "group", "records", "first_vertex", "last_vertex", "edges", "edges_before", "position")
 KNOWN_GROUP = np.isin(np.arange(256), GROUP_SIZES)  # bool[256]: by the directory's u1

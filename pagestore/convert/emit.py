@@ -1,4 +1,9 @@
-"""From sorted keys to what is kept of them: targets, weights and degrees (compiled, releases the GIL)."""
+"""From sorted keys to what is kept of them: targets, weights and degrees (compiled, releases the GIL).
+
+Weights are sorted and kept as unsigned codes that sort like the weights themselves. One kernel for each width then
+serves all dtypes, and equal codes mean equal bytes. u1 and u4 are their own codes; an i4 gets its sign bit turned; an
+f4's bits are turned whole when it is negative, else only its sign bit.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ from pagestore.jit import compiled
 
 U0, U1, HALF = np.uint64(0), np.uint64(1), np.uint64(32)
 KEPT, DUPLICATES, LOOPS, HASH, LAST_KEY, STARTED = range(6)  # of `state` u8[6]
+SIGN = np.uint32(1 << 31)
 
 
 @compiled(inline="always")
@@ -105,3 +111,30 @@ class Emitter:
         """The sums, after the last part."""
         state = [int(value) for value in self.state]
         return Tail(state[KEPT], state[DUPLICATES], state[LOOPS], state[HASH], self.weights)
+
+
+def code_dtype(dtype: np.dtype | None) -> np.dtype | None:
+    """Dtype of the codes: u1 for u1, u4 for the others, None for None."""
+    if dtype is None:
+        return None
+    return np.dtype(np.uint8 if dtype.itemsize == 1 else np.uint32)
+
+
+def encode(weight: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Codes of weights (any numbers) that are to be stored as `dtype` (u1, i4, u4 or f4); -0.0 counts as 0.0."""
+    stored = weight.astype(dtype)
+    if dtype.kind == "u":
+        return stored
+    if dtype.kind == "i":
+        return stored.view(np.uint32) ^ SIGN
+    bits = (stored + dtype.type(0)).view(np.uint32)
+    return bits ^ ((bits.view(np.int32) >> 31).view(np.uint32) | SIGN)
+
+
+def decode(codes: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The weights, as `dtype`, that `encode` gave these codes."""
+    if dtype.kind == "u":
+        return codes
+    if dtype.kind == "i":
+        return (codes ^ SIGN).view(dtype)
+    return (codes ^ (~(codes.view(np.int32) >> 31).view(np.uint32) | SIGN)).view(dtype)

@@ -23,17 +23,15 @@ from typing import Any
 import numpy as np
 
 from pagestore.convert.buckets import BOTH, IN, OUT, Buckets
-from pagestore.convert.budget import Budget
 from pagestore.convert.edgefile import SpillLog
-from pagestore.convert.estimate import check_space, store_bytes, work_bytes
-from pagestore.convert.expand import Expansion
+from pagestore.convert.estimate import Budget, check_space, store_bytes, work_bytes
 from pagestore.convert.finish import Job, write_store
 from pagestore.convert.identity import check_range, found_identity, given_identity, restore_scan, save_scan
 from pagestore.convert.options import ConvertOptions, ProgressHook, Report
 from pagestore.convert.order import count_far_ends, degree_order, extremes
 from pagestore.convert.scan import Tally, sample_counts, scan
 from pagestore.convert.shuffle import Shuffle, Shuffler, plan_buckets
-from pagestore.convert.sortededges import SortedEdges
+from pagestore.convert.sortededges import Expansion, SortedEdges
 from pagestore.convert.storage import Vector, allow_many_files
 from pagestore.convert.workfolder import WorkFolder
 from pagestore.errors import UsageError

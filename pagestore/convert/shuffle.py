@@ -16,13 +16,12 @@ import numpy as np
 
 from pagestore.convert.buckets import BINS, BOTH, Buckets, BucketStore, FileBuckets, MemoryBuckets, scatter
 from pagestore.convert.crew import Ticker, run_crew
-from pagestore.convert.emit import Emitter, Tail, merged_range
+from pagestore.convert.emit import Emitter, Tail, code_dtype, decode, encode, merged_range
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.presence import ranks
 from pagestore.convert.sortededges import PartStore, SortedEdges
 from pagestore.convert.sorting import Scratch, sorted_parts
 from pagestore.convert.storage import Vector
-from pagestore.convert.weights import code_dtype, decode, encode
 from pagestore.convert.workfolder import WorkFolder
 from pagestore.inputs.base import EdgeChunk
 from pagestore.io import Buffers, large_empty

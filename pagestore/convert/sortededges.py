@@ -1,6 +1,11 @@
-"""One topology's edges, sorted: degrees and, vertex after vertex, the ascending targets (a CSR in parts).
+"""One topology's edges, sorted: degrees and, vertex after vertex, the ascending targets; and as a source again.
 
 Part k holds the lists of the near vertices firsts[k]..firsts[k+1]-1, either as arrays or in files at its own place.
+
+An `Expansion` gives the edges out again, for the other topology or a new order of vertices. With a permutation, `place`
+(store ID of each dense vertex), both ends are renamed on the way. The near ends come in ascending order, so their
+places are read in passing. The far ends are anywhere: when the permutation is larger than memory allows, a stage holds a
+window of it and yields only the edges whose far end lies inside.
 """
 
 from __future__ import annotations
@@ -12,6 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from pagestore.convert.storage import TempFile, Vector
+from pagestore.io import Buffers
+from pagestore.jit import compiled
+
+U0, U1 = np.uint64(0), np.uint64(1)
 
 
 class PartStore:
@@ -105,3 +114,109 @@ class SortedEdges:
         self.targets.close()
         if self.weights is not None:
             self.weights.close()
+
+
+@dataclass(frozen=True)
+class Edges:
+    """A chunk: `source` (near) and `target` (far) uint64[n]; weight in the store's dtype, or None."""
+
+    source: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray | None
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@compiled
+def _repeat(degrees, first, skip, place, out):
+    """out = each near vertex once an edge, `skip` edges of the first one left out; renamed by `place` (or None)."""
+    at = U0
+    for i in range(degrees.size):
+        here = np.uint64(degrees[i])
+        if skip > U0:
+            here -= skip
+            skip = U0
+        vertex = first + np.uint64(i) if place is None else np.uint64(place[np.uint64(i)])
+        for _ in range(here):
+            if at == out.size:
+                return
+            out[at] = vertex
+            at += U1
+
+
+@compiled
+def _rename(near, far, weights, place, low, high, out_near, out_far, out_weights):
+    """Keep the edges whose far end is in [low, high), renamed by `place` (of that window); returns how many."""
+    kept = U0
+    for i in range(far.size):
+        vertex = np.uint64(far[i])
+        if vertex >= low and vertex < high:
+            out_near[kept], out_far[kept] = near[i], np.uint64(place[vertex - low])
+            if weights is not None:
+                out_weights[kept] = weights[i]
+            kept += U1
+    return kept
+
+
+class Expansion:
+    """Chunks of a SortedEdges, by number and from any thread. `place`: id[vertices] or None for the order as it is.
+
+    `stages`: how many windows the permutation needs; `enter` loads one; then chunks 0..chunk_count-1 are its edges.
+    """
+
+    def __init__(self, edges: SortedEdges, place: Vector | None, chunk_edges: int, place_bytes: int):
+        self.edges = edges
+        self.place = place
+        self.stages = 1
+        self._window = edges.vertices
+        if place is not None and place.array is None:
+            self._window = max(1, place_bytes // place.dtype.itemsize)
+            self.stages = max(1, -(-edges.vertices // self._window))
+        self._low = 0
+        self._places = np.empty(0, np.uint32)
+        self._cuts = self._find_cuts(chunk_edges)
+        self.chunk_count = len(self._cuts) - 1
+
+    def _find_cuts(self, chunk_edges: int) -> np.ndarray:
+        """(vertex, edges of it already taken, edge number) wherever a chunk starts, i8[chunks + 1, 3].
+
+        Chunks end after `chunk_edges` edges, and where a window over the vertices does: most of these may have none.
+        """
+        cuts, edge = [], 0
+        for first, degrees in self.edges.degrees.windows():
+            ends = np.cumsum(degrees, dtype=np.int64)
+            starts = np.arange(0, max(int(ends[-1]), 1), chunk_edges)
+            vertices = np.searchsorted(ends, starts, "right") if ends[-1] else np.zeros(1, np.int64)
+            taken = starts - (ends[vertices] - degrees[vertices].astype(np.int64))
+            cuts.append(np.stack([first + vertices, taken, edge + starts], 1))
+            edge += int(ends[-1])
+        return np.concatenate([*cuts, [[self.edges.vertices, 0, edge]]])
+
+    def enter(self, stage: int) -> None:
+        """Load the window of the permutation that this stage needs."""
+        if self.place is not None:
+            self._low = stage * self._window
+            self._places = np.empty(0, np.uint32)  # let go of the last window first
+            self._places = self.place.read(self._low, min(self._low + self._window, self.edges.vertices))
+
+    def chunk(self, number: int, buffers: Buffers | None = None) -> Edges:
+        """Edges of chunk `number`, of this stage's window; in `buffers`, when given, until the next call."""
+        empty = (buffers or Buffers()).get
+        (first, skip, begin), (last, taken, end) = self._cuts[number].tolist(), self._cuts[number + 1].tolist()
+        last += 1 if taken else 0  # the chunk ends within a vertex
+        degrees = self.edges.degrees.read(first, last)
+        near, out_far = empty("source", end - begin, np.uint64), empty("target", end - begin, np.uint64)
+        near_places = None if self.place is None else self.place.read(first, last)
+        _repeat(degrees, np.uint64(first), np.uint64(skip), near_places, near)
+        far = self.edges.read_targets(begin, end)
+        weights = self.edges.read_weights(begin, end)
+        if self.place is None:
+            out_far[:] = far
+            return Edges(near, out_far, weights)
+        out_near = near if self.stages == 1 else empty("windowed source", len(near), np.uint64)
+        out_weights = None if weights is None else np.empty_like(weights)
+        low = np.uint64(self._low)
+        high = np.uint64(self._low + len(self._places))
+        kept = int(_rename(near, far, weights, self._places, low, high, out_near, out_far, out_weights))
+        return Edges(out_near[:kept], out_far[:kept], None if out_weights is None else out_weights[:kept])

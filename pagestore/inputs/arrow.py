@@ -20,9 +20,8 @@ import pyarrow.parquet as parquet
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions, split_chunk
-from pagestore.inputs.columnnames import asked_ends
+from pagestore.inputs.columnnames import asked_ends, likely_ends, named, names_one_end
 from pagestore.inputs.columns import checked_chunk, checked_weights, option_range
-from pagestore.inputs.endnames import likely_ends, named, names_one_end
 from pagestore.inputs.linesource import NameChunk
 from pagestore.inputs.signatures import INTEGER_WEIGHTS, WEIGHT_NAMES
 from pagestore.inputs.usedcolumns import MOST_COLUMNS, SHOWN_ROWS, refuse_unnamed

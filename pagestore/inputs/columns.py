@@ -16,6 +16,7 @@ from pagestore.inputs.decimals import LEAST_DOUBLE
 
 ROW_REMEDY = "Correct the row before writing the file."
 EXACT_FLOAT = 1 << 53
+OFFSETS_AT_ONCE = 1 << 18  # rows whose offsets are held: 2 MiB
 
 
 @dataclass(frozen=True)
@@ -105,9 +106,6 @@ def checked_chunk(
         checked_ids(name, "target", first_row, target, ids),
         None if weight is None else checked_weights(name, first_row, weight),
     )
-
-
-OFFSETS_AT_ONCE = 1 << 18  # rows whose offsets are held: 2 MiB
 
 
 def csr_rows(

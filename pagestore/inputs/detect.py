@@ -134,7 +134,7 @@ def _named(
     opened: list[EdgeSource], workdir: Path, memory_bytes: int, progress: ProgressHook | None, sample: bool
 ) -> EdgeSource:
     if sample:
-        from pagestore.inputs.namesample import NameSample
+        from pagestore.inputs.names import NameSample
 
         return NameSample(opened)
     from pagestore.inputs.names import dictionary_strings

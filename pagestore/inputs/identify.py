@@ -16,6 +16,8 @@ from pagestore.inputs.base import InputOptions
 from pagestore.inputs.signatures import SUFFIXES
 from pagestore.inputs.streams import STDIN, ByteStream
 
+HEAD_BYTES = 1 << 12
+
 
 def ldbc_file(stem: str, kind: str) -> str | None:
     """Path of STEM.kind, perhaps compressed; None when there is none."""
@@ -27,9 +29,6 @@ def ldbc_stem(path: str | Path) -> str:
     bare = Path(path)
     bare = bare.with_suffix("") if bare.suffix.lower() in SUFFIXES else bare
     return str(bare.with_suffix("") if bare.suffix in (".e", ".v") else bare)
-
-
-HEAD_BYTES = 1 << 12
 
 
 def input_files(paths: Iterable[str | Path], format: str | None = None) -> list[Path]:

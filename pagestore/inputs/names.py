@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,9 @@ from pagestore.convert.edgefile import DenseSource, EdgeFile
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.storage import Vector
 from pagestore.errors import ResourceError
-from pagestore.inputs.base import EdgeSource, StringNames
-from pagestore.inputs.dictionary_parts import ROUNDS, rewrite_by_parts
-from pagestore.inputs.idtable import EMPTY, RankTable
+from pagestore.inputs.base import MAX_ID, EdgeChunk, EdgeSource, StringNames
+from pagestore.inputs.dictionary import ROUNDS, rewrite_by_parts
+from pagestore.inputs.idtable import EMPTY, IdSet, RankTable
 from pagestore.inputs.namefile import NameParts
 from pagestore.inputs.namesort import NameBatch, hash_names, new_names
 from pagestore.inputs.several import SeveralSources
@@ -39,6 +39,7 @@ BYTES_PER_RANK = 48  # (hash, rank) pairs, their copy in a table
 LEAST_SORT_BYTES = 1 << 20
 CACHE_SLOTS = 1 << 12  # at least
 SEEDS = 4
+MOST_NAMES = 1 << 24  # told apart: 400 MB at most; `convert.estimate` ends the sample long before
 
 
 class _Collision(Exception):
@@ -165,3 +166,44 @@ class _Dictionary:
         if edges is None:
             raise _Collision
         return edges
+
+
+class NameSample(EdgeSource):
+    """Edges of `sources` (readers with `names_of_edges`) between hashes of names, as far as they are asked for.
+
+    `distinct_names`, `name_bytes`: different names so far, and the bytes of all ends of edges so far.
+    """
+
+    def __init__(self, sources: Sequence[Any]) -> None:
+        super().__init__()
+        self._sources = sources
+        self._union: Any = SeveralSources(sources) if len(sources) > 1 else sources[0]
+        self.name, self.directed, self.weighted = self._union.name, self._union.directed, self._union.weighted
+        self.total_bytes, self.skipped = self._union.total_bytes, self._union.skipped
+        self._seen = IdSet(MOST_NAMES)
+        self.name_bytes = 0
+
+    @property
+    def distinct_names(self) -> int:
+        """Different names among the edges so far."""
+        return self._seen.count
+
+    def chunks(self) -> Iterator[EdgeChunk]:
+        """See EdgeSource; IDs are hashes."""
+        for source in self._sources:
+            for chunk in source.names_of_edges():
+                ends = []
+                for column in (chunk.source, chunk.target):
+                    names, _ = hashes_of(column, np.uint64(0))
+                    self._seen.add(names.hashes)
+                    self.name_bytes += int(names.offsets[-1] - names.offsets[0])
+                    ends.append(names.hashes & np.uint64(MAX_ID))
+                yield EdgeChunk(ends[0], ends[1], chunk.weight)
+
+    def position(self) -> int:
+        """See EdgeSource."""
+        return self._union.position()
+
+    def close(self) -> None:
+        """See EdgeSource."""
+        self._union.close()

@@ -24,8 +24,8 @@ import numpy as np
 from pagestore.errors import InputError, interruption
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import MAX_ID, EdgeChunk, EdgeSource, InputOptions
+from pagestore.inputs.columnnames import named, named_ends
 from pagestore.inputs.columns import IdRange, checked_chunk, csr_rows, option_range
-from pagestore.inputs.endnames import named, named_ends
 from pagestore.inputs.headers import promised_vertices
 from pagestore.inputs.records import RecordSource
 from pagestore.inputs.signatures import WEIGHT_NAMES

@@ -24,6 +24,7 @@ from pagestore.io import Buffers, fill
 CHUNK_SHARE = 8  # chunks in flight, with what is read and packed of them, take this part of the budget
 WORK_BYTES = 40  # an edge in flight, beside its record: two IDs, a weight and keys
 LEAST_CHUNK_EDGES = 1 << 12
+HALF = np.uint64(32)
 
 
 class RecordSource(NumberedSource):
@@ -85,9 +86,6 @@ class RecordSource(NumberedSource):
     def close(self) -> None:
         """See EdgeSource."""
         self._file.close()
-
-
-HALF = np.uint64(32)
 
 
 class PackedEdgeSource(RecordSource):

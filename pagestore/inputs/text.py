@@ -13,8 +13,8 @@ from pathlib import Path
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
+from pagestore.inputs.columnnames import named_ends
 from pagestore.inputs.columns import option_range
-from pagestore.inputs.endnames import named_ends
 from pagestore.inputs.headers import Head
 from pagestore.inputs.linefile import LineFile
 from pagestore.inputs.said import WORDS, Direction

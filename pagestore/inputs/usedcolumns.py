@@ -12,8 +12,15 @@ from collections.abc import Sequence
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
-from pagestore.inputs.columnnames import is_number, reads_as_header, share_of_numbers
-from pagestore.inputs.endnames import likely_ends, named, named_ends, names_one_end
+from pagestore.inputs.columnnames import (
+    is_number,
+    likely_ends,
+    named,
+    named_ends,
+    names_one_end,
+    reads_as_header,
+    share_of_numbers,
+)
 from pagestore.inputs.judge import COMMA
 from pagestore.inputs.signatures import COUNT, DECIMAL_COMMA, WEIGHT_NAMES
 

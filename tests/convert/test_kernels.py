@@ -12,12 +12,12 @@ from numba import njit
 from numba.core.errors import TypingError
 
 from pagestore.convert.crew import run_crew
+from pagestore.convert.emit import code_dtype, decode, encode
 from pagestore.convert.identity import Identity
 from pagestore.convert.presence import Presence, ids_of_table, ranks
 from pagestore.convert.scan import Tally
 from pagestore.convert.sorting import sort_keys
 from pagestore.convert.storage import Vector
-from pagestore.convert.weights import code_dtype, decode, encode
 from pagestore.inputs.base import EdgeChunk
 from pagestore.jit import atomic_add
 

@@ -40,6 +40,9 @@ def opened(folder: Path, paths: Any, **options: Any) -> EdgeSource:
     return open_source(paths, InputOptions(**options), folder / "work", MEMORY)
 
 
+ENDS = {"source_column": 1, "target_column": 2}
+
+
 def lines(weights: bool, count: int = 3000) -> str:
     return "".join(f"{k % 97} {k % 89}" + (f" {k % 7} {k % 5}" if weights else "") + "\n" for k in range(count))
 
@@ -58,18 +61,18 @@ def lines(weights: bool, count: int = 3000) -> str:
 def test_other_reading_options(tmp_path: Path, first: dict[str, Any], then: dict[str, Any]) -> None:
     (tmp_path / "graph.txt").write_text(lines(weights=True))
     path, whole = tmp_path / "graph.gs", tmp_path / "whole.gs"
-    begun(opened(tmp_path, tmp_path / "graph.txt", **first), path)
-    report = convert(opened(tmp_path, tmp_path / "graph.txt", **then), path, ConvertOptions(**OPTIONS))
+    begun(opened(tmp_path, tmp_path / "graph.txt", **ENDS, **first), path)
+    report = convert(opened(tmp_path, tmp_path / "graph.txt", **ENDS, **then), path, ConvertOptions(**OPTIONS))
     assert not report.resumed
-    convert(opened(tmp_path, tmp_path / "graph.txt", **then), whole, ConvertOptions(**OPTIONS))
+    convert(opened(tmp_path, tmp_path / "graph.txt", **ENDS, **then), whole, ConvertOptions(**OPTIONS))
     assert path.read_bytes() == whole.read_bytes()
 
 
 def test_the_same_options_go_on(tmp_path: Path) -> None:
     (tmp_path / "graph.txt").write_text(lines(weights=True))
     path = tmp_path / "graph.gs"
-    begun(opened(tmp_path, tmp_path / "graph.txt", weight_column=4), path)
-    report = convert(opened(tmp_path, tmp_path / "graph.txt", weight_column=4), path, ConvertOptions(**OPTIONS))
+    begun(opened(tmp_path, tmp_path / "graph.txt", weight_column=4, **ENDS), path)
+    report = convert(opened(tmp_path, tmp_path / "graph.txt", weight_column=4, **ENDS), path, ConvertOptions(**OPTIONS))
     assert report.resumed
 
 

@@ -14,7 +14,7 @@ from input_files import edges_of, opened, write
 from pagestore.convert import edgefile
 from pagestore.convert.storage import Vector
 from pagestore.errors import InputError, ResourceError
-from pagestore.inputs import dictionary, dictionary_parts, namefile, names
+from pagestore.inputs import dictionary, namefile, names
 from pagestore.inputs.base import EdgeSource
 from pagestore.inputs.idtable import IdSet, RankTable, distinct
 from pagestore.inputs.linesource import NameChunk
@@ -271,7 +271,7 @@ def test_a_full_set_says_so():
 
 
 def test_even_parts_cover_all_numbers(tmp_path):
-    parts = dictionary_parts.Parts.even()
+    parts = dictionary.Parts.even()
     files = parts.files(tmp_path, "p", False)
     keys = np.array([0, 1 << 58, (1 << 58) - 1, (1 << 64) - 1], dtype=np.uint64)
     parts.scatter(files, keys, keys, None)

@@ -9,7 +9,7 @@ import pytest
 from input_files import edges_of, opened, read, write
 
 from pagestore.errors import InputError
-from pagestore.inputs.endnames import likely_ends, named_ends
+from pagestore.inputs.columnnames import likely_ends, named_ends
 
 ENDS = {  # header: places of source and target, None where it names none, or several
     "from_account,to_account": (0, 1),
