@@ -86,13 +86,14 @@ def test_random_graphs(example, first, before, most, tmp_path_factory):
         check_radius(graph, example)
 
 
-@pytest.mark.parametrize("directed", [False, True])
-def test_searches_along_a_path_look_at_each_edge_once_a_source(directed, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("directed", "topology"), [(False, "both"), (True, "both"), (True, "in")])
+def test_searches_along_a_path_look_at_each_edge_once_a_source(directed, topology, tmp_path, monkeypatch):
     """Whatever its length: what is new is counted of all vertices in the first supersteps only."""
     called, each = [], Session.each
     monkeypatch.setattr(Session, "each", lambda *given, **own: (called.append(given[1]), each(*given, **own))[1])
     vertices, source, target, _ = Cliff("path", 5000, "permuted").made
-    with gstream.open(Example(vertices, source, target, directed=directed).stored(tmp_path)) as graph:
+    example = Example(vertices, source, target, directed=directed, topology=topology)
+    with gstream.open(example.stored(tmp_path)) as graph:
         result = graph.harmonic(k=8, certify=True)
     assert called.count(levelcounts.count_new) == reach.FIRST_ROUNDS + 1 and result.summary["supersteps"] > 500
     assert result.summary["stats"]["edges_visited"] <= (8 + reach.FIRST_ROUNDS + 1) * 2 * len(source)

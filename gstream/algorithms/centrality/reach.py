@@ -141,8 +141,7 @@ class _Onward:
         self._amounts, self._last = np.zeros(0), np.zeros(1, np.uint64)
         self._limit = FIRST_ROUNDS if session.engine.options.host_memory is None else None
         beside = 2 * session.id_dtype.itemsize * session.meta.vertices
-        self._names = ["out"] if session.store.has("out") else []
-        self._alone = OneThread(session, self._names, beside, rounds=FIRST_ROUNDS)
+        self._alone = OneThread(session, ["out"], beside, rounds=FIRST_ROUNDS)
 
     def __enter__(self) -> _Onward:
         return self
@@ -168,7 +167,7 @@ class _Onward:
 
     def rounds_before(self) -> int | None:
         """Rounds of a search that a GPU makes before the rest is left to `go_on_after`; None: all."""
-        return self._alone.rounds_before() if self._names else None
+        return self._alone.rounds_before()
 
     def go_on_after(self, rounds: int) -> None:
         """The rest of a search, of which a GPU has made so many rounds: the last one's vertices are in `fresh`."""
@@ -187,7 +186,7 @@ class _Onward:
         front, fresh, seen, _, _ = self.arrays
         session, number, (name, pull) = self.session, began, self.session.gathers()
         while (due := bits_where(front != 0)).any():
-            listed = self._alone.take(due) if self._names else None
+            listed = self._alone.take(due)
             if listed is not None:
                 number = self._by_one_thread(listed, number)
                 continue

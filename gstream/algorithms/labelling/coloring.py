@@ -4,7 +4,8 @@ The order is that of networkx.greedy_color's strategy `largest_first`. Ties go b
 degrees then make no long chains, and colours do not depend on the store's order. A vertex gets its colour when all
 neighbours ahead of it have theirs, and tells those behind it (Jones and Plassmann 1993). So there are as many rounds as
 vertices on the longest ascending path, and an edge is looked at three times. A round reads the lists of the vertices
-that it colours; of a directed store with one topology, the pages of all vertices without a colour.
+that it colours; of a directed store with one topology, the pages of all vertices without a colour, until the thread
+below goes on.
 
 A vertex that can have none of the first 64 colours looks for the next 64 in another round, and so on. If few vertices
 can be coloured at a time, as in cliques, one host thread goes on from each to the next
@@ -62,9 +63,10 @@ def run_coloring(session: Session) -> Answer:
     session.release(size)
     following[:] = bits_where(left == 0)
     arrays = (color, window, left, ready, following, open, last)
-    with OneThread(session, names, (vertices + most_neighbours(session)) * session.id_dtype.itemsize) as alone:
+    ways = ["out", "in"][: 1 + directed]
+    with OneThread(session, ways, (vertices + most_neighbours(session)) * session.id_dtype.itemsize) as alone:
         turn = partial(_rounds, session, alone, names, single, arrays)
-        rounds = alone.first_on_gpu(turn, arrays, may_leave=not single)
+        rounds = alone.first_on_gpu(turn, arrays)
     found = {"colors": int(color.max(initial=0)) + 1 if len(color) else 0}
     return [Column("color", color)], found | session.finish(rounds, True)
 
@@ -85,8 +87,8 @@ def _rounds(
             chosen = None if int(resident.read(last)[1]) == number else open
         for name in names:
             resident.sweep(name, palette.tell_behind, told, chosen, join=join_falls)
-        if not (resident.on_gpu or single):
-            _go_on_alone(session, alone, color, window, left, ready, following)
+        if not resident.on_gpu:
+            _go_on_alone(session, alone, color, window, left, ready, following, open)
     if int(last[0]) != most:
         resident.forget(window, left, ready, following, open)
     return int(last[0])
@@ -94,7 +96,7 @@ def _rounds(
 
 def _go_on_alone(
     session: Session, alone: OneThread, color: np.ndarray, window: np.ndarray, left: np.ndarray, ready: np.ndarray,
-    following: np.ndarray,
+    following: np.ndarray, open: np.ndarray,
 ) -> None:  # fmt: skip
     """Colour by one thread as long as few vertices may have a colour: those told by all neighbours ahead (`following`),
     and those of `ready` without a free colour in their window."""
@@ -107,6 +109,7 @@ def _go_on_alone(
     marks = np.full(most_neighbours(session) + 1, session.none, session.id_dtype)
     ready[:] = 0
     alone.go_on(palette.color_alone, listed, alone.of_both, (color, window, left, marks), following)
+    open[:] = bits_where(color >= palette.FIRST_PENDING)
 
 
 def certify_coloring(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:

@@ -2,7 +2,8 @@
 
 A sweep costs 50 to 300 us however little there is to do, and a chain of n vertices needs n of them. The thread does
 depth-first search, or peels by a queue, instead. It needs host memory for all pages of a topology, and 8 bytes a vertex
-that say where each list is.
+that say where each list is. Lists of a direction that the store lacks are those of the other one, turned round: they
+need memory for as many edges once more.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.hostcode.adjacency import find_places
 from gstream.hostcode.bitmaps import count_bits, list_bits, set_bits
+from gstream.hostcode.transposed import transpose, transposed_bytes
 
 FIRST_ROUNDS = 16  # by sweeps: most graphs have no more, and `places` takes as long as some of them
 MOST_DUE = 1 << 14  # vertices that the thread takes at a time: some 20 ns each, less than two sweeps
@@ -28,7 +30,7 @@ PAGES_NS = 1 / 1000  # of a GPU, for a byte of pages: each round looks at all of
 
 @dataclass(frozen=True)
 class Lists:
-    """A topology's lists for kernels (gstream.hostcode.adjacency): words id[pages, W], weights or None, places
+    """Lists of one direction for kernels (gstream.hostcode.adjacency): words id[pages, W], weights or None, places
     uint64[V]."""
 
     words: np.ndarray
@@ -52,38 +54,59 @@ class PassOver:
         return None
 
 
+def _stored(session: Session, name: str) -> str:
+    """The topology that lists of `name` are read from, or made from."""
+    tables = session.engine.graph.tables
+    return name if name in tables else {"out": "in", "in": "out"}[name]
+
+
 def has_room(session: Session, name: str, beside: int, weights: bool) -> bool:
-    """Whether host memory has room for the lists of topology `name` and `beside` bytes more."""
-    engine = session.engine
-    table = engine.graph.tables[name]
-    needed = table.bytes_of(table.pages, weights) + 8 * session.meta.vertices + beside
+    """Whether host memory has room for the lists of direction `name` and `beside` bytes more."""
+    engine, vertices = session.engine, session.meta.vertices
+    table = engine.graph.tables[_stored(session, name)]
+    needed = table.bytes_of(table.pages, weights) + 8 * vertices + beside
+    if _stored(session, name) != name:
+        weight_bytes = table.weight_dtype.itemsize if weights and table.weight_dtype is not None else 0
+        needed += transposed_bytes(vertices, session.meta.edges, session.id_dtype.itemsize, weight_bytes)
     return needed <= engine.host_memory - engine.beside_bytes - engine.arrays.nbytes
 
 
 @contextmanager
 def lists_of(session: Session, name: str, beside: int, weights: bool = False) -> Iterator[Lists | None]:
-    """The lists of topology `name`; None where host memory has no room for them and `beside` bytes more."""
-    vertices = session.meta.vertices
+    """The lists of direction `name`; None where host memory has no room for them and `beside` bytes more."""
     if not has_room(session, name, beside, weights):
         yield None
         return
-    places = np.full(vertices, ~np.uint64(0))
-    session.reserve(places)
+    lists = _read(session, name, weights)
+    held = [] if lists is None else [lists.places]
+    if lists is not None and _stored(session, name) != name:
+        held += [lists.words, *([] if lists.weights is None else [lists.weights])]
+    session.reserve(*held)
     try:
-        yield _read(session, name, weights, places)
+        yield lists
     finally:
-        session.release(places)
+        session.release(*held)
 
 
-def _read(session: Session, name: str, weights: bool, places: np.ndarray) -> Lists | None:
+def _read(session: Session, name: str, weights: bool) -> Lists | None:
     """The lists, once all pages have been read; None where these come and go, by what was planned before."""
-    engine, table = session.engine, session.engine.graph.tables[name]
-    engine.sweep(name, PassOver(weights))
-    if not engine.holds(name):
+    engine, stored = session.engine, _stored(session, name)
+    table = engine.graph.tables[stored]
+    engine.sweep(stored, PassOver(weights))
+    if not engine.holds(stored):
         return None
     there = engine.sources.in_memory(table, weights)
-    session.each(find_places, there.words, places, items=8 * table.pages)
-    return Lists(there.words, there.weights, places)
+    words, given = there.words, there.weights
+    if stored != name:
+        none = np.empty((0, 0), np.uint8)
+        first, vertices = table.first_vertex, session.meta.vertices
+        made = transpose(words, none if given is None else given, table.small_pages, first, vertices)
+        if made is None:
+            return None
+        words, given = made.words, None if given is None else made.weights
+    places = np.full(session.meta.vertices, ~np.uint64(0))
+    session.each(find_places, words, places, items=8 * len(words))
+    return Lists(words, given, places)
 
 
 class OneThread:
@@ -118,7 +141,7 @@ class OneThread:
         session, room = self._session, not (len(self._names) > 1 and self._capped())
         if not room or not all(has_room(session, name, self._beside, self._weights) for name in self._names):
             return None
-        tables = [session.engine.graph.tables[name] for name in self._names]
+        tables = [session.engine.graph.tables[_stored(session, name)] for name in self._names]
         items = len(tables) * (session.meta.vertices + session.meta.edges)
         pages = sum(table.bytes_of(table.pages, self._weights) for table in tables)
         self._rounds = FIRST_ROUNDS
@@ -137,13 +160,11 @@ class OneThread:
             self.lists = self._open()
         return bool(self.lists)
 
-    def first_on_gpu(
-        self, rounds: Callable[[Resident, int | None], int], arrays: tuple[np.ndarray, ...], may_leave: bool = True
-    ) -> int:
+    def first_on_gpu(self, rounds: Callable[[Resident, int | None], int], arrays: tuple[np.ndarray, ...]) -> int:
         """rounds(resident, most) makes rounds until there is nothing to do, or `most`, and returns how many. Called
         with the arrays on a GPU, if one may keep them, then on the host if the GPU left the rest. All rounds."""
         with Resident(self._session, *arrays) as resident:
-            most = self.rounds_before() if resident.on_gpu and may_leave else None
+            most = self.rounds_before() if resident.on_gpu else None
             made = rounds(resident, most)
         if made == most:
             with Resident(self._session) as resident:
